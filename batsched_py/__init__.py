@@ -1,0 +1,1 @@
+"""batsched_py: a Batsim-compatible decision process with users who react."""

@@ -1,0 +1,79 @@
+"""The command ``batsched-py``: finds its subcommands as plug-ins and turns errors into one line.
+
+A subcommand is an entry point of the group ``batsched_py.commands``: a function with Typer
+annotations, or a ``typer.Typer`` with subcommands of its own. It is imported only when it is
+called, so that a simulation does not wait for the libraries of a figure.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import entry_points, version
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from batsched_py.errors import BatschedError
+
+COMMANDS = "batsched_py.commands"
+
+
+class _LazyCommands(TyperGroup):
+    """Commands by name from the entry points, imported on first use."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted({entry.name for entry in entry_points(group=COMMANDS)})
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        found = [entry for entry in entry_points(group=COMMANDS) if entry.name == cmd_name]
+        if not found:
+            return None
+        loaded = found[0].load()
+        if not isinstance(loaded, typer.Typer):
+            app = typer.Typer(add_completion=False)
+            app.command(name=cmd_name)(loaded)
+            loaded = app
+        command = typer.main.get_command(loaded)
+        command.name = cmd_name
+        return command
+
+
+app = typer.Typer(
+    cls=_LazyCommands,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Schedule under Batsim's protocol, with users who react."""
+    if show_version:
+        typer.echo(f"batsched_py {version('batsched_py')}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+    try:
+        app()
+    except BatschedError as error:
+        _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except OSError as error:
+        _fail(str(error), 1)
+
+
+def _fail(message: str, code: int) -> None:
+    line = " ".join(message.split())
+    print(f"batsched-py: error: {line}", file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,63 @@
+"""The exceptions of batsched_py, one small tree.
+
+::
+
+    BatschedError                 everything that the project raises on purpose
+    +-- UsageError                the caller asked for something that makes no sense (exit code 2)
+    |   +-- PluginError           a policy, user model or command cannot be loaded or is malformed
+    +-- InputError                a file is not what it should be; the message names file and place
+    |   +-- LogError              ... in an SWF log
+    |   +-- WorkloadError         ... in a Batsim workload
+    |   +-- PlatformError         ... in a platform description
+    +-- ProtocolError             a message that Batsim's protocol does not allow
+    +-- InvariantError            a policy or a user model did something impossible
+    +-- SimulationError           a simulation could not go on (deadlock, ...)
+
+Commands print the message as one line and exit with :attr:`BatschedError.exit_code`.
+"""
+
+from __future__ import annotations
+
+
+class BatschedError(Exception):
+    """Base of all errors that the project raises on purpose."""
+
+    exit_code = 1
+
+
+class UsageError(BatschedError):
+    """The caller asked for something that makes no sense."""
+
+    exit_code = 2
+
+
+class PluginError(UsageError):
+    """A policy, user model or command cannot be found, loaded or called as expected."""
+
+
+class InputError(BatschedError):
+    """An input file is not what it should be."""
+
+
+class LogError(InputError):
+    """A line or a header of an SWF log is malformed."""
+
+
+class WorkloadError(InputError):
+    """A Batsim workload is malformed."""
+
+
+class PlatformError(InputError):
+    """A platform description is malformed or uses what is not supported."""
+
+
+class ProtocolError(BatschedError):
+    """A message breaks the rules of Batsim's protocol."""
+
+
+class InvariantError(BatschedError):
+    """A policy or a user model asked for something impossible (a bug in it)."""
+
+
+class SimulationError(BatschedError):
+    """A simulation could not go on to its end."""

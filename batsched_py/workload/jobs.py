@@ -1,0 +1,53 @@
+"""Jobs and workloads: what every reader produces and every consumer takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class WorkloadJob(msgspec.Struct, gc=False, kw_only=True):
+    """A job as it is recorded and as it will be submitted.
+
+    Times are in seconds from the origin of the workload. ``finish_time`` is the *recorded* end
+    (recorded submission + wait + run time), None where nothing was recorded: user models learn
+    from it, the simulation never reads it.
+    """
+
+    id: str
+    """Name of the job in its workload, without the ``w0!`` prefix."""
+    submit_time: float
+    """Recorded submission time."""
+    size: int
+    """Number of processors it asks for."""
+    profile: str
+    """Name of the entry of :attr:`Workload.profiles` that says what it computes."""
+    walltime: float | None = None
+    """Kill limit; None = no limit."""
+    estimate: float | None = None
+    """Run time that policies are told; None = they are told the walltime."""
+    user: str | None = None
+    finish_time: float | None = None
+    extra: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Further fields of the input, kept in the workload file and in JOB_SUBMITTED."""
+
+
+class Workload(msgspec.Struct, kw_only=True):
+    """Jobs in submission order (ties in input order), their profiles, and where they came from."""
+
+    name: str
+    """The file it was read from, for messages and results."""
+    nb_res: int
+    """Number of processors of the machine it was recorded on."""
+    jobs: list[WorkloadJob]
+    profiles: dict[str, dict[str, Any]]
+    """Profile name -> Batsim profile, e.g. ``{"type": "delay", "delay": 10}``."""
+    rules: dict[str, Any] = msgspec.field(default_factory=dict)
+    """The conversion rules that made the jobs, as stored with every result."""
+    notes: list[str] = msgspec.field(default_factory=list)
+    """Sentences on what reading found and did (jobs dropped, times sorted, ...)."""
+    unix_start_time: float | None = None
+    """Unix time of second 0, None where unknown."""
+    time_zone: str = "UTC"
+    """IANA name, or a fixed offset such as ``+01:00``."""

@@ -1,0 +1,1 @@
+"""Simulated users: sessions, session graphs, and models that react to the system."""
