@@ -1,0 +1,1 @@
+"""Batsim's protocol, version 4: messages as typed structs, and their JSON."""

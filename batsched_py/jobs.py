@@ -1,0 +1,45 @@
+"""A job as the decision process and the policies see it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from math import inf
+from typing import Any
+
+import msgspec
+
+
+class JobState(Enum):
+    """Where a job is in its life."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+class Job(msgspec.Struct, eq=False, gc=False):
+    """A submitted job.
+
+    Policies read it and never change it; two jobs are the same only if they are one object.
+    """
+
+    id: str
+    """Batsim's id, e.g. ``w0!15``."""
+    number: int
+    """Rank of its submission: 0 for the first job that the process saw."""
+    size: int
+    """Number of processors."""
+    walltime: float | None
+    """Kill limit in seconds, None = no limit."""
+    estimate: float
+    """Run time in seconds to plan with: the walltime unless the workload says otherwise, inf
+    where nothing is known."""
+    submit_time: float
+    extra: dict[str, Any]
+    """Further fields of the job in the workload."""
+    state: JobState = JobState.WAITING
+    start_time: float = inf
+    expected_end: float = inf
+    """``start_time + estimate`` once it runs."""
+    processors: int = 0
+    """Allocated processors as a bitmask, see :mod:`batsched_py.processors`."""

@@ -1,0 +1,89 @@
+"""The machine as a policy sees it: what is free, what runs, when it should end."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+
+from batsched_py.errors import InvariantError
+from batsched_py.jobs import Job, JobState
+from batsched_py.processors import lowest, to_text
+
+
+class Machine:
+    """Identical processors ``0 .. nb_processors - 1``, and the jobs that run on them."""
+
+    __slots__ = ("_releases", "free", "free_processors", "nb_processors")
+
+    def __init__(self, nb_processors: int) -> None:
+        self.nb_processors = nb_processors
+        self.free = nb_processors
+        """Number of free processors."""
+        self.free_processors = (1 << nb_processors) - 1
+        """The free processors as a bitmask."""
+        # (expected end, size, submission number, job): the number makes the keys unique, so that
+        # a comparison never reaches the job.
+        self._releases: list[tuple[float, int, int, Job]] = []
+
+    def releases(self) -> Iterator[Job]:
+        """Give the running jobs by (expected end, size, submission order)."""
+        return (release[3] for release in self._releases)
+
+    def reservation(self, size: int) -> tuple[float, int]:
+        """Return shadow time and extra nodes for a waiting job that needs ``size`` processors.
+
+        The walk over the running jobs, by (expected end, size, job), adds their processors to
+        the free ones and stops at the *first* job that lets the waiting one fit. Its expected
+        end is the shadow time; what is then free beyond ``size`` are the extra nodes, so a job
+        that ends at the same instant but later in the walk does not count. Where no end suffices
+        (only for sizes beyond the machine) the shadow time is infinite.
+
+        Source: Mu'alem and Feitelson 2001, section 2; in the definite form that the results of
+        Madon et al. 2024 need.
+        """
+        available = self.free
+        for expected_end, job_size, _, _ in self._releases:
+            available += job_size
+            if available >= size:
+                return expected_end, available - size
+        return float("inf"), 0
+
+    def start(self, job: Job, now: float, processors: int | None = None) -> int:
+        """Run ``job`` from ``now`` on ``processors`` (default: the lowest free ones).
+
+        Returns the processors as a bitmask. Raises :class:`InvariantError` for a job that is not
+        waiting, for processors that are not free, and where their number is not the job's size.
+        """
+        if job.state is not JobState.WAITING:
+            raise InvariantError(f"job {job.id} was started while {job.state.value}")
+        free = self.free_processors
+        if processors is None:
+            if job.size > self.free:
+                raise InvariantError(
+                    f"job {job.id} needs {job.size} processors, {self.free} are free"
+                )
+            processors = lowest(free, job.size)
+        elif processors & ~free or processors.bit_count() != job.size:
+            raise InvariantError(
+                f"job {job.id} of size {job.size} cannot start on processors "
+                f"{to_text(processors)!r}: free are {to_text(free)!r}"
+            )
+        self.free_processors = free & ~processors
+        self.free -= job.size
+        job.state = JobState.RUNNING
+        job.start_time = now
+        job.expected_end = now + job.estimate
+        job.processors = processors
+        insort(self._releases, (job.expected_end, job.size, job.number, job))
+        return processors
+
+    def end(self, job: Job) -> None:
+        """Free the processors of ``job``, which runs; raises :class:`InvariantError` if not."""
+        if job.state is not JobState.RUNNING:
+            raise InvariantError(f"job {job.id} ended while {job.state.value}")
+        job.state = JobState.ENDED
+        self.free_processors |= job.processors
+        self.free += job.size
+        del self._releases[
+            bisect_left(self._releases, (job.expected_end, job.size, job.number, job))
+        ]

@@ -1,0 +1,266 @@
+"""The decision process: one loop between the simulator, the users and the policy.
+
+It answers one message at a time. Of an instant it handles all job ends first, then the reactions
+of the users until nobody is due, then all submissions, then runs the policy once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from heapq import heappop, heappush
+from math import inf
+from typing import Any, Protocol
+
+from batsched_py import decisions as d
+from batsched_py.errors import InvariantError, ProtocolError
+from batsched_py.jobs import Job, JobState
+from batsched_py.machine import Machine
+from batsched_py.protocol import messages as m
+from batsched_py.waiting import WaitingQueue
+from batsched_py.workload.jobs import WorkloadJob
+
+DYNAMIC = "dyn"
+"""Workload of the jobs that users submit."""
+
+
+class UserModel(Protocol):
+    """Simulated users: a function of time and of the ends of their jobs.
+
+    They see neither policies nor messages. A job that they submit is a :class:`WorkloadJob`;
+    what they put into its ``extra`` (session, ...) becomes output columns.
+    """
+
+    profiles: Mapping[str, dict[str, Any]]
+    """Batsim profiles by name, those of every job the model submits."""
+
+    def next_submission(self) -> float:
+        """Return when the next job is due (seconds), inf if none is before another job ends."""
+        ...
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        """Return the jobs that are submitted at ``now``; called when ``now`` is due."""
+        ...
+
+    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        """Learn that ``job`` ended at ``now``; ``state`` is Batsim's final state or REJECTED."""
+        ...
+
+
+class DecisionProcess:
+    """Answers Batsim's messages with the decisions of ``scheduler``, for ``users`` if any."""
+
+    def __init__(self, scheduler: d.Scheduler, users: UserModel | None = None) -> None:
+        self.scheduler = scheduler
+        self.users = users
+        self.machine = Machine(0)
+        self.queue = WaitingQueue()
+        self.now = 0.0
+        self.nb_rejected_too_wide = 0
+        """Jobs that were refused because they are wider than the machine."""
+        self.ended = False
+        self._jobs: dict[str, Job] = {}
+        self._nb_jobs = 0
+        self._nb_running = 0
+        self._of_users: dict[str, WorkloadJob] = {}
+        self._calls: list[float] = []  # outstanding CALL_ME_LATER, a heap
+        self._config: dict[str, Any] = {}
+        self._profiles: set[str] = set()
+        self._registering = users is not None
+        self._must_schedule = False
+        self._reply: list[m.Event] = []
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            m.SimulationBegins: self._begins,
+            m.SimulationEnds: self._ends,
+            m.JobCompleted: self._completed,
+            m.JobKilled: self._ignore,
+            m.RequestedCall: self._called,
+            m.Notify: self._ignore,
+            m.UnknownEvent: self._ignore,
+        }
+
+    def answer(self, message: m.Message) -> m.Message:
+        """Return the reply to one message.
+
+        Raises :class:`ProtocolError` for messages that Batsim cannot have meant (time going
+        back, an unknown job) and :class:`InvariantError` when policy or users err.
+        """
+        now = message.now
+        if now < self.now:
+            raise ProtocolError(f"time went back from {self.now} to {now}")
+        self.now = now
+        self._reply = []
+        arrived: list[m.JobSubmitted] = []
+        for event in message.events:
+            kind = type(event)
+            if kind is m.JobSubmitted:  # after all ends and users, wherever it stands
+                arrived.append(event)
+            else:
+                self._handlers[kind](event)
+        if self.users is not None:
+            self._ask_users(self.users)
+        for event in arrived:
+            self._submitted(event)
+        while self._must_schedule:
+            self._must_schedule = False
+            self._schedule()
+            if self.users is not None:
+                self._ask_users(self.users)
+        if self.users is not None and not self.ended:
+            self._plan_next_call(self.users)
+        return m.Message(now, self._reply)
+
+    # Events ----------------------------------------------------------------------------------
+
+    def _ignore(self, event: m.Event) -> None:
+        """Nothing to do: JOB_COMPLETED says it all, and the rest does not concern the policy."""
+
+    def _begins(self, event: m.SimulationBegins) -> None:
+        self.machine = Machine(event.nb_compute_resources)
+        self._config = event.config
+        if self.users is not None and not event.config.get("dynamic-jobs-enabled"):
+            raise ProtocolError(
+                "users who react submit jobs dynamically: start Batsim with --enable-dynamic-jobs"
+            )
+
+    def _ends(self, event: m.SimulationEnds) -> None:
+        self.ended = True
+        if len(self.queue) or self._nb_running:
+            raise ProtocolError(
+                f"the simulation ended with {len(self.queue)} jobs waiting "
+                f"and {self._nb_running} running"
+            )
+
+    def _called(self, event: m.RequestedCall) -> None:
+        while self._calls and self._calls[0] <= self.now:
+            heappop(self._calls)
+        self._must_schedule = True
+
+    def _submitted(self, event: m.JobSubmitted) -> None:
+        if event.job_id not in self._jobs:  # else the echo of a job registered here
+            self._enqueue(event.job)
+
+    def _completed(self, event: m.JobCompleted) -> None:
+        job = self._jobs.get(event.job_id)
+        if job is None:
+            raise ProtocolError(f"JOB_COMPLETED for {event.job_id}, a job that was never submitted")
+        self.machine.end(job)
+        self._nb_running -= 1
+        self._must_schedule = True
+        self._tell_users(job, event.job_state)
+
+    # Users -----------------------------------------------------------------------------------
+
+    def _ask_users(self, users: UserModel) -> None:
+        now = self.now
+        while users.next_submission() <= now:
+            for job in list(users.jobs_to_submit(now)):
+                self._register(job, users)
+
+    def _register(self, job: WorkloadJob, users: UserModel) -> None:
+        now = self.now
+        name = f"{DYNAMIC}!{job.id}"
+        if name in self._jobs:
+            raise InvariantError(f"users submitted job {job.id} twice")
+        profile = job.profile
+        if not self._config.get("profile-reuse-enabled"):
+            profile = f"{profile}#{job.id}"  # Batsim forgets a profile with its first job
+        if profile not in self._profiles:
+            self._profiles.add(profile)
+            content = users.profiles[job.profile]
+            self._reply.append(
+                m.RegisterProfile(
+                    timestamp=now, workload_name=DYNAMIC, profile_name=profile, profile=content
+                )
+            )
+        description = m.JobDescription(name, now, job.size, profile, job.walltime, _fields(job))
+        self._reply.append(m.RegisterJob(timestamp=now, job_id=name, job=description))
+        self._of_users[name] = job
+        self._enqueue(description)
+
+    def _tell_users(self, job: Job, state: str) -> None:
+        recorded = self._of_users.pop(job.id, None)
+        if recorded is not None and self.users is not None:
+            self.users.job_ended(self.now, recorded, state)
+
+    def _plan_next_call(self, users: UserModel) -> None:
+        """Keep one call outstanding, and tell Batsim when no user can submit any more."""
+        due = users.next_submission()
+        if due < inf:
+            if not self._calls or due < self._calls[0]:
+                self._call_at(due)
+        elif self._registering and not self._of_users:
+            self._registering = False
+            self._reply.append(m.Notify(timestamp=self.now, type="registration_finished"))
+
+    def _call_at(self, time: float) -> None:
+        if time <= self.now:
+            raise InvariantError(f"a call at {time} was asked for at {self.now}: it must be later")
+        heappush(self._calls, time)
+        self._reply.append(m.CallMeLater(timestamp=self.now, time=time))
+
+    # Jobs and the policy -----------------------------------------------------------------------
+
+    def _enqueue(self, description: m.JobDescription) -> None:
+        extra = description.extra
+        walltime = description.walltime
+        estimate = extra.get("estimate", walltime)
+        job = Job(
+            description.id,
+            self._nb_jobs,
+            description.res,
+            walltime,
+            inf if estimate is None else estimate,
+            description.subtime,
+            extra,
+        )
+        self._nb_jobs += 1
+        self._jobs[job.id] = job
+        self._must_schedule = True
+        if job.size > self.machine.nb_processors:
+            self.nb_rejected_too_wide += 1
+            self._refuse(job)
+        else:
+            self.queue.append(job)
+
+    def _schedule(self) -> None:
+        now, queue, machine = self.now, self.queue, self.machine
+        for decision in self.scheduler.schedule(now, queue, machine):
+            if isinstance(decision, d.Start):
+                job = decision.job
+                alloc = machine.start(job, now, decision.processors)
+                queue.remove(job)
+                self._nb_running += 1
+                self._reply.append(m.ExecuteJob(timestamp=now, job_id=job.id, alloc=alloc))
+            elif isinstance(decision, d.Reject):
+                queue.remove(decision.job)
+                self._refuse(decision.job)
+            elif isinstance(decision, d.Kill):
+                self._kill(decision.job)
+            elif isinstance(decision, d.CallMeLater):
+                self._call_at(decision.time)
+            else:
+                raise InvariantError(
+                    f"{type(self.scheduler).__name__} yielded {decision!r}: "
+                    "expected Start, Reject, Kill or CallMeLater"
+                )
+
+    def _refuse(self, job: Job) -> None:
+        job.state = JobState.ENDED
+        self._reply.append(m.RejectJob(timestamp=self.now, job_id=job.id))
+        self._must_schedule = True
+        self._tell_users(job, "REJECTED")
+
+    def _kill(self, job: Job) -> None:
+        if job.state is not JobState.RUNNING:
+            raise InvariantError(f"job {job.id} was killed while {job.state.value}")
+        self._reply.append(m.KillJob(timestamp=self.now, job_ids=[job.id]))
+
+
+def _fields(job: WorkloadJob) -> dict[str, Any]:
+    """Return the free fields under which a job travels through Batsim and back."""
+    fields = dict(job.extra)
+    if job.user is not None:
+        fields["user"] = job.user
+    if job.estimate is not None:
+        fields["estimate"] = job.estimate
+    return fields

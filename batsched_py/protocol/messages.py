@@ -1,0 +1,178 @@
+"""The messages of Batsim 4.2's protocol as typed structs.
+
+A message carries the time and a list: events from Batsim to the scheduler, decisions back. Each
+struct is flat: the members of ``data`` on the wire are fields here, beside ``timestamp``
+(seconds). Sets of processors are bitmasks (:mod:`batsched_py.processors`); only JSON has text.
+
+Source: the protocol as observed from Batsim 4.2.0.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import msgspec
+
+
+class JobDescription(msgspec.Struct, eq=False, gc=False):
+    """A job as JOB_SUBMITTED and REGISTER_JOB describe it."""
+
+    id: str
+    """``WORKLOAD!NAME``."""
+    subtime: float
+    res: int
+    profile: str
+    walltime: float | None = None
+    extra: dict[str, Any] = msgspec.field(default_factory=dict)
+    """All further fields, which Batsim keeps and hands on."""
+
+
+class Message(msgspec.Struct, gc=False):
+    """One message in either direction: the time ``now`` and what happened or is decided."""
+
+    now: float
+    events: list[Any]
+
+
+class Event(msgspec.Struct, kw_only=True):
+    """Base of all events and decisions; ``tag`` is the ``type`` on the wire."""
+
+    tag: ClassVar[str]
+    timestamp: float
+
+
+# Batsim to scheduler -------------------------------------------------------------------------
+
+
+class SimulationBegins(Event, kw_only=True):
+    """The simulation starts: the platform, the options and the static workloads."""
+
+    tag = "SIMULATION_BEGINS"
+    nb_resources: int
+    nb_compute_resources: int
+    nb_storage_resources: int = 0
+    allow_compute_sharing: bool = False
+    allow_storage_sharing: bool = True
+    config: dict[str, Any]
+    compute_resources: list[dict[str, Any]]
+    storage_resources: list[dict[str, Any]] = []
+    workloads: dict[str, str] = {}
+    profiles: dict[str, dict[str, dict[str, Any]]] = {}
+
+
+class SimulationEnds(Event, kw_only=True):
+    """Everything has ended; the scheduler answers once more."""
+
+    tag = "SIMULATION_ENDS"
+
+
+class JobSubmitted(Event, kw_only=True, eq=False, gc=False):
+    """A job arrived."""
+
+    tag = "JOB_SUBMITTED"
+    job_id: str
+    job: JobDescription
+    profile: dict[str, Any] | None = None
+
+
+class JobCompleted(Event, kw_only=True, eq=False, gc=False):
+    """A job ended: ``job_state`` is Batsim's final state, e.g. COMPLETED_SUCCESSFULLY."""
+
+    tag = "JOB_COMPLETED"
+    job_id: str
+    job_state: str
+    return_code: int
+    alloc: int
+
+
+class JobKilled(Event, kw_only=True):
+    """The answer to KILL_JOB, after the JOB_COMPLETED of each job that was really killed."""
+
+    tag = "JOB_KILLED"
+    job_ids: list[str]
+    job_progress: dict[str, Any]
+
+
+class RequestedCall(Event, kw_only=True, gc=False):
+    """The time asked for by a CALL_ME_LATER has come; it does not say which."""
+
+    tag = "REQUESTED_CALL"
+
+
+class UnknownEvent(Event, kw_only=True):
+    """An event of a type not known here, kept as it came."""
+
+    tag = ""
+    type: str
+    data: Any
+
+
+# Both directions -----------------------------------------------------------------------------
+
+
+class Notify(Event, kw_only=True):
+    """A notification by name, e.g. ``no_more_static_job_to_submit``, ``registration_finished``."""
+
+    tag = "NOTIFY"
+    type: str
+    resources: str | None = None
+
+
+# Scheduler to Batsim -------------------------------------------------------------------------
+
+
+class ExecuteJob(Event, kw_only=True, eq=False, gc=False):
+    """Run a submitted job on ``alloc``."""
+
+    tag = "EXECUTE_JOB"
+    job_id: str
+    alloc: int
+    mapping: dict[str, Any] | None = None
+    storage_mapping: dict[str, Any] | None = None
+    additional_io_job: dict[str, Any] | None = None
+
+
+class RejectJob(Event, kw_only=True):
+    """Refuse a submitted job."""
+
+    tag = "REJECT_JOB"
+    job_id: str
+
+
+class KillJob(Event, kw_only=True):
+    """End running jobs."""
+
+    tag = "KILL_JOB"
+    job_ids: list[str]
+
+
+class CallMeLater(Event, kw_only=True):
+    """Ask for a REQUESTED_CALL at ``time``, strictly later than now (wire name: timestamp)."""
+
+    tag = "CALL_ME_LATER"
+    time: float
+
+
+class SetJobMetadata(Event, kw_only=True):
+    """Set the text of the job's ``metadata`` column."""
+
+    tag = "SET_JOB_METADATA"
+    job_id: str
+    metadata: str
+
+
+class RegisterProfile(Event, kw_only=True, eq=False):
+    """Add a profile to a workload, which is created if need be."""
+
+    tag = "REGISTER_PROFILE"
+    workload_name: str
+    profile_name: str
+    profile: dict[str, Any]
+
+
+class RegisterJob(Event, kw_only=True, eq=False, gc=False):
+    """Submit a job now."""
+
+    tag = "REGISTER_JOB"
+    job_id: str
+    job: JobDescription
