@@ -60,7 +60,7 @@ def from_text(text: str) -> int:
     Raises :class:`ProtocolError` for anything else. Batsim itself reads ``"0,1"`` as processor 0
     without a word, which nobody can have meant: it is refused here.
     """
-    if not _TEXT.fullmatch(text):
+    if not isinstance(text, str) or not _TEXT.fullmatch(text):
         raise ProtocolError(
             f"{text!r} is not a set of processors: expected intervals separated by spaces, "
             "such as '0-3 7'"

@@ -1,0 +1,1 @@
+"""Campaigns: a file of axes becomes runs, runs become tables and figures."""

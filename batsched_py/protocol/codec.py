@@ -128,6 +128,8 @@ def _event(wire: _WireEvent, kinds: dict[str, type[m.Event]], source: str) -> m.
     if not isinstance(data, dict):
         raise ProtocolError(f"{wire.type} {source}: data is {data!r}, expected an object")
     fields = dict(data)
+    if kind is m.Notify:
+        fields = {"type": fields.pop("type", None), "details": fields}
     if kind is m.CallMeLater and "timestamp" in fields:
         fields["time"] = fields.pop("timestamp")
     if strict := _STRICT.get(kind):
@@ -162,13 +164,15 @@ def _tag(event: m.Event) -> str:
 def _data(event: m.Event) -> Any:
     if isinstance(event, m.UnknownEvent):
         return event.data
+    if isinstance(event, m.Notify):
+        return {"type": event.type, **event.details}
+    if isinstance(event, m.CallMeLater):
+        return {"timestamp": _number(event.time)}
     data = {
         name: value
         for name in event.__struct_fields__
         if name != "timestamp" and (value := getattr(event, name)) is not None
     }
-    if isinstance(event, m.CallMeLater):
-        return {"timestamp": _number(event.time)}
     if "alloc" in data:
         data["alloc"] = to_text(data["alloc"])
     if "job" in data:

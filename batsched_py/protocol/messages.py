@@ -115,7 +115,8 @@ class Notify(Event, kw_only=True):
 
     tag = "NOTIFY"
     type: str
-    resources: str | None = None
+    details: dict[str, Any] = {}
+    """The further members of ``data``, e.g. ``resources`` of machines that became available."""
 
 
 # Scheduler to Batsim -------------------------------------------------------------------------

@@ -1,0 +1,43 @@
+# Each target sets up what it needs in .venv; python3 (3.11 or later) and make are all it takes.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+
+.PHONY: help campaign test check format benchmarks clean
+
+help:
+	@echo "make campaign    run the study 'replay with feedback' on the sample log"
+	@echo "make test        run the tests"
+	@echo "make check       lint, types, import contracts"
+	@echo "make format      format the code"
+	@echo "make benchmarks  measure the speed of simulations"
+
+# A marker, so that an interrupted installation is taken up again.
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed, this is " + sys.version if sys.version_info < (3, 11) else 0)'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+campaign: $(VENV)/installed
+	$(BIN)/batsched-py campaign experiments/replay_feedback/campaign.toml --jobs $(JOBS)
+
+test: $(VENV)/installed
+	$(BIN)/python -m pytest --numprocesses $(JOBS)
+
+check: $(VENV)/installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/installed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+benchmarks: $(VENV)/installed
+	$(BIN)/python benchmarks/simulation.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

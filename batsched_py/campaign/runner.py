@@ -1,0 +1,226 @@
+"""Runs of a campaign: each a process of its own, in a folder named by what determines it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, as_completed
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Event, Lock
+from typing import Any
+
+import msgspec
+
+from batsched_py.campaign.spec import PlannedRun, Settings
+from batsched_py.errors import UsageError
+from batsched_py.files import write_whole
+from batsched_py.simulation import sha256
+from batsched_py.workload.archive import find_log
+from batsched_py.workload.swf import read_swf
+
+PREFIX = "out"
+_FLAGS = ("rules", "size", "walltime", "runtime", "drop", "unknown_user", "profile", "first")
+_FLAGS += ("scheduler", "users", "sessions", "platform", "speed_factor", "seed", "shake")
+# Code that cannot change what a simulation gives.
+_OUTSIDE = {"campaign", "commands", "cli.py", "__main__.py", "data"}
+
+
+class PreparedRun(msgspec.Struct):
+    """A run with its input found, its command written and its folder named."""
+
+    planned: PlannedRun
+    input: Path
+    folder: Path
+    command: list[str]
+
+    @property
+    def done(self) -> bool:
+        """Whether the run ended well before; ``_run.json`` is the last file it writes."""
+        return (self.folder / f"{PREFIX}_run.json").is_file()
+
+
+class Failure(msgspec.Struct):
+    """A run that did not end well, and the last thing it said."""
+
+    run: PreparedRun
+    message: str
+
+
+def prepare(
+    runs: Iterable[PlannedRun], out: Path, log_dirs: Iterable[Path] = ()
+) -> list[PreparedRun]:
+    """Name and place each run below ``out``; raises :class:`UsageError` for missing inputs.
+
+    The folder's name ends with a hash of all that determines the run: its settings, the content
+    of its files, and the code.
+    """
+    folders = list(log_dirs)
+    paths: dict[str, Path] = {}
+    prepared = []
+    for planned in runs:
+        log = planned.settings.log
+        if log not in paths:
+            paths[log] = find_log(log, folders).resolve()
+        command = _command(planned.settings, paths[log])
+        name = "_".join(re.sub(r"[^\w.-]", "-", str(value)) for value in planned.labels.values())
+        folder = out / "runs" / f"{name[:100]}_{_identity(planned.settings, paths[log])}"
+        command += ["-e", str((folder / PREFIX).resolve())]
+        prepared.append(PreparedRun(planned, paths[log], folder, command))
+    return prepared
+
+
+def execute(
+    runs: Iterable[PreparedRun], jobs: int, ended: Callable[[], None] = lambda: None
+) -> list[Failure]:
+    """Run what is not done yet, ``jobs`` at a time; return the failures.
+
+    ``ended`` is called as each ends. On Ctrl-C the running processes are stopped and
+    KeyboardInterrupt goes on; what was done stays done.
+    """
+    if jobs < 1:
+        raise UsageError(f"--jobs {jobs}: expected at least 1")
+    processes = _Processes()
+    failures = []
+    with ThreadPoolExecutor(jobs) as executor:
+        futures = _submit(executor, runs, processes)
+        try:
+            for future in as_completed(futures):
+                message = future.result()
+                if message is not None:
+                    failures.append(Failure(futures[future], message))
+                ended()
+        except (KeyboardInterrupt, CancelledError):
+            processes.stop()
+            executor.shutdown(cancel_futures=True)
+            raise
+    return failures
+
+
+def _submit(
+    executor: Executor, runs: Iterable[PreparedRun], processes: _Processes
+) -> dict[Future[str | None], PreparedRun]:
+    return {executor.submit(processes.run, run): run for run in runs if not run.done}
+
+
+class _Processes:
+    """The child processes that run now, so that they can be stopped."""
+
+    def __init__(self) -> None:
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = Lock()
+        self._stopping = Event()
+
+    def run(self, run: PreparedRun) -> str | None:
+        """Run one simulation to its end; return None, or why it failed."""
+        if self._stopping.is_set():
+            return "stopped"
+        shutil.rmtree(run.folder, ignore_errors=True)  # of an attempt that failed
+        run.folder.mkdir(parents=True)
+        write_whole(run.folder / "command.txt", shlex.join(run.command) + "\n")
+        write_whole(run.folder / "settings.json", _json(run.planned))
+        log = run.folder / "log.txt"
+        with log.open("wb") as output:
+            # A session of its own: Ctrl-C in the terminal must reach the campaign only.
+            process = subprocess.Popen(
+                run.command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            with self._lock:
+                self._running.add(process)
+            if self._stopping.is_set():
+                process.terminate()
+            code = process.wait()
+            with self._lock:
+                self._running.discard(process)
+        if code == 0 and run.done:
+            return None
+        last = (log.read_text(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+        return f"{_ending(code)}: {last}"
+
+    def stop(self) -> None:
+        """Stop all and start no more."""
+        self._stopping.set()
+        with self._lock:
+            for process in self._running:
+                process.terminate()
+
+
+def _ending(code: int) -> str:
+    if code < 0:
+        return f"killed by {signal.Signals(-code).name}"
+    return f"exit code {code}"
+
+
+def _json(planned: PlannedRun) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(planned), indent=1) + b"\n"
+
+
+def _command(settings: Settings, log: Path) -> list[str]:
+    command = [sys.executable, "-m", "batsched_py", "simulate", str(log)]
+    for name in _FLAGS:
+        value = getattr(settings, name)
+        if value is not None and value != getattr(Settings(), name):
+            command += [f"--{name.replace('_', '-')}", str(value)]
+    nodes = settings.nodes
+    if settings.node_factor is not None:
+        if nodes is not None or settings.platform is not None:
+            raise UsageError("node_factor goes with neither nodes nor platform")
+        nodes = round(_machine_size(log) * settings.node_factor)
+    if nodes is not None:
+        command += ["--nodes", str(nodes)]
+    if settings.skip_bad_lines:
+        command.append("--skip-bad-lines")
+    for flag, options in (("-O", settings.scheduler_options), ("-U", settings.user_options)):
+        for key, value in options.items():
+            text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+            command += [flag, f"{key}={text}"]
+    return command
+
+
+@cache
+def _machine_size(log: Path) -> int:
+    if log.suffix == ".json":
+        from batsched_py.workload.batsim_json import read_workload
+
+        return read_workload(log).nb_res
+    return read_swf(log, skip_bad_lines=True).max_processors
+
+
+def _identity(settings: Settings, log: Path) -> str:
+    parts: list[Any] = [settings, _digest(log), _code()]
+    for text in (settings.scheduler, settings.users, settings.platform or ""):
+        file = Path(text.partition(".py:")[0] + ".py" if ".py:" in text else text)
+        if file.is_file():
+            parts.append(_digest(file))
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:12]
+
+
+@cache
+def _digest(path: Path) -> str:
+    return sha256(path)
+
+
+@cache
+def _code() -> str:
+    """Return a digest of the code that determines a simulation."""
+    digest = hashlib.sha256()
+    for package in ("batsched_py", "users"):
+        spec = find_spec(package)
+        if spec is None or spec.origin is None:
+            continue
+        root = Path(spec.origin).parent
+        for path in sorted(root.rglob("*.py")):
+            if path.relative_to(root).parts[0] not in _OUTSIDE:
+                digest.update(path.read_bytes())
+    return digest.hexdigest()

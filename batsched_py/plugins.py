@@ -1,0 +1,150 @@
+"""Policies and user models as plug-ins: by name, or as ``path/to/file.py:Class``.
+
+A plug-in that does not fit fails when it is loaded, with the signature that was found and the
+one that is expected.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from batsched_py.errors import PluginError
+
+SCHEDULERS = "batsched_py.schedulers"
+USERS = "batsched_py.users"
+
+_METHODS: dict[str, dict[str, tuple[str, ...]]] = {
+    SCHEDULERS: {"schedule": ("now", "queue", "machine")},
+    USERS: {
+        "next_submission": (),
+        "jobs_to_submit": ("now",),
+        "job_ended": ("now", "job", "state"),
+    },
+}
+_KINDS = {SCHEDULERS: "scheduler", USERS: "user model"}
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def names(group: str) -> dict[str, EntryPoint]:
+    """Return the registered plug-ins of a group by name, sorted."""
+    return {entry.name: entry for entry in sorted(entry_points(group=group), key=lambda e: e.name)}
+
+
+def load(group: str, name: str) -> type[Any]:
+    """Return the plug-in class called ``name``; raises :class:`PluginError` if it does not fit."""
+    if ".py:" in name:
+        plugin = load_file(name)
+    else:
+        plugin = _load_registered(group, name)
+    kind = _KINDS[group]
+    if not inspect.isclass(plugin):
+        raise PluginError(f"{kind} {name!r} is {plugin!r}, expected a class")
+    for method, parameters in _METHODS[group].items():
+        _check_method(plugin, method, parameters, f"{kind} {name!r}")
+    return plugin
+
+
+def load_file(place: str) -> Any:
+    """Return what ``path/to/file.py:Name`` names; raises :class:`PluginError`."""
+    path_text, _, attribute = place.rpartition(":")
+    path = Path(path_text)
+    if not path.is_file():
+        raise PluginError(f"{place}: there is no file {path_text!r}")
+    module_name = f"_batsched_py_plugin_{path.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise PluginError(f"{place}: {path_text!r} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever the author's code raises
+        raise PluginError(f"{place}: {type(error).__name__}: {error}") from error
+    if not hasattr(module, attribute):
+        known = ", ".join(n for n, v in vars(module).items() if inspect.isclass(v))
+        raise PluginError(f"{place}: no {attribute!r} in the file; its classes are: {known}")
+    return getattr(module, attribute)
+
+
+def make(plugin: type[Any], name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    """Return ``plugin(*arguments, **options)``; raises :class:`PluginError` for wrong options."""
+    accepted = accepted_options(plugin)
+    if accepted is not None:
+        for option in options:
+            if option not in accepted:
+                raise PluginError(_unknown(option, accepted, f"option of {name!r}"))
+    missing = [
+        parameter.name
+        for parameter in _parameters(plugin)
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        and parameter.default is inspect.Parameter.empty
+        and parameter.name not in options
+    ]
+    if missing:
+        raise PluginError(f"{name!r} needs the option {missing[0]!r}")
+    try:
+        return plugin(*arguments, **options)
+    except TypeError as error:
+        raise PluginError(
+            f"{name!r} cannot be made: {error}; expected a class to be called with "
+            f"{len(arguments)} positional argument(s) and keyword options"
+        ) from error
+
+
+def accepted_options(plugin: type[Any]) -> list[str] | None:
+    """Return the names of the options of a plug-in, None if it takes any."""
+    parameters = _parameters(plugin)
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
+        return None
+    return [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+
+
+def summary(plugin: type[Any]) -> str:
+    """Return the first line of the plug-in's docstring."""
+    return (inspect.getdoc(plugin) or "(not described)").splitlines()[0]
+
+
+def _parameters(plugin: type[Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(plugin).parameters.values())
+
+
+def _load_registered(group: str, name: str) -> Any:
+    found = names(group)
+    if name not in found:
+        hint = "; a class of your own is given as path/to/file.py:Class"
+        raise PluginError(_unknown(name, list(found), _KINDS[group]) + hint)
+    try:
+        return found[name].load()
+    except Exception as error:  # whatever the author's code raises
+        raise PluginError(
+            f"{_KINDS[group]} {name!r} ({found[name].value}) cannot be loaded: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _unknown(name: str, known: list[str], what: str) -> str:
+    close = get_close_matches(name, known, n=1)
+    guess = f" (did you mean {close[0]!r}?)" if close else ""
+    there = ", ".join(known) or "none"
+    return f"there is no {what} called {name!r}{guess}; there are: {there}"
+
+
+def _check_method(plugin: type[Any], method: str, expected: tuple[str, ...], what: str) -> None:
+    wanted = f"def {method}({', '.join(('self', *expected))})"
+    function = getattr(plugin, method, None)
+    if function is None:
+        raise PluginError(f"{what} has no method {method!r}: expected {wanted}")
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())[1:]  # without self
+    positional = [p for p in parameters if p.kind in _POSITIONAL]
+    needed = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    takes_more = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    if len(needed) > len(expected) or (len(positional) < len(expected) and not takes_more):
+        raise PluginError(f"{what}: found def {method}{signature}, expected {wanted}")

@@ -1,0 +1,191 @@
+"""One simulation, from a log to a result, as a plain function."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from batsched_py import plugins
+from batsched_py.errors import UsageError
+from batsched_py.process import DecisionProcess, UserModel
+from batsched_py.results import Result, versions
+from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.platform import Platform, homogeneous, read_platform, scaled
+from batsched_py.workload import Workload
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import Rules, make_rules
+
+RIGID = "rigid"
+"""Name of the replay without users: every job at its recorded time."""
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that determines a simulation, apart from the content of its files."""
+
+    scheduler: str = "easy"
+    scheduler_options: dict[str, Any] = {}
+    users: str = RIGID
+    user_options: dict[str, Any] = {}
+    rules: Rules = Rules()
+    platform: str | None = None
+    nodes: int | None = None
+    speed_factor: float = 1.0
+    seed: int = 0
+    shake: int | None = None
+    skip_bad_lines: bool = False
+
+
+def simulate(
+    source: str | Path | Workload,
+    *,
+    scheduler: str = "easy",
+    scheduler_options: Mapping[str, Any] | None = None,
+    users: str = RIGID,
+    sessions: str | None = None,
+    user_options: Mapping[str, Any] | None = None,
+    rules: Rules | str = "replay-feedback",
+    platform: str | Path | None = None,
+    nodes: int | None = None,
+    speed_factor: float = 1.0,
+    seed: int = 0,
+    shake: int | None = None,
+    skip_bad_lines: bool = False,
+) -> Result:
+    """Simulate a workload under a policy, with or without users who react.
+
+    ``source`` is an SWF log, a Batsim workload file, or a :class:`Workload`; ``scheduler`` and
+    ``users`` are names (see ``batsched-py list``) or ``file.py:Class``; ``rigid`` submits at the
+    recorded times. ``sessions`` (such as ``arrival:60``, minutes) is the user model's option of
+    that name. ``rules`` say how a log becomes jobs. The machine is a SimGrid ``platform`` file,
+    or ``nodes`` equal processors (default: as many as the log's machine); ``speed_factor``
+    multiplies their speed. ``seed`` is for the users' chance, ``shake`` for the order of
+    simultaneous events (None: log order).
+
+    Raises :class:`UsageError` for arguments that make no sense, :class:`InputError` for files
+    that are not what they should be, :class:`SimulationError` for a deadlock, and
+    :class:`InvariantError` when a policy or a user model errs.
+
+    >>> result = simulate("KTH-SP2-1996-2.1-cln.swf.gz", users="feedback", sessions="arrival:0")
+    ... # doctest: +SKIP
+    >>> result.metrics["overall"]["mean_lateness"]  # doctest: +SKIP
+    """
+    options = dict(user_options or {})
+    if sessions is not None:
+        options["sessions"] = sessions
+    run = Run(
+        scheduler=scheduler,
+        scheduler_options=dict(scheduler_options or {}),
+        users=users,
+        user_options=options,
+        rules=make_rules(rules) if isinstance(rules, str) else rules,
+        platform=None if platform is None else str(platform),
+        nodes=nodes,
+        speed_factor=speed_factor,
+        seed=seed,
+        shake=shake,
+        skip_bad_lines=skip_bad_lines,
+    )
+    return execute(source, run)
+
+
+def execute(source: str | Path | Workload, run: Run) -> Result:
+    """Simulate ``run`` on ``source``; see :func:`simulate`."""
+    _check(run)
+    if isinstance(source, Workload):
+        workload, digest = source, None
+    else:
+        workload = load_workload(
+            source, run.rules, skip_bad_lines=run.skip_bad_lines, speed_factor=run.speed_factor
+        )
+        digest = sha256(source)
+    machine = make_platform(run, workload)
+    policy = plugins.make(
+        plugins.load(plugins.SCHEDULERS, run.scheduler), run.scheduler, (), run.scheduler_options
+    )
+    users = _make_users(run, workload)
+    simulator = Simulator(
+        machine,
+        [workload] if users is None else [],
+        Options(
+            dynamic_jobs=users is not None, profile_reuse=users is not None, shake=run.shake
+        ),
+    )
+    begin = time.perf_counter()
+    outcome = simulator.run(DecisionProcess(policy, users).answer)
+    wall_time = time.perf_counter() - begin
+    settings = {
+        "input": {"name": workload.name, "sha256": digest, "nb_jobs": len(workload.jobs)},
+        "run": msgspec.to_builtins(run),
+        "rules": workload.rules,
+        "nb_processors": len(machine.hosts),
+        "unix_start_time": workload.unix_start_time,
+        "time_zone": workload.time_zone,
+        "notes": workload.notes,
+        "versions": versions(),
+    }
+    return Result(outcome, settings, wall_time)
+
+
+def make_platform(run: Run, workload: Workload) -> Platform:
+    """Return the machine of a run; raises :class:`UsageError` or :class:`PlatformError`."""
+    if run.platform is not None:
+        if run.nodes is not None:
+            raise UsageError("--platform and --nodes both say how large the machine is: give one")
+        return scaled(read_platform(run.platform), run.speed_factor)
+    return homogeneous(workload.nb_res if run.nodes is None else run.nodes, run.speed_factor)
+
+
+def sha256(path: str | Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check(run: Run) -> None:
+    if run.nodes is not None and run.nodes <= 0:
+        raise UsageError(f"--nodes {run.nodes}: expected at least 1")
+    if not 0 < run.speed_factor < float("inf"):
+        raise UsageError(f"--speed-factor {run.speed_factor}: expected a positive number")
+    if run.users == RIGID and run.user_options:
+        option = next(iter(run.user_options))
+        raise UsageError(
+            f"rigid replay has no users, so the option {option!r} means nothing: "
+            "add --users feedback, or leave it out"
+        )
+
+
+def _make_users(run: Run, workload: Workload) -> UserModel | None:
+    if run.users == RIGID:
+        return None
+    model = plugins.load(plugins.USERS, run.users)
+    options = dict(run.user_options)
+    accepted = plugins.accepted_options(model)
+    if "seed" not in options and (accepted is None or "seed" in accepted):
+        options["seed"] = np.random.SeedSequence(run.seed).spawn(1)[0]
+    made: UserModel = plugins.make(model, run.users, (workload,), options)
+    return made
+
+
+def parse_options(texts: Sequence[str], flag: str) -> dict[str, Any]:
+    """Read ``key=value`` options: numbers, true/false, null and JSON as such, all else as text.
+
+    Raises :class:`UsageError` for what has no ``=`` and for a key given twice.
+    """
+    options: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (equals and key):
+            raise UsageError(f"{flag} {text!r}: expected {flag} key=value")
+        if key in options:
+            raise UsageError(f"{flag} {key} was given twice")
+        try:
+            options[key] = msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            options[key] = value
+    return options

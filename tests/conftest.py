@@ -1,0 +1,18 @@
+"""What several tests need."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(os.environ.get("BATSCHED_SHARED", Path(__file__).parents[2] / "shared"))
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with real logs, recorded exchanges and published schedules."""
+    if not SHARED.is_dir():
+        pytest.skip(f"no folder {SHARED}: set BATSCHED_SHARED to where logs and exchanges are")
+    return SHARED

@@ -1,0 +1,56 @@
+"""Sets of processors: text, intervals, lowest members."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from procset import ProcSet
+
+from batsched_py import processors
+from batsched_py.errors import ProtocolError
+
+sets = st.sets(st.integers(0, 200))
+
+
+def mask(members: set[int]) -> int:
+    return sum(1 << member for member in members)
+
+
+@given(sets)
+def test_text_round_trip_and_canonical(members: set[int]) -> None:
+    if members:
+        text = processors.to_text(mask(members))
+        assert text == str(ProcSet(*members))
+        assert processors.from_text(text) == mask(members)
+
+
+@given(sets)
+def test_procset_round_trip(members: set[int]) -> None:
+    assert processors.to_procset(mask(members)) == ProcSet(*members)
+    assert processors.from_procset(ProcSet(*members)) == mask(members)
+
+
+@given(sets, st.data())
+def test_lowest_takes_the_smallest(members: set[int], data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, len(members)))
+    assert processors.lowest(mask(members), count) == mask(set(sorted(members)[:count]))
+
+
+@pytest.mark.parametrize(
+    ("text", "members"),
+    [
+        ("0", {0}),
+        ("3 1", {1, 3}),
+        ("0-1 1", {0, 1}),
+        ("0  2-3", {0, 2, 3}),
+    ],
+)
+def test_reads_what_batsim_reads(text: str, members: set[int]) -> None:
+    assert processors.from_text(text) == mask(members)
+
+
+@pytest.mark.parametrize("text", ["", " 0", "0 ", "0,1", "3-1", "-1", "a", "0-", "[0]", "0.5"])
+def test_refuses_the_rest_and_quotes_it(text: str) -> None:
+    with pytest.raises(ProtocolError, match="expected|reversed"):
+        processors.from_text(text)

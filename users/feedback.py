@@ -1,0 +1,118 @@
+"""Replay with think-time feedback (Madon, Da Costa, Pierson 2024)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from math import inf
+from typing import Any
+
+import msgspec
+
+from batsched_py.workload import Workload, WorkloadJob
+from users.graph import SessionGraph, build_graph
+from users.sessions import Delimitation, Session, partition
+
+
+class _Replayed(msgspec.Struct, eq=False):
+    """A session during the replay."""
+
+    session: Session
+    ranks: list[int]
+    """Place of each job in the log: who submits first at one instant."""
+    waits_for: int
+    """Preceding sessions that have not finished."""
+    unfinished: int
+    """Jobs that have not ended."""
+    start: float = 0.0
+    """Begin of the replayed session: the latest (finish + think time) seen so far."""
+    successors: list[tuple[_Replayed, float]] = []
+
+
+class ThinkTimeFeedback:
+    """Users wait for their sessions to finish, think as long as recorded, and go on.
+
+    The recorded sessions of each user form a graph (:mod:`users.graph`). A session is free when
+    all its predecessors have finished (their last jobs ended; a rejected job counts as ended at
+    once); it starts at the maximum of (finish + think time) over them. Inside a session the
+    recorded distances between submissions are kept.
+
+    Source: Madon et al. 2024, section 3 (model) and algorithms ``wake_on_feedback`` (here
+    :meth:`job_ended`) and ``jobs_to_submit``.
+    """
+
+    def __init__(self, workload: Workload, *, sessions: str = "arrival:60") -> None:
+        """Prepare the users of ``workload``.
+
+        ``sessions`` says how sessions are delimited, e.g. ``arrival:60`` (minutes). Raises
+        :class:`batsched_py.errors.UsageError` for jobs without user or recorded end.
+        """
+        self.profiles = workload.profiles
+        self._due: list[tuple[float, int, int, _Replayed]] = []  # time, rank, job in session
+        self._session_of: dict[str, _Replayed] = {}
+        ranks = {job.id: rank for rank, job in enumerate(workload.jobs)}
+        for own in partition(workload.jobs, Delimitation.parse(sessions)).values():
+            self._add_user(build_graph(own), ranks)
+
+    def _add_user(self, graph: SessionGraph, ranks: dict[str, int]) -> None:
+        replayed = [
+            _Replayed(
+                _annotated(session),
+                [ranks[job.id] for job in session.jobs],
+                len(predecessors),
+                len(session.jobs),
+            )
+            for session, predecessors in zip(graph.sessions, graph.predecessors, strict=True)
+        ]
+        for own, predecessors in zip(replayed, graph.predecessors, strict=True):
+            for job in own.session.jobs:
+                self._session_of[job.id] = own
+            for index, think_time in predecessors:
+                replayed[index].successors.append((own, think_time))
+            if not predecessors:  # think time after the root is the recorded first submission
+                own.start = own.session.start
+                self._plan(own, 0)
+
+    def next_submission(self) -> float:
+        """Return the time of the next planned submission, inf if none is planned."""
+        return self._due[0][0] if self._due else inf
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        """Return the jobs due by ``now``, simultaneous ones in log order."""
+        due = self._due
+        jobs = []
+        while due and due[0][0] <= now:
+            _, _, at, own = heappop(due)
+            jobs.append(own.session.jobs[at])
+            if at + 1 < len(own.ranks):
+                self._plan(own, at + 1)
+        return jobs
+
+    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        """Free the sessions that waited for the last job of a session."""
+        own = self._session_of.pop(job.id)
+        own.unfinished -= 1
+        if own.unfinished:
+            return
+        for successor, think_time in own.successors:
+            successor.start = max(successor.start, now + think_time)
+            successor.waits_for -= 1
+            if not successor.waits_for:
+                self._plan(successor, 0)
+
+    def _plan(self, own: _Replayed, at: int) -> None:
+        session = own.session
+        offset = session.jobs[at].submit_time - session.start
+        heappush(self._due, (own.start + offset, own.ranks[at], at, own))
+
+
+def _annotated(session: Session) -> Session:
+    """Return a copy whose jobs carry the columns of the results: session, recorded submission."""
+    jobs = []
+    for job in session.jobs:
+        notes: dict[str, Any] = {
+            "session": session.id,
+            "original_submission_time": job.submit_time,
+        }
+        jobs.append(msgspec.structs.replace(job, extra=job.extra | notes))
+    return msgspec.structs.replace(session, jobs=jobs)
