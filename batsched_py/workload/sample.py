@@ -38,10 +38,8 @@ _UNKNOWN = -1
 _COMPLETED, _FAILED, _CANCELLED = 1, 0, 5
 _REQUESTS = (300, 900, 1_800, HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 12 * HOUR, 24 * HOUR)
 """The round values that users ask for, seconds."""
-_SIZES = ((1, 26), (2, 14), (4, 17), (8, 17), (16, 12), (32, 6), (64, 1), (3, 2), (6, 2), (12, 3))
+_SIZES = ((1, 26), (2, 14), (4, 17), (8, 17), (16, 13), (32, 6), (64, 1), (3, 2), (6, 2), (12, 3))
 """Processors of an application and their weights, per cent."""
-_PATIENCE = 4 * HOUR
-"""After this long the head of the queue is no longer overtaken."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class _Application:
     """Requested time, seconds: a round value that the user does not change."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Job:
     user: _User
     application: _Application
@@ -67,7 +65,7 @@ class _Job:
     start: int = -1
 
 
-@dataclass
+@dataclass(eq=False)
 class _User:
     number: int
     applications: list[_Application]
@@ -132,6 +130,7 @@ class _Site:
     """No job is submitted from here on, seconds."""
     jobs: list[_Job] = field(default_factory=list)
     queue: list[_Job] = field(default_factory=list)
+    running: list[_Job] = field(default_factory=list)
     free: int = PROCESSORS
     events: list[tuple[int, int, _Job | _User]] = field(default_factory=list)
     """Heap of (time, serial number, a job that ends or a user who submits)."""
@@ -166,7 +165,7 @@ class _Site:
         self._plan(time, user)
 
     def _break(self, user: _User, time: int) -> None:
-        mean = 0.7 * HOUR if self.draw.chance(0.45) else user.pause
+        mean = 0.7 * HOUR if self.draw.chance(0.4) else user.pause
         self._come_back(user, time + 60 + self.draw.exponential(mean))
 
     def _submit(self, time: int, user: _User) -> None:
@@ -190,6 +189,7 @@ class _Site:
 
     def _job_ends(self, time: int, job: _Job) -> None:
         self.free += job.application.size
+        self.running.remove(job)
         user = job.user
         user.running -= 1
         if user.running:
@@ -202,33 +202,53 @@ class _Site:
             self._break(user, time)
 
     def _start_jobs(self, time: int) -> None:
-        """Start what fits, in order of arrival; an old head of the queue is not overtaken."""
+        """Start jobs in order of arrival; later ones may go first if they end in time (EASY)."""
         waiting: list[_Job] = []
+        shadow_time, extra = 0, 0  # reservation of the first job that has to wait
         for job in self.queue:
-            patient = not waiting or time - waiting[0].submit < _PATIENCE
-            if patient and job.application.size <= self.free:
-                self.free -= job.application.size
-                job.start = time
-                self._plan(time + job.run, job)
-            else:
+            size = job.application.size
+            in_time = not waiting or time + job.application.request <= shadow_time
+            if size > self.free or not (in_time or size <= extra):
+                if not waiting:
+                    shadow_time, extra = self._reservation(size)
                 waiting.append(job)
+                continue
+            if not in_time:
+                extra -= size
+            self.free -= size
+            job.start = time
+            self.running.append(job)
+            self._plan(time + job.run, job)
         self.queue = waiting
+
+    def _reservation(self, size: int) -> tuple[int, int]:
+        """Return when ``size`` processors will be free at the latest, and how many more are."""
+        free = self.free
+        for job in sorted(self.running, key=_latest_end):
+            free += job.application.size
+            if free >= size:
+                break
+        return _latest_end(job), free - size
+
+
+def _latest_end(job: _Job) -> int:
+    return job.start + job.application.request
 
 
 def _new_user(draw: _Draw, number: int) -> _User:
     applications = [_new_application(draw, 3 * (number - 1) + i) for i in (1, 2, 3)]
-    heavy = draw.chance(0.3)
+    heavy = number != USERS and draw.chance(0.25)
     return _User(
         number=number,
         applications=applications,
         current=applications[0],
-        session_length=1 + draw.lognormal(4 if heavy else 2, 0.5),
-        pause=draw.lognormal(10 * HOUR if heavy else 50 * HOUR, 0.6),
+        session_length=1 + draw.lognormal(3 if heavy else 2, 0.5),
+        pause=draw.lognormal(36 * HOUR if heavy else 120 * HOUR, 0.5),
     )
 
 
 def _new_application(draw: _Draw, number: int) -> _Application:
-    run_time = max(10, min(draw.lognormal(2_000, 1.8), 14 * HOUR))
+    run_time = max(10, min(draw.lognormal(2_600, 1.6), 14 * HOUR))
     wished = run_time * (1.3 + 4 * draw.uniform())
     request = next((value for value in _REQUESTS if value >= wished), _REQUESTS[-1])
     return _Application(number, draw.weighted(_SIZES), run_time, request)
@@ -308,8 +328,7 @@ def _header(seed: int, days: int, count: int) -> list[str]:
         "; Note: THIS LOG IS SYNTHETIC: no real user and no real machine is behind it",
         f"; Note: made by batsched_py.workload.sample, generator version {GENERATOR_VERSION},",
         f";       seed {seed}, {days} days",
-        "; Note: scheduler: first come, first served; jobs that fit may overtake a job that has",
-        f";       waited less than {_PATIENCE // HOUR} hours",
+        "; Note: scheduler: EASY backfilling",
         "; Note: licence: Apache-2.0",
         ";",
     ]

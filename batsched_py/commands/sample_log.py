@@ -1,0 +1,20 @@
+"""``batsched-py sample-log``: write the synthetic log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batsched_py.workload.sample import write_sample_log
+
+
+def sample_log(
+    out: Annotated[Path, typer.Argument(help="SWF file to write.", metavar="OUT.swf")],
+    seed: Annotated[int, typer.Option(help="Seed of all random draws.")] = 1,
+    days: Annotated[int, typer.Option(help="Days during which jobs are submitted.")] = 60,
+) -> None:
+    """Write a synthetic SWF log (64 processors, some 50 users), the same for the same seed."""
+    write_sample_log(out, seed, days)
+    typer.echo(f"wrote {out}")

@@ -1,0 +1,249 @@
+"""The embedded simulator: time, states, registration, deadlock."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from schedules import J, workload
+
+from batsched_py.errors import ProtocolError, SimulationError, WorkloadError
+from batsched_py.protocol import messages as m
+from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.platform import homogeneous
+from batsched_py.workload import Workload
+
+DYNAMIC = Options(dynamic_jobs=True)
+DELAY = {"type": "delay", "delay": 5}
+
+
+class Script:
+    """A scheduler that answers the n-th message with the n-th list of decisions."""
+
+    def __init__(self, *replies: list[Callable[[float], m.Event]]) -> None:
+        self.replies = list(replies)
+        self.seen: list[m.Message] = []
+
+    def __call__(self, message: m.Message) -> m.Message:
+        self.seen.append(message)
+        makers = self.replies.pop(0) if self.replies else []
+        return m.Message(message.now, [make(message.now) for make in makers])
+
+
+def say(kind: type[m.Event], **fields: Any) -> Callable[[float], m.Event]:
+    return lambda now: kind(timestamp=now, **fields)
+
+
+def execute(job_id: str, alloc: int) -> Callable[[float], m.Event]:
+    return say(m.ExecuteJob, job_id=job_id, alloc=alloc)
+
+
+def profile(name: str = "p", **content: Any) -> Callable[[float], m.Event]:
+    return say(
+        m.RegisterProfile, workload_name="dyn", profile_name=name, profile=content or DELAY
+    )
+
+
+def job(name: str, prof: str = "p") -> Callable[[float], m.Event]:
+    return say(
+        m.RegisterJob, job_id=f"dyn!{name}", job=m.JobDescription(f"dyn!{name}", 0.0, 1, prof, 9.0)
+    )
+
+
+FINISHED = say(m.Notify, type="registration_finished")
+CONTINUE = say(m.Notify, type="continue_registration")
+
+
+def simulate(script: Script, load: Workload | None = None, options: Options | None = None) -> Any:
+    return Simulator(homogeneous(4), [load] if load else [], options).run(script)
+
+
+@pytest.mark.parametrize(
+    ("run", "walltime", "kind", "state", "end"),
+    [
+        (5, 9, "delay", "COMPLETED_SUCCESSFULLY", 5),
+        (5, 5, "delay", "COMPLETED_WALLTIME_REACHED", 5),
+        (5, 4, "delay", "COMPLETED_WALLTIME_REACHED", 4),
+        (5, 5, "parallel_homogeneous", "COMPLETED_SUCCESSFULLY", 5),
+        (5, 4, "parallel_homogeneous", "COMPLETED_WALLTIME_REACHED", 4),
+        (5, None, "delay", "COMPLETED_SUCCESSFULLY", 5),
+    ],
+)
+def test_walltime(run: float, walltime: float | None, kind: str, state: str, end: float) -> None:
+    """A delay equal to the walltime is cut, a computation equal to it is done."""
+    load = workload([J(0, 1, run, walltime)], 4, kind)
+    (done,) = simulate(Script([], [execute("w0!0000", 1)]), load).jobs
+    assert (done.final_state, done.finish_time) == (state, end)
+
+
+def test_profile_ret_fails_the_job() -> None:
+    load = workload([J(0, 1, 5)], 4)
+    load.profiles["r5"]["ret"] = 42
+    (done,) = simulate(Script([], [execute("w0!0000", 1)]), load).jobs
+    assert (done.final_state, done.return_code) == ("COMPLETED_FAILED", 42)
+
+
+def test_one_message_per_instant() -> None:
+    """An end and two submissions of one instant come together."""
+    load = workload([J(0, 4, 5), J(5, 1, 1), J(5, 1, 1)], 4)
+    script = Script([], [execute("w0!0000", 15)], [execute("w0!0001", 1), execute("w0!0002", 2)])
+    simulate(script, load)
+    assert [message.now for message in script.seen] == [0, 0, 5, 6, 6]
+    kinds = sorted(type(event).__name__ for event in script.seen[2].events)
+    assert kinds == ["JobCompleted", "JobSubmitted", "JobSubmitted", "Notify"]
+
+
+def test_killed_parallel_and_delay() -> None:
+    """Return codes and progress as Batsim reports them; killing twice is one kill."""
+    load = workload([J(0, 1, 10)], 4)
+    kill = say(m.KillJob, job_ids=["w0!0000"])
+    script = Script(
+        [], [execute("w0!0000", 1), say(m.CallMeLater, time=4.0)], [kill, kill], []
+    )
+    (done,) = simulate(script, load).jobs
+    assert (done.final_state, done.return_code, done.finish_time) == ("COMPLETED_KILLED", -2, 4)
+    completed, killed = script.seen[3].events
+    assert isinstance(completed, m.JobCompleted)
+    assert killed.job_progress == {"w0!0000": {"profile_name": "r10", "progress": 0.4}}
+
+
+def test_kill_at_the_instant_of_the_end() -> None:
+    """The job ended first: no progress, its own state."""
+    load = workload([J(0, 1, 4)], 4)
+    script = Script(
+        [],
+        [say(m.CallMeLater, time=4.0), execute("w0!0000", 1)],
+    )
+    simulate(script, load)
+    # Both events of time 4 are in one message; killing then is an error: the job is forgotten.
+    with pytest.raises(ProtocolError, match="completed"):
+        simulate(
+            Script(
+                [],
+                [say(m.CallMeLater, time=4.0), execute("w0!0000", 1)],
+                [say(m.KillJob, job_ids=["w0!0000"])],
+            ),
+            load,
+        )
+
+
+def test_scheduler_that_takes_time() -> None:
+    """Decisions in the future take effect then; what happens meanwhile is told together."""
+    load = workload([J(0, 1, 5), J(1, 1, 5)], 4)
+
+    def slow(message: m.Message) -> m.Message:
+        seen.append(message)
+        if len(seen) == 1:
+            return m.Message(2.0, [])
+        if len(seen) == 2:
+            return m.Message(4.0, [m.ExecuteJob(timestamp=3.0, job_id="w0!0000", alloc=1),
+                                   m.ExecuteJob(timestamp=4.0, job_id="w0!0001", alloc=2)])
+        return m.Message(message.now, [])
+
+    seen: list[m.Message] = []
+    outcome = Simulator(homogeneous(4), [load]).run(slow)
+    assert [message.now for message in seen] == [0, 2, 8, 9, 9]
+    assert [event.timestamp for event in seen[1].events] == [0, 1, 1]
+    assert [done.start_time for done in outcome.jobs] == [3, 4]
+
+
+def test_dynamic_jobs_in_one_message() -> None:
+    """Registered and started in the same reply, without acknowledgement."""
+    script = Script([profile(), job("a"), execute("dyn!a", 1), FINISHED])
+    (done,) = simulate(script, options=DYNAMIC).jobs
+    assert done.finish_time == 5
+    assert [type(e).__name__ for message in script.seen for e in message.events] == [
+        "SimulationBegins",
+        "JobCompleted",
+        "SimulationEnds",
+    ]
+
+
+def test_acknowledged_jobs_are_echoed() -> None:
+    options = Options(dynamic_jobs=True, acknowledge_dynamic_jobs=True)
+    script = Script([profile(), job("a"), FINISHED], [execute("dyn!a", 1)])
+    simulate(script, options=options)
+    assert isinstance(script.seen[1].events[0], m.JobSubmitted)
+
+
+WRONG: dict[str, tuple[list[list[Callable[[float], m.Event]]], str]] = {
+    "dynamic jobs after the end of registration": ([[FINISHED, profile()]], "finished"),
+    "continued in the same message": ([[FINISHED, CONTINUE, profile()]], "earlier message"),
+    "profile twice": ([[profile(), profile()]], "registered before"),
+    "profile that does not exist": ([[job("a")]], "does not exist"),
+    "job twice": ([[profile(), job("a"), job("a")]], "exists already"),
+    "profile that communicates": (
+        [[profile(type="parallel_homogeneous", cpu=1, com=1)]],
+        "communicates",
+    ),
+    "profile released by its first job": (
+        [[profile(), job("a"), job("b"), execute("dyn!a", 1)], [job("c")]],
+        "released",
+    ),
+    "unknown job": ([[execute("dyn!x", 1)]], "no job 'dyn!x'"),
+    "processors that do not exist": ([[profile(), job("a"), execute("dyn!a", 16)]], "not exist"),
+    "too many processors": ([[profile(), job("a"), execute("dyn!a", 3)]], "of size 1"),
+    "no processors": ([[profile(), job("a"), execute("dyn!a", 0)]], "of size 1"),
+    "processors in use": (
+        [[profile(), job("a"), job("b"), execute("dyn!a", 1), execute("dyn!b", 1)]],
+        "in use",
+    ),
+    "started twice": (
+        [[profile(), job("a"), execute("dyn!a", 1), execute("dyn!a", 2)]],
+        "running",
+    ),
+    "killed without running": (
+        [[profile(), job("a"), say(m.KillJob, job_ids=["dyn!a"])]],
+        "does not run",
+    ),
+    "call in the past": ([[say(m.CallMeLater, time=0.0)]], "not later"),
+    "call in the reply to the end": (
+        [[FINISHED], [say(m.CallMeLater, time=9.0)]],
+        "too late",
+    ),
+    "notification of an older protocol": ([[say(m.Notify, type="submission_finished")]], "NOTIFY"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_refuses_where_batsim_aborts(name: str) -> None:
+    replies, said = WRONG[name]
+    with pytest.raises(ProtocolError, match=said):
+        simulate(Script(*replies), options=DYNAMIC)
+
+
+def test_registration_continues_in_the_next_message() -> None:
+    call = say(m.CallMeLater, time=3.0)
+    script = Script(
+        [FINISHED, CONTINUE, call], [profile(), job("a"), execute("dyn!a", 1), FINISHED]
+    )
+    (done,) = simulate(script, options=DYNAMIC).jobs
+    assert done.start_time == 3
+
+
+def test_deadlock_names_the_waiting_jobs() -> None:
+    with pytest.raises(SimulationError, match=r"deadlock.*w0!0000"):
+        simulate(Script(), workload([J(0, 1, 5)], 4))
+
+
+def test_deadlock_of_registration_never_finished() -> None:
+    with pytest.raises(SimulationError, match="registration_finished"):
+        simulate(Script(), options=DYNAMIC)
+
+
+def test_empty_workload_ends() -> None:
+    script = Script()
+    assert simulate(script, Workload(name="e", nb_res=1, jobs=[], profiles={})).jobs == []
+    assert script.seen[1].events[0].type == "no_more_static_job_to_submit"
+
+
+def test_communication_is_refused_before_the_first_message() -> None:
+    load = workload([J(0, 1, 5)], 4)
+    load.profiles["r5"]["com"] = 1e6
+    with pytest.raises(WorkloadError, match=r"test: profile 'r5' communicates"):
+        Simulator(homogeneous(4), [load])

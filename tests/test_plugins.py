@@ -1,0 +1,84 @@
+"""Plug-ins: by name, by file, and what is said of those that do not fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batsched_py import plugins
+from batsched_py.errors import PluginError
+
+GOOD = """
+class Mine:
+    '''My policy.'''
+    def __init__(self, *, depth: int = 1):
+        self.depth = depth
+    def schedule(self, now, queue, machine):
+        return iter(())
+"""
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "policy.py"
+    path.write_text(text)
+    return f"{path}:Mine"
+
+
+def test_by_file(tmp_path: Path) -> None:
+    place = write(tmp_path, GOOD)
+    plugin = plugins.load(plugins.SCHEDULERS, place)
+    assert plugins.summary(plugin) == "My policy."
+    assert plugins.make(plugin, place, (), {"depth": 3}).depth == 3
+
+
+def test_by_name() -> None:
+    assert plugins.load(plugins.SCHEDULERS, "easy").__name__ == "Easy"
+    assert "feedback" in plugins.names(plugins.USERS)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("class Mine: pass", r"no method 'schedule': expected def schedule\(self, now, queue"),
+        (
+            "class Mine:\n def schedule(self, now): yield",
+            r"found def schedule\(self, now\), expected def schedule\(self, now, queue, machine\)",
+        ),
+        ("class Mine:\n def schedule(self, now, queue, machine, more): yield", "expected def"),
+        ("class Mine:\n def schedule(self, now, queue, machine, *, more): yield", "expected def"),
+        ("Mine = 3", "expected a class"),
+        ("class Other: pass", "no 'Mine' in the file; its classes are: Other"),
+        ("import nothing_like_this", "ModuleNotFoundError"),
+        ("def broken(:", "SyntaxError"),
+    ],
+)
+def test_wrong_plugins_fail_at_once(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(PluginError, match=said):
+        plugins.load(plugins.SCHEDULERS, write(tmp_path, text))
+
+
+def test_missing_file_and_typo(tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match="no file"):
+        plugins.load(plugins.SCHEDULERS, f"{tmp_path}/none.py:Mine")
+    with pytest.raises(PluginError, match=r"did you mean 'easy'.*file\.py:Class"):
+        plugins.load(plugins.SCHEDULERS, "esay")
+
+
+def test_wrong_options(tmp_path: Path) -> None:
+    place = write(tmp_path, GOOD)
+    plugin = plugins.load(plugins.SCHEDULERS, place)
+    with pytest.raises(PluginError, match=r"option of .* called 'dept' \(did you mean 'depth'"):
+        plugins.make(plugin, place, (), {"dept": 3})
+
+
+def test_missing_option(tmp_path: Path) -> None:
+    place = write(tmp_path, GOOD.replace("depth: int = 1", "depth: int"))
+    with pytest.raises(PluginError, match="needs the option 'depth'"):
+        plugins.make(plugins.load(plugins.SCHEDULERS, place), place, (), {})
+
+
+def test_a_user_model_that_lacks_a_method(tmp_path: Path) -> None:
+    text = "class Mine:\n def next_submission(self): ...\n def jobs_to_submit(self, now): ..."
+    with pytest.raises(PluginError, match=r"expected def job_ended\(self, now, job, state\)"):
+        plugins.load(plugins.USERS, write(tmp_path, text))

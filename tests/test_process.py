@@ -1,0 +1,203 @@
+"""The decision process: passes, users, calls, and the invariants that are always on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from schedules import J, run, starts, workload
+
+from batsched_py.decisions import CallMeLater, Decision, Kill, Reject, Start
+from batsched_py.errors import InvariantError, ProtocolError
+from batsched_py.machine import Machine
+from batsched_py.process import DecisionProcess
+from batsched_py.protocol import messages as m
+from batsched_py.schedulers.easy import Easy
+from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.platform import homogeneous
+from batsched_py.waiting import WaitingQueue
+from batsched_py.workload import WorkloadJob
+
+
+class Policy:
+    """A policy made of a function; it counts its passes."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.passes: list[float] = []
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        self.passes.append(now)
+        yield from self.function(now, queue, machine)
+
+
+class Chain:
+    """One user who submits the next job ``think`` seconds after the last one ended."""
+
+    def __init__(self, nb: int, think: float, size: int = 1) -> None:
+        self.profiles = {"p": {"type": "delay", "delay": 5}}
+        self.nb, self.think, self.size = nb, think, size
+        self.due, self.at = 0.0, 0
+        self.ends: list[tuple[float, str]] = []
+
+    def next_submission(self) -> float:
+        return self.due
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        self.due = inf
+        self.at += 1
+        return [
+            WorkloadJob(
+                id=str(self.at), submit_time=now, size=self.size, profile="p", walltime=9.0
+            )
+        ]
+
+    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        self.ends.append((now, state))
+        if self.at < self.nb:
+            self.due = now + self.think
+
+
+def simulate_users(users: Chain, policy: Any, **options: Any) -> Any:
+    process = DecisionProcess(policy, users)
+    simulator = Simulator(homogeneous(4), [], Options(dynamic_jobs=True, **options))
+    return simulator.run(process.answer)
+
+
+@pytest.mark.parametrize("options", [{}, {"profile_reuse": True}, {"acknowledge_dynamic_jobs": True}])
+def test_users_submit_when_their_jobs_ended(options: dict[str, bool]) -> None:
+    """With a fresh profile for each job or a reused one, with or without acknowledgement."""
+    users = Chain(3, 10)
+    outcome = simulate_users(users, Fcfs(), **options)
+    assert [job.start_time for job in outcome.jobs] == [0, 15, 30]
+    assert [job.description.subtime for job in outcome.jobs] == [0, 15, 30]
+    profiles = {job.description.profile for job in outcome.jobs}
+    assert len(profiles) == (1 if options.get("profile_reuse") else 3)
+
+
+def test_think_time_of_zero_is_the_same_instant() -> None:
+    """The end, the reaction and the start are one pass, in one reply."""
+    policy = Policy(Fcfs().schedule)
+    simulate_users(Chain(3, 0), policy)
+    assert policy.passes == [0, 5, 10, 15]
+
+
+def test_jobs_wider_than_the_machine_end_at_once_for_their_user() -> None:
+    users = Chain(3, 10, size=9)
+    outcome = simulate_users(users, Fcfs())
+    assert users.ends == [(0, "REJECTED"), (10, "REJECTED"), (20, "REJECTED")]
+    assert {job.final_state for job in outcome.jobs} == {"REJECTED"}
+
+
+def test_a_rejection_by_the_policy_gives_users_another_turn() -> None:
+    def refuse(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        for job in list(queue):
+            yield Reject(job)
+
+    users = Chain(3, 0)
+    policy = Policy(refuse)
+    simulate_users(users, policy)
+    assert users.ends == [(0, "REJECTED")] * 3
+
+
+def test_users_need_dynamic_jobs() -> None:
+    process = DecisionProcess(Fcfs(), Chain(1, 0))
+    with pytest.raises(ProtocolError, match="--enable-dynamic-jobs"):
+        Simulator(homogeneous(4)).run(process.answer)
+
+
+def test_one_pass_per_instant() -> None:
+    """Ends and submissions of one instant make one pass; a job of no length makes a second."""
+    policy = Policy(Fcfs().schedule)
+    run(workload([J(0, 4, 5), J(5, 1, 1), J(5, 1, 0)], 4), policy)
+    assert policy.passes == [0, 5, 5, 6]
+
+
+def test_policy_calls_itself_later() -> None:
+    def patient(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        if now < 7 and queue.head:
+            yield CallMeLater(7)
+        else:
+            yield from Fcfs().schedule(now, queue, machine)
+
+    assert starts(run(workload([J(0, 1, 5)], 4), Policy(patient))) == [7]
+
+
+def test_policy_kills() -> None:
+    def impatient(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        for job in list(machine.releases()):
+            yield Kill(job)
+        yield from Fcfs().schedule(now, queue, machine)
+
+    outcome = run(workload([J(0, 4, 50), J(3, 1, 5)], 4), Policy(impatient))
+    assert [(job.final_state, job.finish_time) for job in outcome.jobs] == [
+        ("COMPLETED_KILLED", 3),
+        ("COMPLETED_SUCCESSFULLY", 8),
+    ]
+
+
+def start_all(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+    yield from map(Start, list(queue))
+
+
+def start_twice(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+    if head := queue.head:
+        yield Start(head)
+        yield Start(head)
+
+
+def start_on_used(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+    for job in list(queue):
+        yield Start(job, (1 << job.size) - 1)
+
+
+def say_nonsense(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
+    yield "start"
+
+
+def call_now(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+    yield CallMeLater(now)
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (start_all, "needs 3 processors, 1 are free"),
+        (start_twice, "started while running"),
+        (start_on_used, "cannot start on processors '0-2'"),
+        (say_nonsense, "expected Start, Reject, Kill or CallMeLater"),
+        (call_now, "must be later"),
+    ],
+)
+def test_invariants_are_always_on(function: Any, said: str) -> None:
+    with pytest.raises(InvariantError, match=said):
+        run(workload([J(0, 3, 5), J(0, 3, 5)], 4), Policy(function))
+
+
+def test_time_must_not_go_back() -> None:
+    process = DecisionProcess(Fcfs())
+    process.answer(m.Message(5.0, []))
+    with pytest.raises(ProtocolError, match="went back"):
+        process.answer(m.Message(4.0, []))
+
+
+def test_easy_that_delays_its_head_is_caught() -> None:
+    """Backfilling behind the back of the policy: the reservation moves, and it is noticed."""
+
+    class Forgetful(Easy):
+        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+            yield from super().schedule(now, queue, machine)
+            for job in list(queue)[1:]:
+                if job.size <= machine.free:
+                    yield Start(job)
+
+    jobs = [J(0, 3, 10), J(1, 4, 5), J(2, 1, 100)]
+    with pytest.raises(InvariantError, match="EASY delayed the head"):
+        run(workload([*jobs, J(3, 1, 1)], 4), Forgetful())

@@ -1,0 +1,162 @@
+"""The synthetic log: stable to the byte, consistent on its machine, and shaped as documented."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import pytest
+
+from batsched_py.errors import UsageError
+from batsched_py.workload.sample import (
+    DAY,
+    HOUR,
+    PROCESSORS,
+    cached_sample_log,
+    generate_sample_log,
+    write_sample_log,
+)
+
+GOLDEN = "e83182337ffca6e130633ad96e5a07bf539d08c86b4a4eef783e76aaa4d46166"
+"""Of the default log: a change must raise GENERATOR_VERSION."""
+
+
+class Job(NamedTuple):
+    number: int
+    submit: int
+    wait: int
+    run: int
+    size: int
+    asked: int
+    request: int
+    status: int
+    user: int
+    application: int
+
+
+def parse(lines: list[str]) -> list[Job]:
+    rows = [line.split() for line in lines if not line.startswith(";")]
+    assert {len(row) for row in rows} == {18}
+    columns = (0, 1, 2, 3, 4, 7, 8, 10, 11, 13)
+    return [Job(*(int(row[column]) for column in columns)) for row in rows]
+
+
+@pytest.fixture(scope="module")
+def jobs() -> list[Job]:
+    return parse(generate_sample_log())
+
+
+def test_default_log_is_the_same_on_every_computer(tmp_path: Path) -> None:
+    write_sample_log(tmp_path / "a.swf")
+    assert hashlib.sha256((tmp_path / "a.swf").read_bytes()).hexdigest() == GOLDEN
+
+
+def test_seed_and_days_make_another_log() -> None:
+    default = generate_sample_log()
+    assert generate_sample_log(seed=1) == default
+    assert generate_sample_log(seed=2) != default
+    assert max(job.submit for job in parse(generate_sample_log(days=7))) < 7 * DAY
+    with pytest.raises(UsageError, match="0 days"):
+        generate_sample_log(days=0)
+
+
+def test_header_names_machine_and_origin() -> None:
+    lines = generate_sample_log(seed=5, days=10)
+    header = dict(line[2:].split(": ", 1) for line in lines if line[:1] == ";" and ": " in line)
+    assert header["Version"] == "2.2"
+    assert header["Installation"] == "synthetic"
+    assert header["MaxProcs"] == header["MaxNodes"] == "64"
+    assert header["TimeZoneString"] == "Europe/Paris"
+    assert header["MaxJobs"] == header["MaxRecords"] == str(len(parse(lines)))
+    assert any("seed 5, 10 days" in line for line in lines)
+
+
+def test_numbers_are_in_order_of_submission(jobs: list[Job]) -> None:
+    assert [job.number for job in jobs] == list(range(1, len(jobs) + 1))
+    assert all(a.submit <= b.submit for a, b in pairwise(jobs))
+
+
+def test_size_of_the_log(jobs: list[Job]) -> None:
+    assert 3_000 <= len(jobs) <= 4_000
+    assert 40 <= len({job.user for job in jobs}) <= 60
+    work = sum(job.run * job.size for job in jobs)
+    assert 0.65 <= work / (PROCESSORS * 60 * DAY) <= 0.75
+
+
+def test_recorded_schedule_fits_the_machine(jobs: list[Job]) -> None:
+    changes = [(job.submit + job.wait, 1, job.size) for job in jobs if job.run]
+    changes += [(job.submit + job.wait + job.run, 0, -job.size) for job in jobs if job.run]
+    busy = 0
+    for _, _, size in sorted(changes):  # at one instant, ends come before starts
+        busy += size
+        assert 0 <= busy <= PROCESSORS
+    assert all(job.wait >= 0 for job in jobs)
+    assert 0.4 < sum(job.wait > 0 for job in jobs) / len(jobs) < 0.8  # queues form
+
+
+def test_days_and_hours(jobs: list[Job]) -> None:
+    weekend = sum(job.submit // DAY % 7 >= 5 for job in jobs) / 2
+    weekday = sum(job.submit // DAY % 7 < 5 for job in jobs) / 5
+    assert 0.2 < weekend / weekday < 0.8
+    working = sum(9 <= job.submit % DAY // HOUR < 18 for job in jobs)
+    assert 0.5 < working / len(jobs) < 0.8
+
+
+def test_users_repeat_their_jobs(jobs: list[Job]) -> None:
+    sizes: dict[int, list[int]] = defaultdict(list)
+    for job in jobs:
+        sizes[job.user].append(job.size)
+    repeated = sum(a == b for own in sizes.values() for a, b in pairwise(own))
+    assert repeated / len(jobs) > 0.75
+    assert sum(job.size & (job.size - 1) == 0 for job in jobs) / len(jobs) > 0.7
+
+
+def test_users_often_come_back_after_their_jobs_have_ended(jobs: list[Job]) -> None:
+    last_end: dict[int, int] = {}
+    after, sessions = 0, 0
+    last_submit: dict[int, int] = {}
+    for job in jobs:
+        if job.submit - last_submit.get(job.user, job.submit) >= HOUR:
+            sessions += 1
+            after += job.submit >= last_end[job.user]
+        end = job.submit + job.wait + job.run
+        last_end[job.user] = max(last_end.get(job.user, 0), end)
+        last_submit[job.user] = job.submit
+    assert sessions > 500
+    assert after / sessions > 0.6
+
+
+def test_requests_are_round_and_too_long(jobs: list[Job]) -> None:
+    assert all(job.request % 300 == 0 and job.run <= job.request for job in jobs)
+    assert median(job.request / max(job.run, 1) for job in jobs) > 2
+
+
+def test_oddities_of_real_logs_are_there(jobs: list[Job]) -> None:
+    status = Counter(job.status for job in jobs)
+    assert set(status) == {0, 1, 5}
+    assert status[1] > 0.9 * len(jobs)
+    assert any(job.run == 0 for job in jobs)
+    assert any(job.asked == -1 for job in jobs)
+    assert any(job.user == -1 for job in jobs)
+    assert max(Counter(job.user for job in jobs).values()) > 100
+    assert min(Counter(job.user for job in jobs).values()) < 20
+
+
+def test_cache_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = cached_sample_log()
+    assert path.parent == tmp_path / "batsched_py"
+    before = path.stat().st_mtime_ns
+    assert cached_sample_log().stat().st_mtime_ns == before
+
+
+def test_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    path = cached_sample_log()
+    assert path.is_file()
+    assert tmp_path not in path.parents

@@ -1,0 +1,181 @@
+"""Sessions: the stretches of continuous work of each user.
+
+Sources: N. Zakay, PhD thesis, chapter 2 (the methods Last, Max and Arrival); M. Madon, G. Da
+Costa, J.-M. Pierson, "Replay with Feedback", FGCS 155 (2024), section 3 (Arrival; "a60" is
+``arrival:60``, "a0" is ``arrival:0``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from math import inf
+from operator import attrgetter, ge, gt
+
+import msgspec
+
+from batsched_py.errors import UsageError
+from batsched_py.workload import WorkloadJob
+
+METHODS = ("arrival", "last", "max")
+BOUNDARIES = (">=", ">")
+_FORMS = (
+    "expected METHOD:MINUTES or METHOD:MINUTES:BOUNDARY with METHOD arrival, last or max, "
+    "MINUTES >= 0 and BOUNDARY '>=' or '>', for example arrival:60 or max:20:>"
+)
+
+
+class Delimitation(msgspec.Struct, frozen=True):
+    """The rule that cuts a user's jobs into sessions.
+
+    Job i (in submission order) opens a new session iff its gap to the jobs before it is at least
+    the threshold (boundary ``>=``), or longer than it (boundary ``>``). The gap is
+
+    ``arrival``
+        submit_i - submit_(i-1);
+    ``last``
+        submit_i - finish_(i-1), the recorded finish of the previous job;
+    ``max``
+        submit_i - max of the finish times of *all* earlier jobs of the user (Zakay 2.2). The
+        maximum over the jobs of the present session gives the same sessions: the job that opened
+        it was submitted, and so finished, no earlier than all jobs before it had finished.
+
+    Raises :class:`UsageError` for an unknown method or boundary and for a threshold that is not
+    a number >= 0. An infinite threshold makes one session of all jobs of a user.
+    """
+
+    method: str
+    """``arrival``, ``last`` or ``max``."""
+    threshold: float
+    """Minutes."""
+    boundary: str = ">="
+    """``>=`` (Madon et al.) or ``>`` (Zakay): whether a gap of exactly the threshold cuts."""
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            near = get_close_matches(self.method.lower(), METHODS, n=1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise UsageError(f"sessions: unknown method {self.method!r}{hint}; {_FORMS}")
+        if not self.threshold >= 0:  # also catches nan
+            raise UsageError(f"sessions: a threshold of {self.threshold} minutes; {_FORMS}")
+        if self.boundary not in BOUNDARIES:
+            raise UsageError(f"sessions: unknown boundary {self.boundary!r}; {_FORMS}")
+
+    @classmethod
+    def parse(cls, text: str) -> Delimitation:
+        """Read ``arrival:60`` or ``max:20:>``; raises :class:`UsageError` for anything else."""
+        method, *rest = text.split(":")
+        if len(rest) not in (1, 2):
+            raise UsageError(f"sessions: {text!r} is not a delimitation; {_FORMS}")
+        try:
+            threshold = float(rest[0])
+        except ValueError:
+            raise UsageError(
+                f"sessions: {rest[0]!r} in {text!r} is not a number of minutes; {_FORMS}"
+            ) from None
+        return cls(method, threshold, *rest[1:])
+
+    def __str__(self) -> str:
+        """Return the shortest text that :meth:`parse` reads back."""
+        minutes = int(self.threshold) if float(self.threshold).is_integer() else self.threshold
+        boundary = "" if self.boundary == ">=" else f":{self.boundary}"
+        return f"{self.method}:{minutes}{boundary}"
+
+    @property
+    def seconds(self) -> float:
+        """The threshold in seconds."""
+        return round(self.threshold * 60, 6)  # 1.1 minutes are 66 s, not 66.00000000000001
+
+    @property
+    def needs_finish_times(self) -> bool:
+        """Whether the rule looks at the recorded finish of jobs."""
+        return self.method != "arrival"
+
+
+class Session(msgspec.Struct, gc=False):
+    """A run of consecutive jobs of one user."""
+
+    id: int
+    """Place among the sessions of the user, from 1."""
+    user: str
+    jobs: list[WorkloadJob]
+    """At least one, in submission order, ties in log order."""
+    start: float
+    """Submission time of the first job, seconds."""
+    finish: float
+    """Latest recorded finish of its jobs, seconds; inf if it is unknown for one of them."""
+
+
+def partition(
+    jobs: Iterable[WorkloadJob], delimitation: Delimitation
+) -> dict[str, list[Session]]:
+    """Cut the jobs of each user into sessions.
+
+    Returns the sessions of each user in order, users in order of first appearance in ``jobs``.
+    The jobs are put into submission order; simultaneous ones keep the order of ``jobs``.
+
+    Raises :class:`UsageError` for jobs without user, for a job that finished before it was
+    submitted, and, if the method needs them, for jobs without recorded finish.
+    """
+    own_jobs = _by_user(jobs)
+    for own in own_jobs.values():
+        own.sort(key=attrgetter("submit_time"))
+        _check_finish_times(own, delimitation)
+    return {user: _cut(user, own, delimitation) for user, own in own_jobs.items()}
+
+
+def _by_user(jobs: Iterable[WorkloadJob]) -> dict[str, list[WorkloadJob]]:
+    own_jobs: dict[str, list[WorkloadJob]] = {}
+    unknown: list[str] = []
+    for job in jobs:
+        if job.user is None:
+            unknown.append(job.id)
+        else:
+            own_jobs.setdefault(job.user, []).append(job)
+    if unknown:
+        raise UsageError(
+            f"{len(unknown)} jobs have no user (the first is job {unknown[0]}), but sessions are "
+            "cut per user; for a log, --unknown-user one takes them as one user, "
+            "--unknown-user each as one user per job"
+        )
+    return own_jobs
+
+
+def _check_finish_times(jobs: list[WorkloadJob], delimitation: Delimitation) -> None:
+    for job in jobs:
+        finish = job.finish_time
+        if finish is None:
+            if delimitation.needs_finish_times:
+                raise UsageError(
+                    f"job {job.id} of user {job.user} has no recorded finish time, which sessions "
+                    f"by {delimitation} need; use arrival:MINUTES, or a log with finish times"
+                )
+        elif not finish >= job.submit_time:
+            raise UsageError(
+                f"job {job.id} of user {job.user} finished at {finish}, before it was submitted "
+                f"at {job.submit_time}; sessions need finish times that are not before submission"
+            )
+
+
+def _cut(user: str, jobs: list[WorkloadJob], delimitation: Delimitation) -> list[Session]:
+    opens = ge if delimitation.boundary == ">=" else gt
+    threshold = delimitation.seconds
+    groups = [[jobs[0]]]
+    latest = -inf  # finish of all jobs so far; used, hence known, by "max" only
+    for previous, job in zip(jobs, jobs[1:], strict=False):
+        reference = previous.submit_time
+        if delimitation.method != "arrival":
+            assert previous.finish_time is not None  # checked by the caller
+            latest = max(latest, previous.finish_time)
+            reference = latest if delimitation.method == "max" else previous.finish_time
+        if opens(job.submit_time - reference, threshold):
+            groups.append([job])
+        else:
+            groups[-1].append(job)
+    return [make_session(number, user, group) for number, group in enumerate(groups, start=1)]
+
+
+def make_session(number: int, user: str, jobs: list[WorkloadJob]) -> Session:
+    """Return session ``number`` of ``user`` made of ``jobs`` (at least one, in order)."""
+    finishes = [inf if job.finish_time is None else job.finish_time for job in jobs]
+    return Session(number, user, jobs, jobs[0].submit_time, max(finishes))
