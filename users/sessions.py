@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import pairwise
 from math import inf
 from operator import attrgetter, ge, gt
 
@@ -106,9 +107,7 @@ class Session(msgspec.Struct, gc=False):
     """Latest recorded finish of its jobs, seconds; inf if it is unknown for one of them."""
 
 
-def partition(
-    jobs: Iterable[WorkloadJob], delimitation: Delimitation
-) -> dict[str, list[Session]]:
+def partition(jobs: Iterable[WorkloadJob], delimitation: Delimitation) -> dict[str, list[Session]]:
     """Cut the jobs of each user into sessions.
 
     Returns the sessions of each user in order, users in order of first appearance in ``jobs``.
@@ -162,7 +161,7 @@ def _cut(user: str, jobs: list[WorkloadJob], delimitation: Delimitation) -> list
     threshold = delimitation.seconds
     groups = [[jobs[0]]]
     latest = -inf  # finish of all jobs so far; used, hence known, by "max" only
-    for previous, job in zip(jobs, jobs[1:], strict=False):
+    for previous, job in pairwise(jobs):
         reference = previous.submit_time
         if delimitation.method != "arrival":
             assert previous.finish_time is not None  # checked by the caller

@@ -12,7 +12,7 @@ from batsched_py.commands import options as o
 from batsched_py.results import Result
 from batsched_py.simulation import Run, execute, parse_options
 from batsched_py.workload.archive import find_log
-from batsched_py.workload.rules import describe
+from batsched_py.workload.rules import describe, make_rules
 
 
 def simulate(
@@ -87,7 +87,7 @@ def simulate(
         scheduler_options=parse_options(scheduler_option or [], "-O"),
         users=users,
         user_options=user_options,
-        rules=o.rules(
+        rules=make_rules(
             rules,
             size=size,
             walltime=walltime,

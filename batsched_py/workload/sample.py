@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import exp, log
@@ -38,8 +37,8 @@ _UNKNOWN = -1
 _COMPLETED, _FAILED, _CANCELLED = 1, 0, 5
 _REQUESTS = (300, 900, 1_800, HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 12 * HOUR, 24 * HOUR)
 """The round values that users ask for, seconds."""
-_SIZES = ((1, 26), (2, 14), (4, 17), (8, 17), (16, 13), (32, 6), (64, 1), (3, 2), (6, 2), (12, 3))
-"""Processors of an application and their weights, per cent."""
+_SIZES = {1: 26, 2: 14, 4: 17, 8: 17, 16: 13, 32: 6, 64: 1, 3: 2, 6: 2, 12: 3}
+"""Processors of an application: weight, in about per cent."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +101,12 @@ class _Draw:
         total = sum(int(self.uniform() * 4096) for _ in range(12))
         return round(median * exp(sigma * (total / 4096 - 6)))
 
-    def weighted(self, pairs: Sequence[tuple[int, int]]) -> int:
-        at = self.uniform() * sum(weight for _, weight in pairs)
-        for value, weight in pairs:
+    def weighted(self, weights: dict[int, int]) -> int:
+        at = self.uniform() * sum(weights.values())
+        for value, weight in weights.items():
             at -= weight
             if at < 0:
-                break
+                return value
         return value
 
 

@@ -1,0 +1,57 @@
+"""``batsched-py convert``: a log becomes a Batsim workload file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batsched_py.commands import options as o
+from batsched_py.errors import UsageError
+from batsched_py.workload.archive import find_log
+from batsched_py.workload.batsim_json import write_workload
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import describe, make_rules
+
+
+def convert(
+    source: Annotated[
+        str, typer.Argument(metavar="INPUT", help="SWF log: a file, or the name of a log.")
+    ],
+    output: Annotated[
+        Path, typer.Argument(metavar="OUTPUT.json", help="Batsim workload to write.")
+    ],
+    rules: o.RulesPreset = "replay-feedback",
+    size: o.Size = None,
+    walltime: o.Walltime = None,
+    runtime: o.Runtime = None,
+    drop: o.Drop = None,
+    unknown_user: o.UnknownUser = None,
+    profile: o.Profile = None,
+    first: o.First = None,
+    skip_bad_lines: o.SkipBadLines = False,
+    log_dir: o.LogDirs = None,
+) -> None:
+    """Write a log as a Batsim workload, by the same rules as a simulation uses."""
+    chosen = make_rules(
+        rules,
+        size=size,
+        walltime=walltime,
+        runtime=runtime,
+        drop=drop,
+        unknown_user=unknown_user,
+        profile=profile,
+        first=first,
+    )
+    if output.suffix != ".json":
+        raise UsageError(f"{output}: expected a name that ends with .json")
+    workload = load_workload(
+        find_log(source, log_dir or []), chosen, skip_bad_lines=skip_bad_lines
+    )
+    write_workload(workload, output)
+    for note in workload.notes:
+        print(f"note: {note}", file=sys.stderr)
+    print(f"rules: {describe(chosen)}")
+    print(f"wrote {len(workload.jobs)} jobs, {len(workload.profiles)} profiles to {output}")

@@ -1,0 +1,42 @@
+"""``batsched-py logs``: the logs of the archive, where they are, and fetching them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from batsched_py.commands import options as o
+from batsched_py.errors import UsageError
+from batsched_py.workload import archive
+
+logs = typer.Typer(
+    help="List, find and fetch logs of the Parallel Workloads Archive.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a log.")]
+
+
+@logs.command("fetch")
+def fetch(name: _Name, log_dir: o.LogDirs = None) -> None:
+    """Download a log into the cache and verify it, unless it is at hand; print its path."""
+    print(archive.fetch_log(name, log_dir or []))
+
+
+@logs.command("path")
+def path(name: _Name, log_dir: o.LogDirs = None) -> None:
+    """Print where a log is."""
+    print(archive.find_log(name, log_dir or []))
+
+
+@logs.command("list")
+def list_logs(log_dir: o.LogDirs = None) -> None:
+    """Name the known logs, and where each is on this computer."""
+    for name in (archive.SAMPLE, *archive.CATALOGUE):
+        try:
+            place = str(archive.find_log(name, log_dir or []))
+        except UsageError:
+            place = "(not on this computer)"
+        print(f"{name:26} {place}")
+    print(f"Source: {archive.ARCHIVE}/ (cite Feitelson, Tsafrir, Krakov 2014)")

@@ -1,0 +1,347 @@
+"""Batsim's workload files: reading what Batsim 4.2 reads, and writing.
+
+Format: https://batsim.readthedocs.io/en/latest/input-workload.html ; what is refused was
+observed on Batsim 4.2.0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from batsched_py.errors import InputError, WorkloadError
+from batsched_py.files import write_whole
+from batsched_py.workload.clock import parse_time_zone
+from batsched_py.workload.jobs import Workload, WorkloadJob
+from batsched_py.workload.rules import whole
+from batsched_py.workload.swf import decompress
+
+_PREFIX = "w0"
+"""Batsim's name of the first workload."""
+_REQUIRED = ("id", "subtime", "res", "profile")
+_OWN = frozenset((*_REQUIRED, "walltime", "finish_time", "estimate"))
+"""Fields of a job that have a place in :class:`WorkloadJob`; ``user`` only if it is a name."""
+_NUMBERS = {
+    "delay": ("delay",),
+    "parallel_homogeneous": ("cpu", "com"),
+    "parallel_homogeneous_total": ("cpu", "com"),
+    "data_staging": ("nb_bytes",),
+}
+"""Fields of a profile that must be numbers, at least 0."""
+_TYPES = frozenset(
+    (*_NUMBERS, "parallel", "composed", "parallel_homogeneous_pfs", "smpi", "usage_trace")
+    + ("send", "recv")
+)
+
+
+def read_workload(path: str | Path) -> Workload:
+    """Read a workload file, plain or gzipped, refusing what Batsim refuses.
+
+    Jobs are put in order of submission (ties in the order of the file). Fields that Batsim does
+    not know go to :attr:`WorkloadJob.extra`, but for ``user``, ``finish_time`` (recorded end)
+    and ``estimate`` (run time that policies are told), seconds. Profiles that no job uses are
+    dropped, as Batsim does.
+
+    Raises :class:`WorkloadError` naming file and job, and :class:`OSError`.
+    """
+    path = Path(path)
+    content = _decode(path)
+    nb_res = content.get("nb_res")
+    if not _is_integer(nb_res) or nb_res < 1:
+        raise WorkloadError(f"{path}: nb_res is {_shown(nb_res)}, expected an integer above 0")
+    profiles = content.get("profiles")
+    if not isinstance(profiles, dict):
+        raise WorkloadError(f"{path}: profiles is {_shown(profiles)}, expected an object")
+    for name, profile in profiles.items():
+        _check_profile(f"{path}: profile {name!r}", profile, profiles)
+    notes: list[str] = []
+    jobs = _jobs(path, content.get("jobs"), profiles, notes)
+    start, zone = _clock(path, content)
+    rules = content.get("rules", {})
+    return Workload(
+        name=path.name,
+        nb_res=nb_res,
+        jobs=jobs,
+        profiles=_used(profiles, {job.profile for job in jobs}),
+        rules=rules if isinstance(rules, dict) else {},
+        notes=notes,
+        unix_start_time=start,
+        time_zone=zone,
+    )
+
+
+def write_workload(workload: Workload, path: str | Path) -> None:
+    """Write a workload file, one job a line, whole or not at all.
+
+    What :func:`read_workload` does not get back (profiles that no job uses, the notes, the
+    name) is not part of it. Raises :class:`WorkloadError` for values that a file cannot hold,
+    and :class:`OSError`.
+    """
+    where = f"workload {workload.name}"
+    head: dict[str, Any] = {
+        "description": f"{workload.name}, written by batsched_py",
+        "rules": workload.rules,
+        "unix_start_time": workload.unix_start_time,
+        "time_zone": workload.time_zone,
+        "nb_res": workload.nb_res,
+    }
+    if workload.unix_start_time is None:
+        del head["unix_start_time"]
+    else:
+        head["unix_start_time"] = whole(workload.unix_start_time)
+    lines = [f"{_encode(key)}: {_encode(value)}" for key, value in head.items()]
+    jobs = (_encode(_job_to_json(f"{where}: job {job.id!r}", job)) for job in workload.jobs)
+    lines.append(f'"jobs": {_block("[", jobs, "]")}')
+    profiles = (f"{_encode(k)}: {_encode(v)}" for k, v in workload.profiles.items())
+    lines.append(f'"profiles": {_block("{", profiles, "}")}')
+    write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def _block(opening: str, items: Iterable[str], closing: str) -> str:
+    return f"{opening}\n" + ",\n".join(items) + f"\n{closing}"
+
+
+def _encode(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _job_to_json(where: str, job: WorkloadJob) -> dict[str, Any]:
+    if "!" in job.id or not job.id:
+        raise WorkloadError(f"{where}: expected an id without '!', at least one character")
+    fields: dict[str, Any] = {
+        # Batsim takes an id that contains its workload's name only with the prefix.
+        "id": f"{_PREFIX}!{job.id}" if _PREFIX in job.id else job.id,
+        "subtime": job.submit_time,
+        "res": job.size,
+        "profile": job.profile,
+        "walltime": job.walltime,
+        "user": job.user,
+        "finish_time": job.finish_time,
+        "estimate": job.estimate,
+    }
+    for name, value in fields.items():
+        if isinstance(value, float):
+            if not isfinite(value):
+                raise WorkloadError(f"{where}: {name} is {value}, expected a finite number")
+            fields[name] = whole(value)
+    return {name: value for name, value in fields.items() if value is not None} | job.extra
+
+
+def _decode(path: Path) -> dict[str, Any]:
+    text = decompress(path, WorkloadError)
+    if not text.strip():
+        raise WorkloadError(f"{path}: the file is empty; expected a Batsim workload (JSON)")
+    try:
+        content = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise WorkloadError(f"{path}{_place(text, str(error))}: no JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise WorkloadError(f"{path}: expected an object with nb_res, jobs and profiles")
+    return content
+
+
+def _place(text: bytes, message: str) -> str:
+    """Return ``:line:column`` for the byte that the decoder complains about."""
+    match = re.search(r"byte (\d+)", message)
+    offset = int(match[1]) if match else len(text)
+    line = text.count(b"\n", 0, offset) + 1
+    column = offset - text.rfind(b"\n", 0, offset)
+    return f":{line}:{column}"
+
+
+def _clock(path: Path, content: dict[str, Any]) -> tuple[float | None, str]:
+    start, zone = content.get("unix_start_time"), content.get("time_zone", "UTC")
+    if start is not None and not _is_number(start):
+        raise WorkloadError(f"{path}: unix_start_time is {_shown(start)}, expected a number")
+    try:
+        parse_time_zone(zone if isinstance(zone, str) else str(zone))
+    except InputError as error:
+        raise WorkloadError(f"{path}: {error}") from None
+    return (None if start is None else float(start)), zone
+
+
+def _jobs(path: Path, items: Any, profiles: dict[str, Any], notes: list[str]) -> list[WorkloadJob]:
+    if not isinstance(items, list):
+        raise WorkloadError(f"{path}: jobs is {_shown(items)}, expected an array of jobs")
+    jobs, seen = [], set()
+    for index, item in enumerate(items):
+        job = _job(path, index, item)
+        where = f"{path}: job {job.id!r}"
+        if job.id in seen:
+            raise WorkloadError(f"{where} (jobs[{index}]): this id is taken; expected another")
+        seen.add(job.id)
+        _check_use(where, job, profiles)
+        jobs.append(job)
+    early = [job for job in jobs if job.submit_time < 0]
+    for job in early:
+        job.submit_time = 0.0
+    if early:
+        notes.append(f"{len(early)} jobs with a negative subtime are submitted at 0")
+    if any(a.submit_time > b.submit_time for a, b in zip(jobs, jobs[1:], strict=False)):
+        notes.append("jobs were not in order of submission and have been sorted")
+        jobs.sort(key=lambda job: job.submit_time)
+    return jobs
+
+
+def _job(path: Path, index: int, item: Any) -> WorkloadJob:
+    where = f"{path}: jobs[{index}]"
+    if not isinstance(item, dict):
+        raise WorkloadError(f"{where} is {_shown(item)}, expected an object")
+    name = _name(where, item)
+    where = f"{path}: job {name!r} (jobs[{index}])"
+    missing = [field for field in _REQUIRED if field not in item]
+    if missing:
+        raise WorkloadError(f"{where}: {', '.join(missing)} missing; expected {_REQUIRED}")
+    if not _is_integer(item["res"]) or item["res"] < 1:
+        raise WorkloadError(
+            f"{where}: res is {_shown(item['res'])}, expected an integer above 0 (a job without "
+            "processors cannot run)"
+        )
+    if not isinstance(item["profile"], str):
+        raise WorkloadError(f"{where}: profile is {_shown(item['profile'])}, expected a name")
+    user = item.get("user")
+    named = isinstance(user, str) or _is_integer(user)
+    return WorkloadJob(
+        id=name,
+        submit_time=_number(where, item, "subtime"),
+        size=item["res"],
+        profile=item["profile"],
+        walltime=_walltime(where, item),
+        estimate=_optional(where, item, "estimate"),
+        user=str(user) if named else None,
+        finish_time=_optional(where, item, "finish_time"),
+        extra={k: v for k, v in item.items() if k not in _OWN and not (named and k == "user")},
+    )
+
+
+def _name(where: str, item: dict[str, Any]) -> str:
+    value = item.get("id")
+    if not isinstance(value, str) and not _is_integer(value):
+        raise WorkloadError(f"{where}: id is {_shown(value)}, expected text or an integer")
+    text = str(value)
+    prefix, bang, name = text.partition("!")
+    if not bang:
+        name = text
+        if _PREFIX in name:
+            raise WorkloadError(
+                f"{where}: id {text!r} contains {_PREFIX!r}, which Batsim refuses; expected "
+                f"'{_PREFIX}!{text}' or another id"
+            )
+    elif prefix != _PREFIX or "!" in name:
+        raise WorkloadError(f"{where}: id {text!r}, expected a name or '{_PREFIX}!name'")
+    if not name:
+        raise WorkloadError(f"{where}: id {text!r}, expected at least one character")
+    return name
+
+
+def _walltime(where: str, item: dict[str, Any]) -> float | None:
+    if "walltime" not in item:
+        return None
+    walltime = _number(where, item, "walltime")
+    if walltime == -1:
+        return None
+    if walltime <= 0:
+        raise WorkloadError(
+            f"{where}: walltime is {_shown(item['walltime'])}, expected seconds above 0, "
+            "or -1 for none"
+        )
+    return walltime
+
+
+def _check_use(where: str, job: WorkloadJob, profiles: dict[str, Any]) -> None:
+    profile = profiles.get(job.profile)
+    if profile is None:
+        raise WorkloadError(
+            f"{where}: profile {job.profile!r} is not among the profiles; add it, or name another"
+        )
+    if profile["type"] == "parallel" and len(profile["cpu"]) != job.size:
+        raise WorkloadError(
+            f"{where}: res is {job.size}, but its profile {job.profile!r} has "
+            f"{len(profile['cpu'])} values of cpu; expected as many"
+        )
+
+
+def _check_profile(where: str, profile: Any, profiles: dict[str, Any]) -> None:
+    if not isinstance(profile, dict):
+        raise WorkloadError(f"{where} is {_shown(profile)}, expected an object")
+    kind = profile.get("type")
+    if not isinstance(kind, str) or (kind not in _TYPES and "trace" not in profile):
+        expected = ", ".join(sorted(_TYPES))
+        raise WorkloadError(f"{where}: type is {_shown(kind)}, expected one of {expected}")
+    if "ret" in profile and not _is_integer(profile["ret"]):
+        raise WorkloadError(f"{where}: ret is {_shown(profile['ret'])}, expected an integer")
+    for field in _NUMBERS.get(kind, ()):
+        value = _number(where, profile, field)
+        if value < 0 or (kind == "delay" and value == 0):
+            least = "seconds above 0" if kind == "delay" else "at least 0"
+            raise WorkloadError(f"{where}: {field} is {profile[field]}, expected {least}")
+    if kind == "parallel":
+        _check_parallel(where, profile)
+    if kind == "composed":
+        _check_composed(where, profile, profiles)
+
+
+def _check_parallel(where: str, profile: dict[str, Any]) -> None:
+    cpu, com = profile.get("cpu"), profile.get("com")
+    for name, values in (("cpu", cpu), ("com", com)):
+        if not isinstance(values, list) or not all(_is_number(v) and v >= 0 for v in values):
+            raise WorkloadError(f"{where}: {name} is {_shown(values)}, expected numbers >= 0")
+    if isinstance(cpu, list) and isinstance(com, list) and len(com) != len(cpu) ** 2:
+        raise WorkloadError(
+            f"{where}: {len(cpu)} values of cpu and {len(com)} of com; expected n and n*n"
+        )
+
+
+def _check_composed(where: str, profile: dict[str, Any], profiles: dict[str, Any]) -> None:
+    names, repeat = profile.get("seq"), profile.get("repeat", 1)
+    if not isinstance(names, list) or not names:
+        raise WorkloadError(f"{where}: seq is {_shown(names)}, expected names of profiles")
+    for name in names:
+        if not isinstance(name, str) or name not in profiles:
+            raise WorkloadError(f"{where}: seq names {_shown(name)}, which is not a profile")
+    if not _is_integer(repeat) or repeat < 1:
+        raise WorkloadError(f"{where}: repeat is {_shown(repeat)}, expected an integer above 0")
+
+
+def _used(profiles: dict[str, Any], names: set[str]) -> dict[str, dict[str, Any]]:
+    """Return the profiles that the named ones consist of, in the order of the file."""
+    todo, used = list(names), set()
+    while todo:
+        name = todo.pop()
+        if name not in used:
+            used.add(name)
+            profile = profiles[name]
+            todo += profile["seq"] if profile["type"] == "composed" else []
+    return {name: profile for name, profile in profiles.items() if name in used}
+
+
+def _optional(where: str, item: dict[str, Any], field: str) -> float | None:
+    return None if item.get(field) is None else _number(where, item, field)
+
+
+def _number(where: str, item: dict[str, Any], field: str) -> float:
+    value = item.get(field)
+    if not _is_number(value):
+        raise WorkloadError(f"{where}: {field} is {_shown(value)}, expected a number")
+    return float(value)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    """Tell whether a value is a number that a float can hold."""
+    if isinstance(value, float):
+        return isfinite(value)
+    return _is_integer(value) and abs(value) < 2**1023
+
+
+def _shown(value: Any) -> str:
+    text = "missing" if value is None else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

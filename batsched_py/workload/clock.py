@@ -1,0 +1,89 @@
+"""Clock time of a log: what hour and weekday its seconds fall on."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta, timezone, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from batsched_py.errors import InputError
+from batsched_py.workload.swf import SwfLog
+
+_OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
+_HOUR = 3_600
+
+
+def clock_of(log: SwfLog) -> tuple[float | None, str, str]:
+    """Return the Unix time of second 0 (None if unknown), the time zone, and a sentence on them.
+
+    The zone is that of TimeZoneString if there is one of that name, else the fixed offset
+    TimeZone (seconds), else UTC.
+    """
+    start = _number(log.header_field("UnixStartTime"))
+    name = log.header_field("TimeZoneString")
+    offset = _number(log.header_field("TimeZone"))
+    origin = "" if start is not None else "; UnixStartTime is unknown, so is the weekday"
+    if name and _exists(name):
+        return start, name, f"clock time is that of {name} (TimeZoneString){origin}"
+    wrong = f" ({name!r} in TimeZoneString is no known zone)" if name else ""
+    if offset is not None and abs(offset) < 24 * _HOUR:
+        zone = _fixed(offset)
+        return start, zone, f"clock time has the fixed offset {zone} (TimeZone){wrong}{origin}"
+    return start, "UTC", f"clock time is UTC: the log does not say its time zone{wrong}{origin}"
+
+
+def parse_time_zone(time_zone: str) -> tzinfo:
+    """Return the zone of a name or of an offset such as ``+01:00``; raises InputError."""
+    if match := _OFFSET.fullmatch(time_zone):
+        minutes = int(match[2]) * 60 + int(match[3])
+        return timezone(timedelta(minutes=-minutes if match[1] == "-" else minutes))
+    if not _exists(time_zone):
+        raise InputError(
+            f"time zone {time_zone!r}: expected a name such as Europe/Paris, or +01:00"
+        )
+    return ZoneInfo(time_zone)
+
+
+def local_hours(
+    times: ArrayLike, unix_start_time: float | None, time_zone: str
+) -> NDArray[np.float64]:
+    """Return the hour of the week in [0, 168) of each time; Monday 00:00 is 0.
+
+    ``times`` are seconds of the log, shape (n,). Offsets are looked up once an hour, so changes
+    to and from summer time fall into their place. Without start time second 0 counts as 1970.
+    """
+    unix = np.asarray(times, dtype=float) + (unix_start_time or 0.0)
+    zone = parse_time_zone(time_zone)
+    hours, inverse = np.unique(np.floor(unix / _HOUR).astype(np.int64), return_inverse=True)
+    offsets = np.array([_offset(int(hour), zone) for hour in hours.tolist()], dtype=float)
+    local = unix + offsets[inverse]
+    result: NDArray[np.float64] = (local / _HOUR + 3 * 24) % 168  # 1970-01-01 was a Thursday
+    return result
+
+
+def _offset(hour: int, zone: tzinfo) -> float:
+    moment = datetime.fromtimestamp(hour * _HOUR, zone)
+    return (moment.utcoffset() or timedelta()).total_seconds()
+
+
+def _exists(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
+
+
+def _fixed(offset: float) -> str:
+    minutes = round(abs(offset) / 60)
+    return f"{'-' if offset < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float(text.split()[0]) if text else None
+    except (ValueError, IndexError):
+        return None

@@ -1,0 +1,42 @@
+"""One way to load a workload, whatever kind of file it is in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from batsched_py.errors import UsageError
+from batsched_py.workload.batsim_json import read_workload
+from batsched_py.workload.jobs import Workload
+from batsched_py.workload.rules import Rules, workload_from_log
+from batsched_py.workload.swf import read_swf
+
+
+def load_workload(
+    path: str | Path, rules: Rules, *, skip_bad_lines: bool = False, speed_factor: float = 1.0
+) -> Workload:
+    """Load a Batsim workload (``.json``, ``.json.gz``) or an SWF log (any other name).
+
+    ``rules``, ``skip_bad_lines`` and ``speed_factor`` are for logs, see
+    :func:`~batsched_py.workload.swf.read_swf` and
+    :func:`~batsched_py.workload.rules.workload_from_log`. A Batsim workload is taken as it is:
+    its ``rules`` are those that it was made with, as far as the file says.
+
+    Raises :class:`UsageError` for a missing file, :class:`InputError` for a wrong one.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UsageError(
+            f"no file {path}; expected an SWF log or a Batsim workload (`batsched-py logs list` "
+            "shows the logs that can be fetched)"
+        )
+    if is_batsim_json(path):
+        workload = read_workload(path)
+        workload.notes.append("a Batsim workload: conversion rules do not apply")
+        return workload
+    log = read_swf(path, skip_bad_lines=skip_bad_lines)
+    return workload_from_log(log, rules, speed_factor=speed_factor)
+
+
+def is_batsim_json(path: str | Path) -> bool:
+    """Tell by its name whether a file is a Batsim workload."""
+    return str(path).lower().removesuffix(".gz").endswith(".json")

@@ -1,0 +1,261 @@
+"""Reading and writing logs in the Standard Workload Format.
+
+Source of the format: Chapin et al., JSSPP 1999, and the header of D. Feitelson's archive of
+parallel workloads. Times are in seconds from the start of the log; -1 means unknown.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.errors import InputError, LogError, UsageError
+from batsched_py.files import write_whole
+
+FIELDS = (
+    "job_number",
+    "submit_time",
+    "wait_time",
+    "run_time",
+    "allocated_processors",
+    "average_cpu_time",
+    "used_memory",
+    "requested_processors",
+    "requested_time",
+    "requested_memory",
+    "status",
+    "user",
+    "group",
+    "executable",
+    "queue",
+    "partition",
+    "preceding_job",
+    "think_time",
+)
+"""The 18 fields of a line, in order."""
+
+_GZIP = b"\x1f\x8b"
+_HEADER = re.compile(r";\s*([A-Za-z][\w ]*?)\s*:\s*(.*)")
+_SHOWN = 5  # line numbers named in a note
+
+Column = NDArray[np.float64]
+
+
+class SwfLog:
+    """A log: its header and its jobs in submission order, as columns.
+
+    ``data`` has shape (n, 18); :meth:`column` gives a field of it, shape (n,). ``lines`` has the
+    line number of each job in the file.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        header_lines: list[str],
+        data: Column,
+        lines: NDArray[np.int64],
+        notes: list[str],
+    ) -> None:
+        self.path = path
+        self.header_lines = header_lines
+        self.data = data
+        self.lines = lines
+        self.notes = notes
+        """Sentences on what reading found: lines skipped, times sorted, ..."""
+
+    def __len__(self) -> int:
+        """Return the number of jobs."""
+        return len(self.data)
+
+    def column(self, field: str) -> Column:
+        """Return one of :data:`FIELDS`, shape (n,)."""
+        return self.data[:, FIELDS.index(field)]
+
+    @property
+    def header(self) -> list[tuple[str, str]]:
+        """The header's fields in order; a key such as Note may come several times."""
+        pairs = []
+        for line in self.header_lines:
+            if match := _HEADER.fullmatch(line.strip()):
+                pairs.append((match[1], match[2].strip()))
+        return pairs
+
+    def header_field(self, key: str) -> str | None:
+        """Return the first value of a header field, None if it is absent."""
+        return next((value for name, value in self.header if name == key), None)
+
+    @property
+    def max_processors(self) -> int:
+        """Processors of the machine: MaxProcs, else MaxNodes, else the largest job's size."""
+        for key in ("MaxProcs", "MaxNodes"):
+            match = re.match(r"\d+", self.header_field(key) or "")
+            if match and int(match[0]) > 0:
+                return int(match[0])
+        sizes = np.maximum(self.column("requested_processors"), self.column("allocated_processors"))
+        return max(1, int(sizes.max()))
+
+
+def read_swf(path: str | Path, *, skip_bad_lines: bool = False) -> SwfLog:
+    """Read a log, plain or gzipped (by content, not by name).
+
+    A malformed line, a negative submit time, and a job number that was there before are errors
+    with file and line; with ``skip_bad_lines`` such lines are left out and counted in the notes.
+    Unsorted submit times are sorted, which is noted. Raises :class:`LogError`.
+    """
+    path = Path(path)
+    text = _text(path)
+    header, rows, numbers = _split(text)
+    if not rows:
+        raise LogError(f"{path}: there are no jobs in it: expected an SWF log")
+    notes: list[str] = []
+    data, lines = _parse(path, rows, numbers, skip_bad_lines, notes)
+    order = np.argsort(data[:, 1], kind="stable")
+    moved = int((order != np.arange(len(order))).sum())
+    if moved:
+        notes.append(f"submit times were not in order: {moved} jobs changed place by sorting them")
+        data, lines = data[order], lines[order]
+    return SwfLog(path, header, data, lines, notes)
+
+
+def write_swf(
+    path: str | Path, header_lines: Iterable[str], rows: Iterable[Sequence[float]]
+) -> None:
+    """Write a log, gzipped if ``path`` ends with ``.gz``; the same content gives the same bytes.
+
+    ``header_lines`` begin with ``;``; each row has the 18 :data:`FIELDS`.
+    """
+    lines = [*header_lines, *(" ".join(map(_field, row)) for row in rows), ""]
+    content = "\n".join(lines).encode("latin-1", errors="replace")
+    path = Path(path)
+    if path.suffix == ".gz":
+        buffer = BytesIO()
+        with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as file:
+            file.write(content)
+        content = buffer.getvalue()
+    write_whole(path, content)
+
+
+def _field(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(float(value))
+
+
+def decompress(path: Path, error: type[InputError]) -> bytes:
+    """Return the content of a file, plain or gzipped (by content, not by name).
+
+    Raises :class:`UsageError` if there is no such file, ``error`` for a damaged gzip file.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {str(path)!r}") from None
+    except IsADirectoryError:
+        raise UsageError(f"{path} is a folder: expected a file") from None
+    if content.startswith(_GZIP):
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as reason:
+            raise error(f"{path}: the gzip file is damaged or cut off ({reason})") from None
+    return content
+
+
+def _text(path: Path) -> str:
+    content = decompress(path, LogError)
+    if b"\0" in content:
+        raise LogError(f"{path}: a binary file: expected an SWF log, plain or gzipped")
+    return content.decode("latin-1")  # headers hold names of people; any byte is a letter
+
+
+def _split(text: str) -> tuple[list[str], list[str], list[int]]:
+    """Return header lines, job lines, and the line numbers of the latter."""
+    header, rows, numbers = [], [], []
+    for number, line in enumerate(text.split("\n"), start=1):
+        stripped = line.strip()
+        if not stripped:
+            continue
+        if stripped[0] == ";":
+            header.append(stripped)
+        else:
+            rows.append(stripped)
+            numbers.append(number)
+    return header, rows, numbers
+
+
+def _parse(
+    path: Path, rows: list[str], numbers: list[int], skip: bool, notes: list[str]
+) -> tuple[Column, NDArray[np.int64]]:
+    """Return the columns: at once if all lines are good, else line by line to find the bad one."""
+    lines = np.asarray(numbers, dtype=np.int64)
+    data = _parse_all(rows)
+    if data is not None and not _any_bad(data):
+        return data, lines
+    good: list[list[float]] = []
+    kept: list[int] = []
+    bad: list[int] = []
+    seen: dict[float, int] = {}
+    for row, number in zip(rows, numbers, strict=True):
+        values = _numbers(row)
+        problem = values if isinstance(values, str) else _problem(values, seen)
+        if problem and not skip:
+            raise LogError(
+                f"{path}:{number}: {problem}: {row[:120]!r}; --skip-bad-lines leaves such lines out"
+            )
+        if problem or isinstance(values, str):
+            bad.append(number)
+            continue
+        seen[values[0]] = number
+        good.append(values)
+        kept.append(number)
+    if not good:
+        raise LogError(f"{path}: none of its {len(rows)} lines is a job: expected an SWF log")
+    some = ", ".join(map(str, bad[:_SHOWN])) + (", ..." if len(bad) > _SHOWN else "")
+    notes.append(f"{len(bad)} bad lines were left out: {some}")
+    return np.asarray(good), np.asarray(kept, dtype=np.int64)
+
+
+def _parse_all(rows: list[str]) -> Column | None:
+    try:
+        data: Any = np.loadtxt(rows, dtype=np.float64, ndmin=2, comments=None)
+    except ValueError:
+        return None
+    return data if data.shape[1] == len(FIELDS) else None
+
+
+def _any_bad(data: Column) -> bool:
+    return bool(
+        not np.isfinite(data).all()
+        or (data[:, 1] < 0).any()
+        or len(np.unique(data[:, 0])) != len(data)
+    )
+
+
+def _numbers(row: str) -> list[float] | str:
+    """Return the 18 numbers of a line, or what is wrong with it."""
+    fields = row.split()
+    if len(fields) != len(FIELDS):
+        return f"{len(fields)} fields, expected {len(FIELDS)}"
+    values = []
+    for name, text in zip(FIELDS, fields, strict=True):
+        try:
+            value = float(text)
+        except ValueError:
+            return f"{name} is {text!r}, expected a number"
+        if not np.isfinite(value) or "_" in text:
+            return f"{name} is {text!r}, expected a finite number"
+        values.append(value)
+    return values
+
+
+def _problem(values: list[float], seen: dict[float, int]) -> str | None:
+    if values[1] < 0:
+        return f"submit_time is {values[1]:g}, expected at least 0"
+    if values[0] in seen:
+        return f"job_number {values[0]:g} was in line {seen[values[0]]} before"
+    return None

@@ -1,0 +1,136 @@
+"""``batsched-py sessions``: cut a log into sessions, write one SABjson file per user."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batsched_py.commands import options as o
+from batsched_py.errors import UsageError
+from batsched_py.files import write_whole
+from batsched_py.workload.archive import find_log
+from batsched_py.workload.load import load_workload
+from users.graph import build_graph
+from users.sabjson import write_folder
+from users.sessions import Delimitation, partition
+from users.summary import Summary, summary, table
+
+
+def sessions(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="LOG",
+            help="SWF log (.swf, .swf.gz) or Batsim workload (.json): a file or a log's name.",
+        ),
+    ],
+    folder: Annotated[
+        Path, typer.Argument(metavar="OUTDIR", help="Folder of the user<ID>.SABjson files.")
+    ],
+    arrival: Annotated[
+        float | None,
+        typer.Option(
+            "-a", "--arrival", help="Cut where submissions are so far apart.", metavar="MINUTES"
+        ),
+    ] = None,
+    last: Annotated[
+        float | None,
+        typer.Option(
+            "-l", "--last", help="Cut so long after the end of the last job.", metavar="MINUTES"
+        ),
+    ] = None,
+    latest: Annotated[
+        float | None,
+        typer.Option(
+            "-m", "--max", help="Cut so long after the end of all jobs before.", metavar="MINUTES"
+        ),
+    ] = None,
+    boundary: Annotated[
+        str,
+        typer.Option("--boundary", help="A gap of exactly MINUTES cuts (>=), or does not (>)."),
+    ] = ">=",
+    summary_file: Annotated[
+        Path | None,
+        typer.Option("--summary", help="Table to write, a line per user.", metavar="FILE.csv"),
+    ] = None,
+    rules: o.RulesPreset = "replay-feedback",
+    size: o.Size = None,
+    walltime: o.Walltime = None,
+    runtime: o.Runtime = None,
+    drop: o.Drop = None,
+    unknown_user: o.UnknownUser = None,
+    profile: o.Profile = None,
+    first: o.First = None,
+    skip_bad_lines: o.SkipBadLines = False,
+    log_dir: o.LogDirs = None,
+) -> None:
+    """Cut the jobs of each user of LOG into sessions; write their graphs, print what they are.
+
+    Exactly one of -a, -l and -m says how sessions are delimited, for example -a 60.
+    """
+    delimitation = _delimitation({"arrival": arrival, "last": last, "max": latest}, boundary)
+    chosen = o.rules(
+        rules,
+        size=size,
+        walltime=walltime,
+        runtime=runtime,
+        drop=drop,
+        unknown_user=unknown_user,
+        profile=profile,
+        first=first,
+    )
+    workload = load_workload(find_log(source, log_dir or []), chosen, skip_bad_lines=skip_bad_lines)
+    for note in workload.notes:
+        _say(f"note: {note}")
+    users = partition(workload.jobs, delimitation)
+    graphs = [build_graph(own) for own in users.values()]
+    write_folder(folder, graphs, workload.profiles, delimitation)
+    _say(f"wrote {len(graphs)} files to {folder}")
+    if summary_file is not None:
+        write_whole(summary_file, table(graphs))
+        _say(f"wrote {summary_file}")
+    _show(summary(graphs), f"{workload.name}, sessions by {delimitation}")
+
+
+def _delimitation(thresholds: dict[str, float | None], boundary: str) -> Delimitation:
+    given = {method: value for method, value in thresholds.items() if value is not None}
+    if len(given) != 1:
+        found = " and ".join(f"--{method}" for method in given) or "none"
+        raise UsageError(
+            f"expected exactly one of -a/--arrival, -l/--last, -m/--max, got {found}; "
+            "for example -a 60"
+        )
+    ((method, threshold),) = given.items()
+    return Delimitation(method, threshold, boundary)
+
+
+def _show(found: Summary, title: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table("", "value", "unit", title=Text(title), title_justify="left")
+    shown.columns[1].justify = "right"
+    for name in Summary.__struct_fields__:
+        text, unit = _readable(name, getattr(found, name))
+        shown.add_row(name.replace("_", " "), text, unit)
+    Console().print(shown)
+
+
+def _readable(name: str, value: float | None) -> tuple[str, str]:
+    """Return a value of :class:`Summary` and its unit for a human reader."""
+    is_share = "share" in name or "below" in name
+    is_time = name.startswith("think_time") and not is_share
+    unit = "%" if is_share else "h" if is_time else ""
+    if value is None:
+        return "-", unit
+    if isinstance(value, int) and not is_time:
+        return str(value), unit
+    return f"{value * 100:.1f}" if is_share else f"{value / 3600 if is_time else value:.2f}", unit
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -1,0 +1,104 @@
+"""What session graphs look like: the numbers behind Fig. 6 of Madon et al. (FGCS 155, 2024)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from users.graph import SessionGraph
+
+HOUR = 3_600
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers on the sessions of one user or of many.
+
+    Think times are those of all edges of the graphs, in seconds, the edges from the fictive root
+    left out. None where there is nothing to take a share or a mean of.
+    """
+
+    users: int
+    jobs: int
+    sessions: int
+    edges: int
+    """Direct dependencies between sessions: the number of think times."""
+    jobs_per_session_mean: float | None
+    jobs_per_session_max: int
+    single_job_share: float | None
+    """Share of the sessions that have exactly one job, 0 to 1."""
+    longest_path: int
+    """Largest number of sessions on a chain of one user, the root not counted."""
+    arity: int
+    """Largest number of direct predecessors of a session (:meth:`SessionGraph.arity`)."""
+    think_time_below_1h: float | None
+    """Share of the think times shorter than an hour, 0 to 1."""
+    think_time_below_10h: float | None
+    think_time_mean: float | None
+    think_time_p25: float | None
+    """Quantile 0.25, between values by linear interpolation."""
+    think_time_median: float | None
+    think_time_p75: float | None
+    think_time_p90: float | None
+    think_time_max: float | None
+
+
+def summary(graphs: Iterable[SessionGraph]) -> Summary:
+    """Return the numbers on the graphs of some users taken together; of one user: ``[graph]``."""
+    graphs = list(graphs)
+    nb_jobs = [len(session.jobs) for graph in graphs for session in graph.sessions]
+    times = sorted(time for graph in graphs for time in graph.think_times())
+    return Summary(
+        users=len(graphs),
+        jobs=sum(nb_jobs),
+        sessions=len(nb_jobs),
+        edges=len(times),
+        jobs_per_session_mean=_share(sum(nb_jobs), len(nb_jobs)),
+        jobs_per_session_max=max(nb_jobs, default=0),
+        single_job_share=_share(nb_jobs.count(1), len(nb_jobs)),
+        longest_path=max((graph.longest_path() for graph in graphs), default=0),
+        arity=max((arity for graph in graphs for arity in graph.arity()), default=0),
+        think_time_below_1h=_share(bisect_left(times, HOUR), len(times)),
+        think_time_below_10h=_share(bisect_left(times, 10 * HOUR), len(times)),
+        think_time_mean=_share(sum(times), len(times)),
+        think_time_p25=quantile(times, 0.25),
+        think_time_median=quantile(times, 0.5),
+        think_time_p75=quantile(times, 0.75),
+        think_time_p90=quantile(times, 0.9),
+        think_time_max=times[-1] if times else None,
+    )
+
+
+def quantile(ordered: Sequence[float], share: float) -> float | None:
+    """Return the quantile of ascending values by linear interpolation, as numpy does.
+
+    ``share`` is from 0 to 1. None if there are no values.
+    """
+    if not ordered:
+        return None
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+
+
+def table(graphs: Iterable[SessionGraph]) -> str:
+    """Return CSV text, one line per user: ``user``, then the fields of :class:`Summary`.
+
+    Unknown values are empty; the column ``users``, always 1, is left out.
+    """
+    out = io.StringIO()
+    fields = [name for name in Summary.__struct_fields__ if name != "users"]
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["user", *fields])
+    for graph in graphs:
+        own = summary([graph])
+        writer.writerow([graph.user, *(getattr(own, name) for name in fields)])
+    return out.getvalue()
+
+
+def _share(part: float, whole: int) -> float | None:
+    return part / whole if whole else None
