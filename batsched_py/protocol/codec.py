@@ -128,6 +128,8 @@ def _event(wire: _WireEvent, kinds: dict[str, type[m.Event]], source: str) -> m.
     if not isinstance(data, dict):
         raise ProtocolError(f"{wire.type} {source}: data is {data!r}, expected an object")
     fields = dict(data)
+    if kind is m.ExecuteJob and len(fields) > 3:
+        raise ProtocolError(f"EXECUTE_JOB: data has {len(fields)} members, expected at most 3")
     if kind is m.Notify:
         fields = {"type": fields.pop("type", None), "details": fields}
     if kind is m.CallMeLater and "timestamp" in fields:

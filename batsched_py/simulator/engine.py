@@ -180,9 +180,12 @@ class Simulator:
         heappush(self._heap, (time, next(self._order), kind, what))
 
     def _next_time(self) -> float:
+        heap = self._heap
+        while heap and heap[0][2] is _Kind.END and heap[0][3].state is not State.RUNNING:
+            heappop(heap)  # the end that a killed job would have had
         time = self._next_submission
-        if self._heap and self._heap[0][0] < time:
-            time = self._heap[0][0]
+        if heap and heap[0][0] < time:
+            time = heap[0][0]
         if time == inf and self._announce_static:
             return self.now  # a workload without jobs
         return time
@@ -193,7 +196,7 @@ class Simulator:
         while heap and heap[0][0] == now:
             _, _, kind, what = heappop(heap)
             if kind is _Kind.END:
-                if what.state is State.RUNNING:  # else it was killed before
+                if what.state is State.RUNNING:  # else it was killed at this instant
                     events.append(self._completed(what))
             elif kind is _Kind.CALL:
                 events.append(m.RequestedCall(timestamp=now))
@@ -304,8 +307,10 @@ class Simulator:
                 f"EXECUTE_JOB: job {decision.job_id} was given {to_text(alloc & ~self._free)!r}, "
                 "which is in use or does not exist"
             )
-        if decision.mapping is not None or decision.storage_mapping is not None:
-            raise ProtocolError("EXECUTE_JOB: mappings are not supported by the embedded simulator")
+        if decision.mapping is not None:
+            _check_mapping(decision, description.res)
+        if decision.storage_mapping is not None or decision.additional_io_job is not None:
+            raise ProtocolError("EXECUTE_JOB: the embedded simulator has no storage")
         self._free &= ~alloc
         job.alloc = alloc
         job.state = State.RUNNING
@@ -417,3 +422,23 @@ class Simulator:
 def _progress(job: SimulatedJob, duration: float) -> dict[str, Any]:
     done = (job.finish_time - job.start_time) / duration if duration else 1.0
     return {"profile_name": job.description.profile, "progress": done}
+
+
+def _check_mapping(decision: m.ExecuteJob, size: int) -> None:
+    """Accept a mapping of one executor to each processor, which changes nothing here."""
+    mapping = decision.mapping or {}
+    try:
+        executors = sorted(int(executor) for executor in mapping)
+        places = sorted(int(place) for place in mapping.values())
+    except (TypeError, ValueError):
+        executors, places = [], []
+    if executors != list(range(size)):
+        raise ProtocolError(
+            f"EXECUTE_JOB: the mapping of job {decision.job_id} must name the executors 0 to "
+            f"{size - 1} and their places, found {mapping}"
+        )
+    if places != executors:
+        raise ProtocolError(
+            f"EXECUTE_JOB: job {decision.job_id} has several executors on one processor, which "
+            "the embedded simulator does not support"
+        )

@@ -99,11 +99,14 @@ class Echo:
 
 def _without_latency(reply: m.Message, now: float) -> None:
     """Set the times of a reply to ours: the recorded ones are later by some latency."""
+    reply_now = reply.now
     if abs(reply.now - now) <= TOLERANCE:
         reply.now = now
     for decision in reply.events:
         if abs(decision.timestamp - now) <= TOLERANCE:
             decision.timestamp = now
+        if isinstance(decision, m.CallMeLater) and decision.time == reply_now:
+            decision.time = now
 
 
 def _key(event: m.Event) -> tuple[Any, ...]:
@@ -136,3 +139,59 @@ def our_rows(outcome: Outcome) -> list[dict[str, str]]:
 def numbers(text: str) -> list[str]:
     """Return the numbers of a text."""
     return re.findall(r"-?\d+\.?\d*", text)
+
+
+def assert_same_events(recording: Recording, echo: Echo) -> None:
+    """Every recorded event was seen, with the same content at the same time."""
+    theirs = [event for message in recording.messages for event in message.events]
+    left = list(theirs)
+    for our in echo.seen:
+        match = next((event for event in left if _same(event, our, recording.exact)), None)
+        assert match is not None, f"not recorded: {our}"
+        left.remove(match)
+    assert not left
+
+
+def _same(theirs: m.Event, ours: m.Event, exact: bool) -> bool:
+    if type(theirs) is not type(ours):
+        return False
+    return _close(_content(theirs), _content(ours), 1.1e-6 if exact else TOLERANCE)
+
+
+def _content(event: m.Event) -> Any:
+    content = json.loads(codec.encode(m.Message(0.0, [event])))["events"][0]
+    if isinstance(event, m.SimulationBegins):
+        content["data"]["workloads"] = sorted(content["data"]["workloads"])
+    return content
+
+
+def _close(a: Any, b: Any, tolerance: float) -> bool:
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_close(a[k], b[k], tolerance) for k in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(lambda x, y: _close(x, y, tolerance), a, b))
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return abs(a - b) <= tolerance
+    return bool(a == b)
+
+
+def assert_same_row(ours: dict[str, str], theirs: dict[str, str], exact: bool) -> None:
+    """The same row of ``_jobs.csv``: to the letter, or within the latency."""
+    assert ours.keys() == theirs.keys()
+    for column, their in theirs.items():
+        our = ours[column]
+        if exact or column in ("job_id", "final_state", "allocated_resources", "metadata"):
+            assert our == their, column
+        elif re.fullmatch(r"-?[\d.]+", their):
+            # a ratio of times: an absolute difference of the times becomes a relative one
+            assert abs(float(our) - float(their)) <= 2 * TOLERANCE * max(1, float(their)), column
+        else:
+            assert our == their, column
+
+
+def assert_same_schedule(ours: str, theirs: str) -> None:
+    """The same ``_schedule.csv`` but for the wall-clock columns."""
+    (our,), (their,) = rows(ours), rows(theirs)
+    assert list(our) == list(their)
+    for column in set(our) - {"scheduling_time", "simulation_time"}:
+        assert our[column] == their[column], column
