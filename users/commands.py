@@ -13,6 +13,7 @@ from batsched_py.errors import UsageError
 from batsched_py.files import write_whole
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import make_rules
 from users.graph import build_graph
 from users.sabjson import write_folder
 from users.sessions import Delimitation, partition
@@ -72,7 +73,7 @@ def sessions(
     Exactly one of -a, -l and -m says how sessions are delimited, for example -a 60.
     """
     delimitation = _delimitation({"arrival": arrival, "last": last, "max": latest}, boundary)
-    chosen = o.rules(
+    chosen = make_rules(
         rules,
         size=size,
         walltime=walltime,
@@ -110,13 +111,13 @@ def _delimitation(thresholds: dict[str, float | None], boundary: str) -> Delimit
 def _show(found: Summary, title: str) -> None:
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
-    shown = Table("", "value", "unit", title=Text(title), title_justify="left")
+    shown = Table("", "value", "unit")
     shown.columns[1].justify = "right"
     for name in Summary.__struct_fields__:
         text, unit = _readable(name, getattr(found, name))
         shown.add_row(name.replace("_", " "), text, unit)
+    print(title)
     Console().print(shown)
 
 

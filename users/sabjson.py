@@ -197,7 +197,7 @@ def _decode(path: Path) -> Any:
         return msgspec.json.decode(path.read_bytes())
     except FileNotFoundError:
         raise WorkloadError(f"there is no file {os.fspath(path)!r}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise WorkloadError(f"{path}: not JSON: {error}") from None
 
 

@@ -75,14 +75,15 @@ def summary(graphs: Iterable[SessionGraph]) -> Summary:
 def quantile(ordered: Sequence[float], share: float) -> float | None:
     """Return the quantile of ascending values by linear interpolation, as numpy does.
 
-    ``share`` is from 0 to 1. None if there are no values.
+    ``share`` is from 0 to 1. Rounded to 6 decimals: what is beyond is noise of the interpolation.
+    None if there are no values.
     """
     if not ordered:
         return None
     place = share * (len(ordered) - 1)
     below = int(place)
     above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+    return round(ordered[below] + (place - below) * (ordered[above] - ordered[below]), 6)
 
 
 def table(graphs: Iterable[SessionGraph]) -> str:

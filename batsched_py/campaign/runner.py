@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.campaign.spec import PlannedRun, Settings
+from batsched_py.campaign.spec import PlannedRun, Setting, Settings
 from batsched_py.errors import UsageError
 from batsched_py.files import write_whole
 from batsched_py.simulation import sha256
@@ -70,7 +70,7 @@ def prepare(
         if log not in paths:
             paths[log] = find_log(log, folders).resolve()
         command = _command(planned.settings, paths[log])
-        name = "_".join(re.sub(r"[^\w.-]", "-", str(value)) for value in planned.labels.values())
+        name = "_".join(map(_file_name, planned.labels.values()))
         folder = out / "runs" / f"{name[:100]}_{_identity(planned.settings, paths[log])}"
         command += ["-e", str((folder / PREFIX).resolve())]
         prepared.append(PreparedRun(planned, paths[log], folder, command))
@@ -154,6 +154,11 @@ class _Processes:
         with self._lock:
             for process in self._running:
                 process.terminate()
+
+
+def _file_name(label: Setting) -> str:
+    text = str(label).replace("*", "x").replace("/", "over")
+    return re.sub(r"[^\w.-]", "-", text)
 
 
 def _ending(code: int) -> str:

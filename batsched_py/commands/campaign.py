@@ -12,6 +12,7 @@ import typer
 from batsched_py.campaign.spec import Campaign, find_campaign, read_campaign
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.plugins import load_file
+from batsched_py.workload.archive import SAMPLE
 
 if TYPE_CHECKING:
     from batsched_py.campaign.runner import Failure, PreparedRun
@@ -54,7 +55,7 @@ def campaign(
         _say(f"failed: {failure.run.folder}: {failure.message}")
     if len(failures) < len(runs):
         _report(spec, runs, folder)
-    if spec.hint:
+    if spec.hint and any(run.settings.log == SAMPLE for run in spec.runs):
         print(spec.hint)
     if failures:
         raise SimulationError(

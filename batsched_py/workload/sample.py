@@ -27,7 +27,7 @@ from batsched_py.files import write_whole
 GENERATOR_VERSION = 1
 """Increased whenever the same seed gives another log."""
 PROCESSORS = 64
-USERS = 52
+USERS = 46
 HOUR = 3_600
 DAY = 86_400
 UNIX_START_TIME = 1_767_567_600
@@ -39,6 +39,8 @@ _REQUESTS = (300, 900, 1_800, HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 12 * HOUR, 24 
 """The round values that users ask for, seconds."""
 _SIZES = {1: 26, 2: 14, 4: 17, 8: 17, 16: 13, 32: 6, 64: 1, 3: 2, 6: 2, 12: 3}
 """Processors of an application: weight, in about per cent."""
+_LARGEST = 80 * HOUR
+"""Processor-seconds of an application; else a single user would stop the machine for days."""
 
 
 @dataclass(frozen=True)
@@ -247,10 +249,12 @@ def _new_user(draw: _Draw, number: int) -> _User:
 
 
 def _new_application(draw: _Draw, number: int) -> _Application:
-    run_time = max(10, min(draw.lognormal(2_600, 1.6), 14 * HOUR))
+    size = draw.weighted(_SIZES)
+    longest = min(16 * HOUR, _LARGEST // size)
+    run_time = max(10, min(draw.lognormal(5_600, 1.6), longest))
     wished = run_time * (1.3 + 4 * draw.uniform())
     request = next((value for value in _REQUESTS if value >= wished), _REQUESTS[-1])
-    return _Application(number, draw.weighted(_SIZES), run_time, request)
+    return _Application(number, size, run_time, request)
 
 
 def _new_job(draw: _Draw, user: _User, time: int) -> _Job:

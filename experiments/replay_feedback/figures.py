@@ -247,13 +247,14 @@ def fig06_session_graphs(study: Study) -> Figure:
     figure = Figure(figsize=(12, 4.2), layout="constrained")
     _title(figure, study, "Fig. 6: session graphs of the users")
     paths, arity, think = figure.subplots(1, 3)
+    area = "(area of a point: number of users)"
     longest = [[graph.longest_path() for graph in graphs[m]] for m in (0, 60)]
     _counted_points(paths, *longest)
-    paths.set(xscale="log", yscale="log", xlabel="a0", ylabel="a60")
+    paths.set(xscale="log", yscale="log", xlabel=f"a0 {area}", ylabel="a60")
     paths.set_title("longest path of a user (sessions)", fontsize="medium")
     widest = [[max(graph.arity(), default=0) for graph in graphs[m]] for m in (0, 60)]
     _counted_points(arity, *widest)
-    arity.set(xlabel="a0", ylabel="a60")
+    arity.set(xlabel=f"a0 {area}", ylabel="a60")
     arity.yaxis.get_major_locator().set_params(integer=True)
     arity.set_title("largest arity of a user (sessions that follow one)", fontsize="medium")
     for minutes, style in ((0, "--"), (60, "-")):

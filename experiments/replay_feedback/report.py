@@ -67,6 +67,7 @@ def show(results: Results, console: Console) -> None:
     cells = tables.compare(results.runs, published)
     for title, own in tables.sections(cells, published):
         console.print(tables.rich_table(title, *tables.grid(own)))
+        console.print()
     for line in tables.summary_lines(tables.count(cells), tables.rank(cells)):
         console.print(line, markup=False, highlight=False)
 

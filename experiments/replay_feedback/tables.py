@@ -37,8 +37,8 @@ _NAMES = {
     "mean_waiting_time": "mean wait",
     "max_waiting_time": "max wait",
     "mean_lateness": "mean lateness",
-    "relative_lateness": "relative",
-    "additional_lateness": "additional",
+    "relative_lateness": "rel. lateness",
+    "additional_lateness": "add. lateness",
 }
 
 
@@ -286,18 +286,24 @@ def summary_lines(counts: Iterable[Count], rankings: Iterable[Ranking]) -> list[
             line += f"; {c.inside_values} of {c.spread_values} published values lie in the spread"
         lines.append(line + ".")
     for r in rankings:
-        verdict = {True: "as published", False: "NOT as published", None: "runs are missing"}
+        verdict = {
+            True: "the order of the paper",
+            False: "NOT that of the paper",
+            None: "runs missing",
+        }
         order = " < ".join(r.order)
         lines.append(f"Ranking, {r.log}, size {r.size}, {r.replay}: {order} ({verdict[r.holds]}).")
     return lines
 
 
 def rich_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Return the table for the terminal, a line between infrastructures."""
+    """Return the table for the terminal, with a line between infrastructures."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left")
+    # As narrow as can be, for a terminal of 80 columns.
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=0, show_edge=False)
     for column, name in enumerate(header):
         table.add_column(name, justify="left" if column < 2 else "right")
     for at, row in enumerate(rows):

@@ -121,7 +121,7 @@ def test_graph_without_sessions() -> None:
 
 def test_export() -> None:
     exported = to_networkx(build_graph(sessions_of((1, 3), (5, 6))))
-    assert dict(exported.nodes(data=True)) == {
+    assert {node: exported.nodes[node] for node in exported} == {
         0: {"start": 0, "finish": 0, "nb_jobs": 0},
         1: {"start": 1, "finish": 3, "nb_jobs": 1},
         2: {"start": 5, "finish": 6, "nb_jobs": 1},
