@@ -1,1 +1,69 @@
-"""batsched_py: a Batsim-compatible decision process with users who react."""
+"""batsched_py: a Batsim-compatible decision process for HPC scheduling, with users who react.
+
+This package has all the names that the author of a policy or of a user model needs::
+
+    from batsched_py import Machine, Start, WaitingQueue
+
+    class Greedy:
+        '''Start whatever fits, in submission order.'''
+
+        def schedule(self, now, queue, machine):
+            for job in list(queue):
+                if job.size <= machine.free:
+                    yield Start(job)
+
+and :func:`simulate`, which runs it: ``simulate("log.swf", scheduler="greedy.py:Greedy")``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from batsched_py.decisions import CallMeLater, Decision, Kill, Reject, Scheduler, Start
+from batsched_py.errors import BatschedError
+from batsched_py.jobs import Job, JobState
+from batsched_py.machine import Machine
+from batsched_py.waiting import WaitingQueue
+from batsched_py.workload.jobs import Workload, WorkloadJob
+
+if TYPE_CHECKING:
+    from batsched_py.process import UserModel
+    from batsched_py.results import Result
+    from batsched_py.simulation import simulate
+    from batsched_py.workload.load import load_workload
+
+__all__ = [
+    "BatschedError",
+    "CallMeLater",
+    "Decision",
+    "Job",
+    "JobState",
+    "Kill",
+    "Machine",
+    "Reject",
+    "Result",
+    "Scheduler",
+    "Start",
+    "UserModel",
+    "WaitingQueue",
+    "Workload",
+    "WorkloadJob",
+    "load_workload",
+    "simulate",
+]
+
+# Imported when asked for: a policy file needs neither the simulator nor numpy.
+_LAZY = {
+    "Result": "batsched_py.results",
+    "UserModel": "batsched_py.process",
+    "load_workload": "batsched_py.workload.load",
+    "simulate": "batsched_py.simulation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        from importlib import import_module
+
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
+from itertools import takewhile
+from math import inf
 
 from batsched_py.errors import InvariantError
 from batsched_py.jobs import Job, JobState
@@ -29,24 +31,33 @@ class Machine:
         """Give the running jobs by (expected end, size, submission order)."""
         return (release[3] for release in self._releases)
 
-    def reservation(self, size: int) -> tuple[float, int]:
+    def reservation(self, size: int, whole_instant: bool = False) -> tuple[float, int]:
         """Return shadow time and extra nodes for a waiting job that needs ``size`` processors.
 
         The walk over the running jobs, by (expected end, size, job), adds their processors to
         the free ones and stops at the *first* job that lets the waiting one fit. Its expected
         end is the shadow time; what is then free beyond ``size`` are the extra nodes, so a job
-        that ends at the same instant but later in the walk does not count. Where no end suffices
-        (only for sizes beyond the machine) the shadow time is infinite.
+        that ends at the same instant but later in the walk does not count, unless
+        ``whole_instant`` asks for it. Where no end suffices (only for sizes beyond the machine)
+        the shadow time is infinite.
 
         Source: Mu'alem and Feitelson 2001, section 2; in the definite form that the results of
         Madon et al. 2024 need.
         """
         available = self.free
-        for expected_end, job_size, _, _ in self._releases:
+        releases = iter(self._releases)
+        for expected_end, job_size, _, _ in releases:
             available += job_size
             if available >= size:
+                if whole_instant:
+                    available += sum(
+                        job_size
+                        for _, job_size, _, _ in takewhile(
+                            lambda release: release[0] == expected_end, releases
+                        )
+                    )
                 return expected_end, available - size
-        return float("inf"), 0
+        return inf, 0
 
     def start(self, job: Job, now: float, processors: int | None = None) -> int:
         """Run ``job`` from ``now`` on ``processors`` (default: the lowest free ones).

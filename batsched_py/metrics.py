@@ -48,9 +48,14 @@ class JobTable(msgspec.Struct):
 
     def select(self, rows: NDArray[Any]) -> JobTable:
         """Return the table of the given rows (indices or mask)."""
-        user = np.asarray(self.user, dtype=object)[rows].tolist()
-        columns = (self.submit, self.start, self.finish, self.size, self.original_submit)
-        return JobTable(*(column[rows] for column in columns), user=user)
+        return JobTable(
+            submit=self.submit[rows],
+            start=self.start[rows],
+            finish=self.finish[rows],
+            size=self.size[rows],
+            original_submit=self.original_submit[rows],
+            user=np.asarray(self.user, dtype=object)[rows].tolist(),
+        )
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -154,9 +159,7 @@ def per_user(table: JobTable) -> dict[str, dict[str, float | int | None]]:
         part = table.select(np.asarray(own))
         ran = int(part.ran.sum())
         values: dict[str, float | int | None] = {"nb_jobs": len(own), "nb_ran": ran}
-        result[user] = values | {
-            name: _value(METRICS[name], part, ran) for name in _PER_USER
-        }
+        result[user] = values | {name: _value(METRICS[name], part, ran) for name in _PER_USER}
     return result
 
 

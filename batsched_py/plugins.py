@@ -39,10 +39,7 @@ def names(group: str) -> dict[str, EntryPoint]:
 
 def load(group: str, name: str) -> type[Any]:
     """Return the plug-in class called ``name``; raises :class:`PluginError` if it does not fit."""
-    if ".py:" in name:
-        plugin = load_file(name)
-    else:
-        plugin = _load_registered(group, name)
+    plugin = load_file(name) if ".py:" in name else _load_registered(group, name)
     kind = _KINDS[group]
     if not inspect.isclass(plugin):
         raise PluginError(f"{kind} {name!r} is {plugin!r}, expected a class")
@@ -73,7 +70,9 @@ def load_file(place: str) -> Any:
     return getattr(module, attribute)
 
 
-def make(plugin: type[Any], name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+def make(
+    plugin: type[Any], name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]
+) -> Any:
     """Return ``plugin(*arguments, **options)``; raises :class:`PluginError` for wrong options."""
     accepted = accepted_options(plugin)
     if accepted is not None:
@@ -144,7 +143,11 @@ def _check_method(plugin: type[Any], method: str, expected: tuple[str, ...], wha
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())[1:]  # without self
     positional = [p for p in parameters if p.kind in _POSITIONAL]
-    needed = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    needed = [
+        p
+        for p in parameters
+        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
     takes_more = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     if len(needed) > len(expected) or (len(positional) < len(expected) and not takes_more):
         raise PluginError(f"{what}: found def {method}{signature}, expected {wanted}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import platform as python_platform
-from collections.abc import Iterator
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -61,9 +60,7 @@ class Result:
         """All metrics: ``overall``, ``windows``, ``per_user``, and the ``denominators``."""
         return {
             "overall": metrics.overall(self.table),
-            "denominators": {
-                name: metric.denominator for name, metric in metrics.METRICS.items()
-            },
+            "denominators": {name: metric.denominator for name, metric in metrics.METRICS.items()},
             "units": {name: metric.unit for name, metric in metrics.METRICS.items()},
             "windows": metrics.windows(self.table),
             "per_user": metrics.per_user(self.table),
@@ -125,5 +122,3 @@ def _our_fields(job: SimulatedJob) -> str:
     lateness = job.description.subtime - original
     user, session = str(extra.get("user", "")), str(extra.get("session", ""))
     return f",{field(user)},{field(session)},{original:.6f},{lateness:.6f}"
-
-

@@ -112,9 +112,7 @@ def execute(source: str | Path | Workload, run: Run) -> Result:
     simulator = Simulator(
         machine,
         [workload] if users is None else [],
-        Options(
-            dynamic_jobs=users is not None, profile_reuse=users is not None, shake=run.shake
-        ),
+        Options(dynamic_jobs=users is not None, profile_reuse=users is not None, shake=run.shake),
     )
     begin = time.perf_counter()
     outcome = simulator.run(DecisionProcess(policy, users).answer)

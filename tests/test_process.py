@@ -54,9 +54,7 @@ class Chain:
         self.due = inf
         self.at += 1
         return [
-            WorkloadJob(
-                id=str(self.at), submit_time=now, size=self.size, profile="p", walltime=9.0
-            )
+            WorkloadJob(id=str(self.at), submit_time=now, size=self.size, profile="p", walltime=9.0)
         ]
 
     def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
@@ -71,7 +69,9 @@ def simulate_users(users: Chain, policy: Any, **options: Any) -> Any:
     return simulator.run(process.answer)
 
 
-@pytest.mark.parametrize("options", [{}, {"profile_reuse": True}, {"acknowledge_dynamic_jobs": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"profile_reuse": True}, {"acknowledge_dynamic_jobs": True}]
+)
 def test_users_submit_when_their_jobs_ended(options: dict[str, bool]) -> None:
     """With a fresh profile for each job or a reused one, with or without acknowledgement."""
     users = Chain(3, 10)

@@ -52,5 +52,5 @@ def test_reads_what_batsim_reads(text: str, members: set[int]) -> None:
 
 @pytest.mark.parametrize("text", ["", " 0", "0 ", "0,1", "3-1", "-1", "a", "0-", "[0]", "0.5"])
 def test_refuses_the_rest_and_quotes_it(text: str) -> None:
-    with pytest.raises(ProtocolError, match="expected|reversed"):
+    with pytest.raises(ProtocolError, match=r"expected|reversed"):
         processors.from_text(text)

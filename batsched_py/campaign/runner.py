@@ -27,8 +27,8 @@ from batsched_py.workload.archive import find_log
 from batsched_py.workload.swf import read_swf
 
 PREFIX = "out"
-_FLAGS = ("rules", "size", "walltime", "runtime", "drop", "unknown_user", "profile", "first")
-_FLAGS += ("scheduler", "users", "sessions", "platform", "speed_factor", "seed", "shake")
+_RULES = ("rules", "size", "walltime", "runtime", "drop", "unknown_user", "profile", "first")
+_FLAGS = (*_RULES, "scheduler", "users", "sessions", "platform", "speed_factor", "seed", "shake")
 # Code that cannot change what a simulation gives.
 _OUTSIDE = {"campaign", "commands", "cli.py", "__main__.py", "data"}
 

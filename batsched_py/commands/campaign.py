@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 
 def campaign(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="Campaign file, or a study's name.")
-    ],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Campaign file, or a study's name.")],
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", help="Simulations at a time (default: cores).")
     ] = None,
@@ -64,12 +62,16 @@ def campaign(
         )
 
 
-def _execute_with_progress(
-    missing: list[PreparedRun], jobs: int
-) -> list[Failure]:
+def _execute_with_progress(missing: list[PreparedRun], jobs: int) -> list[Failure]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     from batsched_py.campaign.runner import execute as run_all
 

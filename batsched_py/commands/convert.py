@@ -47,11 +47,10 @@ def convert(
     )
     if output.suffix != ".json":
         raise UsageError(f"{output}: expected a name that ends with .json")
-    workload = load_workload(
-        find_log(source, log_dir or []), chosen, skip_bad_lines=skip_bad_lines
-    )
+    workload = load_workload(find_log(source, log_dir or []), chosen, skip_bad_lines=skip_bad_lines)
     write_workload(workload, output)
     for note in workload.notes:
         print(f"note: {note}", file=sys.stderr)
-    print(f"rules: {describe(chosen)}")
-    print(f"wrote {len(workload.jobs)} jobs, {len(workload.profiles)} profiles to {output}")
+    print(f"rules: {describe(chosen)}", file=sys.stderr)
+    wrote = f"{len(workload.jobs)} jobs, {len(workload.profiles)} profiles"
+    print(f"wrote {wrote} to {output}", file=sys.stderr)

@@ -12,6 +12,7 @@ from batsched_py.commands import options as o
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.batsim_json import read_workload
 from batsched_py.workload.clock import clock_of
+from batsched_py.workload.load import is_batsim_json
 from batsched_py.workload.swf import SwfLog, read_swf
 
 _DAY = 86_400
@@ -26,7 +27,7 @@ def info(
 ) -> None:
     """Summarise a log: header, size, load, what is unknown, and quantiles."""
     path = find_log(log, log_dir or [])
-    if path.suffix == ".json":
+    if is_batsim_json(path):
         lines = of_workload(path)
     else:
         lines = of_log(read_swf(path, skip_bad_lines=skip_bad_lines))
@@ -81,7 +82,10 @@ def of_workload(path: Path) -> list[tuple[str, str]]:
         ("processors", f"{workload.nb_res}"),
         ("submissions over", f"{span / _DAY:.2f} days"),
         ("profiles", f"{len(workload.profiles)} ({', '.join(kinds)})"),
-        ("jobs without walltime", _share(np.array([job.walltime is None for job in workload.jobs]))),
+        (
+            "jobs without walltime",
+            _share(np.array([job.walltime is None for job in workload.jobs])),
+        ),
         ("processors by job", _quantiles(size)),
     ]
     return lines + [("note", note) for note in workload.notes]
@@ -95,5 +99,7 @@ def _share(mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> str:
 def _quantiles(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
     if not len(values):
         return "-"
-    parts = zip(("min", "25 %", "median", "75 %", "95 %", "max"), (0, 25, 50, 75, 95, 100), strict=True)
+    parts = zip(
+        ("min", "25 %", "median", "75 %", "95 %", "max"), (0, 25, 50, 75, 95, 100), strict=True
+    )
     return ", ".join(f"{name} {np.percentile(values, at):g}" for name, at in parts)

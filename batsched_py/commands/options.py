@@ -67,4 +67,3 @@ LogDirs = Annotated[
         help="Folder to look for logs in first (repeatable; also the variable BATSCHED_LOGS).",
     ),
 ]
-

@@ -78,7 +78,10 @@ def simulate(
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Simulate INPUT under a policy; write PREFIX_jobs.csv, PREFIX_schedule.csv, PREFIX_run.json."""
+    """Simulate INPUT under a policy and write its jobs, summary and settings.
+
+    The files are PREFIX_jobs.csv, PREFIX_schedule.csv and PREFIX_run.json.
+    """
     user_options = parse_options(user_option or [], "-U")
     if sessions is not None:
         user_options["sessions"] = sessions

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import inf
 
 from batsched_py.decisions import Decision, Start
-from batsched_py.errors import InvariantError
+from batsched_py.errors import InvariantError, UsageError
 from batsched_py.jobs import Job
 from batsched_py.machine import Machine
 from batsched_py.waiting import WaitingQueue
@@ -20,10 +20,17 @@ class Easy:
     which it then takes away.
 
     Sources: D. Lifka, "The ANL/IBM SP scheduling system", 1995; A. Mu'alem and D. Feitelson,
-    IEEE TPDS 12(6), 2001; tie rules as needed by Madon et al. 2024.
+    IEEE TPDS 12(6), 2001.
+
+    ``extra_nodes`` settles what the sources leave open, jobs that are expected to end together at
+    the shadow time: ``first`` counts them up to the first that lets the head fit (the results of
+    Madon et al. 2024 need it), ``instant`` counts all of them (those of Gaussier et al. 2015).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, extra_nodes: str = "first") -> None:
+        if extra_nodes not in ("first", "instant"):
+            raise UsageError(f"extra_nodes={extra_nodes}: expected first or instant")
+        self._whole_instant = extra_nodes == "instant"
         self._head: Job | None = None
         self._promise = inf
 
@@ -33,7 +40,7 @@ class Easy:
             yield Start(head)
         if not head:
             return
-        shadow_time, extra = machine.reservation(head.size)
+        shadow_time, extra = machine.reservation(head.size, self._whole_instant)
         self._check_promise(head, shadow_time, now)
         last = head
         while job := queue.first_to_backfill(last, now, machine.free, shadow_time, extra):

@@ -17,12 +17,10 @@ from batsched_py.processors import to_text
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.registry import Registry, SimulatedJob, State
+from batsched_py.transport import Partner
 from batsched_py.workload.jobs import Workload
 
 KILLED = "COMPLETED_KILLED"
-
-Partner = Callable[[m.Message], m.Message]
-"""The scheduler's side: takes each message, returns the reply."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

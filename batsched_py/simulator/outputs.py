@@ -29,9 +29,7 @@ def times(job: SimulatedJob) -> tuple[float, float]:
     return LEAST_EXECUTION_TIME, job.finish_time + LEAST_EXECUTION_TIME
 
 
-def jobs_csv(
-    jobs: Sequence[SimulatedJob], columns: str = "", further: Iterable[str] = ()
-) -> str:
+def jobs_csv(jobs: Sequence[SimulatedJob], columns: str = "", further: Iterable[str] = ()) -> str:
     """Return ``_jobs.csv``: a row per job in order of completion, Batsim's columns.
 
     ``columns`` (a header fragment) and ``further`` (the matching text of each row) are put
@@ -89,8 +87,7 @@ def schedule_csv(outcome: Outcome) -> str:
     waits = [job.start_time - submit for job, submit in zip(ran, submits, strict=True)]
     turnarounds = [finish - submit for (_, finish), submit in zip(ends, submits, strict=True)]
     slowdowns = [
-        turnaround / execution
-        for turnaround, (execution, _) in zip(turnarounds, ends, strict=True)
+        turnaround / execution for turnaround, (execution, _) in zip(turnarounds, ends, strict=True)
     ]
     success = sum(job.final_state == "COMPLETED_SUCCESSFULLY" for job in ran)
     computing, idle = _machine_times(ran)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,16 @@ _NUMBERS = {
 }
 """Fields of a profile that must be numbers, at least 0."""
 _TYPES = frozenset(
-    (*_NUMBERS, "parallel", "composed", "parallel_homogeneous_pfs", "smpi", "usage_trace")
-    + ("send", "recv")
+    (
+        *_NUMBERS,
+        "parallel",
+        "composed",
+        "parallel_homogeneous_pfs",
+        "smpi",
+        "usage_trace",
+        "send",
+        "recv",
+    )
 )
 
 
@@ -51,7 +60,7 @@ def read_workload(path: str | Path) -> Workload:
     """
     path = Path(path)
     content = _decode(path)
-    nb_res = content.get("nb_res")
+    nb_res: Any = content.get("nb_res")
     if not _is_integer(nb_res) or nb_res < 1:
         raise WorkloadError(f"{path}: nb_res is {_shown(nb_res)}, expected an integer above 0")
     profiles = content.get("profiles")
@@ -182,7 +191,7 @@ def _jobs(path: Path, items: Any, profiles: dict[str, Any], notes: list[str]) ->
         job.submit_time = 0.0
     if early:
         notes.append(f"{len(early)} jobs with a negative subtime are submitted at 0")
-    if any(a.submit_time > b.submit_time for a, b in zip(jobs, jobs[1:], strict=False)):
+    if any(a.submit_time > b.submit_time for a, b in pairwise(jobs)):
         notes.append("jobs were not in order of submission and have been sorted")
         jobs.sort(key=lambda job: job.submit_time)
     return jobs
@@ -325,7 +334,7 @@ def _optional(where: str, item: dict[str, Any], field: str) -> float | None:
 
 
 def _number(where: str, item: dict[str, Any], field: str) -> float:
-    value = item.get(field)
+    value: Any = item.get(field)
     if not _is_number(value):
         raise WorkloadError(f"{where}: {field} is {_shown(value)}, expected a number")
     return float(value)

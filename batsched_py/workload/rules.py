@@ -63,14 +63,18 @@ def make_rules(preset: str = "replay-feedback", **changes: Any) -> Rules:
     if preset not in PRESETS:
         raise UsageError(_unknown("--rules", preset, list(PRESETS)))
     if isinstance(changes.get("drop"), str):
-        changes["drop"] = tuple(part for part in changes["drop"].split(",") if part)
+        changes["drop"] = [part.strip() for part in changes["drop"].split(",") if part.strip()]
+    if changes.get("drop") is not None:
+        changes["drop"] = tuple(changes["drop"])
     kept = {name: value for name, value in changes.items() if value is not None}
     hints = get_type_hints(Rules)
     for name, value in kept.items():
         flag = f"--{name.replace('_', '-')}"
+        if name not in hints:
+            raise UsageError(_unknown("rule", name, list(hints)))
         if name == "first":
-            if value < 1:
-                raise UsageError(f"{flag} {value}: expected at least 1")
+            if not isinstance(value, int) or value < 1:
+                raise UsageError(f"{flag} {value}: expected a number of jobs, at least 1")
             continue
         allowed = get_args(Drop) if name == "drop" else get_args(hints[name])
         for text in value if name == "drop" else (value,):
@@ -82,7 +86,7 @@ def make_rules(preset: str = "replay-feedback", **changes: Any) -> Rules:
 def describe(rules: Rules) -> str:
     """Return the rules as one line."""
     return " ".join(
-        f"{name.replace('_', '-')}={','.join(value) if isinstance(value, tuple) else value}"
+        f"{name.replace('_', '-')}={','.join(value) if isinstance(value, list) else value}"
         for name, value in as_dict(rules).items()
         if value not in (None, (), [])
     )
@@ -90,7 +94,8 @@ def describe(rules: Rules) -> str:
 
 def as_dict(rules: Rules) -> dict[str, Any]:
     """Return the rules as they are stored with results."""
-    return {name: getattr(rules, name) for name in rules.__struct_fields__}
+    fields = {name: getattr(rules, name) for name in rules.__struct_fields__}
+    return fields | {"drop": list(rules.drop)}  # as it comes back from a JSON file
 
 
 def workload_from_log(log: SwfLog, rules: Rules, *, speed_factor: float = 1.0) -> Workload:

@@ -10,7 +10,7 @@ import gzip
 import re
 import zlib
 from collections.abc import Iterable, Sequence
-from io import BytesIO
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,10 @@ FIELDS = (
 """The 18 fields of a line, in order."""
 
 _GZIP = b"\x1f\x8b"
-_HEADER = re.compile(r";\s*([A-Za-z][\w ]*?)\s*:\s*(.*)")
+_HEADER = re.compile(r";\s*([A-Za-z][\w ]*?)\s*:(?!//)\s*(.*)")
+_FRACTIONAL = frozenset((1, 2, 3, 5, 6, 8, 9, 17))
+"""Indices of times and memory; all other fields are integers."""
+_LARGEST = 2.0**53  # above this, floats do not hold every integer
 _SHOWN = 5  # line numbers named in a note
 
 Column = NDArray[np.float64]
@@ -95,12 +98,15 @@ class SwfLog:
     @property
     def max_processors(self) -> int:
         """Processors of the machine: MaxProcs, else MaxNodes, else the largest job's size."""
-        for key in ("MaxProcs", "MaxNodes"):
-            match = re.match(r"\d+", self.header_field(key) or "")
-            if match and int(match[0]) > 0:
-                return int(match[0])
+        announced = self._machine("MaxProcs") or self._machine("MaxNodes")
+        if announced:
+            return announced
         sizes = np.maximum(self.column("requested_processors"), self.column("allocated_processors"))
         return max(1, int(sizes.max()))
+
+    def _machine(self, key: str) -> int:
+        match = re.match(r"\d+", self.header_field(key) or "")
+        return int(match[0]) if match else 0
 
 
 def read_swf(path: str | Path, *, skip_bad_lines: bool = False) -> SwfLog:
@@ -111,18 +117,28 @@ def read_swf(path: str | Path, *, skip_bad_lines: bool = False) -> SwfLog:
     Unsorted submit times are sorted, which is noted. Raises :class:`LogError`.
     """
     path = Path(path)
-    text = _text(path)
-    header, rows, numbers = _split(text)
-    if not rows:
-        raise LogError(f"{path}: there are no jobs in it: expected an SWF log")
+    content = _content(path)
     notes: list[str] = []
-    data, lines = _parse(path, rows, numbers, skip_bad_lines, notes)
+    header, start = _split_header(content)
+    fast = _parse_all(content, start)
+    if fast is not None:
+        first = content.count(b"\n", 0, start) + 1
+        data, lines = fast, np.arange(first, first + len(fast), dtype=np.int64)
+    else:
+        header, rows, numbers = _split(content.decode("latin-1"))
+        if not rows:
+            raise LogError(f"{path}: there are no jobs in it: expected an SWF log")
+        data, lines = _parse(path, rows, numbers, skip_bad_lines, notes)
     order = np.argsort(data[:, 1], kind="stable")
     moved = int((order != np.arange(len(order))).sum())
     if moved:
         notes.append(f"submit times were not in order: {moved} jobs changed place by sorting them")
         data, lines = data[order], lines[order]
-    return SwfLog(path, header, data, lines, notes)
+    log = SwfLog(path, header, data, lines, notes)
+    if not log._machine("MaxProcs"):
+        source = "MaxNodes" if log._machine("MaxNodes") else "the size of the largest job"
+        notes.append(f"no MaxProcs in the header: {log.max_processors} processors from {source}")
+    return log
 
 
 def write_swf(
@@ -166,11 +182,27 @@ def decompress(path: Path, error: type[InputError]) -> bytes:
     return content
 
 
-def _text(path: Path) -> str:
+def _content(path: Path) -> bytes:
     content = decompress(path, LogError)
     if b"\0" in content:
         raise LogError(f"{path}: a binary file: expected an SWF log, plain or gzipped")
-    return content.decode("latin-1")  # headers hold names of people; any byte is a letter
+    return content.replace(b"\r\n", b"\n") if b"\r" in content else content
+
+
+def _split_header(content: bytes) -> tuple[list[str], int]:
+    """Return the comments before the first job, and the offset of that job's line."""
+    header: list[str] = []
+    start = 0
+    while start < len(content):
+        end = content.find(b"\n", start)
+        end = len(content) if end < 0 else end
+        line = content[start:end].decode("latin-1").strip()  # names of people: any byte is a letter
+        if line and line[0] != ";":
+            break
+        if line:
+            header.append(line)
+        start = end + 1
+    return header, start
 
 
 def _split(text: str) -> tuple[list[str], list[str], list[int]]:
@@ -191,11 +223,7 @@ def _split(text: str) -> tuple[list[str], list[str], list[int]]:
 def _parse(
     path: Path, rows: list[str], numbers: list[int], skip: bool, notes: list[str]
 ) -> tuple[Column, NDArray[np.int64]]:
-    """Return the columns: at once if all lines are good, else line by line to find the bad one."""
-    lines = np.asarray(numbers, dtype=np.int64)
-    data = _parse_all(rows)
-    if data is not None and not _any_bad(data):
-        return data, lines
+    """Return the columns, line by line to find bad ones; the way for logs that are not tidy."""
     good: list[list[float]] = []
     kept: list[int] = []
     bad: list[int] = []
@@ -215,17 +243,30 @@ def _parse(
         kept.append(number)
     if not good:
         raise LogError(f"{path}: none of its {len(rows)} lines is a job: expected an SWF log")
-    some = ", ".join(map(str, bad[:_SHOWN])) + (", ..." if len(bad) > _SHOWN else "")
-    notes.append(f"{len(bad)} bad lines were left out: {some}")
+    if bad:
+        some = ", ".join(map(str, bad[:_SHOWN])) + (", ..." if len(bad) > _SHOWN else "")
+        notes.append(f"{len(bad)} bad lines were left out: {some}")
     return np.asarray(good), np.asarray(kept, dtype=np.int64)
 
 
-def _parse_all(rows: list[str]) -> Column | None:
+def _parse_all(content: bytes, start: int) -> Column | None:
+    """Return the columns at once; None unless every line from ``start`` on is a good job.
+
+    The bytes are read as a stream: a list of two million lines would take a gigabyte.
+    """
+    stream = BytesIO(content)
+    stream.seek(start)
+    if start >= len(content):
+        return None
     try:
-        data: Any = np.loadtxt(rows, dtype=np.float64, ndmin=2, comments=None)
+        data: Any = np.loadtxt(
+            TextIOWrapper(stream, encoding="latin-1"), dtype=np.float64, ndmin=2, comments=None
+        )
     except ValueError:
         return None
-    return data if data.shape[1] == len(FIELDS) else None
+    nb_lines = content.count(b"\n", start) + (not content.endswith(b"\n"))
+    good = data.shape == (nb_lines, len(FIELDS)) and not _any_bad(data)
+    return data if good else None
 
 
 def _any_bad(data: Column) -> bool:
@@ -233,7 +274,12 @@ def _any_bad(data: Column) -> bool:
         not np.isfinite(data).all()
         or (data[:, 1] < 0).any()
         or len(np.unique(data[:, 0])) != len(data)
+        or not all(_all_whole(data[:, i]) for i in range(len(FIELDS)) if i not in _FRACTIONAL)
     )
+
+
+def _all_whole(column: Column) -> bool:
+    return bool(np.abs(column).max() <= _LARGEST and (column == np.floor(column)).all())
 
 
 def _numbers(row: str) -> list[float] | str:
@@ -242,13 +288,15 @@ def _numbers(row: str) -> list[float] | str:
     if len(fields) != len(FIELDS):
         return f"{len(fields)} fields, expected {len(FIELDS)}"
     values = []
-    for name, text in zip(FIELDS, fields, strict=True):
+    for index, (name, text) in enumerate(zip(FIELDS, fields, strict=True)):
         try:
             value = float(text)
         except ValueError:
             return f"{name} is {text!r}, expected a number"
         if not np.isfinite(value) or "_" in text:
             return f"{name} is {text!r}, expected a finite number"
+        if index not in _FRACTIONAL and not (value.is_integer() and abs(value) <= _LARGEST):
+            return f"{name} is {text!r}, expected an integer"
         values.append(value)
     return values
 

@@ -1,7 +1,7 @@
 """Figures 2 to 11 of the study, as PNG, drawn from the runs of a campaign.
 
 Source: Madon, Da Costa, Pierson, "Replay with Feedback", FGCS 155 (2024). Each function that
-draws a figure takes a :class:`Study` and returns the figure; it raises :class:`Missing` where
+draws a figure takes a :class:`Study` and returns the figure; it raises :class:`MissingError` where
 runs it needs are not there. Time axes are in days from the first recorded submission.
 
 An infrastructure has one colour everywhere (Okabe and Ito's palette, safe for the colour-blind);
@@ -54,7 +54,7 @@ _BY_LATENESS = ("perf*2", "infra*2", "easy", "fcfs", "infra/2", "perf/2")
 Column = NDArray[np.float64]
 
 
-class Missing(Exception):
+class MissingError(Exception):
     """A figure cannot be drawn; the message says why."""
 
 
@@ -96,10 +96,10 @@ class Study:
     notes: list[str] = field(default_factory=list)
 
     def infrastructures(self, *replays: str) -> list[str]:
-        """Return the infrastructures that have all the given replays; raises Missing if none."""
+        """Return the infrastructures that have all these replays; raises MissingError if none."""
         names = [n for n in _BY_LATENESS if all((n, replay) in self.replays for replay in replays)]
         if not names:
-            raise Missing(f"no infrastructure has been replayed as {' and '.join(replays)}")
+            raise MissingError(f"no infrastructure has been replayed as {' and '.join(replays)}")
         return names
 
 
@@ -114,7 +114,7 @@ def draw_figures(results: Results) -> tuple[list[Path], list[str]]:
         for name, draw in FIGURES.items():
             try:
                 figure = draw(study)
-            except Missing as missing:
+            except MissingError as missing:
                 study.notes.append(f"{name} is left out: {missing}.")
                 continue
             path = results.out / f"{study.log}_{name}.png"
@@ -282,7 +282,7 @@ def _graphs(workload: Workload, minutes: int) -> list[Any]:
         sessions = partition(workload.jobs, Delimitation.parse(f"arrival:{minutes}"))
         return [build_graph(own) for own in sessions.values()]
     except UsageError as error:
-        raise Missing(f"there are no session graphs: {error}") from None
+        raise MissingError(f"there are no session graphs: {error}") from None
 
 
 def fig07_differences(study: Study) -> Figure:
@@ -311,7 +311,7 @@ def fig08_week(study: Study) -> Figure:
     """Submissions per hour, all weeks laid over each other, by local clock time."""
     workload = study.workload
     if workload.unix_start_time is None:
-        raise Missing("the log does not say when it began, so hours and weekdays are unknown")
+        raise MissingError("the log does not say when it began, so hours and weekdays are unknown")
     names = study.infrastructures("rigid", "a60")
     origin = min(job.submit_time for job in workload.jobs)
     figure, axes = _panels(study, names, "Fig. 8: submissions over the week")
@@ -368,7 +368,7 @@ def _window_lengths(study: Study) -> list[tuple[float, str]]:
         note = f"windows of {left_out} months do not fit into the {span / DAY:.0f} days of the log"
         if not lengths:
             if span <= WINDOW_START:
-                raise Missing("the log is shorter than two weeks")
+                raise MissingError("the log is shorter than two weeks")
             rest = span - WINDOW_START
             text = f"the rest of the log, {rest / DAY:.0f} days (too short for 4 months)"
             lengths = [(rest, text)]
@@ -421,7 +421,7 @@ def fig11_first_jobs(study: Study) -> Figure:
     """
     replays = [r for r in ("a60", "a0") if any(replay == r for _, replay in study.replays)]
     if not replays:
-        raise Missing("there is no replay with feedback")
+        raise MissingError("there is no replay with feedback")
     figure = Figure(figsize=(5.6 * len(replays), 4.8), layout="constrained")
     _title(figure, study, "Fig. 11: additional lateness of the first n jobs")
     axes = figure.subplots(1, len(replays), sharey=True, squeeze=False)[0]

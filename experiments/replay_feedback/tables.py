@@ -246,7 +246,7 @@ def _texts(row: list[Cell], compared: bool, spread: bool) -> Iterator[str]:
         if spread:
             mark = {None: "", True: " in", False: " out"}[cell.inside]
             several = cell.nb_runs > 1
-            yield f"{digits(cell.minimum)} to {digits(cell.maximum)}{mark}" if several else ""
+            yield f"{digits(cell.minimum)}..{digits(cell.maximum)}{mark}" if several else ""
 
 
 def _keyed_rows(cells: Iterable[Cell]) -> Iterator[tuple[tuple[str, str], list[Cell]]]:
@@ -305,7 +305,8 @@ def rich_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]])
     # As narrow as can be, for a terminal of 80 columns.
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=0, show_edge=False)
     for column, name in enumerate(header):
-        table.add_column(name, justify="left" if column < 2 else "right")
+        lines = name.replace(" ", "\n")
+        table.add_column(lines, justify="left" if column < 2 else "right", no_wrap=True)
     for at, row in enumerate(rows):
         last = at + 1 == len(rows) or rows[at + 1][0] != row[0]
         table.add_row(*(Text(text, _STYLES.get(text, "")) for text in row), end_section=last)

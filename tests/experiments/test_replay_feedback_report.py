@@ -229,10 +229,12 @@ def test_runs_of_the_first_jobs_are_not_in_the_tables() -> None:
     assert all(c.nb_runs == 1 for c in TABLES.compare(runs, PUBLISHED))
 
 
-def test_terminal_of_80_columns_shows_all_digits(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_terminal_of_80_columns_shows_all_digits(tmp_path: Path, seeds: int) -> None:
     text = io.StringIO()
     console = Console(file=text, width=80)
-    MODULE.show(FakeResults(tmp_path, all_runs(), days=1), console)
+    runs = pd.concat([all_runs().assign(shake=seed) for seed in range(seeds)])
+    MODULE.show(FakeResults(tmp_path, runs, days=1), console)
     assert "…" not in text.getvalue()
     assert "141.34" in text.getvalue()
     assert "18 of 18 rows" in text.getvalue()

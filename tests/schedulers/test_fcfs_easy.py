@@ -102,6 +102,13 @@ def test_by_hand(why: str, nb: int, jobs: list[J], fcfs: list[float], easy: list
     assert starts(run(load, Easy())) == easy, why
 
 
+def test_extra_nodes_of_the_whole_instant() -> None:
+    """The walk stops at the job of size 1; the option counts the job of size 2 as well."""
+    load = workload([J(0, 1, 10), J(0, 2, 10), J(1, 4, 5), J(2, 2, 100), J(2, 3, 100)], 6)
+    assert starts(run(load, Easy())) == [0, 0, 10, 10, 15]
+    assert starts(run(load, Easy(extra_nodes="instant"))) == [0, 0, 10, 2, 15]
+
+
 class SlowEasy:
     """EASY from its definition: lists, no shortcuts, a full scan at every pass."""
 

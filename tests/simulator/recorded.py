@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ class Recording:
 
     def simulator(self) -> Simulator:
         arguments = self.arguments
-        pairs = list(zip(arguments, arguments[1:], strict=False))
+        pairs = list(pairwise(arguments))
         (platform,) = (self.folder / b for a, b in pairs if a == "-p")
         workloads = [read_workload(self.folder / b) for a, b in pairs if a == "-w"]
         options = Options(

@@ -44,9 +44,7 @@ def execute(job_id: str, alloc: int) -> Callable[[float], m.Event]:
 
 
 def profile(name: str = "p", **content: Any) -> Callable[[float], m.Event]:
-    return say(
-        m.RegisterProfile, workload_name="dyn", profile_name=name, profile=content or DELAY
-    )
+    return say(m.RegisterProfile, workload_name="dyn", profile_name=name, profile=content or DELAY)
 
 
 def job(name: str, prof: str = "p") -> Callable[[float], m.Event]:
@@ -102,9 +100,7 @@ def test_killed_parallel_and_delay() -> None:
     """Return codes and progress as Batsim reports them; killing twice is one kill."""
     load = workload([J(0, 1, 10)], 4)
     kill = say(m.KillJob, job_ids=["w0!0000"])
-    script = Script(
-        [], [execute("w0!0000", 1), say(m.CallMeLater, time=4.0)], [kill, kill], []
-    )
+    script = Script([], [execute("w0!0000", 1), say(m.CallMeLater, time=4.0)], [kill, kill], [])
     (done,) = simulate(script, load).jobs
     assert (done.final_state, done.return_code, done.finish_time) == ("COMPLETED_KILLED", -2, 4)
     completed, killed = script.seen[3].events
@@ -141,8 +137,13 @@ def test_scheduler_that_takes_time() -> None:
         if len(seen) == 1:
             return m.Message(2.0, [])
         if len(seen) == 2:
-            return m.Message(4.0, [m.ExecuteJob(timestamp=3.0, job_id="w0!0000", alloc=1),
-                                   m.ExecuteJob(timestamp=4.0, job_id="w0!0001", alloc=2)])
+            return m.Message(
+                4.0,
+                [
+                    m.ExecuteJob(timestamp=3.0, job_id="w0!0000", alloc=1),
+                    m.ExecuteJob(timestamp=4.0, job_id="w0!0001", alloc=2),
+                ],
+            )
         return m.Message(message.now, [])
 
     seen: list[m.Message] = []

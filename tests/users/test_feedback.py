@@ -80,7 +80,11 @@ def test_users_do_not_wait_for_each_other() -> None:
 
 def test_simultaneous_submissions_come_in_log_order() -> None:
     """Not by user, nor by session: the job that comes first in the log is queued first."""
-    jobs = [J(0, 1, 5, user="b", finish=5), J(0, 1, 5, user="a", finish=5), J(0, 1, 5, user="b", finish=5)]
+    jobs = [
+        J(0, 1, 5, user="b", finish=5),
+        J(0, 1, 5, user="a", finish=5),
+        J(0, 1, 5, user="b", finish=5),
+    ]
     load = workload(jobs, 1)
     outcome = run(load, Fcfs(), ThinkTimeFeedback(load, sessions="arrival:60"))
     assert [job.description.id for job in outcome.jobs] == ["dyn!0000", "dyn!0001", "dyn!0002"]
@@ -120,7 +124,9 @@ def log_of(rows: list[tuple[int, int, int, int, str]], waits: bool = True) -> Wo
 
 @settings(max_examples=200, deadline=None)
 @given(recorded, delimitations)
-def test_identity_when_all_start_at_once(rows: list[tuple[int, int, int, int, str]], how: str) -> None:
+def test_identity_when_all_start_at_once(
+    rows: list[tuple[int, int, int, int, str]], how: str
+) -> None:
     """No recorded waits, a machine without limits: every submission is at its recorded time."""
     load = log_of(rows, waits=False)
     outcome = run(load, Easy(), ThinkTimeFeedback(load, sessions=how))
@@ -165,7 +171,9 @@ def test_sessions_wait_and_keep_their_offsets(
     outcome = run(load, Easy(), ThinkTimeFeedback(load, sessions=how), speed)
     submit = {job.description.id[4:]: job.description.subtime for job in outcome.jobs}
     end = {
-        job.description.id[4:]: job.finish_time if job.final_state != "REJECTED" else job.description.subtime
+        job.description.id[4:]: job.finish_time
+        if job.final_state != "REJECTED"
+        else job.description.subtime
         for job in outcome.jobs
     }
     assert sorted(submit) == [job.id for job in load.jobs]

@@ -1,0 +1,284 @@
+"""Batsim's workload files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import WorkloadError
+from batsched_py.workload.batsim_json import read_workload, write_workload
+from batsched_py.workload.jobs import Workload, WorkloadJob
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import Rules, make_rules
+
+JOB = {"id": "a", "subtime": 0, "res": 1, "profile": "p", "walltime": 10}
+PROFILES: dict[str, Any] = {"p": {"type": "delay", "delay": 1}}
+
+
+def content(job: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    return {"nb_res": 4, "jobs": [JOB | (job or {})], "profiles": PROFILES} | changes
+
+
+def profile(**fields: Any) -> dict[str, Any]:
+    return content(profiles={"p": fields})
+
+
+def without(field: str) -> dict[str, Any]:
+    return content(jobs=[{name: value for name, value in JOB.items() if name != field}])
+
+
+def save(path: Path, value: Any) -> Path:
+    path.write_text(json.dumps(value))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        pytest.param(content({"id": 1.5}), "id", id="an id that is a fraction"),
+        pytest.param(content({"id": ""}), "id", id="an empty id"),
+        pytest.param(content({"id": "w1!a"}), "w0!", id="an id of another workload"),
+        pytest.param(content({"id": "xw0y"}), "w0", id="an id that contains w0"),
+        pytest.param(content(jobs=[JOB, JOB]), "'a'", id="the same id twice"),
+        pytest.param(
+            content(jobs=[JOB | {"id": 1}, JOB | {"id": "1"}]), "'1'", id="an integer and its text"
+        ),
+        pytest.param(
+            content(jobs=[JOB, JOB | {"id": "w0!a"}]), "'a'", id="the same id with a prefix"
+        ),
+        pytest.param(content({"profile": "zz"}), "zz", id="an unknown profile"),
+        pytest.param(content({"profile": 3}), "profile", id="a profile without name"),
+        pytest.param(content({"res": 1.0}), r"1\.0", id="a float res"),
+        pytest.param(content({"res": True}), "True", id="a truth value for res"),
+        pytest.param(content({"res": 0}), "res is 0", id="a res of 0"),
+        pytest.param(content({"walltime": 0}), "walltime", id="a walltime of 0"),
+        pytest.param(content({"walltime": -2}), "-2", id="a negative walltime"),
+        pytest.param(content({"walltime": "1h"}), "1h", id="a walltime in words"),
+        pytest.param(content({"subtime": "now"}), "now", id="a submission in words"),
+        pytest.param(content({"estimate": "x"}), "estimate", id="an estimate in words"),
+        pytest.param(without("id"), "id", id="no id"),
+        pytest.param(without("subtime"), "subtime", id="no submission"),
+        pytest.param(without("res"), "res", id="no res"),
+        pytest.param(without("profile"), "profile", id="no profile"),
+        pytest.param(content(jobs=[3]), "object", id="a job that is a number"),
+        pytest.param(content(jobs=None), "jobs", id="no jobs"),
+        pytest.param(content(nb_res=None), "nb_res", id="no nb_res"),
+        pytest.param(content(nb_res=0), "nb_res is 0", id="a machine of 0"),
+        pytest.param(content(nb_res=4.0), "nb_res", id="a machine of 4.0"),
+        pytest.param(content(profiles=None), "profiles", id="no profiles"),
+        pytest.param(profile(type="delay", delay=0), "delay", id="a delay of 0"),
+        pytest.param(profile(type="delay"), "delay", id="a delay without length"),
+        pytest.param(profile(type="foo"), "foo", id="an unknown type"),
+        pytest.param(profile(delay=1), "type", id="no type"),
+        pytest.param(profile(type="delay", delay=1, ret=1.5), "ret", id="a broken return code"),
+        pytest.param(
+            profile(type="parallel", cpu=[1, 1], com=[0] * 4), "res is 1", id="too many values"
+        ),
+        pytest.param(profile(type="parallel", cpu=[1], com=[0, 0]), "com", id="no square of com"),
+        pytest.param(profile(type="composed", seq=["q"]), "q", id="an unknown part"),
+        pytest.param(profile(type="composed", seq=[]), "seq", id="no parts"),
+        pytest.param([], "object", id="a list"),
+    ],
+)
+def test_what_batsim_refuses_is_refused(tmp_path: Path, value: Any, said: str) -> None:
+    path = save(tmp_path / "w.json", value)
+    with pytest.raises(WorkloadError, match=said) as error:
+        read_workload(path)
+    assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        pytest.param(b"", "empty", id="an empty file"),
+        pytest.param(b'{"nb_res": 4,\n "jobs": [}', ":2:", id="junk, with its line"),
+        pytest.param(b'{"nb_res": 4', "w.json", id="a file cut off"),
+        pytest.param(b"\xff\xfe", "w.json", id="binary data"),
+        pytest.param(b"[" * 100_000, "w.json", id="brackets without end"),
+        pytest.param(gzip.compress(b"{}" * 99)[:-5], "gzip", id="a gzip file cut off"),
+    ],
+)
+def test_what_is_no_json_is_refused(tmp_path: Path, data: bytes, said: str) -> None:
+    path = tmp_path / "w.json"
+    path.write_bytes(data)
+    with pytest.raises(WorkloadError, match=said):
+        read_workload(path)
+
+
+def read(tmp_path: Path, value: Any) -> Workload:
+    return read_workload(save(tmp_path / "w.json", value))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("a", "a"), (7, "7"), ("w0!a", "a"), ("w0!xw0y", "xw0y"), ("é 1", "é 1")]
+)
+def test_ids(tmp_path: Path, name: Any, expected: str) -> None:
+    assert read(tmp_path, content({"id": name})).jobs[0].id == expected
+
+
+@pytest.mark.parametrize(("given", "expected"), [(10, 10.0), (0.5, 0.5), (-1, None), (-1.0, None)])
+def test_walltimes(tmp_path: Path, given: float, expected: float | None) -> None:
+    assert read(tmp_path, content({"walltime": given})).jobs[0].walltime == expected
+    assert read(tmp_path, without("walltime")).jobs[0].walltime is None
+
+
+def test_a_negative_submission_counts_as_0(tmp_path: Path) -> None:
+    result = read(tmp_path, content({"subtime": -5}))
+    assert result.jobs[0].submit_time == 0
+    assert any("negative" in note for note in result.notes)
+
+
+def test_jobs_are_put_in_order_of_submission(tmp_path: Path) -> None:
+    jobs = [JOB | {"id": n, "subtime": t} for n, t in enumerate((5, 3, 5, 3))]
+    assert [job.id for job in read(tmp_path, content(jobs=jobs)).jobs] == ["1", "3", "0", "2"]
+
+
+def test_our_fields_and_those_of_others(tmp_path: Path) -> None:
+    fields = {"user": "u", "finish_time": 9, "estimate": 5, "colour": {"id": [1, 2.5]}}
+    job = read(tmp_path, content(fields)).jobs[0]
+    assert (job.user, job.finish_time, job.estimate) == ("u", 9.0, 5.0)
+    assert job.extra == {"colour": {"id": [1, 2.5]}}
+
+
+def test_a_user_that_is_no_name_is_a_field_of_others(tmp_path: Path) -> None:
+    job = read(tmp_path, content({"user": {"id": 3}})).jobs[0]
+    assert job.user is None
+    assert job.extra == {"user": {"id": 3}}
+
+
+def test_profiles_that_no_job_uses_are_dropped_but_parts_are_kept(tmp_path: Path) -> None:
+    profiles = {
+        "unused": {"type": "delay", "delay": 1},
+        "part": {"type": "delay", "delay": 1},
+        "inner": {"type": "composed", "seq": ["part"], "repeat": 2},
+        "p": {"type": "composed", "seq": ["inner", "part"]},
+    }
+    assert list(read(tmp_path, content(profiles=profiles)).profiles) == ["part", "inner", "p"]
+
+
+def test_gzip_is_known_by_its_content(tmp_path: Path) -> None:
+    path = tmp_path / "w.json"
+    path.write_bytes(gzip.compress(json.dumps(content()).encode()))
+    assert len(read_workload(path).jobs) == 1
+
+
+def test_rules_do_not_apply_to_a_workload(tmp_path: Path) -> None:
+    path = save(tmp_path / "w.json", content({"subtime": 3}))
+    result = load_workload(path, make_rules(drop="no-user", first=1))
+    assert len(result.jobs) == 1
+    assert result.rules == {}
+    assert any("rules" in note for note in result.notes)
+
+
+REFUSED = ["badprof", "delay0", "dupid", "idcontainsw0", "nb_res0", "resfloat", "unk_type"]
+REFUSED += ["walltime0", "res0"]
+"""``res0`` loads in Batsim, but its job cannot be executed."""
+ACCEPTED = ["cpu0", "neg_subtime", "other_id_keys", "wid"]
+
+
+@pytest.mark.parametrize("name", REFUSED + ACCEPTED)
+def test_workloads_given_to_batsim(shared: Path, name: str) -> None:
+    path = shared / "batsim_transcripts" / f"25_wl_{name}" / "workload0.json"
+    if not path.is_file():
+        pytest.skip(f"no {path}")
+    if name in ACCEPTED:
+        assert read_workload(path).jobs[0].id == "a"
+    else:
+        with pytest.raises(WorkloadError):
+            read_workload(path)
+
+
+def test_all_other_recorded_workloads_are_read(shared: Path) -> None:
+    paths = list((shared / "batsim_transcripts").glob("*/workload*.json"))
+    for path in paths:
+        if not path.parent.name.startswith("25_wl_"):
+            read_workload(path)
+    assert paths
+
+
+seconds = st.one_of(
+    st.integers(0, 10**9).map(float), st.floats(0, 1e12, allow_nan=False, allow_infinity=False)
+)
+positive = st.floats(1e-9, 1e12)
+names = st.text('aw0"\\,é ', min_size=1, max_size=4)
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | names,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=2),
+    max_leaves=4,
+)
+jobs = st.builds(
+    WorkloadJob,
+    id=names,
+    submit_time=seconds,
+    size=st.integers(1, 10**6),
+    profile=st.sampled_from(["p", "q"]),
+    walltime=st.none() | positive,
+    estimate=st.none() | seconds,
+    user=st.none() | names,
+    finish_time=st.none() | seconds,
+    extra=st.dictionaries(st.sampled_from(["session", "think time", "é"]), plain, max_size=2),
+)
+lists_of_jobs = st.lists(jobs, min_size=1, max_size=4, unique_by=lambda job: job.id)
+
+
+@given(jobs=lists_of_jobs, start=st.none() | seconds, zone=st.sampled_from(["UTC", "+01:00"]))
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory,
+    jobs: list[WorkloadJob],
+    start: float | None,
+    zone: str,
+) -> None:
+    path = tmp_path_factory.mktemp("json") / "w.json"
+    profiles: dict[str, dict[str, Any]] = {
+        "p": {"type": "delay", "delay": 2.5, "ret": 1},
+        "q": {"type": "parallel_homogeneous", "cpu": 10**13, "com": 0, "note": "é"},
+    }
+    used = {job.profile for job in jobs}
+    workload = Workload(
+        name="w.json",
+        nb_res=4,
+        jobs=sorted(jobs, key=lambda job: job.submit_time),
+        profiles={name: p for name, p in profiles.items() if name in used},
+        unix_start_time=start,
+        time_zone=zone,
+    )
+    write_workload(workload, path)
+    assert read_workload(path) == workload
+
+
+def test_integers_are_written_as_integers(tmp_path: Path) -> None:
+    job = WorkloadJob(id="1", submit_time=5.0, size=2, profile="p", walltime=60.0, finish_time=7.5)
+    workload = Workload(name="w", nb_res=4, jobs=[job], profiles=PROFILES, unix_start_time=9.0)
+    write_workload(workload, tmp_path / "w.json")
+    text = (tmp_path / "w.json").read_text()
+    assert '"subtime":5,' in text.replace(" ", "")
+    assert "60.0" not in text
+    assert json.loads(text)["jobs"][0]["finish_time"] == 7.5
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_json_cannot_hold_is_not_written(tmp_path: Path, value: float) -> None:
+    job = WorkloadJob(id="1", submit_time=value, size=2, profile="p")
+    workload = Workload(name="w", nb_res=4, jobs=[job], profiles=PROFILES)
+    with pytest.raises(WorkloadError):
+        write_workload(workload, tmp_path / "w.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_log_survives_conversion(tmp_path: Path, shared: Path) -> None:
+    log = shared / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz"
+    if not log.is_file():
+        pytest.skip(f"no {log}")
+    workload = load_workload(log, Rules())
+    write_workload(workload, tmp_path / "kth.json")
+    found = read_workload(tmp_path / "kth.json")
+    assert found.jobs == workload.jobs
+    assert found.profiles == workload.profiles
+    assert (found.unix_start_time, found.time_zone) == (843_480_031, "Europe/Stockholm")
+    assert found.rules == workload.rules

@@ -1,0 +1,83 @@
+"""The clock time of a log."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+
+from batsched_py.workload.clock import clock_of, local_hours
+from batsched_py.workload.swf import SwfLog, read_swf, write_swf
+
+JOB = [1.0, 0, 0, 10, 1, -1, -1, 1, 60, -1, 1, 3, 1, -1, 1, -1, -1, -1]
+
+
+def log_with(tmp_path: Path, *header: str) -> SwfLog:
+    write_swf(tmp_path / "a.swf", header, [JOB])
+    return read_swf(tmp_path / "a.swf")
+
+
+@pytest.mark.parametrize(
+    ("header", "start", "zone"),
+    [
+        pytest.param(
+            [
+                "; UnixStartTime: 843480031",
+                "; TimeZone: 3600",
+                "; TimeZoneString: Europe/Stockholm",
+            ],
+            843480031,
+            "Europe/Stockholm",
+            id="a named zone comes before the offset",
+        ),
+        pytest.param(
+            ["; UnixStartTime: 5", "; TimeZone: -12600", "; TimeZoneString: Mars/Olympus"],
+            5,
+            "-03:30",
+            id="the offset stands in for an unknown name",
+        ),
+        pytest.param(
+            ["; UnixStartTime: 5", "; TimeZone: 3600"], 5, "+01:00", id="an offset alone is fixed"
+        ),
+        pytest.param(["; UnixStartTime: 5"], 5, "UTC", id="without a zone it is UTC"),
+        pytest.param([], None, "UTC", id="without anything the start is unknown"),
+    ],
+)
+def test_clock(tmp_path: Path, header: list[str], start: float | None, zone: str) -> None:
+    found_start, found_zone, note = clock_of(log_with(tmp_path, *header))
+    assert (found_start, found_zone) == (start, zone)
+    assert note
+
+
+def test_an_unknown_zone_is_named_in_the_note(tmp_path: Path) -> None:
+    assert "Mars/Olympus" in clock_of(log_with(tmp_path, "; TimeZoneString: Mars/Olympus"))[2]
+
+
+@pytest.mark.parametrize(
+    ("moment", "zone", "hour"),
+    [
+        pytest.param("2026-01-05T00:00", "UTC", 0.0, id="Monday midnight is 0"),
+        pytest.param("2026-01-04T23:30", "UTC", 167.5, id="Sunday night is just below 168"),
+        pytest.param("2026-01-04T23:30", "+01:00", 0.5, id="an offset moves it to Monday"),
+        pytest.param("2026-03-29T00:59", "Europe/Paris", 145 + 59 / 60, id="before summer time"),
+        pytest.param("2026-03-29T01:01", "Europe/Paris", 147 + 1 / 60, id="after it came"),
+        pytest.param("2026-10-25T01:30", "Europe/Paris", 146.5, id="the hour that comes twice"),
+        pytest.param("1998-04-25T01:11", "US/Pacific", 114 + 11 / 60, id="summer in California"),
+    ],
+)
+def test_local_hours(moment: str, zone: str, hour: float) -> None:
+    start = 800_000_000.0
+    unix = datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
+    assert local_hours([unix - start], start, zone) == pytest.approx([hour])
+
+
+def test_every_hour_of_a_year_is_that_of_datetime() -> None:
+    zone = ZoneInfo("Europe/Stockholm")
+    times = np.arange(0, 366 * 86_400, 1_799.0)
+    found = local_hours(times, 843_480_031, "Europe/Stockholm")
+    moments = [datetime.fromtimestamp(843_480_031 + t, zone) for t in times.tolist()]
+    expected = [m.weekday() * 24 + m.hour + m.minute / 60 + m.second / 3600 for m in moments]
+    assert np.allclose(found, expected)

@@ -1,0 +1,264 @@
+"""How a log becomes a workload."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batsched_py.errors import BatschedError, UsageError
+from batsched_py.workload.jobs import Workload, WorkloadJob
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import PRESETS, Rules, as_dict, describe, make_rules
+from batsched_py.workload.rules import workload_from_log as convert
+from batsched_py.workload.swf import FIELDS, read_swf, write_swf
+
+JOB = dict(
+    zip(FIELDS, [1.0, 5, 3, 10, 2, -1, -1, 4, 60, -1, 1, 7, 1, 1, 1, -1, -1, -1], strict=True)
+)
+
+
+def workload(
+    tmp_path: Path, rules: Rules, *changes: dict[str, float], speed_factor: float = 1.0
+) -> Workload:
+    """Convert a log of one job for each of ``changes`` (and a plain job 99 at the end)."""
+    rows = [JOB | {"job_number": n + 1} | change for n, change in enumerate(changes)]
+    rows.append(JOB | {"job_number": 99, "submit_time": 1000})
+    write_swf(tmp_path / "a.swf", ["; MaxProcs: 8"], [list(row.values()) for row in rows])
+    return convert(read_swf(tmp_path / "a.swf"), rules, speed_factor=speed_factor)
+
+
+def first_job(tmp_path: Path, change: dict[str, float], **rules: Any) -> WorkloadJob:
+    return workload(tmp_path, make_rules(**rules), change).jobs[0]
+
+
+def test_the_fields_of_a_job(tmp_path: Path) -> None:
+    result = workload(tmp_path, Rules(), {})
+    assert result.jobs[0] == WorkloadJob(
+        id="1",
+        submit_time=5.0,
+        size=4,
+        profile="r10",
+        walltime=60.0,
+        estimate=None,
+        user="7",
+        finish_time=18.0,
+    )
+    assert result.nb_res == 8
+    assert result.profiles == {
+        "r10": {"type": "parallel_homogeneous", "cpu": 10_000_000_000, "com": 0}
+    }
+    assert result.rules == as_dict(Rules())
+
+
+@pytest.mark.parametrize(
+    ("change", "rules", "size"),
+    [
+        pytest.param({}, {}, 4, id="the requested size is the default"),
+        pytest.param({"requested_processors": -1}, {}, 2, id="allocated where not requested"),
+        pytest.param({}, {"size": "allocated"}, 2, id="allocated if asked for"),
+        pytest.param(
+            {"allocated_processors": 0}, {"size": "allocated"}, 4, id="requested where unallocated"
+        ),
+    ],
+)
+def test_size(tmp_path: Path, change: dict[str, float], rules: dict[str, Any], size: int) -> None:
+    assert first_job(tmp_path, change, **rules).size == size
+
+
+@pytest.mark.parametrize(
+    ("change", "walltime", "expected"),
+    [
+        pytest.param({}, "double", 60, id="double: a long request stays"),
+        pytest.param({"run_time": 40}, "double", 80, id="double: twice the run time"),
+        pytest.param(
+            {"requested_time": -1}, "double", 20, id="double: twice the run time if unrequested"
+        ),
+        pytest.param(
+            {"requested_time": -1, "run_time": 0}, "double", None, id="double: never a limit of 0"
+        ),
+        pytest.param({"run_time": 90}, "requested", 60, id="requested: even if it ran longer"),
+        pytest.param({"requested_time": -1}, "requested", None, id="requested: unknown is none"),
+        pytest.param({"requested_time": 0}, "requested", None, id="requested: never a limit of 0"),
+        pytest.param({}, "exact", None, id="exact: none"),
+    ],
+)
+def test_walltime(
+    tmp_path: Path, change: dict[str, float], walltime: str, expected: float | None
+) -> None:
+    assert first_job(tmp_path, change, walltime=walltime).walltime == expected
+
+
+@pytest.mark.parametrize(
+    ("profile", "speed_factor", "estimate"),
+    [
+        pytest.param("parallel_homogeneous", 1.0, 10.0, id="the run time"),
+        pytest.param("parallel_homogeneous", 3.0, 10 / 3, id="one division by the speed factor"),
+        pytest.param("delay", 3.0, 10.0, id="a delay does not depend on speed"),
+    ],
+)
+def test_exact_estimates(
+    tmp_path: Path, profile: str, speed_factor: float, estimate: float
+) -> None:
+    rules = make_rules(walltime="exact", profile=profile)
+    job = workload(tmp_path, rules, {}, speed_factor=speed_factor).jobs[0]
+    assert job.estimate == estimate
+
+
+@pytest.mark.parametrize(
+    ("change", "profile"),
+    [
+        pytest.param({}, {"type": "delay", "delay": 10}, id="a delay"),
+        pytest.param({"run_time": 2.5}, {"type": "delay", "delay": 2.5}, id="half a second"),
+        pytest.param(
+            {"run_time": 0},
+            {"type": "parallel_homogeneous", "cpu": 0, "com": 0},
+            id="Batsim refuses a delay of 0",
+        ),
+    ],
+)
+def test_delay_profiles(tmp_path: Path, change: dict[str, float], profile: dict[str, Any]) -> None:
+    result = workload(tmp_path, make_rules(profile="delay"), change)
+    found = result.profiles[result.jobs[0].profile]
+    assert found == profile
+    assert {k: type(v) for k, v in found.items()} == {k: type(v) for k, v in profile.items()}
+
+
+def test_different_run_times_have_different_profiles(tmp_path: Path) -> None:
+    times = [1_234_567.0, 1_234_568.0, 1e6, 0.1, 0.1 + 2**-50, 1_234_567.25]
+    result = workload(tmp_path, Rules(), *({"run_time": t} for t in times))
+    flops = [result.profiles[job.profile]["cpu"] for job in result.jobs[: len(times)]]
+    assert flops == [t * 1e9 for t in times]
+
+
+def test_cut_at_request_keeps_the_recorded_end(tmp_path: Path) -> None:
+    result = workload(tmp_path, make_rules(runtime="cut-at-request"), {"run_time": 90})
+    assert result.profiles[result.jobs[0].profile]["cpu"] == 60e9
+    assert result.jobs[0].finish_time == 5 + 3 + 90
+
+
+def test_an_unknown_wait_counts_as_none(tmp_path: Path) -> None:
+    assert first_job(tmp_path, {"wait_time": -1}).finish_time == 15
+
+
+@pytest.mark.parametrize(
+    ("change", "condition"),
+    [
+        pytest.param({"run_time": 0}, "zero-runtime", id="run time 0"),
+        pytest.param({"requested_time": -1}, "no-request", id="unknown request"),
+        pytest.param({"requested_time": 0}, "no-request", id="request of 0"),
+        pytest.param({"requested_processors": 9}, "too-wide", id="wider than the machine"),
+        pytest.param({"status": 5}, "cancelled", id="cancelled"),
+        pytest.param({"status": 0}, "failed", id="failed"),
+        pytest.param({"user": -1}, "no-user", id="unknown user"),
+    ],
+)
+def test_conditions_drop_only_if_asked_for(
+    tmp_path: Path, change: dict[str, float], condition: str
+) -> None:
+    assert len(workload(tmp_path, Rules(), change).jobs) == 2
+    result = workload(tmp_path, make_rules(drop=condition), change)
+    assert [job.id for job in result.jobs] == ["99"]
+    assert any("1 job" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"requested_processors": -1, "allocated_processors": -1}, id="no size"),
+        pytest.param({"requested_processors": 0, "allocated_processors": 0}, id="size 0"),
+        pytest.param({"run_time": -1}, id="no run time"),
+    ],
+)
+def test_what_cannot_be_simulated_is_always_dropped(
+    tmp_path: Path, change: dict[str, float]
+) -> None:
+    assert [job.id for job in workload(tmp_path, Rules(), change).jobs] == ["99"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "users"),
+    [
+        pytest.param("one", ["-1", "-1", "7"], id="one user for all"),
+        pytest.param("each", ["unknown-1", "unknown-2", "7"], id="a user for each"),
+        pytest.param("drop", ["7"], id="left out"),
+    ],
+)
+def test_unknown_users(tmp_path: Path, rule: str, users: list[str]) -> None:
+    result = workload(tmp_path, make_rules(unknown_user=rule), {"user": -1}, {"user": -1})
+    assert [job.user for job in result.jobs] == users
+
+
+def test_first_counts_after_dropping(tmp_path: Path) -> None:
+    result = workload(tmp_path, make_rules(first=2), {"run_time": -1}, {}, {})
+    assert [job.id for job in result.jobs] == ["2", "3"]
+
+
+def test_a_log_of_which_nothing_is_left_is_an_error(tmp_path: Path) -> None:
+    write_swf(tmp_path / "a.swf", [], [list((JOB | {"run_time": -1}).values())])
+    with pytest.raises(BatschedError, match="no job"):
+        convert(read_swf(tmp_path / "a.swf"), Rules())
+
+
+def test_overrides_replace_the_fields_of_a_preset() -> None:
+    rules = make_rules("predictsim", walltime="exact", size=None, drop="too-wide,cancelled")
+    assert rules.walltime == "exact"
+    assert rules.runtime == "cut-at-request"
+    assert rules.drop == ("too-wide", "cancelled")
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_described_in_one_line(preset: str) -> None:
+    text = describe(make_rules(preset))
+    assert text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("preset", "overrides", "said"),
+    [
+        pytest.param("predict-sim", {}, "predictsim", id="a preset with a typo"),
+        pytest.param("dynp", {"walltime": "doubel"}, "double", id="a value with a typo"),
+        pytest.param("dynp", {"drop": "zero-run"}, "zero-runtime", id="a condition with a typo"),
+        pytest.param("dynp", {"drop": ["x"]}, "too-wide", id="an unknown condition in a list"),
+        pytest.param("dynp", {"first": 0}, "1", id="no jobs at all"),
+        pytest.param("dynp", {"sizes": "requested"}, "size", id="a field with a typo"),
+    ],
+)
+def test_wrong_rules_say_what_is_allowed(preset: str, overrides: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        make_rules(preset, **overrides)
+
+
+def load(shared: Path, name: str, preset: str) -> Workload:
+    path = shared / "swf" / f"{name}.swf.gz"
+    if not path.is_file():
+        pytest.skip(f"no {path}")
+    return load_workload(path, make_rules(preset))
+
+
+@pytest.mark.parametrize(
+    ("name", "preset", "jobs", "users"),
+    [
+        ("KTH-SP2-1996-2.1-cln", "replay-feedback", 28_475, 214),
+        ("KTH-SP2-1996-2", "predictsim", 28_481, 214),
+        ("SDSC-SP2-1998-4.1-cln", "predictsim", 54_006, 428),
+        ("SDSC-SP2-1998-4.reconstructed", "dynp", 67_620, 429),
+        # The paper says 67,667 jobs of 428 users; its log is not quite the reconstructed one.
+        ("SDSC-SP2-1998-4.reconstructed", "replay-feedback", 67_665, 429),
+    ],
+)
+def test_jobs_of_the_published_studies(
+    shared: Path, name: str, preset: str, jobs: int, users: int
+) -> None:
+    result = load(shared, name, preset)
+    assert len(result.jobs) == jobs
+    assert len({job.user for job in result.jobs}) == users
+
+
+def test_walltimes_of_the_replay_with_feedback(shared: Path) -> None:
+    result = load(shared, "KTH-SP2-1996-2.1-cln", "replay-feedback")
+    run = {name: profile["cpu"] / 1e9 for name, profile in result.profiles.items()}
+    doubled = sum(job.walltime == 2 * run[job.profile] for job in result.jobs)
+    assert doubled == 13_096

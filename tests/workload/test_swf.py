@@ -1,0 +1,209 @@
+"""Reading and writing SWF logs."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import LogError
+from batsched_py.workload.swf import FIELDS, read_swf, write_swf
+
+HEADER = ["; Version: 2.2", "; MaxProcs: 8 (of 16)", "; Note: one", "; Note: two"]
+LOGS = {
+    "KTH-SP2-1996-2.1-cln": 28_476,
+    "KTH-SP2-1996-2": 28_489,
+    "SDSC-SP2-1998-4.reconstructed": 73_339,
+    "SDSC-SP2-1998-4.2-cln": 59_715,
+    "SDSC-SP2-1998-4.1-cln": 59_725,
+    "CTC-SP2-1996-3.1-cln": 77_222,
+    "SDSC-BLUE-2000-4.2-cln": 243_306,
+    "HPC2N-2002-2.2-cln": 202_871,
+    "LANL-CM5-1994-4.1-cln": 122_060,
+    "SDSC-DS-2004-2.1-cln": 96_069,
+    "SDSC-Par-1996-3.1-cln": 32_135,
+    "OSC-Clust-2000-3.1-cln": 36_097,
+    "CEA-Curie-2011-2.1-cln": 312_826,
+}
+
+
+def line(job: object = 1, submit: object = 0, run: object = 10, size: object = 1) -> str:
+    return f"{job} {submit} 0 {run} {size} -1 -1 {size} 60 -1 1 3 1 -1 1 -1 -1 -1"
+
+
+def write(path: Path, *lines: str, end: str = "\n") -> Path:
+    path.write_bytes("".join(f"{text}{end}" for text in lines).encode("latin-1"))
+    return path
+
+
+def test_a_log_has_columns_lines_and_header(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.swf", *HEADER, "", line(1, 0), line(2, 5.5))
+    log = read_swf(path)
+    assert log.column("submit_time").tolist() == [0, 5.5]
+    assert log.column("user").tolist() == [3, 3]
+    assert log.lines.tolist() == [6, 7]
+    assert log.header == [("Version", "2.2"), ("MaxProcs", "8 (of 16)"), ("Note", "one")] + [
+        ("Note", "two")
+    ]
+    assert log.header_lines == HEADER
+    assert log.max_processors == 8
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        pytest.param([";  MaxProcs\t:\t128"], 128, id="tabs and spaces around the key are ignored"),
+        pytest.param(["; MaxNodes: 5", "; MaxProcs: 9"], 9, id="MaxProcs comes before MaxNodes"),
+        pytest.param(["; MaxNodes: 5"], 5, id="MaxNodes stands in for MaxProcs"),
+        pytest.param(["; MaxProcs: -1"], 4, id="an unknown MaxProcs is the largest size"),
+        pytest.param([], 4, id="without a header it is the largest size"),
+    ],
+)
+def test_machine(tmp_path: Path, header: list[str], expected: int) -> None:
+    log = read_swf(write(tmp_path / "a.swf", *header, line(1, size=4), line(2, size=2)))
+    assert log.max_processors == expected
+    said = any("MaxProcs" in note for note in log.notes)
+    assert said == (expected not in (128, 9)), "where the number is from is said if not MaxProcs"
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        pytest.param("1 2 3", "fields", id="a line with too few fields"),
+        pytest.param(line(2) + " 7", "fields", id="a line with too many fields"),
+        pytest.param(line(2, "1o"), "1o", id="a letter in a number"),
+        pytest.param(line(2, "nan"), "nan", id="a nan"),
+        pytest.param(line(2, run="inf"), "inf", id="an infinite run time"),
+        pytest.param(line(2, run="1_0"), "1_0", id="a number in Python's spelling"),
+        pytest.param(line(2, size=4.5), "4.5", id="half a processor"),
+        pytest.param(line(2, -1), "-1", id="an unknown submit time"),
+        pytest.param(line(2, -7), "-7", id="a negative submit time"),
+        pytest.param(line(1, 4), "1", id="a job number that was there before"),
+    ],
+)
+def test_a_bad_line_is_named_or_skipped(tmp_path: Path, bad: str, said: str) -> None:
+    path = write(tmp_path / "a.swf", "; MaxProcs: 8", line(1), bad, line(3))
+    with pytest.raises(LogError) as error:
+        read_swf(path)
+    assert f"{path}:3" in str(error.value)
+    assert said in str(error.value)
+    assert "--skip-bad-lines" in str(error.value)
+    log = read_swf(path, skip_bad_lines=True)
+    assert log.column("job_number").tolist() == [1, 3]
+    assert log.lines.tolist() == [2, 4]
+    assert any("1 " in note and "3" in note for note in log.notes)
+
+
+def test_comments_between_jobs_keep_line_numbers_right(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.swf", "; MaxProcs: 8", line(1), "; Note: pause", "", line(2, 4))
+    log = read_swf(path)
+    assert log.lines.tolist() == [2, 5]
+    assert log.header == [("MaxProcs", "8"), ("Note", "pause")]
+    assert log.notes == []
+
+
+def test_unsorted_submissions_are_sorted_stably_and_noted(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.swf", line(1, 9), line(2, 5), line(3, 9), line(4, 5))
+    log = read_swf(path)
+    assert log.column("job_number").tolist() == [2, 4, 1, 3]
+    assert log.lines.tolist() == [2, 4, 1, 3]
+    assert any("order" in note for note in log.notes)
+
+
+def test_line_ends_of_windows_and_a_missing_last_one(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.swf", "; MaxProcs: 8", line(1), line(2), end="\r\n")
+    path.write_bytes(path.read_bytes().rstrip())
+    log = read_swf(path)
+    assert len(log) == 2
+    assert log.header == [("MaxProcs", "8")]
+
+
+def test_a_header_that_is_not_utf8(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.swf", "; Acknowledge: J\xfcrgen", "; MaxProcs: 2", line(1))
+    assert read_swf(path).header[0][0] == "Acknowledge"
+
+
+@pytest.mark.parametrize("name", ["a.swf.gz", "a.swf", "a.txt"])
+def test_gzip_is_known_by_its_content(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(f"; MaxProcs: 4\n{line(1)}\n".encode()))
+    assert len(read_swf(path)) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="an empty file"),
+        pytest.param(b"; MaxProcs: 4\n", id="a header only"),
+        pytest.param(b"\n \n", id="blank lines only"),
+        pytest.param(bytes(range(256)), id="binary data"),
+        pytest.param(b"PK\x03\x04\x00\x00 not gzip", id="another archive named .gz"),
+        pytest.param(b"<html><body>404</body></html>", id="a web page"),
+        pytest.param(gzip.compress(b"; x\n" * 999)[:-9], id="a gzip file cut off"),
+        pytest.param(b"\x1f\x8b\x08\x00rubbish", id="a damaged gzip file"),
+        pytest.param(gzip.compress(b""), id="an empty gzip file"),
+    ],
+)
+@pytest.mark.parametrize("skip", [False, True])
+def test_what_is_no_log_is_refused(tmp_path: Path, content: bytes, skip: bool) -> None:
+    path = tmp_path / "a.swf.gz"
+    path.write_bytes(content)
+    with pytest.raises(LogError, match=r"a\.swf\.gz"):
+        read_swf(path, skip_bad_lines=skip)
+
+
+numbers = st.one_of(
+    st.integers(-1, 10**12).map(float),
+    st.floats(-1, 1e15, allow_nan=False, allow_infinity=False),
+)
+WHOLE = [0, 4, 7, *range(10, 17)]
+
+
+@st.composite
+def records(draw: st.DrawFn) -> list[list[float]]:
+    count = draw(st.integers(1, 5))
+    rows = [draw(st.lists(numbers, min_size=18, max_size=18)) for _ in range(count)]
+    for number, row in enumerate(rows):
+        row[0], row[1] = float(number), abs(row[1])
+        for index in WHOLE:
+            row[index] = float(int(row[index]))
+    return sorted(rows, key=lambda row: row[1])
+
+
+@given(rows=records(), zipped=st.booleans())
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[float]], zipped: bool
+) -> None:
+    path = tmp_path_factory.mktemp("swf") / ("a.swf.gz" if zipped else "a.swf")
+    write_swf(path, HEADER, rows)
+    content = path.read_bytes()
+    log = read_swf(path)
+    assert log.data.tolist() == rows
+    assert log.header_lines == HEADER
+    write_swf(path, log.header_lines, log.data.tolist())
+    assert path.read_bytes() == content, "the same log gives the same bytes"
+
+
+def test_a_large_log_is_read_in_seconds(tmp_path: Path) -> None:
+    path = tmp_path / "large.swf"
+    path.write_text("".join(f"{line(n, n * 3, n % 977)}\n" for n in range(300_000)))
+    begin = time.perf_counter()
+    log = read_swf(path)
+    assert len(log) == 300_000
+    assert time.perf_counter() - begin < 10
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_every_log_of_the_archive_parses(shared: Path, name: str) -> None:
+    path = shared / "swf" / f"{name}.swf.gz"
+    if not path.is_file():
+        pytest.skip(f"no {path}")
+    log = read_swf(path)
+    assert len(log) == LOGS[name]
+    assert log.data.shape == (LOGS[name], len(FIELDS))
+    assert np.all(np.diff(log.column("submit_time")) >= 0)
