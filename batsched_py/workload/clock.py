@@ -39,7 +39,8 @@ def parse_time_zone(time_zone: str) -> tzinfo:
     """Return the zone of a name or of an offset such as ``+01:00``; raises InputError."""
     if match := _OFFSET.fullmatch(time_zone):
         minutes = int(match[2]) * 60 + int(match[3])
-        return timezone(timedelta(minutes=-minutes if match[1] == "-" else minutes))
+        if minutes < 24 * 60:
+            return timezone(timedelta(minutes=-minutes if match[1] == "-" else minutes))
     if not _exists(time_zone):
         raise InputError(
             f"time zone {time_zone!r}: expected a name such as Europe/Paris, or +01:00"
@@ -58,7 +59,12 @@ def local_hours(
     unix = np.asarray(times, dtype=float) + (unix_start_time or 0.0)
     zone = parse_time_zone(time_zone)
     hours, inverse = np.unique(np.floor(unix / _HOUR).astype(np.int64), return_inverse=True)
-    offsets = np.array([_offset(int(hour), zone) for hour in hours.tolist()], dtype=float)
+    try:
+        offsets = np.array([_offset(int(hour), zone) for hour in hours.tolist()], dtype=float)
+    except (ValueError, OverflowError, OSError):
+        raise InputError(
+            f"a time of {unix.max():g} s since 1970 is beyond the calendar: expected seconds"
+        ) from None
     local = unix + offsets[inverse]
     result: NDArray[np.float64] = (local / _HOUR + 3 * 24) % 168  # 1970-01-01 was a Thursday
     return result

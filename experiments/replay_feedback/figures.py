@@ -247,14 +247,14 @@ def fig06_session_graphs(study: Study) -> Figure:
     figure = Figure(figsize=(12, 4.2), layout="constrained")
     _title(figure, study, "Fig. 6: session graphs of the users")
     paths, arity, think = figure.subplots(1, 3)
-    area = "(area of a point: number of users)"
+    many = "(larger points: more users)"
     longest = [[graph.longest_path() for graph in graphs[m]] for m in (0, 60)]
     _counted_points(paths, *longest)
-    paths.set(xscale="log", yscale="log", xlabel=f"a0 {area}", ylabel="a60")
+    paths.set(xscale="log", yscale="log", xlabel=f"a0 {many}", ylabel="a60")
     paths.set_title("longest path of a user (sessions)", fontsize="medium")
     widest = [[max(graph.arity(), default=0) for graph in graphs[m]] for m in (0, 60)]
     _counted_points(arity, *widest)
-    arity.set(xlabel=f"a0 {area}", ylabel="a60")
+    arity.set(xlabel=f"a0 {many}", ylabel="a60")
     arity.yaxis.get_major_locator().set_params(integer=True)
     arity.set_title("largest arity of a user (sessions that follow one)", fontsize="medium")
     for minutes, style in ((0, "--"), (60, "-")):
@@ -269,7 +269,7 @@ def fig06_session_graphs(study: Study) -> Figure:
     think.set(xscale="log", xlabel="think time (h, log scale; at least 1 s)", ylim=(0, 1))
     think.set_ylabel("share of think times that are shorter")
     think.set_title("think times", fontsize="medium")
-    think.legend(loc="upper left", fontsize="small")
+    think.legend(loc="upper left", fontsize="small", handlelength=1.4, frameon=False)
     return figure
 
 
@@ -528,10 +528,11 @@ def _distribution(ax: Axes, values: Column, **style: Any) -> None:
 
 
 def _counted_points(ax: Axes, x: list[int], y: list[int]) -> None:
-    """Draw pairs of integers; the area of a point grows with the number of users there."""
+    """Draw pairs of integers, larger points where there are more users; and the diagonal."""
     pairs, counts = np.unique(np.array([x, y]), axis=1, return_counts=True)
-    ax.axline((1, 1), slope=1, color=GREY, linewidth=0.8)
-    ax.scatter(pairs[0], pairs[1], s=12 * counts, color="black", alpha=0.45, linewidths=0)
+    ends = [pairs.min(), min(max(x), max(y))]
+    ax.plot(ends, ends, color=GREY, linewidth=0.8)
+    ax.scatter(pairs[0], pairs[1], s=12 * np.sqrt(counts), color="black", alpha=0.45, linewidths=0)
 
 
 def _box(ax: Axes, values: Column, at: float, colour: str) -> None:

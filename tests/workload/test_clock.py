@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
+from batsched_py.errors import InputError
 from batsched_py.workload.clock import clock_of, local_hours
 from batsched_py.workload.swf import SwfLog, read_swf, write_swf
 
@@ -72,6 +73,17 @@ def test_local_hours(moment: str, zone: str, hour: float) -> None:
     start = 800_000_000.0
     unix = datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
     assert local_hours([unix - start], start, zone) == pytest.approx([hour])
+
+
+@pytest.mark.parametrize("zone", ["Mars/Olympus", "+99:00", "", "../UTC", "US"])
+def test_an_unknown_zone_is_refused(zone: str) -> None:
+    with pytest.raises(InputError, match="time zone"):
+        local_hours([0.0], 5.0, zone)
+
+
+def test_times_beyond_the_calendar_are_refused() -> None:
+    with pytest.raises(InputError, match="calendar"):
+        local_hours([0.0, 1e15], 5.0, "UTC")
 
 
 def test_every_hour_of_a_year_is_that_of_datetime() -> None:
