@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from itertools import takewhile
 from math import inf
 
 from batsched_py.errors import InvariantError
@@ -45,19 +44,16 @@ class Machine:
         Madon et al. 2024 need.
         """
         available = self.free
-        releases = iter(self._releases)
-        for expected_end, job_size, _, _ in releases:
+        shadow_time = inf
+        for expected_end, job_size, _, _ in self._releases:
+            if expected_end > shadow_time:
+                break
             available += job_size
             if available >= size:
-                if whole_instant:
-                    available += sum(
-                        job_size
-                        for _, job_size, _, _ in takewhile(
-                            lambda release: release[0] == expected_end, releases
-                        )
-                    )
-                return expected_end, available - size
-        return inf, 0
+                shadow_time = expected_end
+                if not whole_instant:
+                    break
+        return shadow_time, available - size if shadow_time < inf else 0
 
     def start(self, job: Job, now: float, processors: int | None = None) -> int:
         """Run ``job`` from ``now`` on ``processors`` (default: the lowest free ones).

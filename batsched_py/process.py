@@ -6,6 +6,7 @@ of the users until nobody is due, then all submissions, then runs the policy onc
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
 from math import inf
@@ -47,9 +48,15 @@ class UserModel(Protocol):
 
 
 class DecisionProcess:
-    """Answers Batsim's messages with the decisions of ``scheduler``, for ``users`` if any."""
+    """Answers Batsim's messages with the decisions of ``scheduler``, for ``users`` if any.
 
-    def __init__(self, scheduler: d.Scheduler, users: UserModel | None = None) -> None:
+    ``shake`` is the seed of a random order of the jobs that users submit at one instant (None:
+    in the order in which the model gives them).
+    """
+
+    def __init__(
+        self, scheduler: d.Scheduler, users: UserModel | None = None, shake: int | None = None
+    ) -> None:
         self.scheduler = scheduler
         self.users = users
         self.machine = Machine(0)
@@ -58,6 +65,7 @@ class DecisionProcess:
         self.nb_rejected_too_wide = 0
         """Jobs that were refused because they are wider than the machine."""
         self.ended = False
+        self._random = None if shake is None else random.Random(shake)
         self._jobs: dict[str, Job] = {}
         self._nb_jobs = 0
         self._nb_running = 0
@@ -153,7 +161,10 @@ class DecisionProcess:
     def _ask_users(self, users: UserModel) -> None:
         now = self.now
         while users.next_submission() <= now:
-            for job in list(users.jobs_to_submit(now)):
+            jobs = list(users.jobs_to_submit(now))
+            if self._random is not None:
+                self._random.shuffle(jobs)
+            for job in jobs:
                 self._register(job, users)
 
     def _register(self, job: WorkloadJob, users: UserModel) -> None:

@@ -134,8 +134,7 @@ def _by_user(jobs: Iterable[WorkloadJob]) -> dict[str, list[WorkloadJob]]:
     if unknown:
         raise UsageError(
             f"{len(unknown)} jobs have no user (the first is job {unknown[0]}), but sessions are "
-            "cut per user; for a log, --unknown-user one takes them as one user, "
-            "--unknown-user each as one user per job"
+            "cut per user; for a log, --unknown-user each takes each as a user of its own"
         )
     return own_jobs
 

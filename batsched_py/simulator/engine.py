@@ -32,9 +32,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     forward_profiles: bool = False
     sched_config: str = ""
     shake: int | None = None
-    """Seed of a shaken order of simultaneous events: each instant that has several is delivered
-    in random order and cut at random into messages, as real Batsim sometimes does. None: log
-    order, one message."""
+    """Seed of a shaken order of simultaneous events: those of an instant come in random order,
+    and as real Batsim sometimes does, instants are cut into several messages. How often is drawn
+    too, from never to always, since it depends on the platform. None: log order, one message."""
 
 
 class Outcome(msgspec.Struct):
@@ -90,6 +90,7 @@ class Simulator:
         self._nb_open = 0  # submitted and not yet ended
         self._nb_messages = 0
         self._random = None if options.shake is None else random.Random(options.shake)
+        self._cut = 0.0 if self._random is None else self._random.random()
         self._carry_out: dict[type, Callable[[Any], None]] = {
             m.ExecuteJob: self._execute,
             m.RejectJob: self._reject,
@@ -167,7 +168,7 @@ class Simulator:
         self._random.shuffle(loose)
         events = loose + last
         cut = 1
-        while cut < len(events) and self._random.random() < 0.5:
+        while cut < len(events) and self._random.random() >= self._cut:
             cut += 1
         self._pending = events[cut:]
         return events[:cut]

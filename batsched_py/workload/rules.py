@@ -35,7 +35,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     runtime: Literal["recorded", "cut-at-request"] = "recorded"
     drop: tuple[Drop, ...] = ()
     unknown_user: Literal["one", "each", "drop"] = "one"
-    """Jobs of an unknown user (-1) belong to one user, each to its own, or are dropped."""
+    """Jobs of an unknown user (-1) belong to one user, each to its own, or are dropped. Where a
+    log knows no user at all, ``one`` does not make everybody one: the jobs have no user."""
     profile: Literal["delay", "parallel_homogeneous"] = "parallel_homogeneous"
     first: int | None = None
     """Only the first N jobs of those kept."""
@@ -142,6 +143,7 @@ class _Columns:
         )
         one, other = (requested, allocated) if rules.size == "requested" else (allocated, requested)
         self.size = np.where(one > 0, one, other)
+        self.knows_users = bool((log.column("user") >= 0).any())
         self.request = log.column("requested_time")
         self.recorded = log.column("run_time")
         self.run = self.recorded
@@ -192,7 +194,7 @@ class _Columns:
             strict=True,
         )
         for number, submitted, size, run, finished, walltime, user in values:
-            name = f"r{run:g}" if run == int(run) and run < 1e6 else f"r{run!r}"
+            name = f"r{whole(run)}"
             if name not in profiles:
                 profiles[name] = self._profile(run)
             job_id = str(int(number)) if number == int(number) else repr(number)
@@ -204,13 +206,17 @@ class _Columns:
                     profile=name,
                     walltime=walltime,
                     estimate=run / scale if rules.walltime == "exact" else None,
-                    user=f"unknown-{job_id}"
-                    if user < 0 and rules.unknown_user == "each"
-                    else str(int(user)),
+                    user=str(int(user)) if user >= 0 else self._unknown_user(job_id),
                     finish_time=finished,
                 )
             )
         return jobs
+
+    def _unknown_user(self, job_id: str) -> str | None:
+        """Return whose job it is; nobody's where the log knows no user at all."""
+        if self.rules.unknown_user == "each":
+            return f"unknown-{job_id}"
+        return "-1" if self.knows_users else None
 
     def _walltimes(self, rows: NDArray[np.intp]) -> list[float | None]:
         rule = self.rules.walltime

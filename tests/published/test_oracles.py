@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from batsched_py import simulate
+from batsched_py import load_workload, simulate
 from batsched_py.workload.rules import make_rules
+from batsched_py.workload.swf import read_swf
 
 LOGS = {"KTH-SP2": "KTH-SP2-1996-2", "SDSC-SP2": "SDSC-SP2-1998-4.1-cln"}
 DAY = 86_400.0
@@ -24,10 +24,10 @@ def test_every_start_of_easy_with_exact_estimates(shared: Path, site: str) -> No
     starts of KTH and 469 of SDSC differ.
     """
     path = shared / f"oracles/predictsim/{site}/easy_exact.swf.gz"
-    published = {
-        fields[0]: float(fields[1]) + float(fields[2])
-        for fields in (line.split() for line in gzip.open(path, "rt") if not line.startswith(";"))
-    }
+    log = read_swf(path)
+    names = map(str, log.column("job_number").astype(int))
+    starts = log.column("submit_time") + log.column("wait_time")
+    published = dict(zip(names, starts.tolist(), strict=True))
     rules = make_rules("predictsim", walltime="exact")
     result = simulate(
         shared / f"swf/{LOGS[site]}.swf.gz",
@@ -88,9 +88,6 @@ def test_printed_digits(shared: Path, row: str) -> None:
 
 def test_recorded_kth_schedule(shared: Path) -> None:
     """The recorded log itself: makespan 332.93 days, mean wait 0.18, longest 11.34."""
-    from batsched_py import load_workload
-    from batsched_py.workload.swf import read_swf
-
     path = shared / f"swf/{KTH}.swf.gz"
     jobs = load_workload(path, make_rules()).jobs
     makespan = max(job.finish_time or 0 for job in jobs) - min(job.submit_time for job in jobs)
