@@ -14,13 +14,19 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from batsched_py.errors import BatschedError
+from batsched_py.errors import BatschedError, InterruptedByUser
 
 COMMANDS = "batsched_py.commands"
 
 
 class _LazyCommands(TyperGroup):
     """Commands by name from the entry points, imported on first use."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:  # here, since Typer would exit without a word
+            raise InterruptedByUser("interrupted") from None
 
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted({entry.name for entry in entry_points(group=COMMANDS)})
@@ -67,8 +73,6 @@ def main() -> None:
         app()
     except BatschedError as error:
         _fail(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        _fail("interrupted", 130)
     except OSError as error:
         _fail(str(error), 1)
 

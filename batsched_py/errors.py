@@ -12,6 +12,7 @@
     +-- ProtocolError             a message that Batsim's protocol does not allow
     +-- InvariantError            a policy or a user model did something impossible
     +-- SimulationError           a simulation could not go on (deadlock, ...)
+    +-- InterruptedByUser         Ctrl-C (exit code 130)
 
 Commands print the message as one line and exit with :attr:`BatschedError.exit_code`.
 """
@@ -23,6 +24,12 @@ class BatschedError(Exception):
     """Base of all errors that the project raises on purpose."""
 
     exit_code = 1
+
+
+class InterruptedByUser(BatschedError):  # noqa: N818 - not an error of anybody
+    """Ctrl-C."""
+
+    exit_code = 130
 
 
 class UsageError(BatschedError):

@@ -211,8 +211,12 @@ def _identity(settings: Settings, log: Path) -> str:
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:12]
 
 
-@cache
 def _digest(path: Path) -> str:
+    return _digest_of_version(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _digest_of_version(path: Path, mtime_ns: int) -> str:
     return sha256(path)
 
 

@@ -256,7 +256,7 @@ def fig06_session_graphs(study: Study) -> Figure:
     _counted_points(arity, *widest)
     arity.set(xlabel=f"a0 {many}", ylabel="a60")
     arity.yaxis.get_major_locator().set_params(integer=True)
-    arity.set_title("largest arity of a user (sessions that follow one)", fontsize="medium")
+    arity.set_title("largest arity of a user (sessions that one waits for)", fontsize="medium")
     for minutes, style in ((0, "--"), (60, "-")):
         times = np.array([t for graph in graphs[minutes] for t in graph.think_times()])
         shares = [np.mean(times < hours * HOUR) if len(times) else 0 for hours in (1, 10)]
