@@ -37,7 +37,7 @@ class _LazyCommands(TyperGroup):
             return None
         loaded = found[0].load()
         if not isinstance(loaded, typer.Typer):
-            app = typer.Typer(add_completion=False)
+            app = typer.Typer(add_completion=False, rich_markup_mode=None)
             app.command(name=cmd_name)(loaded)
             loaded = app
         command = typer.main.get_command(loaded)

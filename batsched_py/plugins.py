@@ -10,12 +10,12 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
 from batsched_py.errors import PluginError
+from batsched_py.text import did_you_mean
 
 SCHEDULERS = "batsched_py.schedulers"
 USERS = "batsched_py.users"
@@ -129,10 +129,8 @@ def _load_registered(group: str, name: str) -> Any:
 
 
 def _unknown(name: str, known: list[str], what: str) -> str:
-    close = get_close_matches(name, known, n=1)
-    guess = f" (did you mean {close[0]!r}?)" if close else ""
     there = ", ".join(known) or "none"
-    return f"there is no {what} called {name!r}{guess}; there are: {there}"
+    return f"there is no {what} called {name!r}{did_you_mean(name, known)}; there are: {there}"
 
 
 def _check_method(plugin: type[Any], method: str, expected: tuple[str, ...], what: str) -> None:

@@ -113,7 +113,7 @@ NO_USERS = "1 0 0 10 1 -1 -1 1 20 -1 1 {} -1 -1 -1 -1 -1 -1\n"
     ("arguments", "code", "said"),
     [
         (["no-such.swf"], 2, "no-such.swf"),
-        (["KTH-SP2-1996-2.1-cl"], 2, "did you mean KTH-SP2-1996-2.1-cln"),
+        (["KTH-SP2-1996-2.1-cl"], 2, "did you mean 'KTH-SP2-1996-2.1-cln'"),
         (["SAMPLE", "--scheduler", "esay"], 2, "did you mean 'easy'"),
         (["SAMPLE", "--users", "feedbak"], 2, "did you mean 'feedback'"),
         (["SAMPLE", "--walltime", "doubel"], 2, "double"),

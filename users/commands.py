@@ -13,14 +13,17 @@ from batsched_py.errors import UsageError
 from batsched_py.files import write_whole
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import make_rules
+from batsched_py.workload.rules import Rules
 from users.graph import build_graph
 from users.sabjson import write_folder
 from users.sessions import Delimitation, partition
 from users.summary import Summary, summary, table
 
 
+@o.with_rules
 def sessions(
+    *,
+    rules: Rules,
     source: Annotated[
         str,
         typer.Argument(
@@ -57,14 +60,6 @@ def sessions(
         Path | None,
         typer.Option("--summary", help="Table to write, a line per user.", metavar="FILE.csv"),
     ] = None,
-    rules: o.RulesPreset = "replay-feedback",
-    size: o.Size = None,
-    walltime: o.Walltime = None,
-    runtime: o.Runtime = None,
-    drop: o.Drop = None,
-    unknown_user: o.UnknownUser = None,
-    profile: o.Profile = None,
-    first: o.First = None,
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
@@ -73,17 +68,7 @@ def sessions(
     Exactly one of -a, -l and -m says how sessions are delimited, for example -a 60.
     """
     delimitation = _delimitation({"arrival": arrival, "last": last, "max": latest}, boundary)
-    chosen = make_rules(
-        rules,
-        size=size,
-        walltime=walltime,
-        runtime=runtime,
-        drop=drop,
-        unknown_user=unknown_user,
-        profile=profile,
-        first=first,
-    )
-    workload = load_workload(find_log(source, log_dir or []), chosen, skip_bad_lines=skip_bad_lines)
+    workload = load_workload(find_log(source, log_dir or []), rules, skip_bad_lines=skip_bad_lines)
     for note in workload.notes:
         _say(f"note: {note}")
     users = partition(workload.jobs, delimitation)

@@ -20,13 +20,12 @@ import msgspec
 
 from batsched_py.errors import UsageError, WorkloadError
 from batsched_py.files import write_whole
+from batsched_py.text import whole
 from batsched_py.workload import WorkloadJob
 from users.graph import SessionGraph
 from users.sessions import Delimitation, Session, make_session
 
 SUFFIX = ".SABjson"
-_LARGEST_EXACT = 2**53
-"""From here on a float is not written as an integer: not all readers keep so many digits."""
 
 _Profiles = dict[str, dict[str, Any]]
 _NotNegative = Annotated[float, msgspec.Meta(ge=0)]
@@ -138,9 +137,9 @@ def write_sabjson(path: Path, content: UserFile) -> None:
 def _session_record(session: Session, predecessors: list[tuple[int, float]]) -> dict[str, Any]:
     return {
         "id": session.id,
-        "first_submit_time": _number(session.start),
+        "first_submit_time": whole(session.start),
         "preceding_sessions": [number for number, _ in predecessors],
-        "thinking_time_after_preceding_session": [_number(time) for _, time in predecessors],
+        "thinking_time_after_preceding_session": [whole(time) for _, time in predecessors],
         "nb_jobs": len(session.jobs),
         "jobs": [_job_record(job, session.start) for job in session.jobs],
     }
@@ -152,21 +151,16 @@ def _job_record(job: WorkloadJob, session_start: float) -> dict[str, Any]:
         "id": job.id,
         "profile": job.profile,
         "res": job.size,
-        "subtime": _number(subtime),
+        "subtime": whole(subtime),
     }
     if session_start + subtime != job.submit_time:  # fractions of seconds may lose a last bit
         record["submit_time"] = job.submit_time
     for key in ("walltime", "estimate", "finish_time"):
         value = getattr(job, key)
         if value is not None:
-            record[key] = _number(value)
+            record[key] = whole(value)
     further = {k: v for k, v in job.extra.items() if k not in _Job.__struct_fields__}
     return record | further
-
-
-def _number(value: float) -> float | int:
-    integral = abs(value) < _LARGEST_EXACT and value == int(value)
-    return int(value) if integral else value
 
 
 def read_sabjson(path: Path, workload: Path | None = None) -> UserFile:

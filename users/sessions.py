@@ -8,7 +8,6 @@ Costa, J.-M. Pierson, "Replay with Feedback", FGCS 155 (2024), section 3 (Arriva
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from itertools import pairwise
 from math import inf
 from operator import attrgetter, ge, gt
@@ -16,6 +15,7 @@ from operator import attrgetter, ge, gt
 import msgspec
 
 from batsched_py.errors import UsageError
+from batsched_py.text import did_you_mean
 from batsched_py.workload import WorkloadJob
 
 METHODS = ("arrival", "last", "max")
@@ -54,8 +54,7 @@ class Delimitation(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            near = get_close_matches(self.method.lower(), METHODS, n=1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
+            hint = did_you_mean(self.method.lower(), METHODS)
             raise UsageError(f"sessions: unknown method {self.method!r}{hint}; {_FORMS}")
         if not self.threshold >= 0:  # also catches nan
             raise UsageError(f"sessions: a threshold of {self.threshold} minutes; {_FORMS}")

@@ -8,7 +8,6 @@ table ``[AXIS.VALUE]`` holds the settings that the value stands for.
 from __future__ import annotations
 
 import tomllib
-from difflib import get_close_matches
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import msgspec
 
 from batsched_py.data import data_folder
 from batsched_py.errors import InputError, UsageError
+from batsched_py.text import did_you_mean
 
 Setting = str | int | float | bool
 
@@ -152,6 +152,5 @@ def _settings(labels: dict[str, Any], variants: dict[str, Any]) -> Settings:
 
 
 def _unknown(name: str, known: list[str], what: str) -> str:
-    close = get_close_matches(name, known, n=1)
-    guess = f" (did you mean {close[0]!r}?)" if close else ""
-    return f"there is no {what} {name!r}{guess}; there are: {', '.join(known)}"
+    there = ", ".join(known)
+    return f"there is no {what} {name!r}{did_you_mean(name, known)}; there are: {there}"

@@ -13,44 +13,29 @@ from batsched_py.errors import UsageError
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.batsim_json import write_workload
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import describe, make_rules
+from batsched_py.workload.rules import Rules, describe
 
 
+@o.with_rules
 def convert(
+    *,
+    rules: Rules,
     source: Annotated[
         str, typer.Argument(metavar="INPUT", help="SWF log: a file, or the name of a log.")
     ],
     output: Annotated[
         Path, typer.Argument(metavar="OUTPUT.json", help="Batsim workload to write.")
     ],
-    rules: o.RulesPreset = "replay-feedback",
-    size: o.Size = None,
-    walltime: o.Walltime = None,
-    runtime: o.Runtime = None,
-    drop: o.Drop = None,
-    unknown_user: o.UnknownUser = None,
-    profile: o.Profile = None,
-    first: o.First = None,
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
     """Write a log as a Batsim workload, by the same rules as a simulation uses."""
-    chosen = make_rules(
-        rules,
-        size=size,
-        walltime=walltime,
-        runtime=runtime,
-        drop=drop,
-        unknown_user=unknown_user,
-        profile=profile,
-        first=first,
-    )
     if output.suffix != ".json":
         raise UsageError(f"{output}: expected a name that ends with .json")
-    workload = load_workload(find_log(source, log_dir or []), chosen, skip_bad_lines=skip_bad_lines)
+    workload = load_workload(find_log(source, log_dir or []), rules, skip_bad_lines=skip_bad_lines)
     write_workload(workload, output)
     for note in workload.notes:
         print(f"note: {note}", file=sys.stderr)
-    print(f"rules: {describe(chosen)}", file=sys.stderr)
+    print(f"rules: {describe(rules)}", file=sys.stderr)
     wrote = f"{len(workload.jobs)} jobs, {len(workload.profiles)} profiles"
     print(f"wrote {wrote} to {output}", file=sys.stderr)

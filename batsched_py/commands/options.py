@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
+
+from batsched_py.workload.rules import make_rules
 
 RulesPreset = Annotated[
     str,
@@ -67,3 +72,42 @@ LogDirs = Annotated[
         help="Folder to look for logs in first (repeatable; also the variable BATSCHED_LOGS).",
     ),
 ]
+
+_RULES: dict[str, Any] = {
+    "rules": RulesPreset,
+    "size": Size,
+    "walltime": Walltime,
+    "runtime": Runtime,
+    "drop": Drop,
+    "unknown_user": UnknownUser,
+    "profile": Profile,
+    "first": First,
+}
+
+
+def with_rules(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of the rules; it takes what they say as ``rules: Rules``."""
+
+    @wraps(command)
+    def wrapper(**arguments: Any) -> None:
+        chosen = {name: arguments.pop(name) for name in _RULES}
+        command(**arguments, rules=make_rules(chosen.pop("rules"), **chosen))
+
+    own = get_type_hints(command, include_extras=True)
+    parameters = [
+        parameter.replace(annotation=own[name])
+        for name, parameter in inspect.signature(command).parameters.items()
+        if name != "rules"
+    ]
+    parameters += [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=annotation,
+            default="replay-feedback" if name == "rules" else None,
+        )
+        for name, annotation in _RULES.items()
+    ]
+    wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
+    return wrapper

@@ -12,10 +12,13 @@ from batsched_py.commands import options as o
 from batsched_py.results import Result
 from batsched_py.simulation import Run, execute, parse_options
 from batsched_py.workload.archive import find_log
-from batsched_py.workload.rules import describe, make_rules
+from batsched_py.workload.rules import Rules, describe
 
 
+@o.with_rules
 def simulate(
+    *,
+    rules: Rules,
     source: Annotated[
         str,
         typer.Argument(
@@ -67,14 +70,6 @@ def simulate(
             "--shake", help="Seed of a shaken order of simultaneous events (default: log order)."
         ),
     ] = None,
-    rules: o.RulesPreset = "replay-feedback",
-    size: o.Size = None,
-    walltime: o.Walltime = None,
-    runtime: o.Runtime = None,
-    drop: o.Drop = None,
-    unknown_user: o.UnknownUser = None,
-    profile: o.Profile = None,
-    first: o.First = None,
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
@@ -90,16 +85,7 @@ def simulate(
         scheduler_options=parse_options(scheduler_option or [], "-O"),
         users=users,
         user_options=user_options,
-        rules=make_rules(
-            rules,
-            size=size,
-            walltime=walltime,
-            runtime=runtime,
-            drop=drop,
-            unknown_user=unknown_user,
-            profile=profile,
-            first=first,
-        ),
+        rules=rules,
         platform=platform,
         nodes=nodes,
         speed_factor=speed_factor,

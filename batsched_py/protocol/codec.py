@@ -13,6 +13,7 @@ import msgspec
 from batsched_py.errors import ProtocolError
 from batsched_py.processors import from_text, to_text
 from batsched_py.protocol import messages as m
+from batsched_py.text import whole
 
 EVENTS: dict[str, type[m.Event]] = {
     kind.tag: kind
@@ -99,12 +100,12 @@ def job_to_json(job: m.JobDescription) -> dict[str, Any]:
     """Give the JSON of a job, with integral numbers as integers."""
     fields = {
         "id": job.id,
-        "subtime": _number(job.subtime),
+        "subtime": whole(job.subtime),
         "res": job.res,
         "profile": job.profile,
     }
     if job.walltime is not None:
-        fields["walltime"] = _number(job.walltime)
+        fields["walltime"] = whole(job.walltime)
     return fields | job.extra
 
 
@@ -169,7 +170,7 @@ def _data(event: m.Event) -> Any:
     if isinstance(event, m.Notify):
         return {"type": event.type, **event.details}
     if isinstance(event, m.CallMeLater):
-        return {"timestamp": _number(event.time)}
+        return {"timestamp": whole(event.time)}
     data = {
         name: value
         for name in event.__struct_fields__
@@ -180,7 +181,3 @@ def _data(event: m.Event) -> Any:
     if "job" in data:
         data["job"] = job_to_json(data["job"])
     return data
-
-
-def _number(value: float) -> float | int:
-    return int(value) if value == int(value) else value

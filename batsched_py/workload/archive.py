@@ -12,12 +12,12 @@ import hashlib
 import os
 import zlib
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
 
 from batsched_py.errors import LogError, UsageError
+from batsched_py.text import did_you_mean
 from batsched_py.workload.swf import read_swf
 
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
@@ -185,6 +185,5 @@ def _verify(path: Path, entry: ArchiveLog, url: str) -> None:
 def _advice(name: str) -> str:
     if name in CATALOGUE:
         return f"`batsched-py logs fetch {name}` downloads it"
-    close = get_close_matches(name, [SAMPLE, *CATALOGUE], n=1, cutoff=0.5)
-    guess = f"did you mean {close[0]}? " if close else ""
-    return f"{guess}`batsched-py logs list` names the known ones"
+    guess = did_you_mean(name, [SAMPLE, *CATALOGUE])
+    return f"`batsched-py logs list` names the known ones{guess}"

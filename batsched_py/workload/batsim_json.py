@@ -17,9 +17,9 @@ import msgspec
 
 from batsched_py.errors import InputError, WorkloadError
 from batsched_py.files import write_whole
+from batsched_py.text import whole
 from batsched_py.workload.clock import parse_time_zone
 from batsched_py.workload.jobs import Workload, WorkloadJob
-from batsched_py.workload.rules import whole
 from batsched_py.workload.swf import decompress
 
 _PREFIX = "w0"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any, Literal, get_args, get_type_hints
 
 import msgspec
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
+from batsched_py.text import did_you_mean, whole
 from batsched_py.workload.clock import clock_of
 from batsched_py.workload.jobs import Workload, WorkloadJob
 from batsched_py.workload.swf import SwfLog
@@ -234,12 +234,6 @@ class _Columns:
         return {"type": "parallel_homogeneous", "cpu": flops, "com": 0}
 
 
-def whole(value: float) -> float | int:
-    """Return an integral number as an integer."""
-    return int(value) if value == int(value) else value
-
-
 def _unknown(flag: str, text: str, allowed: list[str]) -> str:
-    close = get_close_matches(text, allowed, n=1)
-    guess = f" (did you mean {close[0]!r}?)" if close else ""
+    guess = did_you_mean(text, allowed)
     return f"{flag} {text!r}{guess}: expected one of {', '.join(allowed)}"
