@@ -7,7 +7,9 @@ called, so that a simulation does not wait for the libraries of a figure.
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
 from importlib.metadata import entry_points, version
 from typing import Annotated, Any
 
@@ -17,6 +19,8 @@ from typer.core import TyperGroup
 from batsched_py.errors import BatschedError, InterruptedByUser
 
 COMMANDS = "batsched_py.commands"
+TRACEBACK = "BATSCHED_TRACEBACK"
+"""Variable of the environment: if set, unexpected errors show where they come from."""
 
 
 class _LazyCommands(TyperGroup):
@@ -75,6 +79,15 @@ def main() -> None:
         _fail(str(error), error.exit_code)
     except OSError as error:
         _fail(str(error), 1)
+    except Exception as error:  # a fault of ours, or of a plug-in
+        if os.environ.get(TRACEBACK):
+            raise
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        _fail(
+            f"{type(error).__name__}: {error} ({place.filename}:{place.lineno}, in {place.name}; "
+            f"set {TRACEBACK}=1 to see the whole traceback)",
+            1,
+        )
 
 
 def _fail(message: str, code: int) -> None:

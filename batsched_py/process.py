@@ -243,6 +243,10 @@ class DecisionProcess:
                 self._nb_running += 1
                 self._reply.append(m.ExecuteJob(timestamp=now, job_id=job.id, alloc=alloc))
             elif isinstance(decision, d.Reject):
+                if decision.job.state is not JobState.WAITING:
+                    raise InvariantError(
+                        f"job {decision.job.id} was rejected while {decision.job.state.value}"
+                    )
                 queue.remove(decision.job)
                 self._refuse(decision.job)
             elif isinstance(decision, d.Kill):

@@ -15,7 +15,8 @@ import numpy as np
 from batsched_py import metrics
 from batsched_py.files import write_whole
 from batsched_py.simulator.engine import Outcome
-from batsched_py.simulator.outputs import REJECTED, field, jobs_csv, schedule_csv, times
+from batsched_py.simulator.execution import REJECTED
+from batsched_py.simulator.outputs import field, jobs_csv, schedule_csv, times
 from batsched_py.simulator.registry import SimulatedJob
 
 if TYPE_CHECKING:

@@ -166,9 +166,16 @@ def call_now(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Deci
     yield CallMeLater(now)
 
 
+def reject_running(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+    if head := queue.head:
+        yield Start(head)
+        yield Reject(head)
+
+
 @pytest.mark.parametrize(
     ("function", "said"),
     [
+        (reject_running, "rejected while running"),
         (start_all, "needs 3 processors, 1 are free"),
         (start_twice, "started while running"),
         (start_on_used, "cannot start on processors '0-2'"),

@@ -179,3 +179,14 @@ def test_shake_changes_the_order_and_is_repeatable(sample: Path) -> None:
     users = {"users": "feedback", "sessions": "arrival:0", "speed_factor": 0.5}
     shaken = {simulate(sample, shake=seed, **users).jobs_csv() for seed in range(3)}
     assert len(shaken) > 1
+
+
+def test_a_fault_in_a_plugin_is_one_line_with_its_place(tmp_path: Path, sample: Path) -> None:
+    (tmp_path / "bad.py").write_text(
+        "class Bad:\n def schedule(self, now, queue, machine):\n  yield 1 / 0\n"
+    )
+    done = command("simulate", sample, "--scheduler", "bad.py:Bad", folder=tmp_path)
+    assert done.returncode == 1
+    assert len(done.stderr.strip().splitlines()) <= 3  # the notes on the log, and this
+    assert "ZeroDivisionError" in done.stderr
+    assert "bad.py:3" in done.stderr

@@ -13,14 +13,12 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import ProtocolError, SimulationError
-from batsched_py.processors import to_text
 from batsched_py.protocol import messages as m
+from batsched_py.simulator.execution import KILLED, Execution
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.registry import Registry, SimulatedJob, State
 from batsched_py.transport import Partner
 from batsched_py.workload.jobs import Workload
-
-KILLED = "COMPLETED_KILLED"
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,9 +82,7 @@ class Simulator:
         self._order = count()
         self._pending: list[m.Event] = []
         self._busy = False
-        self._free = (1 << len(platform.hosts)) - 1
-        self._speed = platform.uniform_speed
-        self._ended: list[SimulatedJob] = []
+        self._execution = Execution(platform)
         self._nb_open = 0  # submitted and not yet ended
         self._nb_messages = 0
         self._random = None if options.shake is None else random.Random(options.shake)
@@ -119,7 +115,9 @@ class Simulator:
         reply = partner(m.Message(self.now, [m.SimulationEnds(timestamp=self.now)]))
         if any(type(decision) is not m.Notify for decision in reply.events):
             raise ProtocolError("decisions in the reply to SIMULATION_ENDS come too late")
-        return Outcome(self._ended, self.now, self._nb_messages + 1, len(self.platform.hosts))
+        return Outcome(
+            self._execution.ended, self.now, self._nb_messages + 1, len(self.platform.hosts)
+        )
 
     # Messages ------------------------------------------------------------------------------------
 
@@ -269,10 +267,8 @@ class Simulator:
         )
 
     def _completed(self, job: SimulatedJob) -> m.JobCompleted:
-        job.state = State.ENDED
-        self._free |= job.alloc
+        self._execution.end(job)
         self._nb_open -= 1
-        self._ended.append(job)
         return m.JobCompleted(
             timestamp=self.now,
             job_id=job.description.id,
@@ -284,67 +280,19 @@ class Simulator:
     def _killed(self, job_ids: list[str], really: list[SimulatedJob]) -> Iterator[m.Event]:
         for job in really:
             yield self._completed(job)
-        progress = {job.description.id: _progress(job, self._duration(job)) for job in really}
+        progress = {job.description.id: self._execution.progress(job) for job in really}
         yield m.JobKilled(timestamp=self.now, job_ids=job_ids, job_progress=progress)
 
     # Decisions -----------------------------------------------------------------------------------
 
     def _execute(self, decision: m.ExecuteJob) -> None:
         job = self.registry.known(decision.job_id, "EXECUTE_JOB")
-        if job.state is not State.SUBMITTED:
-            raise ProtocolError(f"EXECUTE_JOB: job {decision.job_id} is {job.state.value}")
-        alloc = decision.alloc
-        size = alloc.bit_count()
-        description, profile = job.description, job.profile
-        if not alloc or (size != description.res and not profile.total):
-            raise ProtocolError(
-                f"EXECUTE_JOB: job {decision.job_id} of size {description.res} was given {size} "
-                f"processors ({to_text(alloc)!r})"
-            )
-        if alloc & ~self._free:
-            raise ProtocolError(
-                f"EXECUTE_JOB: job {decision.job_id} was given {to_text(alloc & ~self._free)!r}, "
-                "which is in use or does not exist"
-            )
-        if decision.mapping is not None:
-            _check_mapping(decision, description.res)
-        if decision.storage_mapping is not None or decision.additional_io_job is not None:
-            raise ProtocolError("EXECUTE_JOB: the embedded simulator has no storage")
-        self._free &= ~alloc
-        job.alloc = alloc
-        job.state = State.RUNNING
-        job.start_time = now = self.now
-        duration = self._duration(job)
-        walltime = description.walltime
-        job.return_code = profile.return_code
-        job.final_state = "COMPLETED_FAILED" if profile.return_code else "COMPLETED_SUCCESSFULLY"
-        # A delay as long as the walltime counts as too long, a computation does not: so does
-        # Batsim (of 13,096 such computations on KTH, 13,045 succeeded).
-        if walltime is not None and (
-            walltime < duration or (walltime == duration and profile.delay is not None)
-        ):
-            duration = walltime
-            job.final_state, job.return_code = "COMPLETED_WALLTIME_REACHED", -1
-        job.finish_time = now + duration
-        heappush(self._heap, (job.finish_time, next(self._order), _Kind.END, job))
-
-    def _duration(self, job: SimulatedJob) -> float:
-        speed = self._speed
-        if speed is None:  # the slowest processor decides
-            hosts = self.platform.hosts
-            speed = min(
-                host.speeds[0] for number, host in enumerate(hosts) if job.alloc >> number & 1
-            )
-        return job.profile.duration(speed, job.alloc.bit_count())
+        self._execution.start(job, decision, self.now)
+        self._push(job.finish_time, _Kind.END, job)
 
     def _reject(self, decision: m.RejectJob) -> None:
-        job = self.registry.known(decision.job_id, "REJECT_JOB")
-        if job.state is not State.SUBMITTED:
-            raise ProtocolError(f"REJECT_JOB: job {decision.job_id} is {job.state.value}")
-        job.state = State.FORGOTTEN
-        job.final_state = "REJECTED"
+        self._execution.reject(self.registry.known(decision.job_id, "REJECT_JOB"))
         self._nb_open -= 1
-        self._ended.append(job)
 
     def _kill(self, decision: m.KillJob) -> None:
         if not decision.job_ids:
@@ -354,17 +302,9 @@ class Simulator:
             if job.state is State.SUBMITTED:
                 raise ProtocolError(f"KILL_JOB: job {job.description.id} does not run")
         jobs = [job for job in jobs if job.final_state != KILLED]
-        if not jobs:
-            return  # all are being killed already: Batsim ignores it
-        really = []
-        for job in jobs:
-            if job.state is State.RUNNING and job.finish_time > self.now:
-                job.state = State.ENDED
-                job.finish_time = self.now
-                job.final_state = KILLED
-                job.return_code = -1 if job.profile.delay is not None else -2
-                really.append(job)
-        self._push(self.now, _Kind.KILL, ([job.description.id for job in jobs], really))
+        if jobs:  # else all are being killed already, which Batsim ignores
+            really = [job for job in jobs if self._execution.kill(job, self.now)]
+            self._push(self.now, _Kind.KILL, ([job.description.id for job in jobs], really))
 
     def _call_later(self, decision: m.CallMeLater) -> None:
         if decision.time <= self.now:
@@ -416,28 +356,3 @@ class Simulator:
             raise SimulationError(
                 f"deadlock at {self.now}: the scheduler never sent registration_finished"
             )
-
-
-def _progress(job: SimulatedJob, duration: float) -> dict[str, Any]:
-    done = (job.finish_time - job.start_time) / duration if duration else 1.0
-    return {"profile_name": job.description.profile, "progress": done}
-
-
-def _check_mapping(decision: m.ExecuteJob, size: int) -> None:
-    """Accept a mapping of one executor to each processor, which changes nothing here."""
-    mapping = decision.mapping or {}
-    try:
-        executors = sorted(int(executor) for executor in mapping)
-        places = sorted(int(place) for place in mapping.values())
-    except (TypeError, ValueError):
-        executors, places = [], []
-    if executors != list(range(size)):
-        raise ProtocolError(
-            f"EXECUTE_JOB: the mapping of job {decision.job_id} must name the executors 0 to "
-            f"{size - 1} and their places, found {mapping}"
-        )
-    if places != executors:
-        raise ProtocolError(
-            f"EXECUTE_JOB: job {decision.job_id} has several executors on one processor, which "
-            "the embedded simulator does not support"
-        )

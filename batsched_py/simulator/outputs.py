@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from batsched_py.processors import to_text
 from batsched_py.simulator.engine import Outcome
+from batsched_py.simulator.execution import REJECTED
 from batsched_py.simulator.registry import SimulatedJob
 
 JOBS_COLUMNS = (
@@ -17,8 +18,6 @@ JOBS_COLUMNS = (
 )
 LEAST_EXECUTION_TIME = 1e-5
 """Batsim writes this run time (seconds) for a job that took none."""
-
-REJECTED = "REJECTED"
 
 
 def times(job: SimulatedJob) -> tuple[float, float]:
