@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
-from math import inf
+from math import ceil, inf, isnan
 from typing import Any, Protocol
 
 from batsched_py import decisions as d
@@ -22,6 +22,8 @@ from batsched_py.workload.jobs import WorkloadJob
 
 DYNAMIC = "dyn"
 """Workload of the jobs that users submit."""
+MOST_AT_ONCE = 1_000_000
+"""More jobs of users at one instant are taken for an endless loop."""
 
 
 class UserModel(Protocol):
@@ -51,25 +53,31 @@ class DecisionProcess:
     """Answers Batsim's messages with the decisions of ``scheduler``, for ``users`` if any.
 
     ``shake`` is the seed of a random order of the jobs that users submit at one instant (None:
-    in the order in which the model gives them).
+    in the order in which the model gives them). ``six_decimals`` says that times come with six
+    decimals only, as Batsim prints them: calls are then asked for at such times.
     """
 
     def __init__(
-        self, scheduler: d.Scheduler, users: UserModel | None = None, shake: int | None = None
+        self,
+        scheduler: d.Scheduler,
+        users: UserModel | None = None,
+        *,
+        shake: int | None = None,
+        six_decimals: bool = False,
     ) -> None:
         self.scheduler = scheduler
         self.users = users
         self.machine = Machine(0)
         self.queue = WaitingQueue()
         self.now = 0.0
-        self.nb_rejected_too_wide = 0
-        """Jobs that were refused because they are wider than the machine."""
         self.ended = False
-        self._random = None if shake is None else random.Random(shake)
+        self._random = None if shake is None else random.Random(f"users of {shake}")
+        self._six_decimals = six_decimals
         self._jobs: dict[str, Job] = {}
         self._nb_jobs = 0
         self._nb_running = 0
         self._of_users: dict[str, WorkloadJob] = {}
+        self._registered: set[str] = set()
         self._calls: list[float] = []  # outstanding CALL_ME_LATER, a heap
         self._config: dict[str, Any] = {}
         self._profiles: set[str] = set()
@@ -139,18 +147,18 @@ class DecisionProcess:
             )
 
     def _called(self, event: m.RequestedCall) -> None:
-        while self._calls and self._calls[0] <= self.now:
+        if self._calls:  # one event for each call, in order of their times
             heappop(self._calls)
         self._must_schedule = True
 
     def _submitted(self, event: m.JobSubmitted) -> None:
-        if event.job_id not in self._jobs:  # else the echo of a job registered here
+        if event.job_id not in self._registered:  # else the echo of a job registered here
             self._enqueue(event.job)
 
     def _completed(self, event: m.JobCompleted) -> None:
-        job = self._jobs.get(event.job_id)
+        job = self._jobs.pop(event.job_id, None)
         if job is None:
-            raise ProtocolError(f"JOB_COMPLETED for {event.job_id}, a job that was never submitted")
+            raise ProtocolError(f"JOB_COMPLETED for {event.job_id}, which does not run")
         self.machine.end(job)
         self._nb_running -= 1
         self._must_schedule = True
@@ -160,8 +168,15 @@ class DecisionProcess:
 
     def _ask_users(self, users: UserModel) -> None:
         now = self.now
+        count = 0
         while users.next_submission() <= now:
             jobs = list(users.jobs_to_submit(now))
+            count += len(jobs)
+            if not jobs or count > MOST_AT_ONCE:
+                raise InvariantError(
+                    f"{type(users).__name__} is still due at {now} after it submitted {count} jobs "
+                    "at that instant: next_submission must move on"
+                )
             if self._random is not None:
                 self._random.shuffle(jobs)
             for job in jobs:
@@ -170,8 +185,9 @@ class DecisionProcess:
     def _register(self, job: WorkloadJob, users: UserModel) -> None:
         now = self.now
         name = f"{DYNAMIC}!{job.id}"
-        if name in self._jobs:
+        if name in self._registered:
             raise InvariantError(f"users submitted job {job.id} twice")
+        self._registered.add(name)
         profile = job.profile
         if not self._config.get("profile-reuse-enabled"):
             profile = f"{profile}#{job.id}"  # Batsim forgets a profile with its first job
@@ -183,7 +199,9 @@ class DecisionProcess:
                     timestamp=now, workload_name=DYNAMIC, profile_name=profile, profile=content
                 )
             )
-        description = m.JobDescription(name, now, job.size, profile, job.walltime, _fields(job))
+        description = m.JobDescription(
+            name, now, job.size, profile, job.walltime, job.free_fields()
+        )
         self._reply.append(m.RegisterJob(timestamp=now, job_id=name, job=description))
         self._of_users[name] = job
         self._enqueue(description)
@@ -196,6 +214,8 @@ class DecisionProcess:
     def _plan_next_call(self, users: UserModel) -> None:
         """Keep one call outstanding, and tell Batsim when no user can submit any more."""
         due = users.next_submission()
+        if isnan(due):
+            raise InvariantError(f"{type(users).__name__}.next_submission() is nan")
         if due < inf:
             if not self._calls or due < self._calls[0]:
                 self._call_at(due)
@@ -204,6 +224,8 @@ class DecisionProcess:
             self._reply.append(m.Notify(timestamp=self.now, type="registration_finished"))
 
     def _call_at(self, time: float) -> None:
+        if self._six_decimals:  # rounded up, so that what is due then is due
+            time = ceil(time * 1e6) / 1e6
         if time <= self.now:
             raise InvariantError(f"a call at {time} was asked for at {self.now}: it must be later")
         heappush(self._calls, time)
@@ -228,7 +250,6 @@ class DecisionProcess:
         self._jobs[job.id] = job
         self._must_schedule = True
         if job.size > self.machine.nb_processors:
-            self.nb_rejected_too_wide += 1
             self._refuse(job)
         else:
             self.queue.append(job)
@@ -261,6 +282,7 @@ class DecisionProcess:
 
     def _refuse(self, job: Job) -> None:
         job.state = JobState.ENDED
+        del self._jobs[job.id]
         self._reply.append(m.RejectJob(timestamp=self.now, job_id=job.id))
         self._must_schedule = True
         self._tell_users(job, "REJECTED")
@@ -270,12 +292,3 @@ class DecisionProcess:
             raise InvariantError(f"job {job.id} was killed while {job.state.value}")
         self._reply.append(m.KillJob(timestamp=self.now, job_ids=[job.id]))
 
-
-def _fields(job: WorkloadJob) -> dict[str, Any]:
-    """Return the free fields under which a job travels through Batsim and back."""
-    fields = dict(job.extra)
-    if job.user is not None:
-        fields["user"] = job.user
-    if job.estimate is not None:
-        fields["estimate"] = job.estimate
-    return fields

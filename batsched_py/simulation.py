@@ -115,7 +115,7 @@ def execute(source: str | Path | Workload, run: Run) -> Result:
         Options(dynamic_jobs=users is not None, profile_reuse=users is not None, shake=run.shake),
     )
     begin = time.perf_counter()
-    outcome = simulator.run(DecisionProcess(policy, users, run.shake).answer)
+    outcome = simulator.run(DecisionProcess(policy, users, shake=run.shake).answer)
     wall_time = time.perf_counter() - begin
     settings = {
         "input": {"name": workload.name, "sha256": digest, "nb_jobs": len(workload.jobs)},

@@ -70,7 +70,7 @@ def _run_json(folder: Path) -> Any:
     return msgspec.json.decode((folder / f"{PREFIX}_run.json").read_bytes())
 
 
-@lru_cache(maxsize=40)
+@lru_cache(maxsize=1)
 def _read_jobs(path: Path) -> pd.DataFrame:
     text = dict.fromkeys(("job_id", "workload_name", "profile", "user"), str)
     return pd.read_csv(path, dtype=text, keep_default_na=True)

@@ -9,28 +9,32 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Event, Lock
+from threading import Event, Lock, current_thread, main_thread
 from typing import Any
 
 import msgspec
 
+from batsched_py import plugins
 from batsched_py.campaign.spec import PlannedRun, Setting, Settings
 from batsched_py.errors import UsageError
 from batsched_py.files import write_whole
+from batsched_py.results import versions
 from batsched_py.simulation import sha256
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.swf import read_swf
 
 PREFIX = "out"
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 _RULES = ("rules", "size", "walltime", "runtime", "drop", "unknown_user", "profile", "first")
 _FLAGS = (*_RULES, "scheduler", "users", "sessions", "platform", "speed_factor", "seed", "shake")
 # Code that cannot change what a simulation gives.
-_OUTSIDE = {"campaign", "commands", "cli.py", "__main__.py", "data"}
+_OUTSIDE = {"campaign", "cli.py", "__main__.py", "data"}
 
 
 class PreparedRun(msgspec.Struct):
@@ -64,7 +68,7 @@ def prepare(
     """
     folders = list(log_dirs)
     paths: dict[str, Path] = {}
-    prepared = []
+    prepared: dict[Path, PreparedRun] = {}  # a run that is planned twice is one run
     for planned in runs:
         log = planned.settings.log
         if log not in paths:
@@ -73,8 +77,8 @@ def prepare(
         name = "_".join(map(_file_name, planned.labels.values()))
         folder = out / "runs" / f"{name[:100]}_{_identity(planned.settings, paths[log])}"
         command += ["-e", str((folder / PREFIX).resolve())]
-        prepared.append(PreparedRun(planned, paths[log], folder, command))
-    return prepared
+        prepared.setdefault(folder, PreparedRun(planned, paths[log], folder, command))
+    return list(prepared.values())
 
 
 def execute(
@@ -89,7 +93,7 @@ def execute(
         raise UsageError(f"--jobs {jobs}: expected at least 1")
     processes = _Processes()
     failures = []
-    with ThreadPoolExecutor(jobs) as executor:
+    with _stop_signals(), ThreadPoolExecutor(jobs) as executor:
         futures = _submit(executor, runs, processes)
         try:
             for future in as_completed(futures):
@@ -102,6 +106,24 @@ def execute(
             executor.shutdown(cancel_futures=True)
             raise
     return failures
+
+
+@contextmanager
+def _stop_signals() -> Iterator[None]:
+    """Treat a request to end (SIGTERM, a closed terminal) as Ctrl-C: children must not go on."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, interrupt) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _submit(
@@ -120,6 +142,12 @@ class _Processes:
 
     def run(self, run: PreparedRun) -> str | None:
         """Run one simulation to its end; return None, or why it failed."""
+        try:
+            return self._run(run)
+        except OSError as error:  # its folder cannot be made, the disk is full, ...
+            return f"it could not be run: {error}"
+
+    def _run(self, run: PreparedRun) -> str | None:
         if self._stopping.is_set():
             return "stopped"
         shutil.rmtree(run.folder, ignore_errors=True)  # of an attempt that failed
@@ -172,7 +200,7 @@ def _json(planned: PlannedRun) -> bytes:
 
 
 def _command(settings: Settings, log: Path) -> list[str]:
-    command = [sys.executable, "-m", "batsched_py", "simulate", str(log)]
+    command = [*_PROGRAM, "simulate", str(log)]
     for name in _FLAGS:
         value = getattr(settings, name)
         if value is not None and value != getattr(Settings(), name):
@@ -188,9 +216,30 @@ def _command(settings: Settings, log: Path) -> list[str]:
         command.append("--skip-bad-lines")
     for flag, options in (("-O", settings.scheduler_options), ("-U", settings.user_options)):
         for key, value in options.items():
-            text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-            command += [flag, f"{key}={text}"]
+            command += [flag, f"{key}={_option(value)}"]
     return command
+
+
+def _program() -> list[str]:
+    """Return the command, not the module, where it is installed.
+
+    ``python -m`` would look for packages in the current folder first.
+    """
+    script = Path(sys.executable).with_name("batsched-py")
+    return [str(script)] if script.is_file() else [sys.executable, "-m", "batsched_py"]
+
+
+_PROGRAM = _program()
+
+
+def _option(value: Setting) -> str:
+    """Return a value as the command line takes it: a text that looks like JSON is quoted."""
+    if isinstance(value, str):
+        try:
+            msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            return value
+    return msgspec.json.encode(value).decode()
 
 
 @cache
@@ -203,12 +252,27 @@ def _machine_size(log: Path) -> int:
 
 
 def _identity(settings: Settings, log: Path) -> str:
-    parts: list[Any] = [settings, _digest(log), _code()]
-    for text in (settings.scheduler, settings.users, settings.platform or ""):
-        file = Path(text.partition(".py:")[0] + ".py" if ".py:" in text else text)
-        if file.is_file():
-            parts.append(_digest(file))
+    parts: list[Any] = [settings, _digest(log), _code(), versions()]
+    parts += [
+        _plugin(plugins.SCHEDULERS, settings.scheduler),
+        _plugin(plugins.USERS, settings.users),
+    ]
+    options = (*settings.scheduler_options.values(), *settings.user_options.values())
+    for text in (settings.platform, *options):
+        if isinstance(text, str) and text and Path(text).is_file():
+            parts.append(_digest(Path(text)))
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:12]
+
+
+def _plugin(group: str, name: str) -> list[str]:
+    """Return what identifies the code of a plug-in: of a file, with all Python files beside it."""
+    path, found, _ = name.partition(".py:")
+    if found:
+        return [_digest(file) for file in sorted(Path(path + ".py").parent.glob("*.py"))]
+    entry = plugins.names(group).get(name)
+    if entry is None:
+        return []
+    return [entry.value, *([entry.dist.name, entry.dist.version] if entry.dist else [])]
 
 
 def _digest(path: Path) -> str:

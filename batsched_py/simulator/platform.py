@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from batsched_py.errors import PlatformError
+from batsched_py.workload.jobs import REFERENCE_SPEED
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 MASTER_HOST = "master_host"
 MAX_HOSTS = 1_000_000
-REFERENCE_SPEED = 1e9
-"""Speed of a host of :func:`homogeneous` at factor 1, in flop/s."""
-
+_ROLES = ("", "compute_node", "master")
 _NETWORK = {"link", "route", "zoneRoute", "ASroute", "bypassRoute", "bypassASroute", "router"}
 _NETWORK |= {"backbone", "host_link", "link_ctn", "config", "cabinet", "peer"}
 _UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18, "Z": 1e21}
@@ -105,7 +104,12 @@ def read_platform(path: str | Path, master_host: str = MASTER_HOST) -> Platform:
             _read(element, {}, hosts)
     except PlatformError as error:
         raise PlatformError(f"{path}: {error}") from None
-    if hosts.pop(master_host, None) is None:
+    except RecursionError:
+        raise PlatformError(f"{path}: the zones are nested too deeply") from None
+    masters = [host for host in hosts.values() if host.properties.get("role") == "master"]
+    for host in masters:
+        del hosts[host.name]
+    if hosts.pop(master_host, None) is None and not masters:
         raise PlatformError(
             f"{path}: there is no master host {master_host!r}: add one, which will not compute"
         )
@@ -143,7 +147,13 @@ def _add(
     if element.get("core", "1") != "1":
         raise PlatformError(f"host {name!r} has several cores: give one host per core")
     speeds = tuple(_speed(text, name) for text in _attribute(element, "speed").split(","))
-    hosts[name] = Host(name, speeds, _properties(element), zone_properties)
+    properties = _properties(element)
+    role = properties.get("role", "")
+    if role not in _ROLES:
+        raise PlatformError(
+            f"host {name!r} has the role {role!r}: only hosts that compute are supported here"
+        )
+    hosts[name] = Host(name, speeds, properties, zone_properties)
 
 
 def _properties(element: Element) -> dict[str, str]:

@@ -70,6 +70,8 @@ class Registry:
             profile = self._profiles[name, job.profile]
             assert profile is not None  # just parsed
             simulated = SimulatedJob(_describe(name, job), profile)
+            if simulated.description.id in self.jobs:
+                raise WorkloadError(f"{workload.name}: job {job.id!r} is there twice")
             self.jobs[simulated.description.id] = simulated
             jobs.append(simulated)
         return jobs
@@ -143,6 +145,11 @@ class Registry:
             raise ProtocolError(
                 f"REGISTER_JOB: profile {description.profile!r} of workload {workload!r} {past}"
             )
+        if description.res < 1 or (description.walltime is not None and description.walltime <= 0):
+            raise ProtocolError(
+                f"REGISTER_JOB: job {job_id!r} has res {description.res} and walltime "
+                f"{description.walltime}, expected both above 0 (walltime -1: none)"
+            )
         description.id = job_id
         job = SimulatedJob(description, profile, State.SUBMITTED)
         self.jobs[job_id] = job
@@ -159,13 +166,6 @@ class Registry:
 
 
 def _describe(workload: str, job: WorkloadJob) -> JobDescription:
-    extra = job.extra
-    if job.user is not None or job.estimate is not None:
-        extra = dict(extra)
-        if job.user is not None:
-            extra["user"] = job.user
-        if job.estimate is not None:
-            extra["estimate"] = job.estimate
     return JobDescription(
-        f"{workload}!{job.id}", job.submit_time, job.size, job.profile, job.walltime, extra
+        f"{workload}!{job.id}", max(0.0, job.submit_time), job.size, job.profile, job.walltime, job.free_fields()
     )

@@ -7,6 +7,10 @@ from typing import Any
 import msgspec
 
 
+REFERENCE_SPEED = 1e9
+"""Speed in flop/s of the machine that a log was recorded on: run time r becomes r * 1e9 flop."""
+
+
 class WorkloadJob(msgspec.Struct, gc=False, kw_only=True):
     """A job as it is recorded and as it will be submitted.
 
@@ -31,6 +35,15 @@ class WorkloadJob(msgspec.Struct, gc=False, kw_only=True):
     finish_time: float | None = None
     extra: dict[str, Any] = msgspec.field(default_factory=dict)
     """Further fields of the input, kept in the workload file and in JOB_SUBMITTED."""
+
+    def free_fields(self) -> dict[str, Any]:
+        """Return the fields, beside those of Batsim, with which a job travels through Batsim."""
+        fields = dict(self.extra)
+        if self.user is not None:
+            fields["user"] = self.user
+        if self.estimate is not None:
+            fields["estimate"] = self.estimate
+        return fields
 
 
 class Workload(msgspec.Struct, kw_only=True):

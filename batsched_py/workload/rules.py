@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 from batsched_py.errors import UsageError
 from batsched_py.text import did_you_mean, whole
 from batsched_py.workload.clock import clock_of
-from batsched_py.workload.jobs import Workload, WorkloadJob
+from batsched_py.workload.jobs import REFERENCE_SPEED, Workload, WorkloadJob
 from batsched_py.workload.swf import SwfLog
-
-REFERENCE_SPEED = 1e9
-"""Speed in flop/s of the machine that a log was recorded on: run time r becomes r * 1e9 flop."""
 
 Drop = Literal["zero-runtime", "no-request", "too-wide", "cancelled", "failed", "no-user"]
 
