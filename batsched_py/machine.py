@@ -37,23 +37,23 @@ class Machine:
         the free ones and stops at the *first* job that lets the waiting one fit. Its expected
         end is the shadow time; what is then free beyond ``size`` are the extra nodes, so a job
         that ends at the same instant but later in the walk does not count, unless
-        ``whole_instant`` asks for it. Where no end suffices (only for sizes beyond the machine)
-        the shadow time is infinite.
+        ``whole_instant`` asks for it. The shadow time is infinite where the ends are
+        not known; for sizes beyond the machine there are no extra nodes either.
 
         Source: Mu'alem and Feitelson 2001, section 2; in the definite form that the results of
         Madon et al. 2024 need.
         """
         available = self.free
-        shadow_time = inf
+        shadow_time, extra = inf, 0
         for expected_end, job_size, _, _ in self._releases:
             if expected_end > shadow_time:
                 break
             available += job_size
             if available >= size:
-                shadow_time = expected_end
+                shadow_time, extra = expected_end, available - size
                 if not whole_instant:
                     break
-        return shadow_time, available - size if shadow_time < inf else 0
+        return shadow_time, extra
 
     def start(self, job: Job, now: float, processors: int | None = None) -> int:
         """Run ``job`` from ``now`` on ``processors`` (default: the lowest free ones).

@@ -291,4 +291,3 @@ class DecisionProcess:
         if job.state is not JobState.RUNNING:
             raise InvariantError(f"job {job.id} was killed while {job.state.value}")
         self._reply.append(m.KillJob(timestamp=self.now, job_ids=[job.id]))
-

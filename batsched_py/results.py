@@ -51,6 +51,10 @@ class Result:
                 [nan if no else times(job)[1] for job, no in zip(jobs, rejected, strict=True)],
                 dtype=float,
             ),
+            execution=np.array(
+                [nan if no else times(job)[0] for job, no in zip(jobs, rejected, strict=True)],
+                dtype=float,
+            ),
             size=np.array([job.alloc.bit_count() for job in jobs], dtype=float),
             original_submit=np.array([_original(job) for job in jobs], dtype=float),
             user=[str(job.description.extra.get("user", "")) for job in jobs],

@@ -18,6 +18,7 @@ from batsched_py.results import Result, versions
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform import Platform, homogeneous, read_platform, scaled
 from batsched_py.workload import Workload
+from batsched_py.workload.jobs import REFERENCE_SPEED
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import Rules, make_rules
 
@@ -97,14 +98,18 @@ def simulate(
 def execute(source: str | Path | Workload, run: Run) -> Result:
     """Simulate ``run`` on ``source``; see :func:`simulate`."""
     _check(run)
+    given = None if run.platform is None else read_platform(run.platform)
     if isinstance(source, Workload):
         workload, digest = source, None
     else:
         workload = load_workload(
-            source, run.rules, skip_bad_lines=run.skip_bad_lines, speed_factor=run.speed_factor
+            source,
+            run.rules,
+            skip_bad_lines=run.skip_bad_lines,
+            speed_factor=run.speed_factor * _relative_speed(given, run),
         )
         digest = sha256(source)
-    machine = make_platform(run, workload)
+    machine = scaled(given, run.speed_factor) if given else _default_platform(run, workload)
     policy = plugins.make(
         plugins.load(plugins.SCHEDULERS, run.scheduler), run.scheduler, (), run.scheduler_options
     )
@@ -130,13 +135,20 @@ def execute(source: str | Path | Workload, run: Run) -> Result:
     return Result(outcome, settings, wall_time)
 
 
-def make_platform(run: Run, workload: Workload) -> Platform:
-    """Return the machine of a run; raises :class:`UsageError` or :class:`PlatformError`."""
-    if run.platform is not None:
-        if run.nodes is not None:
-            raise UsageError("--platform and --nodes both say how large the machine is: give one")
-        return scaled(read_platform(run.platform), run.speed_factor)
+def _default_platform(run: Run, workload: Workload) -> Platform:
     return homogeneous(workload.nb_res if run.nodes is None else run.nodes, run.speed_factor)
+
+
+def _relative_speed(platform: Platform | None, run: Run) -> float:
+    """Return the speed of the processors relative to the log's, for exact estimates."""
+    if platform is None or run.rules.walltime != "exact":
+        return 1.0
+    if platform.uniform_speed is None:
+        raise UsageError(
+            f"--walltime exact with {run.platform}: its hosts differ in speed, so the run time of "
+            "a job is not known before it is placed"
+        )
+    return platform.uniform_speed / REFERENCE_SPEED
 
 
 def sha256(path: str | Path) -> str:
@@ -148,6 +160,11 @@ def sha256(path: str | Path) -> str:
 def _check(run: Run) -> None:
     if run.nodes is not None and run.nodes <= 0:
         raise UsageError(f"--nodes {run.nodes}: expected at least 1")
+    if run.platform is not None and run.nodes is not None:
+        raise UsageError("--platform and --nodes both say how large the machine is: give one")
+    for name, seed in (("--seed", run.seed), ("--shake", run.shake)):
+        if seed is not None and seed < 0:
+            raise UsageError(f"{name} {seed}: expected at least 0")
     if not 0 < run.speed_factor < float("inf"):
         raise UsageError(f"--speed-factor {run.speed_factor}: expected a positive number")
     if run.users == RIGID and run.user_options:

@@ -20,10 +20,12 @@ BLOCK = 64
 class _Block:
     """Up to :data:`BLOCK` jobs in queue order, with lower bounds of size and estimate."""
 
-    __slots__ = ("jobs", "least_estimate", "least_size")
+    __slots__ = ("jobs", "least_estimate", "least_size", "loose")
 
     def __init__(self) -> None:
         self.jobs: list[Job] = []
+        self.loose = False
+        """Whether jobs were removed since the bounds were exact."""
         self.least_size = 1 << 62
         self.least_estimate = inf
 
@@ -36,6 +38,7 @@ class _Block:
 
     def tighten(self) -> None:
         """Make the bounds exact again: removals leave them too low, which only costs time."""
+        self.loose = False
         self.least_size = min(job.size for job in self.jobs)
         self.least_estimate = min(job.estimate for job in self.jobs)
 
@@ -79,6 +82,7 @@ class WaitingQueue:
         at = bisect_right(self._firsts, job.number) - 1
         block = self._blocks[at]
         block.jobs.remove(job)
+        block.loose = True
         self._length -= 1
         if not block.jobs:
             del self._blocks[at], self._firsts[at]
@@ -93,9 +97,10 @@ class WaitingQueue:
         """
         if not free:
             return None
-        at = bisect_right(self._firsts, after.number) - 1
+        first = max(0, bisect_right(self._firsts, after.number) - 1)
         skip = True  # in the first block, the jobs up to `after` do not count
-        for block in self._blocks[at:]:
+        for at in range(first, len(self._blocks)):
+            block = self._blocks[at]
             size = block.least_size
             if size <= free and (size <= extra or now + block.least_estimate <= shadow_time):
                 for job in block.jobs:
@@ -106,6 +111,7 @@ class WaitingQueue:
                         and not (skip and job.number <= after.number)
                     ):
                         return job
-                block.tighten()
+                if block.loose:
+                    block.tighten()
             skip = False
         return None

@@ -42,9 +42,11 @@ class Easy:
             return
         shadow_time, extra = machine.reservation(head.size, self._whole_instant)
         self._check_promise(head, shadow_time, now)
+        # Where nothing is known of the ends, nothing ends in time: only extra nodes are safe.
+        horizon = shadow_time if shadow_time < inf else -inf
         last = head
-        while job := queue.first_to_backfill(last, now, machine.free, shadow_time, extra):
-            if now + job.estimate > shadow_time:
+        while job := queue.first_to_backfill(last, now, machine.free, horizon, extra):
+            if now + job.estimate > horizon:
                 extra -= job.size
             yield Start(job)
             last = job

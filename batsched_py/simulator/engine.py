@@ -85,7 +85,9 @@ class Simulator:
         self._execution = Execution(platform)
         self._nb_open = 0  # submitted and not yet ended
         self._nb_messages = 0
-        self._random = None if options.shake is None else random.Random(options.shake)
+        self._random = (
+            None if options.shake is None else random.Random(f"events of {options.shake}")
+        )
         self._cut = 0.0 if self._random is None else self._random.random()
         self._carry_out: dict[type, Callable[[Any], None]] = {
             m.ExecuteJob: self._execute,

@@ -20,8 +20,8 @@ class Execution:
     def __init__(self, platform: Platform) -> None:
         self.ended: list[SimulatedJob] = []
         """Jobs in order of completion or rejection."""
-        self._hosts = platform.hosts
         self._speed = platform.uniform_speed
+        self._speeds = _by_speed(platform)
         self._free = (1 << len(platform.hosts)) - 1
 
     def start(self, job: SimulatedJob, decision: m.ExecuteJob, now: float) -> None:
@@ -82,9 +82,7 @@ class Execution:
     def _duration(self, job: SimulatedJob) -> float:
         speed = self._speed
         if speed is None:  # the slowest processor decides
-            speed = min(
-                host.speeds[0] for number, host in enumerate(self._hosts) if job.alloc >> number & 1
-            )
+            speed = next(speed for speed, processors in self._speeds if processors & job.alloc)
         return job.profile.duration(speed, job.alloc.bit_count())
 
     def _check(self, job: SimulatedJob, decision: m.ExecuteJob) -> None:
@@ -106,6 +104,14 @@ class Execution:
             _check_mapping(decision, size)
         if decision.storage_mapping is not None or decision.additional_io_job is not None:
             raise ProtocolError("EXECUTE_JOB: the embedded simulator has no storage")
+
+
+def _by_speed(platform: Platform) -> list[tuple[float, int]]:
+    """Return the processors of each speed as bitmasks, slowest first."""
+    masks: dict[float, int] = {}
+    for number, host in enumerate(platform.hosts):
+        masks[host.speeds[0]] = masks.get(host.speeds[0], 0) | 1 << number
+    return sorted(masks.items())
 
 
 def _check_mapping(decision: m.ExecuteJob, size: int) -> None:

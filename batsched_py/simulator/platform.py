@@ -85,17 +85,7 @@ def read_platform(path: str | Path, master_host: str = MASTER_HOST) -> Platform:
     Raises :class:`PlatformError`, naming the file and the element, for a file that is missing,
     not XML, has entities, elements that are not supported, no hosts, or no master host.
     """
-    from defusedxml import ElementTree
-    from defusedxml.common import DefusedXmlException
-
-    try:
-        root = ElementTree.parse(path).getroot()
-    except OSError as error:
-        raise PlatformError(f"{path}: {error.strerror}") from None
-    except DefusedXmlException as error:
-        raise PlatformError(f"{path}: entities are not allowed in a platform ({error})") from None
-    except ElementTree.ParseError as error:
-        raise PlatformError(f"{path}: not a well-formed XML file: {error}") from None
+    root = _parse(path)
     if root is None or root.tag != "platform":
         raise PlatformError(f"{path}: the root element must be <platform>")
     hosts: dict[str, Host] = {}
@@ -116,6 +106,22 @@ def read_platform(path: str | Path, master_host: str = MASTER_HOST) -> Platform:
     if not hosts:
         raise PlatformError(f"{path}: there are no hosts to compute on")
     return Platform([hosts[name] for name in sorted(hosts)])
+
+
+def _parse(path: str | Path) -> Element | None:
+    """Return the root of an XML file without entities."""
+    from defusedxml import ElementTree
+    from defusedxml.common import DefusedXmlException
+
+    try:
+        root: Element | None = ElementTree.parse(path).getroot()
+    except OSError as error:
+        raise PlatformError(f"{path}: {error.strerror}") from None
+    except DefusedXmlException as error:
+        raise PlatformError(f"{path}: entities are not allowed in a platform ({error})") from None
+    except ElementTree.ParseError as error:
+        raise PlatformError(f"{path}: not a well-formed XML file: {error}") from None
+    return root
 
 
 def _read(element: Element, zone_properties: dict[str, str], hosts: dict[str, Host]) -> None:

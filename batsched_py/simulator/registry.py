@@ -167,5 +167,10 @@ class Registry:
 
 def _describe(workload: str, job: WorkloadJob) -> JobDescription:
     return JobDescription(
-        f"{workload}!{job.id}", max(0.0, job.submit_time), job.size, job.profile, job.walltime, job.free_fields()
+        f"{workload}!{job.id}",
+        max(0.0, job.submit_time),
+        job.size,
+        job.profile,
+        job.walltime,
+        job.free_fields(),
     )

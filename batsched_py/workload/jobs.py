@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-
 REFERENCE_SPEED = 1e9
 """Speed in flop/s of the machine that a log was recorded on: run time r becomes r * 1e9 flop."""
 

@@ -384,7 +384,13 @@ def _window_bars(study: Study, names: list[str], length: float, axes: Any) -> No
                 continue
             jobs = study.replays[name, replay]
             table = metrics.JobTable(
-                jobs.submit, jobs.start, jobs.finish, jobs.size, jobs.original, jobs.user.to_list()
+                submit=jobs.submit,
+                start=jobs.start,
+                finish=jobs.finish,
+                execution=jobs.finish - jobs.start,
+                size=jobs.size,
+                original_submit=jobs.original,
+                user=jobs.user.to_list(),
             )
             values = metrics.window(table, WINDOW_START, length)
             x = at + 0.27 * (side - 1)

@@ -58,6 +58,7 @@ def test_kth(shared: Path, index: int) -> None:
     table1, table2 = (published("KTH", table, run) for table in ("table1", "table2"))
     assert table1 is not None
     assert ours["makespan"] / DAY == pytest.approx(table1[0], rel=0.03)
+    assert ours["mean_waiting_time"] / DAY == pytest.approx(table1[1], rel=0.06, abs=0.005)
     if table2 is not None:
         assert ours["mean_lateness"] / DAY == pytest.approx(table2[0], rel=0.06, abs=0.35)
 

@@ -20,7 +20,7 @@ from recorded import (
     run,
 )
 
-from batsched_py.errors import BatschedError, ProtocolError, SimulationError
+from batsched_py.errors import ProtocolError, SimulationError
 from batsched_py.simulator.outputs import schedule_csv
 
 FOLDERS = sorted(SHARED.glob("batsim_transcripts/*/")) if SHARED.is_dir() else []
@@ -54,6 +54,10 @@ LATER = {
 }
 
 
+# Where Batsim ends with return code 0 and without SIMULATION_ENDS, we say that it is a deadlock.
+DEADLOCKS = {"09e_dynamic_never_finished_deadlock", "17_err_noop_stall"}
+
+
 def in_scope(aborted: bool) -> list[Path]:
     return [
         folder
@@ -73,11 +77,11 @@ def _needs(shared: Path) -> None:
 def test_same_events_and_same_files(folder: Path) -> None:
     """Every event, in its instant, with its content; and the same jobs file."""
     recording = Recording(folder)
-    try:
-        echo, outcome = run(recording)
-    except SimulationError:
-        assert recording.messages[-1].events[0].tag != "SIMULATION_ENDS"
+    if folder.name in DEADLOCKS:
+        with pytest.raises(SimulationError, match="deadlock"):
+            run(recording)
         return
+    echo, outcome = run(recording)
     assert_same_events(recording, echo)
     theirs = rows((folder / "out_jobs.csv").read_text())
     ours = our_rows(outcome)
@@ -96,5 +100,5 @@ def test_refuses_what_makes_batsim_abort(folder: Path) -> None:
     """Where Batsim aborts on a reply, the simulator says what is wrong with it."""
     with pytest.raises(ProtocolError) as caught:
         run(Recording(folder))
-    assert isinstance(caught.value, BatschedError)
-    assert str(caught.value)
+    unsupported = folder.name in ("17_err_query_unknown", "17_err_unknown_type")
+    assert ("not supported" in str(caught.value)) is unsupported
