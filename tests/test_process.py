@@ -24,6 +24,7 @@ from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform import homogeneous
 from batsched_py.waiting import WaitingQueue
 from batsched_py.workload import WorkloadJob
+from users.feedback import ThinkTimeFeedback
 
 
 class Policy:
@@ -208,3 +209,57 @@ def test_easy_that_delays_its_head_is_caught() -> None:
     jobs = [J(0, 3, 10), J(1, 4, 5), J(2, 1, 100)]
     with pytest.raises(InvariantError, match="EASY delayed the head"):
         run(workload([*jobs, J(3, 1, 1)], 4), Forgetful())
+
+
+def test_times_with_six_decimals_as_batsim_prints_them() -> None:
+    """Think times that six decimals cannot tell: no call is lost, every job is submitted."""
+    jobs = [J(1000.0 * i, 1, 100 + i / 3, 10_000, "u", 1000.0 * i + 100 + i / 3) for i in range(40)]
+    load = workload(jobs, 4)
+    users = ThinkTimeFeedback(load, sessions="arrival:0")
+    process = DecisionProcess(Easy(), users, six_decimals=True)
+
+    def printed(message: m.Message) -> m.Message:
+        message.now = float(f"{message.now:.6f}")
+        reply = process.answer(message)
+        for decision in reply.events:  # what Batsim compares with is its own, unrounded time
+            decision.timestamp = min(decision.timestamp, simulator.now)
+        reply.now = min(reply.now, simulator.now)
+        return reply
+
+    options = Options(dynamic_jobs=True, profile_reuse=True)
+    simulator = Simulator(homogeneous(4, 3.0), [], options)
+    assert len(simulator.run(printed).jobs) == 40
+
+
+class Stuck(Chain):
+    """Due for ever, with nothing to submit."""
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        return []
+
+
+class Repeating(Chain):
+    """Submits again at once what was rejected at once."""
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        jobs = super().jobs_to_submit(now)
+        self.due = now
+        return jobs
+
+
+class Undecided(Chain):
+    """Does not know when."""
+
+    def next_submission(self) -> float:
+        return float("nan")
+
+
+@pytest.mark.parametrize(
+    ("model", "said"), [(Stuck, "still due"), (Repeating, "still due"), (Undecided, "nan")]
+)
+def test_users_who_never_move_on_are_stopped(
+    model: type[Chain], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("batsched_py.process.MOST_AT_ONCE", 1000)
+    with pytest.raises(InvariantError, match=said):
+        simulate_users(model(10**9, 0, size=9), Fcfs())

@@ -14,6 +14,7 @@ from batsched_py import simulate
 from batsched_py.data import data_folder
 from batsched_py.errors import UsageError
 from batsched_py.simulation import parse_options
+from batsched_py.workload.rules import make_rules
 from batsched_py.workload.sample import cached_sample_log
 
 FILES = ("jobs.csv", "schedule.csv")
@@ -119,6 +120,9 @@ NO_USERS = "1 0 0 10 1 -1 -1 1 20 -1 1 {} -1 -1 -1 -1 -1 -1\n"
         (["SAMPLE", "--walltime", "doubel"], 2, "double"),
         (["SAMPLE", "--rules", "predict"], 2, "predictsim"),
         (["SAMPLE", "--nodes", "0"], 2, "at least 1"),
+        (["SAMPLE", "--seed", "-1"], 2, "at least 0"),
+        (["SAMPLE", "--shake", "-1"], 2, "at least 0"),
+        (["SAMPLE", "--platform", "x.xml", "--nodes", "3"], 2, "give one"),
         (["SAMPLE", "--speed-factor", "0"], 2, "positive"),
         (["SAMPLE", "--speed-factor", "nan"], 2, "positive"),
         (["SAMPLE", "--sessions", "arrival:60"], 2, "--users feedback"),
@@ -190,3 +194,15 @@ def test_a_fault_in_a_plugin_is_one_line_with_its_place(tmp_path: Path, sample: 
     assert len(done.stderr.strip().splitlines()) <= 3  # the notes on the log, and this
     assert "ZeroDivisionError" in done.stderr
     assert "bad.py:3" in done.stderr
+
+
+def test_exact_estimates_know_the_speed_of_the_platform(tmp_path: Path, sample: Path) -> None:
+    """Twice as fast by the platform file or by the factor: policies are told the same."""
+    text = (data_folder("platforms") / "ideal_64.xml").read_text().replace('"1Gf"', '"2Gf"')
+    (tmp_path / "fast.xml").write_text(text)
+    rules = make_rules(walltime="exact")
+    one = simulate(sample, platform=tmp_path / "fast.xml", rules=rules)
+    other = simulate(sample, speed_factor=2.0, rules=rules)
+    assert one.jobs_csv() == other.jobs_csv()
+    (job, *_) = one.outcome.jobs
+    assert job.description.extra["estimate"] == job.finish_time - job.start_time

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from batsched_py.campaign.runner import prepare
 from batsched_py.campaign.spec import PlannedRun, Settings
+from batsched_py.simulation import parse_options
 
 FILE = """
 name = "test"
@@ -82,8 +85,11 @@ def test_a_failed_run_does_not_take_the_others_down(tmp_path: Path) -> None:
     assert "3 runs, 2 of them done before" in repaired.stderr
 
 
-def test_interruption_stops_cleanly_and_can_be_continued(tmp_path: Path) -> None:
-    """Ctrl-C: one line, exit code 130, no process left; what was done stays done."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interruption_stops_cleanly_and_can_be_continued(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """Ctrl-C or SIGTERM: one line, exit code 130, no process left; what was done stays done."""
     (tmp_path / "slow.py").write_text(
         "import time\n"
         "class Slow:\n"
@@ -104,7 +110,7 @@ def test_interruption_stops_cleanly_and_can_be_continued(tmp_path: Path) -> None
     deadline = time.monotonic() + 60
     while not list(tmp_path.glob("out/runs/*Slow*/log.txt")) and time.monotonic() < deadline:
         time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)
+    os.killpg(process.pid, number)
     _, said = process.communicate(timeout=20)
     assert process.returncode == 130
     assert "interrupted" in said
@@ -114,22 +120,92 @@ def test_interruption_stops_cleanly_and_can_be_continued(tmp_path: Path) -> None
     assert left.stdout == ""
 
 
-def test_names_change_with_what_determines_a_run(tmp_path: Path) -> None:
+LOG = "; MaxProcs: 4\n1 0 0 10 1 -1 -1 1 20 -1 1 1 -1 -1 -1 -1 -1 -1\n"
+CHANGED: dict[str, Any] = {
+    "scheduler": "fcfs",
+    "scheduler_options": {"extra_nodes": "instant"},
+    "users": "feedback",
+    "sessions": "arrival:5",
+    "user_options": {"x": 1},
+    "platform": "p.xml",
+    "nodes": 3,
+    "node_factor": 2.0,
+    "speed_factor": 2.0,
+    "rules": "dynp",
+    "size": "allocated",
+    "walltime": "exact",
+    "runtime": "recorded",
+    "drop": "no-user",
+    "unknown_user": "each",
+    "profile": "delay",
+    "first": 1,
+    "skip_bad_lines": True,
+    "seed": 1,
+    "shake": 0,
+}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "x.swf"
+    path.write_text(LOG)
+    return path
+
+
+def prepared(log: Path, folder: Path, **settings: Any) -> Any:
+    (run,) = prepare([PlannedRun({}, Settings(log=str(log), **settings))], folder)
+    return run
+
+
+def test_all_settings_are_tried_below() -> None:
+    assert set(CHANGED) == set(Settings.__struct_fields__) - {"log"}
+
+
+@pytest.mark.parametrize("setting", CHANGED)
+def test_every_setting_reaches_the_command_and_the_name(
+    tmp_path: Path, log: Path, setting: str
+) -> None:
+    plain = prepared(log, tmp_path)
+    changed = prepared(log, tmp_path, **{setting: CHANGED[setting]})
+    assert changed.folder != plain.folder
+    assert changed.command[:-2] != plain.command[:-2]
+
+
+def test_names_change_with_the_content_of_files(tmp_path: Path, log: Path) -> None:
     plugin = tmp_path / "policy.py"
-    plugin.write_text("class P: ...\n")
-    log = tmp_path / "x.swf"
-    log.write_text("; MaxProcs: 4\n1 0 0 10 1 -1 -1 1 20 -1 1 1 -1 -1 -1 -1 -1 -1\n")
+    helper = tmp_path / "helper.py"
+    names = []
+    for path, text in ((plugin, "class P: ..."), (plugin, "class P: pass"), (helper, "x = 1")):
+        path.write_text(text)
+        names.append(prepared(log, tmp_path, scheduler=f"{plugin}:P").folder)
+    log.write_text(LOG.replace(" 20 ", " 30 "))
+    names.append(prepared(log, tmp_path, scheduler=f"{plugin}:P").folder)
+    assert len(set(names)) == 4
 
-    def name(**settings: object) -> str:
-        planned = PlannedRun({}, Settings(**{"log": str(log), **settings}))  # type: ignore[arg-type]
-        return prepare([planned], tmp_path)[0].folder.name
 
-    first = name()
-    assert name() == first
-    assert name(seed=1) != first
-    by_file = name(scheduler=f"{plugin}:P")
-    plugin.write_text("class P: pass\n")
-    assert name(scheduler=f"{plugin}:P") != by_file
+def test_a_text_that_looks_like_a_number_stays_a_text(tmp_path: Path, log: Path) -> None:
+    command = prepared(log, tmp_path, scheduler_options={"a": "1", "b": 1, "c": "x"}).command
+    given = [command[i + 1] for i, word in enumerate(command) if word == "-O"]
+    assert parse_options(given, "-O") == {"a": "1", "b": 1, "c": "x"}
+
+
+def test_a_run_planned_twice_is_one_run(tmp_path: Path) -> None:
+    (tmp_path / "test.toml").write_text(FILE)
+    done = campaign(tmp_path, "--log", "sample", "--log", "sample")
+    assert done.returncode == 0, done.stderr
+    assert "2 runs" in done.stderr
+
+
+def test_a_folder_that_cannot_be_made_fails_that_run_only(tmp_path: Path) -> None:
+    (tmp_path / "test.toml").write_text(FILE)
+    assert campaign(tmp_path).returncode == 0
+    folder = next(tmp_path.glob("out/runs/*fcfs*"))
+    shutil.rmtree(folder)
+    folder.write_text("in the way")
+    done = campaign(tmp_path)
+    assert done.returncode == 1
+    assert "could not be run" in done.stderr
+    assert "1 of 2 runs failed" in done.stderr
 
 
 @pytest.mark.parametrize("jobs", ["0", "-1"])

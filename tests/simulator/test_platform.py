@@ -69,6 +69,12 @@ ENTITY = "<?xml version='1.0'?><!DOCTYPE platform [<!ENTITY a 'aaaa'>]>"
         (f'<zone id="z">{MASTER}<include file="/etc/passwd"/></zone>', "<include>"),
         ('<cluster id="c" radical="0-9999999999" speed="1Gf"/>', "more than"),
         ('<cluster id="c" radical="5-2" speed="1Gf"/>', "reversed"),
+        (
+            f'<zone id="z">{MASTER}<host id="h" speed="1Gf"><prop id="role" value="storage"/>'
+            "</host></zone>",
+            "role 'storage'",
+        ),
+        ("<zone id='z'>" * 3000 + "</zone>" * 3000, "too deeply"),
         ('<cluster id="c" radical="a" speed="1Gf"/>', "numbers and ranges"),
     ],
 )
@@ -100,3 +106,11 @@ def test_homogeneous_and_scaled() -> None:
     for wrong in (0, -1, 10**9):
         with pytest.raises(PlatformError):
             homogeneous(wrong)
+
+
+def test_a_host_with_the_role_of_master_does_not_compute(tmp_path: Path) -> None:
+    body = (
+        '<zone id="z"><host id="m" speed="1Gf"><prop id="role" value="master"/></host>'
+        '<host id="h" speed="1Gf"/></zone>'
+    )
+    assert [host.name for host in read_platform(write(tmp_path, body)).hosts] == ["h"]
