@@ -9,6 +9,7 @@
     |   +-- LogError              ... in an SWF log
     |   +-- WorkloadError         ... in a Batsim workload
     |   +-- PlatformError         ... in a platform description
+    +-- OutputError               a file cannot be written
     +-- ProtocolError             a message that Batsim's protocol does not allow
     +-- InvariantError            a policy or a user model did something impossible
     +-- SimulationError           a simulation could not go on (deadlock, ...)
@@ -56,6 +57,10 @@ class WorkloadError(InputError):
 
 class PlatformError(InputError):
     """A platform description is malformed or uses what is not supported."""
+
+
+class OutputError(BatschedError, OSError):
+    """A file cannot be written."""
 
 
 class ProtocolError(BatschedError):

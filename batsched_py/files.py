@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from batsched_py.errors import OutputError
+
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
     """Write ``content`` (text as UTF-8, line ends as they are) to ``path``, whole or not at all.
 
-    Creates parent folders and replaces an existing file. Raises :class:`OSError`; then nothing
-    is left behind and an existing file is as it was.
+    Creates parent folders and replaces an existing file. Raises :class:`OutputError`; then
+    nothing is left behind and an existing file is as it was.
     """
     with whole_file(path) as part:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -23,17 +25,37 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     """Give a temporary path beside ``path``, which takes its place if the block ends well.
 
     For writers that want a path (figures, downloads). Creates parent folders. If the block
-    raises, the temporary file is removed and ``path`` is as it was.
+    raises, the temporary file is removed and ``path`` is as it was; what the system refuses
+    becomes an :class:`OutputError`.
     """
     path = Path(path)
+    if path.is_dir():
+        raise OutputError(f"{path} cannot be written: it is a folder")
     if path.exists() and not path.is_file():  # /dev/stdout and the like cannot be replaced
         yield path
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder_of(path)
     # The suffix stays at the end: some writers choose the format by it.
     part = path.with_name(f".{os.getpid()}.part.{path.name}")
     try:
         yield part
         os.replace(part, path)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def make_folder_of(path: str | Path) -> None:
+    """Make the folder that ``path`` is in; raises :class:`OutputError` if that cannot be.
+
+    To be called before a long computation whose result goes there.
+    """
+    folder = Path(path).parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = "it is not a folder" if folder.exists() else error.strerror
+        raise OutputError(f"{path} cannot be written: {folder}: {reason}") from None
+    if not os.access(folder, os.W_OK):
+        raise OutputError(f"{path} cannot be written: {folder}: no permission")

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from batsched_py.errors import UsageError, WorkloadError
-from batsched_py.files import write_whole
+from batsched_py.files import make_folder_of, write_whole
 from batsched_py.text import whole
 from batsched_py.workload import WorkloadJob
 from users.graph import SessionGraph
@@ -99,7 +99,7 @@ def write_folder(
             f"{folder} holds {len(others)} files of users that are not in this log, such as "
             f"{others[0]}; choose an empty folder or delete them"
         )
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder_of(folder / file_name("any"))
     for name, graph in named.items():
         own = _with_parts((job.profile for s in graph.sessions for job in s.jobs), profiles)
         write_sabjson(folder / name, UserFile(graph, own, delimitation))

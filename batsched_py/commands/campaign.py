@@ -11,6 +11,7 @@ import typer
 
 from batsched_py.campaign.spec import Campaign, find_campaign, read_campaign
 from batsched_py.errors import SimulationError, UsageError
+from batsched_py.files import make_folder_of
 from batsched_py.plugins import load_file
 from batsched_py.workload.archive import SAMPLE
 
@@ -44,6 +45,7 @@ def campaign(
 
     spec = read_campaign(find_campaign(file), log)
     folder = out or Path("campaigns") / spec.name
+    make_folder_of(folder / "runs.csv")
     runs = prepare(spec.runs, folder, log_dir or [])
     jobs = jobs if jobs is not None else os.cpu_count() or 1
     missing = [run for run in runs if not run.done]

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from batsched_py.commands import options as o
+from batsched_py.files import make_folder_of
 from batsched_py.results import Result
 from batsched_py.simulation import Run, execute, parse_options
 from batsched_py.workload.archive import find_log
@@ -77,6 +78,7 @@ def simulate(
 
     The files are PREFIX_jobs.csv, PREFIX_schedule.csv and PREFIX_run.json.
     """
+    make_folder_of(prefix)  # before the work, not after it
     user_options = parse_options(user_option or [], "-U")
     if sessions is not None:
         user_options["sessions"] = sessions
