@@ -40,5 +40,5 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
         write_whole(tmp_path / "file" / "x", "")
     with pytest.raises(OutputError, match="it is a folder"):
         write_whole(tmp_path / "folder", "")
-    with pytest.raises(OutputError, match="(?i)not a (folder|directory)"):
+    with pytest.raises(OutputError, match=r"(?i)not a (folder|directory)"):
         make_folder_of(tmp_path / "file" / "x" / "y")
