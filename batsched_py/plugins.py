@@ -52,6 +52,8 @@ def load_file(place: str) -> Any:
     """Return what ``path/to/file.py:Name`` names; raises :class:`PluginError`."""
     path_text, _, attribute = place.rpartition(":")
     path = Path(path_text)
+    if not path_text:
+        raise PluginError(f"{place}: expected path/to/file.py:Name")
     if not path.is_file():
         raise PluginError(f"{place}: there is no file {path_text!r}")
     module_name = f"_batsched_py_plugin_{path.stem}"

@@ -61,6 +61,8 @@ def test_wrong_plugins_fail_at_once(tmp_path: Path, text: str, said: str) -> Non
 def test_missing_file_and_typo(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="no file"):
         plugins.load(plugins.SCHEDULERS, f"{tmp_path}/none.py:Mine")
+    with pytest.raises(PluginError, match=r"expected path/to/file\.py:Name"):
+        plugins.load_file("report.py")
     with pytest.raises(PluginError, match=r"did you mean 'easy'.*file\.py:Class"):
         plugins.load(plugins.SCHEDULERS, "esay")
 

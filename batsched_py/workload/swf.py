@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Sequence
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -190,6 +191,7 @@ def _content(path: Path) -> bytes:
     content = decompress(path, LogError)
     if b"\0" in content:
         raise LogError(f"{path}: a binary file: expected an SWF log, plain or gzipped")
+    content = content.removeprefix(BOM_UTF8)
     return content.replace(b"\r\n", b"\n") if b"\r" in content else content
 
 

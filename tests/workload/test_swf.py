@@ -206,3 +206,10 @@ def test_every_log_of_the_archive_parses(shared: Path, name: str) -> None:
     assert len(log) == LOGS[name]
     assert log.data.shape == (LOGS[name], len(FIELDS))
     assert np.all(np.diff(log.column("submit_time")) >= 0)
+
+
+def test_a_byte_order_mark_is_no_field(tmp_path: Path) -> None:
+    """Some editors put one before the header."""
+    path = tmp_path / "bom.swf"
+    path.write_bytes(b"\xef\xbb\xbf; MaxProcs: 4\n1 0 0 10 1 -1 -1 1 20 -1 1 1 -1 -1 -1 -1 -1 -1\n")
+    assert read_swf(path).max_processors == 4
