@@ -64,7 +64,7 @@ def load_file(place: str) -> Any:
     sys.modules[module_name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever the author's code raises
+    except (Exception, SystemExit) as error:  # whatever the author's code raises
         raise PluginError(f"{place}: {type(error).__name__}: {error}") from error
     if not hasattr(module, attribute):
         known = ", ".join(n for n, v in vars(module).items() if inspect.isclass(v))
@@ -123,7 +123,7 @@ def _load_registered(group: str, name: str) -> Any:
         raise PluginError(_unknown(name, list(found), _KINDS[group]) + hint)
     try:
         return found[name].load()
-    except Exception as error:  # whatever the author's code raises
+    except (Exception, SystemExit) as error:  # whatever the author's code raises
         raise PluginError(
             f"{_KINDS[group]} {name!r} ({found[name].value}) cannot be loaded: "
             f"{type(error).__name__}: {error}"

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from batsched_py import plugins
-from batsched_py.errors import UsageError
+from batsched_py.errors import InvariantError, UsageError
 from batsched_py.process import DecisionProcess, UserModel
 from batsched_py.results import Result, versions
 from batsched_py.simulator.engine import Options, Simulator
@@ -120,7 +120,10 @@ def execute(source: str | Path | Workload, run: Run) -> Result:
         Options(dynamic_jobs=users is not None, profile_reuse=users is not None, shake=run.shake),
     )
     begin = time.perf_counter()
-    outcome = simulator.run(DecisionProcess(policy, users, shake=run.shake).answer)
+    try:
+        outcome = simulator.run(DecisionProcess(policy, users, shake=run.shake).answer)
+    except SystemExit as error:  # only a plug-in can have asked for that
+        raise InvariantError(f"the policy or the user model left by SystemExit({error})") from error
     wall_time = time.perf_counter() - begin
     settings = {
         "input": {"name": workload.name, "sha256": digest, "nb_jobs": len(workload.jobs)},

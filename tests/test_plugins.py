@@ -51,6 +51,7 @@ def test_by_name() -> None:
         ("class Other: pass", "no 'Mine' in the file; its classes are: Other"),
         ("import nothing_like_this", "ModuleNotFoundError"),
         ("def broken(:", "SyntaxError"),
+        ("raise SystemExit(0)", "SystemExit"),
     ],
 )
 def test_wrong_plugins_fail_at_once(tmp_path: Path, text: str, said: str) -> None:

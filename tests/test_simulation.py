@@ -127,6 +127,7 @@ NO_USERS = "1 0 0 10 1 -1 -1 1 20 -1 1 {} -1 -1 -1 -1 -1 -1\n"
         (["SAMPLE", "--speed-factor", "nan"], 2, "positive"),
         (["SAMPLE", "--sessions", "arrival:60"], 2, "--users feedback"),
         (["SAMPLE", "--users", "feedback", "--sessions", "arival:60"], 2, "arrival"),
+        (["SAMPLE", "--users", "feedback", "-U", "sessions=60"], 2, "arrival"),
         (["SAMPLE", "-O", "depth=3"], 2, "depth"),
         (["SAMPLE", "-O", "depth"], 2, "key=value"),
         (["SAMPLE", "--platform", "none.xml"], 1, "none.xml"),

@@ -51,7 +51,7 @@ class ThinkTimeFeedback:
         self._due: list[tuple[float, int, int, _Replayed]] = []  # time, rank, job in session
         self._session_of: dict[str, _Replayed] = {}
         ranks = {job.id: rank for rank, job in enumerate(workload.jobs)}
-        for own in partition(workload.jobs, Delimitation.parse(sessions)).values():
+        for own in partition(workload.jobs, Delimitation.parse(str(sessions))).values():
             self._add_user(build_graph(own), ranks)
 
     def _add_user(self, graph: SessionGraph, ranks: dict[str, int]) -> None:

@@ -47,8 +47,14 @@ class PreparedRun(msgspec.Struct):
 
     @property
     def done(self) -> bool:
-        """Whether the run ended well before; ``_run.json`` is the last file it writes."""
-        return (self.folder / f"{PREFIX}_run.json").is_file()
+        """Whether the run ended well before, and its files are still there and whole."""
+        names = ("jobs.csv", "schedule.csv", "run.json")
+        try:
+            sizes = [(self.folder / f"{PREFIX}_{name}").stat().st_size for name in names]
+            msgspec.json.decode((self.folder / f"{PREFIX}_run.json").read_bytes())
+        except (OSError, msgspec.DecodeError):
+            return False
+        return all(sizes)
 
 
 class Failure(msgspec.Struct):

@@ -144,6 +144,11 @@ def _settings(labels: dict[str, Any], variants: dict[str, Any]) -> Settings:
             if key not in variants:
                 raise InputError(_unknown(key, list(Settings.__struct_fields__), "setting"))
             raise InputError(_unknown(str(value), list(variants[key]), f"table [{key}. ...]"))
+        for setting in table:
+            if setting in settings or setting in labels:
+                raise InputError(
+                    f"{setting!r} is set by [{key}.{value}] and elsewhere: a label would be wrong"
+                )
         settings |= table
     try:
         return msgspec.convert(settings, Settings)

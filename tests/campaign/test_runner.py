@@ -214,3 +214,13 @@ def test_number_of_jobs(tmp_path: Path, jobs: str) -> None:
     done = campaign(tmp_path, "--jobs", jobs)
     assert done.returncode == 2
     assert "at least 1" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["out_run.json", "out_jobs.csv"])
+def test_a_run_whose_files_were_damaged_runs_again(tmp_path: Path, name: str) -> None:
+    (tmp_path / "test.toml").write_text(FILE)
+    campaign(tmp_path)
+    next(tmp_path.glob(f"out/runs/*fcfs*/{name}")).write_text("")
+    again = campaign(tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert "2 runs, 1 of them done before" in again.stderr

@@ -56,6 +56,7 @@ def test_logs_from_the_command_line(tmp_path: Path) -> None:
         ("[1.0, 2.0]", "[]", "axis 'speed_factor' is empty"),
         ("[replay.rigid]", "[replai.rigid]", "'replai'"),
         ("users = ", "user = ", "user"),
+        ("users = ", 'scheduler = "easy"\nusers = ', "'scheduler' is set by .*elsewhere"),
         ('name = "study"', "name = 3", "expected a text"),
         ('name = "study"', "name = ", "not a TOML file.*line 2"),
     ],
