@@ -27,6 +27,7 @@ from batsched_py.files import write_whole
 from batsched_py.results import versions
 from batsched_py.simulation import sha256
 from batsched_py.workload.archive import find_log
+from batsched_py.workload.load import is_batsim_json
 from batsched_py.workload.swf import read_swf
 
 PREFIX = "out"
@@ -250,7 +251,7 @@ def _option(value: Setting) -> str:
 
 @cache
 def _machine_size(log: Path) -> int:
-    if log.suffix == ".json":
+    if is_batsim_json(log):
         from batsched_py.workload.batsim_json import read_workload
 
         return read_workload(log).nb_res

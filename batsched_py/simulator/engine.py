@@ -36,10 +36,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct):
-    """What a simulation leaves: its jobs in order of completion, and the end of time."""
+    """What a simulation leaves: its jobs in order of completion, and counts."""
 
     jobs: list[SimulatedJob]
-    end_time: float
     nb_messages: int
     nb_processors: int
 
@@ -117,9 +116,7 @@ class Simulator:
         reply = partner(m.Message(self.now, [m.SimulationEnds(timestamp=self.now)]))
         if any(type(decision) is not m.Notify for decision in reply.events):
             raise ProtocolError("decisions in the reply to SIMULATION_ENDS come too late")
-        return Outcome(
-            self._execution.ended, self.now, self._nb_messages + 1, len(self.platform.hosts)
-        )
+        return Outcome(self._execution.ended, self._nb_messages + 1, len(self.platform.hosts))
 
     # Messages ------------------------------------------------------------------------------------
 
