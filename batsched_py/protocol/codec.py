@@ -1,11 +1,13 @@
 """JSON of Batsim's protocol, version 4, to structs and back.
 
-The codec knows the shape of messages, not what is allowed when: that is for the two partners. A
-codec for another version of the protocol would stand beside this one, with the same functions.
+The codec knows the shape of messages, not what is allowed when: that is for the two partners
+and for :mod:`batsched_py.protocol.referee`. A codec for another version of the protocol would
+stand beside this one, with the same functions (:mod:`batsched_py.protocol.handshake` chooses).
 """
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, TypeVar
 
 import msgspec
@@ -24,7 +26,11 @@ EVENTS: dict[str, type[m.Event]] = {
         m.JobCompleted,
         m.JobKilled,
         m.RequestedCall,
+        m.ResourceStateChanged,
+        m.FromJobMsg,
         m.Notify,
+        m.Query,
+        m.Answer,
     )
 }
 DECISIONS: dict[str, type[m.Event]] = {
@@ -35,40 +41,40 @@ DECISIONS: dict[str, type[m.Event]] = {
         m.KillJob,
         m.CallMeLater,
         m.SetJobMetadata,
+        m.SetResourceState,
         m.RegisterProfile,
         m.RegisterJob,
+        m.ToJobMsg,
+        m.ChangeJobState,
         m.Notify,
+        m.Query,
+        m.Answer,
     )
 }
 
 # Members of `data` that Batsim counts: a further one makes it abort.
-_STRICT = {
+_COUNTED: dict[type[m.Event], set[str]] = {
     m.RejectJob: {"job_id"},
     m.KillJob: {"job_ids"},
     m.CallMeLater: {"time"},
     m.SetJobMetadata: {"job_id", "metadata"},
+    m.SetResourceState: {"resources", "state"},
 }
 _JOB_FIELDS = ("id", "subtime", "res", "profile", "walltime")
-
-
-class _WireEvent(msgspec.Struct):
-    timestamp: float
-    type: str
-    data: msgspec.Raw
-
-
-class _WireMessage(msgspec.Struct):
-    now: float
-    events: list[_WireEvent]
-
-
-_decoder = msgspec.json.Decoder(_WireMessage)
+_ENVELOPE = {"now", "events"}
+_EVENT = {"timestamp", "type", "data"}
+_BASE = {"timestamp", "further"}
+_MEMBERS = {  # dict as an ordered set
+    kind: dict.fromkeys(name for name in kind.__struct_fields__ if name not in _BASE)
+    for kind in (*EVENTS.values(), *DECISIONS.values())
+}
 
 
 def decode_events(raw: bytes | str) -> m.Message:
-    """Read a message from Batsim; unknown events become :class:`UnknownEvent`.
+    """Read a message from Batsim.
 
-    Raises :class:`ProtocolError` for what is no message.
+    Unknown events become :class:`UnknownEvent`, unknown members are kept in ``further``. Raises
+    :class:`ProtocolError` for what is no message.
     """
     return _decode(raw, EVENTS, "from Batsim")
 
@@ -78,21 +84,25 @@ def decode_decisions(raw: bytes | str) -> m.Message:
     return _decode(raw, DECISIONS, "from the scheduler")
 
 
-def encode(message: m.Message) -> bytes:
-    """Write a message of either direction as JSON."""
-    events = [
-        {"timestamp": event.timestamp, "type": _tag(event), "data": _data(event)}
-        for event in message.events
-    ]
-    return msgspec.json.encode({"now": message.now, "events": events})
+def encode_decisions(message: m.Message) -> bytes:
+    """Write a reply as JSON: every number with all its digits, integers as integers."""
+    return msgspec.json.encode(_content(message))
+
+
+def encode_events(message: m.Message) -> bytes:
+    """Write a message as Batsim does: six decimals for what is no integer."""
+    return msgspec.json.encode(_six_decimals(_content(message)))
 
 
 def job_from_json(job: dict[str, Any]) -> m.JobDescription:
     """Read the JSON of a job; raises :class:`ProtocolError` if a field is missing or wrong."""
+    if not isinstance(job, dict):
+        raise ProtocolError(f"job is {job!r}, expected an object")
     fields = {name: job[name] for name in _JOB_FIELDS if name in job}
-    fields["extra"] = {name: value for name, value in job.items() if name not in _JOB_FIELDS}
-    if fields.get("walltime") == -1:  # Batsim's way to say: none
-        fields["walltime"] = None
+    extra = {name: value for name, value in job.items() if name not in _JOB_FIELDS}
+    if fields.get("walltime") == -1:  # Batsim's way to say: none; goes on as it came
+        extra["walltime"] = fields.pop("walltime")
+    fields["extra"] = extra
     return _convert(fields, m.JobDescription, f"job {job.get('id')!r}")
 
 
@@ -109,45 +119,90 @@ def job_to_json(job: m.JobDescription) -> dict[str, Any]:
     return fields | job.extra
 
 
+# Reading -------------------------------------------------------------------------------------
+
+
 def _decode(raw: bytes | str, kinds: dict[str, type[m.Event]], source: str) -> m.Message:
     try:
-        wire = _decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        content: Any = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise ProtocolError(f"message {source} is not one of the protocol: {error}") from None
-    return m.Message(wire.now, [_event(event, kinds, source) for event in wire.events])
+    if not isinstance(content, dict):
+        raise ProtocolError(
+            f"message {source} is not one of the protocol: {_shown(content)}, expected an object "
+            "with now and events"
+        )
+    now = _time(content, "now", f"message {source}")
+    events = content.get("events")
+    if not isinstance(events, list):
+        raise ProtocolError(f"message {source}: events is {_shown(events)}, expected an array")
+    further = None
+    if len(content) > len(_ENVELOPE):
+        further = {name: value for name, value in content.items() if name not in _ENVELOPE}
+    return m.Message(now, [_event(event, kinds, source) for event in events], further)
 
 
-def _event(wire: _WireEvent, kinds: dict[str, type[m.Event]], source: str) -> m.Event:
-    data: Any = msgspec.json.decode(wire.data)
-    kind = kinds.get(wire.type)
+def _event(event: Any, kinds: dict[str, type[m.Event]], source: str) -> m.Event:
+    if not isinstance(event, dict):
+        raise ProtocolError(f"an event {source} is {_shown(event)}, expected an object")
+    name = event.get("type")
+    if not isinstance(name, str):
+        raise ProtocolError(f"an event {source}: type is {_shown(name)}, expected a text")
+    where = f"{name} {source}"
+    timestamp = _time(event, "timestamp", where)
+    if "data" not in event:
+        raise ProtocolError(f"{where}: there is no member data")
+    data = event["data"]
+    kind = kinds.get(name)
     if kind is None:
         if kinds is DECISIONS:
             raise ProtocolError(
-                f"{wire.type!r} {source} is not supported: expected one of {', '.join(kinds)}"
+                f"{where}: there is no such decision; expected one of {', '.join(kinds)}"
             )
-        return m.UnknownEvent(timestamp=wire.timestamp, type=wire.type, data=data)
+        return m.UnknownEvent(timestamp=timestamp, type=name, data=data)
     if not isinstance(data, dict):
-        raise ProtocolError(f"{wire.type} {source}: data is {data!r}, expected an object")
-    fields = dict(data)
-    if kind is m.ExecuteJob and len(fields) > 3:
-        raise ProtocolError(f"EXECUTE_JOB: data has {len(fields)} members, expected at most 3")
+        raise ProtocolError(f"{where}: data is {_shown(data)}, expected an object")
+    fields = _fields(kind, dict(data), where)
+    fields["timestamp"] = timestamp
+    return _convert(fields, kind, where)
+
+
+def _fields(kind: type[m.Event], data: dict[str, Any], where: str) -> dict[str, Any]:
+    """Turn the members of ``data`` into the fields of the struct."""
     if kind is m.Notify:
-        fields = {"type": fields.pop("type", None), "details": fields}
-    if kind is m.CallMeLater and "timestamp" in fields:
-        fields["time"] = fields.pop("timestamp")
-    if strict := _STRICT.get(kind):
-        _check_members(wire.type, set(fields), strict)
-    for name, read in (("alloc", from_text), ("job", job_from_json)):
-        if name in fields:
-            fields[name] = read(fields[name])
-    return _convert({**fields, "timestamp": wire.timestamp}, kind, f"{wire.type} {source}")
-
-
-def _check_members(kind: str, seen: set[str], expected: set[str]) -> None:
-    if seen != expected:
+        return {"type": data.pop("type", None), "details": data}
+    if kind is m.Answer:
+        return {"answers": data}
+    if kind is m.CallMeLater and "timestamp" in data:
+        data["time"] = data.pop("timestamp")
+    elif kind is m.ExecuteJob and len(data) > 3:
+        raise ProtocolError(f"{where}: data has {len(data)} members, expected at most 3")
+    counted = _COUNTED.get(kind)
+    if counted is not None and data.keys() != counted:
         raise ProtocolError(
-            f"{kind}: data has the members {sorted(seen)}, expected exactly {sorted(expected)}"
+            f"{where}: data has the members {sorted(data)}, expected exactly {sorted(counted)}"
         )
+    members = _MEMBERS[kind]
+    if not data.keys() <= members.keys():
+        data["further"] = {name: data.pop(name) for name in list(data) if name not in members}
+    for name in ("alloc", "resources"):
+        if name in data:
+            data[name] = from_text(data[name])
+    if "job" in data:
+        data["job"] = job_from_json(data["job"])
+    return data
+
+
+def _time(content: dict[str, Any], name: str, where: str) -> float:
+    value = content.get(name)
+    if type(value) is float or type(value) is int:
+        try:
+            time = float(value)
+        except OverflowError:
+            time = float("inf")
+        if isfinite(time):
+            return time
+    raise ProtocolError(f"{where}: {name} is {_shown(value)}, expected a number (seconds)")
 
 
 _T = TypeVar("_T")
@@ -160,24 +215,53 @@ def _convert(fields: dict[str, Any], kind: type[_T], what: str) -> _T:
         raise ProtocolError(f"{what}: {error}") from None
 
 
+def _shown(value: Any) -> str:
+    text = "missing" if value is None else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+# Writing -------------------------------------------------------------------------------------
+
+
+def _content(message: m.Message) -> dict[str, Any]:
+    events = [
+        {"timestamp": event.timestamp, "type": _tag(event), "data": _data(event)}
+        for event in message.events
+    ]
+    return {"now": message.now, "events": events, **(message.further or {})}
+
+
 def _tag(event: m.Event) -> str:
     return event.type if isinstance(event, m.UnknownEvent) else event.tag
 
 
 def _data(event: m.Event) -> Any:
-    if isinstance(event, m.UnknownEvent):
-        return event.data
-    if isinstance(event, m.Notify):
-        return {"type": event.type, **event.details}
-    if isinstance(event, m.CallMeLater):
-        return {"timestamp": whole(event.time)}
+    kind = type(event)
+    if kind is m.UnknownEvent:
+        return event.data  # type: ignore[attr-defined]
+    if kind is m.Notify:
+        return {"type": event.type, **event.details}  # type: ignore[attr-defined]
+    if kind is m.Answer:
+        return event.answers  # type: ignore[attr-defined]
+    if kind is m.CallMeLater:
+        return {"timestamp": whole(event.time)}  # type: ignore[attr-defined]
     data = {
-        name: value
-        for name in event.__struct_fields__
-        if name != "timestamp" and (value := getattr(event, name)) is not None
+        name: value for name in _MEMBERS[kind] if (value := getattr(event, name, None)) is not None
     }
-    if "alloc" in data:
-        data["alloc"] = to_text(data["alloc"])
+    for name in ("alloc", "resources"):
+        if name in data:
+            data[name] = to_text(data[name])
     if "job" in data:
         data["job"] = job_to_json(data["job"])
-    return data
+    return data | event.further if event.further else data
+
+
+def _six_decimals(value: Any) -> Any:
+    """Return a copy in which every float is written with six decimals."""
+    if isinstance(value, float):
+        return msgspec.Raw(f"{value:.6f}".encode())
+    if isinstance(value, dict):
+        return {name: _six_decimals(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_six_decimals(item) for item in value]
+    return value

@@ -32,6 +32,8 @@ class Message(msgspec.Struct, gc=False):
 
     now: float
     events: list[Any]
+    further: dict[str, Any] | None = None
+    """Members beside ``now`` and ``events``, which mean nothing to Batsim 4.2."""
 
 
 class Event(msgspec.Struct, kw_only=True):
@@ -39,6 +41,8 @@ class Event(msgspec.Struct, kw_only=True):
 
     tag: ClassVar[str]
     timestamp: float
+    further: dict[str, Any] | None = None
+    """Members of ``data`` that are not known here, kept as they came."""
 
 
 # Batsim to scheduler -------------------------------------------------------------------------
@@ -99,6 +103,23 @@ class RequestedCall(Event, kw_only=True, gc=False):
     tag = "REQUESTED_CALL"
 
 
+class ResourceStateChanged(Event, kw_only=True):
+    """All machines of one SET_RESOURCE_STATE have reached the pstate ``state``."""
+
+    tag = "RESOURCE_STATE_CHANGED"
+    resources: int
+    state: str
+    """Number of the pstate, as text."""
+
+
+class FromJobMsg(Event, kw_only=True):
+    """A running job with a ``send`` profile says something."""
+
+    tag = "FROM_JOB_MSG"
+    job_id: str
+    msg: Any
+
+
 class UnknownEvent(Event, kw_only=True):
     """An event of a type not known here, kept as it came."""
 
@@ -117,6 +138,23 @@ class Notify(Event, kw_only=True):
     type: str
     details: dict[str, Any] = {}
     """The further members of ``data``, e.g. ``resources`` of machines that became available."""
+
+
+class Query(Event, kw_only=True):
+    """A question: ``{"consumed_energy": {}}`` to Batsim, which needs ``--energy``.
+
+    The other direction (``estimate_waiting_time``) is in the protocol, but nothing sends it.
+    """
+
+    tag = "QUERY"
+    requests: dict[str, Any]
+
+
+class Answer(Event, kw_only=True):
+    """The answer to a QUERY by name, e.g. ``{"consumed_energy": 360.0}`` (joules)."""
+
+    tag = "ANSWER"
+    answers: dict[str, Any] = {}
 
 
 # Scheduler to Batsim -------------------------------------------------------------------------
@@ -177,3 +215,29 @@ class RegisterJob(Event, kw_only=True, eq=False, gc=False):
     tag = "REGISTER_JOB"
     job_id: str
     job: JobDescription
+
+
+class SetResourceState(Event, kw_only=True):
+    """Switch machines to the pstate ``state``; needs ``--energy``."""
+
+    tag = "SET_RESOURCE_STATE"
+    resources: int
+    state: str
+    """Number of the pstate, as text."""
+
+
+class ToJobMsg(Event, kw_only=True):
+    """Say something to a running job with a ``recv`` profile."""
+
+    tag = "TO_JOB_MSG"
+    job_id: str
+    msg: str
+
+
+class ChangeJobState(Event, kw_only=True):
+    """Set the state of a job; Batsim 4.2.0 survives only SUBMITTED to RUNNING."""
+
+    tag = "CHANGE_JOB_STATE"
+    job_id: str
+    job_state: str
+    kill_reason: str | None = None

@@ -94,9 +94,9 @@ class Simulator:
             m.KillJob: self._kill,
             m.CallMeLater: self._call_later,
             m.SetJobMetadata: self._set_metadata,
-            m.RegisterProfile: self._register_profile,
+            m.RegisterProfile: self.registry.add_profile,
             m.RegisterJob: self._register_job,
-            m.Notify: self._notified,
+            m.Notify: self.registry.registration.notified,
         }
 
     def run(self, partner: Partner) -> Outcome:
@@ -126,7 +126,7 @@ class Simulator:
         for event in events:
             if type(event) is m.JobCompleted:
                 self.registry.forget(event.job_id)
-        self.registry.message_begins()
+        self.registry.registration.message_begins()
         self._apply(reply, 0)
 
     def _apply(self, reply: m.Message, first: int) -> None:
@@ -252,15 +252,16 @@ class Simulator:
             },
             compute_resources=hosts,
             workloads={name: workload.name for name, workload in self._workloads.items()},
-            profiles={name: self.registry.contents[name] for name in self._workloads},
+            profiles={  # type: ignore[arg-type]  # none is released yet
+                name: dict(self.registry.registration.profiles[name]) for name in self._workloads
+            },
         )
 
     def _submitted(self, job: SimulatedJob) -> m.JobSubmitted:
         description = job.description
         profile = None
         if self.options.forward_profiles:
-            workload = description.id.partition("!")[0]
-            profile = self.registry.contents[workload][description.profile]
+            profile = self.registry.content(description)
         return m.JobSubmitted(
             timestamp=self.now, job_id=description.id, job=description, profile=profile
         )
@@ -317,25 +318,11 @@ class Simulator:
             raise ProtocolError('SET_JOB_METADATA: the text must not contain "')
         self.registry.known(decision.job_id, "SET_JOB_METADATA").metadata = decision.metadata
 
-    def _register_profile(self, decision: m.RegisterProfile) -> None:
-        self.registry.add_profile(decision.workload_name, decision.profile_name, decision.profile)
-
     def _register_job(self, decision: m.RegisterJob) -> None:
-        job = self.registry.add_job(decision.job_id, decision.job)
+        job = self.registry.add_job(decision)
         self._nb_open += 1
         if self.options.acknowledge_dynamic_jobs:
             self._push(self.now, _Kind.ECHO, job)
-
-    def _notified(self, decision: m.Notify) -> None:
-        if decision.type == "registration_finished":
-            self.registry.finish()
-        elif decision.type == "continue_registration":
-            self.registry.reopen()
-        else:
-            raise ProtocolError(
-                f"NOTIFY: type {decision.type!r}, expected registration_finished or "
-                "continue_registration"
-            )
 
     # The end -------------------------------------------------------------------------------------
 
@@ -351,7 +338,7 @@ class Simulator:
                 f"deadlock at {self.now}: nothing can happen any more, but {len(waiting)} jobs "
                 f"wait: {some}"
             )
-        if not self.registry.finished:
+        if not self.registry.registration.finished:
             raise SimulationError(
                 f"deadlock at {self.now}: the scheduler never sent registration_finished"
             )

@@ -224,8 +224,14 @@ def _job(path: Path, index: int, item: Any) -> WorkloadJob:
         estimate=_optional(where, item, "estimate"),
         user=str(user) if named else None,
         finish_time=_optional(where, item, "finish_time"),
-        extra={k: v for k, v in item.items() if k not in _OWN and not (named and k == "user")},
+        extra=_extra(item, named),
     )
+
+
+def _extra(item: dict[str, Any], named: bool) -> dict[str, Any]:
+    """Return the fields that go on as they came; a walltime of -1 is no walltime, but was said."""
+    own = _OWN | {"user"} if named else _OWN
+    return {k: v for k, v in item.items() if k not in own or (k == "walltime" and v == -1)}
 
 
 def _name(where: str, item: dict[str, Any]) -> str:

@@ -29,7 +29,7 @@ def test_job_submitted_keeps_fields_of_the_user() -> None:
     (event,) = codec.decode_events(raw).events
     assert event.timestamp == 1.5
     assert event.job.extra == {"foo": [1, "x"], "user": "u"}
-    assert json.loads(codec.encode(m.Message(2.0, [event])))["events"] == json.loads(raw)["events"]
+    assert json.loads(codec.encode_events(m.Message(2.0, [event])))["events"] == json.loads(raw)["events"]
 
 
 @pytest.mark.parametrize("walltime", [None, -1])
@@ -46,13 +46,13 @@ def test_unknown_events_are_kept() -> None:
     (event,) = codec.decode_events(raw).events
     assert event.type == "SOMETHING_NEW"
     assert event.data == {"x": 1}
-    assert json.loads(codec.encode(m.Message(2.0, [event]))) == json.loads(raw)
+    assert json.loads(codec.encode_events(m.Message(2.0, [event]))) == json.loads(raw)
 
 
 def test_call_me_later_is_called_timestamp_on_the_wire() -> None:
     (event,) = codec.decode_decisions(wire("CALL_ME_LATER", {"timestamp": 7})).events
     assert event.time == 7
-    sent = json.loads(codec.encode(m.Message(2.0, [event])))
+    sent = json.loads(codec.encode_decisions(m.Message(2.0, [event])))
     assert sent["events"][0]["data"] == {"timestamp": 7}
 
 
@@ -87,12 +87,10 @@ def test_reads_every_recorded_message(shared: Path) -> None:
             if record["from"] != "batsim":
                 continue
             message = codec.decode_events(record["raw"])
-            again = json.loads(codec.encode(message))
+            again = json.loads(codec.encode_events(message))
             theirs = json.loads(record["raw"])
             assert again["now"] == theirs["now"]
             for ours, event in zip(again["events"], theirs["events"], strict=True):
-                if event["type"] == "JOB_SUBMITTED" and event["data"]["job"].get("walltime") == -1:
-                    del event["data"]["job"]["walltime"]
                 assert ours == event, exchange.parent.name
             count += 1
     assert count > 4000

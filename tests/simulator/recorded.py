@@ -160,7 +160,7 @@ def _same(theirs: m.Event, ours: m.Event, exact: bool) -> bool:
 
 
 def _content(event: m.Event) -> Any:
-    content = json.loads(codec.encode(m.Message(0.0, [event])))["events"][0]
+    content = json.loads(codec.encode_events(m.Message(0.0, [event])))["events"][0]
     if isinstance(event, m.SimulationBegins):
         content["data"]["workloads"] = sorted(content["data"]["workloads"])
     return content

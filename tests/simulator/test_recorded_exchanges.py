@@ -100,5 +100,5 @@ def test_refuses_what_makes_batsim_abort(folder: Path) -> None:
     """Where Batsim aborts on a reply, the simulator says what is wrong with it."""
     with pytest.raises(ProtocolError) as caught:
         run(Recording(folder))
-    unsupported = folder.name in ("17_err_query_unknown", "17_err_unknown_type")
+    unsupported = folder.name == "17_err_query_unknown"
     assert ("not supported" in str(caught.value)) is unsupported
