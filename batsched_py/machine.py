@@ -14,7 +14,7 @@ from batsched_py.processors import lowest, to_text
 class Machine:
     """Identical processors ``0 .. nb_processors - 1``, and the jobs that run on them."""
 
-    __slots__ = ("_releases", "free", "free_processors", "nb_processors")
+    __slots__ = ("_releases", "free", "free_processors", "nb_processors", "unavailable")
 
     def __init__(self, nb_processors: int) -> None:
         self.nb_processors = nb_processors
@@ -22,6 +22,8 @@ class Machine:
         """Number of free processors."""
         self.free_processors = (1 << nb_processors) - 1
         """The free processors as a bitmask."""
+        self.unavailable = 0
+        """Processors that are out of order, as a bitmask; jobs that run there go on."""
         # (expected end, size, submission number, job): the number makes the keys unique, so that
         # a comparison never reaches the job.
         self._releases: list[tuple[float, int, int, Job]] = []
@@ -45,7 +47,8 @@ class Machine:
         """
         available = self.free
         shadow_time, extra = inf, 0
-        for expected_end, job_size, _, _ in self._releases:
+        releases = self._releases if not self.unavailable else self._usable_releases()
+        for expected_end, job_size, _, _ in releases:
             if expected_end > shadow_time:
                 break
             available += job_size
@@ -54,6 +57,27 @@ class Machine:
                 if not whole_instant:
                     break
         return shadow_time, extra
+
+    def _usable_releases(self) -> list[tuple[float, int, int, Job]]:
+        """Return the releases with the number of processors that can be used again."""
+        usable = ~self.unavailable
+        return [
+            (end, (job.processors & usable).bit_count(), number, job)
+            for end, _, number, job in self._releases
+        ]
+
+    def set_available(self, processors: int, available: bool) -> None:
+        """Put processors out of order, or back; running jobs are left alone."""
+        if available:
+            self.unavailable &= ~processors
+        else:
+            self.unavailable |= processors
+        in_use = 0
+        for job in self.releases():
+            in_use |= job.processors
+        everything = (1 << self.nb_processors) - 1
+        self.free_processors = everything & ~self.unavailable & ~in_use
+        self.free = self.free_processors.bit_count()
 
     def start(self, job: Job, now: float, processors: int | None = None) -> int:
         """Run ``job`` from ``now`` on ``processors`` (default: the lowest free ones).
@@ -89,8 +113,11 @@ class Machine:
         if job.state is not JobState.RUNNING:
             raise InvariantError(f"job {job.id} ended while {job.state.value}")
         job.state = JobState.ENDED
-        self.free_processors |= job.processors
-        self.free += job.size
+        freed = job.processors
+        if self.unavailable:
+            freed &= ~self.unavailable
+        self.free_processors |= freed
+        self.free += freed.bit_count() if self.unavailable else job.size
         del self._releases[
             bisect_left(self._releases, (job.expected_end, job.size, job.number, job))
         ]

@@ -16,6 +16,7 @@ from batsched_py import decisions as d
 from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.jobs import Job, JobState
 from batsched_py.machine import Machine
+from batsched_py.processors import from_text
 from batsched_py.protocol import messages as m
 from batsched_py.waiting import WaitingQueue
 from batsched_py.workload.jobs import WorkloadJob
@@ -70,6 +71,7 @@ class DecisionProcess:
         self.machine = Machine(0)
         self.queue = WaitingQueue()
         self.now = 0.0
+        self.begun = False
         self.ended = False
         self._random = None if shake is None else random.Random(f"users of {shake}")
         self._six_decimals = six_decimals
@@ -81,17 +83,15 @@ class DecisionProcess:
         self._calls: list[float] = []  # outstanding CALL_ME_LATER, a heap
         self._config: dict[str, Any] = {}
         self._profiles: set[str] = set()
-        self._registering = users is not None
+        self._registering = False
         self._must_schedule = False
         self._reply: list[m.Event] = []
         self._handlers: dict[type, Callable[[Any], None]] = {
             m.SimulationBegins: self._begins,
             m.SimulationEnds: self._ends,
             m.JobCompleted: self._completed,
-            m.JobKilled: self._ignore,
             m.RequestedCall: self._called,
-            m.Notify: self._ignore,
-            m.UnknownEvent: self._ignore,
+            m.Notify: self._notified,
         }
 
     def answer(self, message: m.Message) -> m.Message:
@@ -101,8 +101,7 @@ class DecisionProcess:
         back, an unknown job) and :class:`InvariantError` when policy or users err.
         """
         now = message.now
-        if now < self.now:
-            raise ProtocolError(f"time went back from {self.now} to {now}")
+        self._check_order(message)
         self.now = now
         self._reply = []
         arrived: list[m.JobSubmitted] = []
@@ -110,7 +109,7 @@ class DecisionProcess:
             kind = type(event)
             if kind is m.JobSubmitted:  # after all ends and users, wherever it stands
                 arrived.append(event)
-            else:
+            elif kind in self._handlers:  # else it says nothing that the policy could use
                 self._handlers[kind](event)
         if self.users is not None:
             self._ask_users(self.users)
@@ -121,22 +120,45 @@ class DecisionProcess:
             self._schedule()
             if self.users is not None:
                 self._ask_users(self.users)
-        if self.users is not None and not self.ended:
-            self._plan_next_call(self.users)
+        if not self.ended:
+            self._plan_next_call()
         return m.Message(now, self._reply)
+
+    def _check_order(self, message: m.Message) -> None:
+        """Raise :class:`ProtocolError` unless the message may come now."""
+        begins = [type(event) is m.SimulationBegins for event in message.events]
+        if not self.begun and not any(begins):
+            raise ProtocolError("the first message is not SIMULATION_BEGINS")
+        if self.begun and any(begins):
+            raise ProtocolError("SIMULATION_BEGINS came twice")
+        if self.ended:
+            raise ProtocolError("a message came after SIMULATION_ENDS")
+        if message.now < self.now:
+            raise ProtocolError(f"time went back from {self.now} to {message.now}")
 
     # Events ----------------------------------------------------------------------------------
 
-    def _ignore(self, event: m.Event) -> None:
-        """Nothing to do: JOB_COMPLETED says it all, and the rest does not concern the policy."""
-
     def _begins(self, event: m.SimulationBegins) -> None:
+        self.begun = True
         self.machine = Machine(event.nb_compute_resources)
-        self._config = event.config
-        if self.users is not None and not event.config.get("dynamic-jobs-enabled"):
+        self._config = config = event.config
+        if config.get("redis-enabled"):
+            raise ProtocolError(
+                "Batsim keeps its jobs in redis, which is not read here: start it without "
+                "--enable-redis"
+            )
+        # Without users there is nothing to register, which Batsim must be told too.
+        self._registering = bool(config.get("dynamic-jobs-enabled"))
+        if self.users is not None and not self._registering:
             raise ProtocolError(
                 "users who react submit jobs dynamically: start Batsim with --enable-dynamic-jobs"
             )
+
+    def _notified(self, event: m.Notify) -> None:
+        if event.type in ("event_machine_available", "event_machine_unavailable"):
+            processors = from_text(event.details.get("resources", ""))
+            self.machine.set_available(processors, event.type == "event_machine_available")
+            self._must_schedule = True
 
     def _ends(self, event: m.SimulationEnds) -> None:
         self.ended = True
@@ -211,11 +233,11 @@ class DecisionProcess:
         if recorded is not None and self.users is not None:
             self.users.job_ended(self.now, recorded, state)
 
-    def _plan_next_call(self, users: UserModel) -> None:
+    def _plan_next_call(self) -> None:
         """Keep one call outstanding, and tell Batsim when no user can submit any more."""
-        due = users.next_submission()
+        due = inf if self.users is None else self.users.next_submission()
         if isnan(due):
-            raise InvariantError(f"{type(users).__name__}.next_submission() is nan")
+            raise InvariantError(f"{type(self.users).__name__}.next_submission() is nan")
         if due < inf:
             if not self._calls or due < self._calls[0]:
                 self._call_at(due)
@@ -224,8 +246,8 @@ class DecisionProcess:
             self._reply.append(m.Notify(timestamp=self.now, type="registration_finished"))
 
     def _call_at(self, time: float) -> None:
-        if self._six_decimals:  # rounded up, so that what is due then is due
-            time = ceil(time * 1e6) / 1e6
+        if self._six_decimals:
+            time = _six_decimals_up(time)
         if time <= self.now:
             raise InvariantError(f"a call at {time} was asked for at {self.now}: it must be later")
         heappush(self._calls, time)
@@ -291,3 +313,10 @@ class DecisionProcess:
         if job.state is not JobState.RUNNING:
             raise InvariantError(f"job {job.id} was killed while {job.state.value}")
         self._reply.append(m.KillJob(timestamp=self.now, job_ids=[job.id]))
+
+
+def _six_decimals_up(time: float) -> float:
+    """Round up to what Batsim can say, so that what is due then is due."""
+    micros = ceil(time * 1e6)
+    rounded = micros / 1e6
+    return rounded if rounded >= time else (micros + 1) / 1e6

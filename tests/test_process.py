@@ -15,6 +15,7 @@ from schedules import J, run, starts, workload
 
 from batsched_py.decisions import CallMeLater, Decision, Kill, Reject, Start
 from batsched_py.errors import InvariantError, ProtocolError
+from batsched_py.jobs import Job
 from batsched_py.machine import Machine
 from batsched_py.process import DecisionProcess
 from batsched_py.protocol import messages as m
@@ -189,11 +190,98 @@ def test_invariants_are_always_on(function: Any, said: str) -> None:
         run(workload([J(0, 3, 5), J(0, 3, 5)], 4), Policy(function))
 
 
-def test_time_must_not_go_back() -> None:
+def begins(nb_processors: int = 4, **config: object) -> m.SimulationBegins:
+    return m.SimulationBegins(
+        timestamp=0.0,
+        nb_resources=nb_processors,
+        nb_compute_resources=nb_processors,
+        config=config,
+        compute_resources=[],
+    )
+
+
+def submitted(name: str, size: int, now: float, walltime: float = 10) -> m.JobSubmitted:
+    job = m.JobDescription(f"w0!{name}", now, size, "p", walltime)
+    return m.JobSubmitted(timestamp=now, job_id=job.id, job=job)
+
+
+def completed(name: str, alloc: int, now: float) -> m.JobCompleted:
+    return m.JobCompleted(
+        timestamp=now,
+        job_id=f"w0!{name}",
+        job_state="COMPLETED_SUCCESSFULLY",
+        return_code=0,
+        alloc=alloc,
+    )
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        (m.Message(4.0, []), "went back"),
+        (m.Message(5.0, [begins()]), "came twice"),
+    ],
+)
+def test_messages_come_in_order(second: m.Message, said: str) -> None:
     process = DecisionProcess(Fcfs())
-    process.answer(m.Message(5.0, []))
-    with pytest.raises(ProtocolError, match="went back"):
-        process.answer(m.Message(4.0, []))
+    with pytest.raises(ProtocolError, match="first message"):
+        process.answer(m.Message(0.0, []))
+    process.answer(m.Message(5.0, [begins()]))
+    with pytest.raises(ProtocolError, match=said):
+        process.answer(second)
+
+
+def test_nothing_comes_after_the_end() -> None:
+    process = DecisionProcess(Fcfs())
+    process.answer(m.Message(0.0, [begins()]))
+    process.answer(m.Message(1.0, [m.SimulationEnds(timestamp=1.0)]))
+    with pytest.raises(ProtocolError, match="after SIMULATION_ENDS"):
+        process.answer(m.Message(1.0, []))
+
+
+def test_without_users_registration_is_declared_finished() -> None:
+    """Batsim waits for it whenever dynamic jobs are enabled, and would end in a deadlock."""
+    process = DecisionProcess(Fcfs())
+    reply = process.answer(m.Message(0.0, [begins(**{"dynamic-jobs-enabled": True})]))
+    assert [decision.type for decision in reply.events] == ["registration_finished"]
+    assert process.answer(m.Message(1.0, [])).events == []
+
+
+def test_jobs_in_redis_are_refused() -> None:
+    with pytest.raises(ProtocolError, match="--enable-redis"):
+        DecisionProcess(Fcfs()).answer(m.Message(0.0, [begins(**{"redis-enabled": True})]))
+
+
+@pytest.mark.parametrize("policy", [Fcfs, Easy])
+def test_processors_that_fail_are_not_used_until_they_come_back(policy: type) -> None:
+    """Processors 0 and 1 fail while job a runs on 0; it goes on, b waits for their return."""
+
+    def notice(kind: str, now: float) -> m.Notify:
+        details = {"resources": "0-1"}
+        return m.Notify(timestamp=now, type=f"event_machine_{kind}", details=details)
+
+    process = DecisionProcess(policy())
+    process.answer(m.Message(0.0, [begins()]))
+    (start,) = process.answer(m.Message(0.0, [submitted("a", 1, 0)])).events
+    assert start.alloc == 0b0001
+    assert process.answer(m.Message(1.0, [notice("unavailable", 1)])).events == []
+    assert process.answer(m.Message(2.0, [submitted("b", 3, 2)])).events == []
+    assert process.answer(m.Message(3.0, [completed("a", 1, 3)])).events == []
+    assert process.machine.free_processors == 0b1100
+    (start,) = process.answer(m.Message(9.0, [notice("available", 9)])).events
+    assert (start.job_id, start.alloc) == ("w0!b", 0b0111)
+
+
+def test_a_reservation_counts_no_processors_that_failed() -> None:
+    """Of the four processors of the running job, two are out of order when it ends."""
+    machine = Machine(4)
+    job = Job("a", 0, 4, 10, 10, 0, {})
+    machine.start(job, 0)
+    machine.set_available(0b0011, False)
+    assert machine.reservation(2) == (10, 0)
+    assert machine.reservation(3) == (inf, 0)
+    machine.end(job)
+    assert (machine.free, machine.free_processors) == (2, 0b1100)
 
 
 def test_easy_that_delays_its_head_is_caught() -> None:

@@ -33,6 +33,7 @@ class Easy:
         self._whole_instant = extra_nodes == "instant"
         self._head: Job | None = None
         self._promise = inf
+        self._unavailable = 0
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Start the head while it fits, then backfill behind it."""
@@ -41,7 +42,7 @@ class Easy:
         if not head:
             return
         shadow_time, extra = machine.reservation(head.size, self._whole_instant)
-        self._check_promise(head, shadow_time, now)
+        self._check_promise(head, shadow_time, now, machine.unavailable)
         # Where nothing is known of the ends, nothing ends in time: only extra nodes are safe.
         horizon = shadow_time if shadow_time < inf else -inf
         last = head
@@ -51,15 +52,17 @@ class Easy:
             yield Start(job)
             last = job
 
-    def _check_promise(self, head: Job, shadow_time: float, now: float) -> None:
+    def _check_promise(self, head: Job, shadow_time: float, now: float, unavailable: int) -> None:
         """Raise :class:`InvariantError` if backfilling has delayed the head's reservation.
 
         Jobs that run beyond their estimate (possible without a kill limit) do delay it: then
-        the shadow time is in the past, and the promise starts anew.
+        the shadow time is in the past, and the promise starts anew. So it does when processors
+        fail or come back.
         """
-        if head is self._head and shadow_time > self._promise > now:
+        same = head is self._head and unavailable == self._unavailable
+        if same and shadow_time > self._promise > now:
             raise InvariantError(
                 f"EASY delayed the head of the queue: job {head.id} was to start by "
                 f"{self._promise}, now by {shadow_time}"
             )
-        self._head, self._promise = head, shadow_time
+        self._head, self._promise, self._unavailable = head, shadow_time, unavailable

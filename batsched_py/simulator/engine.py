@@ -14,6 +14,7 @@ import msgspec
 
 from batsched_py.errors import ProtocolError, SimulationError
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.referee import check_metadata
 from batsched_py.simulator.execution import KILLED, Execution
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.registry import Registry, SimulatedJob, State
@@ -252,9 +253,7 @@ class Simulator:
             },
             compute_resources=hosts,
             workloads={name: workload.name for name, workload in self._workloads.items()},
-            profiles={  # type: ignore[arg-type]  # none is released yet
-                name: dict(self.registry.registration.profiles[name]) for name in self._workloads
-            },
+            profiles={name: self.registry.contents(name) for name in self._workloads},
         )
 
     def _submitted(self, job: SimulatedJob) -> m.JobSubmitted:
@@ -314,8 +313,7 @@ class Simulator:
         self._push(decision.time, _Kind.CALL, None)
 
     def _set_metadata(self, decision: m.SetJobMetadata) -> None:
-        if '"' in decision.metadata:
-            raise ProtocolError('SET_JOB_METADATA: the text must not contain "')
+        check_metadata(decision)
         self.registry.known(decision.job_id, "SET_JOB_METADATA").metadata = decision.metadata
 
     def _register_job(self, decision: m.RegisterJob) -> None:

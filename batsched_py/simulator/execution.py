@@ -7,6 +7,7 @@ from typing import Any
 from batsched_py.errors import ProtocolError
 from batsched_py.processors import to_text
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.referee import check_mapping
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.registry import SimulatedJob, State
 
@@ -100,8 +101,11 @@ class Execution:
                 f"EXECUTE_JOB: job {decision.job_id} was given {to_text(alloc & ~self._free)!r}, "
                 "which is in use or does not exist"
             )
-        if decision.mapping is not None:
-            _check_mapping(decision, size)
+        if decision.mapping is not None and len(set(check_mapping(decision, size))) < size:
+            raise ProtocolError(
+                f"EXECUTE_JOB: job {decision.job_id} has several executors on one processor, which "
+                "the embedded simulator does not support"
+            )
         if decision.storage_mapping is not None or decision.additional_io_job is not None:
             raise ProtocolError("EXECUTE_JOB: the embedded simulator has no storage")
 
@@ -112,23 +116,3 @@ def _by_speed(platform: Platform) -> list[tuple[float, int]]:
     for number, host in enumerate(platform.hosts):
         masks[host.speeds[0]] = masks.get(host.speeds[0], 0) | 1 << number
     return sorted(masks.items())
-
-
-def _check_mapping(decision: m.ExecuteJob, size: int) -> None:
-    """Accept a mapping of one executor to each processor, which changes nothing here."""
-    mapping = decision.mapping or {}
-    try:
-        executors = sorted(int(executor) for executor in mapping)
-        places = sorted(int(place) for place in mapping.values())
-    except (TypeError, ValueError):
-        executors, places = [], []
-    if executors != list(range(size)):
-        raise ProtocolError(
-            f"EXECUTE_JOB: the mapping of job {decision.job_id} must name the executors 0 to "
-            f"{size - 1} and their places, found {mapping}"
-        )
-    if places != executors:
-        raise ProtocolError(
-            f"EXECUTE_JOB: job {decision.job_id} has several executors on one processor, which "
-            "the embedded simulator does not support"
-        )

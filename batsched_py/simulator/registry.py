@@ -73,6 +73,11 @@ class Registry:
         """Return the profile of a job as it was written."""
         return self.registration.profiles[job.id.partition("!")[0]][job.profile]
 
+    def contents(self, workload: str) -> dict[str, dict[str, Any]]:
+        """Return the profiles of a workload as they were written."""
+        profiles = self.registration.profiles[workload]
+        return {name: content for name, content in profiles.items() if content is not None}
+
     def known(self, job_id: str, doing: str) -> SimulatedJob:
         """Return a job that the scheduler may speak of; raises :class:`ProtocolError`."""
         job = self.jobs.get(job_id)

@@ -29,7 +29,10 @@ def test_job_submitted_keeps_fields_of_the_user() -> None:
     (event,) = codec.decode_events(raw).events
     assert event.timestamp == 1.5
     assert event.job.extra == {"foo": [1, "x"], "user": "u"}
-    assert json.loads(codec.encode_events(m.Message(2.0, [event])))["events"] == json.loads(raw)["events"]
+    assert (
+        json.loads(codec.encode_events(m.Message(2.0, [event])))["events"]
+        == json.loads(raw)["events"]
+    )
 
 
 @pytest.mark.parametrize("walltime", [None, -1])
