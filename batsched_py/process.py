@@ -100,6 +100,14 @@ class DecisionProcess:
         Raises :class:`ProtocolError` for messages that Batsim cannot have meant (time going
         back, an unknown job) and :class:`InvariantError` when policy or users err.
         """
+        try:
+            return self._answer(message)
+        except SystemExit as error:  # only a plug-in can have asked for that
+            raise InvariantError(
+                f"the policy or the user model left by SystemExit({error})"
+            ) from error
+
+    def _answer(self, message: m.Message) -> m.Message:
         now = message.now
         self._check_order(message)
         self.now = now

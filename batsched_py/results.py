@@ -7,58 +7,91 @@ import platform as python_platform
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import numpy as np
 
-from batsched_py import metrics
+from batsched_py import job_columns, metrics
 from batsched_py.files import write_whole
 from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.execution import REJECTED
-from batsched_py.simulator.outputs import field, jobs_csv, schedule_csv, times
+from batsched_py.simulator.outputs import jobs_csv, schedule_csv, times
 from batsched_py.simulator.registry import SimulatedJob
 
 if TYPE_CHECKING:
     import pandas as pd
 
-OUR_COLUMNS = ",user,session,original_submission_time,lateness"
+
+class Output(Protocol):
+    """What a back end leaves of a simulation."""
+
+    nb_messages: int | None
+    """Messages from the simulator, None where nobody counted."""
+
+    def table(self) -> metrics.JobTable:
+        """Return the jobs as numpy columns, in order of completion."""
+        ...
+
+    def jobs_csv(self) -> str:
+        """Return the text of ``_jobs.csv``, our columns after Batsim's."""
+        ...
+
+    def schedule_csv(self) -> str:
+        """Return the text of ``_schedule.csv``."""
+        ...
+
+
+class EmbeddedOutput:
+    """What the embedded simulator leaves."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+        self.nb_messages: int | None = outcome.nb_messages
+
+    def table(self) -> metrics.JobTable:
+        """Return the jobs as numpy columns, in order of completion."""
+        jobs = self.outcome.jobs
+        nan = float("nan")
+        ran = [job.final_state != REJECTED for job in jobs]
+        ends = [times(job) if yes else (nan, nan) for job, yes in zip(jobs, ran, strict=True)]
+        starts = [job.start_time if yes else nan for job, yes in zip(jobs, ran, strict=True)]
+        return metrics.JobTable(
+            submit=np.array([job.description.subtime for job in jobs], dtype=float),
+            start=np.array(starts, dtype=float),
+            finish=np.array([finish for _, finish in ends], dtype=float),
+            execution=np.array([execution for execution, _ in ends], dtype=float),
+            size=np.array([job.alloc.bit_count() for job in jobs], dtype=float),
+            original_submit=np.array(
+                [job_columns.original_submission(job.description) for job in jobs], dtype=float
+            ),
+            user=[str(job.description.extra.get("user", "")) for job in jobs],
+        )
+
+    def jobs_csv(self) -> str:
+        """Return the text of ``_jobs.csv``."""
+        jobs = self.outcome.jobs
+        return jobs_csv(jobs, job_columns.COLUMNS, map(_our_fields, jobs))
+
+    def schedule_csv(self) -> str:
+        """Return the text of ``_schedule.csv``."""
+        return schedule_csv(self.outcome)
 
 
 class Result:
     """What :func:`batsched_py.simulate` returns."""
 
-    def __init__(self, outcome: Outcome, settings: dict[str, Any], wall_time: float) -> None:
-        self.outcome = outcome
+    def __init__(self, output: Output, settings: dict[str, Any], wall_time: float) -> None:
+        self.output = output
         self.settings = settings
         """Everything that determines the run, as stored in ``PREFIX_run.json``."""
         self.wall_time = wall_time
-        """Seconds that the simulation loop took."""
+        """Seconds that the simulation took."""
 
     @cached_property
     def table(self) -> metrics.JobTable:
         """The jobs as numpy columns, in order of completion."""
-        jobs = self.outcome.jobs
-        nan = float("nan")
-        rejected = [job.final_state == REJECTED for job in jobs]
-        return metrics.JobTable(
-            submit=np.array([job.description.subtime for job in jobs], dtype=float),
-            start=np.array(
-                [nan if no else job.start_time for job, no in zip(jobs, rejected, strict=True)],
-                dtype=float,
-            ),
-            finish=np.array(
-                [nan if no else times(job)[1] for job, no in zip(jobs, rejected, strict=True)],
-                dtype=float,
-            ),
-            execution=np.array(
-                [nan if no else times(job)[0] for job, no in zip(jobs, rejected, strict=True)],
-                dtype=float,
-            ),
-            size=np.array([job.alloc.bit_count() for job in jobs], dtype=float),
-            original_submit=np.array([_original(job) for job in jobs], dtype=float),
-            user=[str(job.description.extra.get("user", "")) for job in jobs],
-        )
+        return self.output.table()
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
@@ -81,7 +114,7 @@ class Result:
 
     def jobs_csv(self) -> str:
         """Return the text of ``PREFIX_jobs.csv``."""
-        return jobs_csv(self.outcome.jobs, OUR_COLUMNS, map(_our_fields, self.outcome.jobs))
+        return self.output.jobs_csv()
 
     def write(self, prefix: str | Path) -> list[Path]:
         """Write ``PREFIX_jobs.csv``, ``PREFIX_schedule.csv``, ``PREFIX_run.json``; return them.
@@ -91,12 +124,12 @@ class Result:
         run = {
             **self.settings,
             "wall_time": self.wall_time,
-            "nb_messages": self.outcome.nb_messages,
+            "nb_messages": self.output.nb_messages,
             "metrics": self.metrics,
         }
         contents = {
             "jobs.csv": self.jobs_csv().encode(),
-            "schedule.csv": schedule_csv(self.outcome).encode(),
+            "schedule.csv": self.output.schedule_csv().encode(),
             "run.json": msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n",
         }
         paths = []
@@ -115,15 +148,5 @@ def versions() -> dict[str, str]:
     }
 
 
-def _original(job: SimulatedJob) -> float:
-    """Return the recorded submission time; what was not replayed came when it was recorded."""
-    description = job.description
-    return float(description.extra.get("original_submission_time", description.subtime))
-
-
-def _our_fields(job: SimulatedJob) -> str:
-    extra = job.description.extra
-    original = _original(job)
-    lateness = job.description.subtime - original
-    user, session = str(extra.get("user", "")), str(extra.get("session", ""))
-    return f",{field(user)},{field(session)},{original:.6f},{lateness:.6f}"
+def _our_fields(job: SimulatedJob) -> list[str]:
+    return job_columns.fields(job.description)

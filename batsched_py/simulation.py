@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 
 from batsched_py import plugins
-from batsched_py.errors import InvariantError, UsageError
+from batsched_py.errors import UsageError
 from batsched_py.process import DecisionProcess, UserModel
-from batsched_py.results import Result, versions
+from batsched_py.results import EmbeddedOutput, Result, versions
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform import Platform, homogeneous, read_platform, scaled
 from batsched_py.workload import Workload
@@ -26,19 +26,24 @@ RIGID = "rigid"
 """Name of the replay without users: every job at its recorded time."""
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that determines a simulation, apart from the content of its files."""
+class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What determines a decision process: its policy, its users, and their chance."""
 
     scheduler: str = "easy"
     scheduler_options: dict[str, Any] = {}
     users: str = RIGID
     user_options: dict[str, Any] = {}
+    seed: int = 0
+    shake: int | None = None
+
+
+class Run(ProcessSettings, frozen=True, kw_only=True):
+    """Everything that determines a simulation, apart from the content of its files."""
+
     rules: Rules = Rules()
     platform: str | None = None
     nodes: int | None = None
     speed_factor: float = 1.0
-    seed: int = 0
-    shake: int | None = None
     skip_bad_lines: bool = False
 
 
@@ -110,20 +115,15 @@ def execute(source: str | Path | Workload, run: Run) -> Result:
         )
         digest = sha256(source)
     machine = scaled(given, run.speed_factor) if given else _default_platform(run, workload)
-    policy = plugins.make(
-        plugins.load(plugins.SCHEDULERS, run.scheduler), run.scheduler, (), run.scheduler_options
-    )
-    users = _make_users(run, workload)
+    process = make_process(run, workload)
+    users = process.users is not None
     simulator = Simulator(
         machine,
-        [workload] if users is None else [],
-        Options(dynamic_jobs=users is not None, profile_reuse=users is not None, shake=run.shake),
+        [] if users else [workload],
+        Options(dynamic_jobs=users, profile_reuse=users, shake=run.shake),
     )
     begin = time.perf_counter()
-    try:
-        outcome = simulator.run(DecisionProcess(policy, users, shake=run.shake).answer)
-    except SystemExit as error:  # only a plug-in can have asked for that
-        raise InvariantError(f"the policy or the user model left by SystemExit({error})") from error
+    outcome = simulator.run(process.answer)
     wall_time = time.perf_counter() - begin
     settings = {
         "input": {"name": workload.name, "sha256": digest, "nb_jobs": len(workload.jobs)},
@@ -135,7 +135,7 @@ def execute(source: str | Path | Workload, run: Run) -> Result:
         "notes": workload.notes,
         "versions": versions(),
     }
-    return Result(outcome, settings, wall_time)
+    return Result(EmbeddedOutput(outcome), settings, wall_time)
 
 
 def _default_platform(run: Run, workload: Workload) -> Platform:
@@ -165,28 +165,51 @@ def _check(run: Run) -> None:
         raise UsageError(f"--nodes {run.nodes}: expected at least 1")
     if run.platform is not None and run.nodes is not None:
         raise UsageError("--platform and --nodes both say how large the machine is: give one")
-    for name, seed in (("--seed", run.seed), ("--shake", run.shake)):
-        if seed is not None and seed < 0:
-            raise UsageError(f"{name} {seed}: expected at least 0")
     if not 0 < run.speed_factor < float("inf"):
         raise UsageError(f"--speed-factor {run.speed_factor}: expected a positive number")
-    if run.users == RIGID and run.user_options:
-        option = next(iter(run.user_options))
+    check_settings(run)
+
+
+def check_settings(settings: ProcessSettings) -> None:
+    """Raise :class:`UsageError` for what makes no sense before a file is read."""
+    for name, seed in (("--seed", settings.seed), ("--shake", settings.shake)):
+        if seed is not None and seed < 0:
+            raise UsageError(f"{name} {seed}: expected at least 0")
+    if settings.users == RIGID and settings.user_options:
+        option = next(iter(settings.user_options))
         raise UsageError(
             f"rigid replay has no users, so the option {option!r} means nothing: "
             "add --users feedback, or leave it out"
         )
 
 
-def _make_users(run: Run, workload: Workload) -> UserModel | None:
-    if run.users == RIGID:
+def make_process(
+    settings: ProcessSettings, workload: Workload | None, *, six_decimals: bool = False
+) -> DecisionProcess:
+    """Return a decision process as ``settings`` say; ``workload`` is what its users replay.
+
+    ``six_decimals`` is for simulators whose times come with six decimals. Raises
+    :class:`UsageError` for plug-ins and options that do not fit.
+    """
+    policy = plugins.make(
+        plugins.load(plugins.SCHEDULERS, settings.scheduler),
+        settings.scheduler,
+        (),
+        settings.scheduler_options,
+    )
+    users = None if workload is None else _make_users(settings, workload)
+    return DecisionProcess(policy, users, shake=settings.shake, six_decimals=six_decimals)
+
+
+def _make_users(settings: ProcessSettings, workload: Workload) -> UserModel | None:
+    if settings.users == RIGID:
         return None
-    model = plugins.load(plugins.USERS, run.users)
-    options = dict(run.user_options)
+    model = plugins.load(plugins.USERS, settings.users)
+    options = dict(settings.user_options)
     accepted = plugins.accepted_options(model)
     if "seed" not in options and (accepted is None or "seed" in accepted):
-        options["seed"] = np.random.SeedSequence(run.seed).spawn(1)[0]
-    made: UserModel = plugins.make(model, run.users, (workload,), options)
+        options["seed"] = np.random.SeedSequence(settings.seed).spawn(1)[0]
+    made: UserModel = plugins.make(model, settings.users, (workload,), options)
     return made
 
 

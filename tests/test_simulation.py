@@ -205,5 +205,5 @@ def test_exact_estimates_know_the_speed_of_the_platform(tmp_path: Path, sample: 
     one = simulate(sample, platform=tmp_path / "fast.xml", rules=rules)
     other = simulate(sample, speed_factor=2.0, rules=rules)
     assert one.jobs_csv() == other.jobs_csv()
-    (job, *_) = one.outcome.jobs
+    (job, *_) = one.output.outcome.jobs
     assert job.description.extra["estimate"] == job.finish_time - job.start_time

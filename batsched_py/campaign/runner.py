@@ -9,13 +9,12 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Event, Lock, current_thread, main_thread
+from threading import Event, Lock
 from typing import Any
 
 import msgspec
@@ -25,13 +24,13 @@ from batsched_py.campaign.spec import PlannedRun, Setting, Settings
 from batsched_py.errors import UsageError
 from batsched_py.files import write_whole
 from batsched_py.results import versions
+from batsched_py.signals import stop_signals
 from batsched_py.simulation import sha256
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.load import is_batsim_json
 from batsched_py.workload.swf import read_swf
 
 PREFIX = "out"
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
 _RULES = ("rules", "size", "walltime", "runtime", "drop", "unknown_user", "profile", "first")
 _FLAGS = (*_RULES, "scheduler", "users", "sessions", "platform", "speed_factor", "seed", "shake")
 # Code that cannot change what a simulation gives.
@@ -100,7 +99,7 @@ def execute(
         raise UsageError(f"--jobs {jobs}: expected at least 1")
     processes = _Processes()
     failures = []
-    with _stop_signals(), ThreadPoolExecutor(jobs) as executor:
+    with stop_signals(), ThreadPoolExecutor(jobs) as executor:
         futures = _submit(executor, runs, processes)
         try:
             for future in as_completed(futures):
@@ -113,24 +112,6 @@ def execute(
             executor.shutdown(cancel_futures=True)
             raise
     return failures
-
-
-@contextmanager
-def _stop_signals() -> Iterator[None]:
-    """Treat a request to end (SIGTERM, a closed terminal) as Ctrl-C: children must not go on."""
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    if current_thread() is not main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, interrupt) for number in _ENDING}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _submit(

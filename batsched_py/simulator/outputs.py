@@ -28,16 +28,23 @@ def times(job: SimulatedJob) -> tuple[float, float]:
     return LEAST_EXECUTION_TIME, job.finish_time + LEAST_EXECUTION_TIME
 
 
-def jobs_csv(jobs: Sequence[SimulatedJob], columns: str = "", further: Iterable[str] = ()) -> str:
+def jobs_csv(
+    jobs: Iterable[SimulatedJob],
+    columns: Sequence[str] = (),
+    further: Iterable[Sequence[str]] | None = None,
+) -> str:
     """Return ``_jobs.csv``: a row per job in order of completion, Batsim's columns.
 
-    ``columns`` (a header fragment) and ``further`` (the matching text of each row) are put
-    behind them; both begin with a comma.
+    ``columns`` and ``further``, the texts of each row, come after them.
     """
-    lines = [JOBS_COLUMNS + columns]
-    extra = iter(further)
-    for job in jobs:
-        lines.append(_row(job) + next(extra, ""))
+    lines = [",".join((JOBS_COLUMNS, *columns))]
+    if further is None:
+        lines += map(_row, jobs)
+    else:
+        lines += [
+            ",".join((_row(job), *map(field, fields)))
+            for job, fields in zip(jobs, further, strict=True)
+        ]
     lines.append("")
     return "\n".join(lines)
 

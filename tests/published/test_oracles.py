@@ -34,7 +34,9 @@ def test_every_start_of_easy_with_exact_estimates(shared: Path, site: str) -> No
         rules=rules,
         scheduler_options={"extra_nodes": "instant"},
     )
-    ours = {job.description.id.partition("!")[2]: job.start_time for job in result.outcome.jobs}
+    ours = {
+        job.description.id.partition("!")[2]: job.start_time for job in result.output.outcome.jobs
+    }
     assert ours == published
 
 

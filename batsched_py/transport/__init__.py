@@ -2,8 +2,9 @@
 
 There is one shape for all ways: a :data:`Partner` takes each message and returns the reply. In
 process the embedded simulator calls :meth:`batsched_py.process.DecisionProcess.answer` directly
-and hands structs over; a socket or a recorded exchange does the same with bytes in between, by
-:mod:`batsched_py.protocol.codec`.
+and hands structs over. Over a socket (:mod:`batsched_py.transport.endpoint`) or from a recorded
+exchange (:mod:`batsched_py.transport.recording`) come bytes, and
+:class:`batsched_py.conversation.Conversation` stands in between.
 """
 
 from __future__ import annotations

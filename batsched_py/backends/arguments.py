@@ -1,0 +1,22 @@
+"""Batsim's command line, as our process needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def batsim_arguments(
+    *, platform: str, workloads: Sequence[str], endpoint: str, prefix: str, dynamic: bool
+) -> list[str]:
+    """Return the arguments of Batsim 4.2 for a simulation with our process.
+
+    ``dynamic`` is for users who submit their jobs during the simulation. Batsim's traces are
+    switched off: they cost more time than the simulation, and nobody here reads them.
+    """
+    arguments = ["-p", platform]
+    for workload in workloads:
+        arguments += ["-w", workload]
+    arguments += ["-s", endpoint, "-e", prefix]
+    if dynamic:
+        arguments += ["--enable-dynamic-jobs", "--enable-profile-reuse"]
+    return [*arguments, "--disable-schedule-tracing", "--disable-machine-state-tracing"]

@@ -1,0 +1,71 @@
+"""``batsched-py replay``: a recorded exchange against a policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batsched_py.commands import options as o
+from batsched_py.commands import process as p
+from batsched_py.errors import SimulationError
+from batsched_py.simulation import parse_options
+from batsched_py.transport.recording import read_exchange
+from batsched_py.workload.rules import Rules
+
+
+@o.with_rules
+def replay(
+    *,
+    rules: Rules,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Exchange, as `serve --record` writes it.")
+    ],
+    scheduler: Annotated[
+        str,
+        typer.Option("-v", "--scheduler", help="Policy: a name, or file.py:Class.", metavar="NAME"),
+    ] = "easy",
+    scheduler_option: Annotated[
+        list[str] | None,
+        typer.Option("-O", help="Option of the policy (repeatable).", metavar="KEY=VALUE"),
+    ] = None,
+    users: p.Users = "rigid",
+    sessions: p.Sessions = None,
+    user_option: p.UserOption = None,
+    log: p.Log = None,
+    seed: p.Seed = 0,
+    shake: p.Shake = None,
+    skip_bad_lines: o.SkipBadLines = False,
+    log_dir: o.LogDirs = None,
+) -> None:
+    """Feed a recorded exchange to a policy and show the first reply that differs.
+
+    Exits with 0 if every reply holds the recorded decisions, else with 1.
+    """
+    records = read_exchange(file)
+    settings = p.settings_of(
+        scheduler,
+        parse_options(scheduler_option or [], "-O"),
+        users,
+        sessions,
+        user_option,
+        seed,
+        shake,
+    )
+    workload = p.users_workload(settings, log, rules, log_dir, skip_bad_lines)
+    from batsched_py.conversation import Conversation
+    from batsched_py.replay import first_difference
+
+    conversation = Conversation(p.process_maker(settings, workload, "ENDPOINT"))
+    found = first_difference(records, conversation)
+    count = sum(record.sender == "batsim" for record in records)
+    if found is None:
+        print(f"{scheduler}: the same decisions in reply to all {count} messages")
+        return
+    print(f"message {found.n}: {found.message}")
+    for name, decisions in (("recorded", found.recorded), (scheduler, found.ours)):
+        for decision in decisions or ["(nothing more)"]:
+            print(f"  only {name}: {decision}")
+    reason = f": {found.error}" if found.error else ""
+    raise SimulationError(f"{file}: {scheduler} differs at message {found.n}{reason}")

@@ -1,0 +1,164 @@
+"""``batsched-py serve``: a policy, and users if wanted, for a Batsim that connects."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from enum import StrEnum
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from batsched_py.commands import options as o
+from batsched_py.commands import process as p
+from batsched_py.errors import UsageError
+from batsched_py.files import make_folder_of, write_whole
+from batsched_py.job_columns import UsersTable
+from batsched_py.protocol import messages as m
+from batsched_py.signals import stop_signals
+from batsched_py.workload.rules import Rules
+
+if TYPE_CHECKING:
+    from batsched_py.conversation import Conversation, Observer
+
+LISTENING = "listening on "
+"""Begin of the line that says where; whoever starts this process may wait for it."""
+QUEUE_ORDER = "fcfs"
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+class Verbosity(StrEnum):
+    """How much is said: batsched's words."""
+
+    silent = "silent"
+    quiet = "quiet"
+    info = "info"
+    debug = "debug"
+
+
+@app.command(cls=p.ArgumentsFromFiles)
+@o.with_rules
+def serve(
+    *,
+    rules: Rules,
+    variant: Annotated[
+        str, typer.Option("-v", "--variant", help="Policy: a name, or file.py:Class.")
+    ] = "easy",
+    variant_options: Annotated[
+        str | None,
+        typer.Option(
+            "--variant_options", metavar="JSON", help="Options of the policy, or @FILE with them."
+        ),
+    ] = None,
+    variant_options_filepath: Annotated[
+        str | None,
+        typer.Option(
+            "--variant_options_filepath", metavar="FILE", help="File with options of the policy."
+        ),
+    ] = None,
+    endpoint: Annotated[
+        str,
+        typer.Option(
+            "-s",
+            "--socket-endpoint",
+            metavar="ENDPOINT",
+            help="Where to listen: tcp://ADDRESS:PORT (port * for any free one) or ipc://PATH.",
+        ),
+    ] = "tcp://127.0.0.1:28000",
+    queue_order: Annotated[
+        str, typer.Option("-o", "--queue_order", help="Order of the queue: fcfs.")
+    ] = QUEUE_ORDER,
+    verbosity: Annotated[
+        Verbosity, typer.Option("--verbosity", help="How much to say; debug: every message.")
+    ] = Verbosity.info,
+    users: p.Users = "rigid",
+    sessions: p.Sessions = None,
+    user_option: p.UserOption = None,
+    log: p.Log = None,
+    prefix: Annotated[
+        str | None,
+        typer.Option("-e", "--export", metavar="PREFIX", help="Write PREFIX_users.csv."),
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option("--record", metavar="FILE", help="Write the exchange to FILE.")
+    ] = None,
+    first_timeout: Annotated[
+        float,
+        typer.Option("--first-timeout", help="Seconds to wait for Batsim; 0: for ever.", min=0),
+    ] = 3600,
+    silence_timeout: Annotated[
+        float,
+        typer.Option(
+            "--silence-timeout",
+            help="Seconds to wait for each further message; 0: for ever.",
+            min=0,
+        ),
+    ] = 3600,
+    seed: p.Seed = 0,
+    shake: p.Shake = None,
+    skip_bad_lines: o.SkipBadLines = False,
+    log_dir: o.LogDirs = None,
+) -> None:
+    """Wait for Batsim 4.2, schedule its jobs, and end with the simulation.
+
+    Exits with 0 only if the simulation went to its end: SIMULATION_ENDS was seen and answered.
+    An argument @FILE stands for the arguments in FILE.
+    """
+    if queue_order != QUEUE_ORDER:
+        raise UsageError(
+            f"--queue_order {queue_order}: the queue is in order of submission ({QUEUE_ORDER}); "
+            "other orders are not there yet"
+        )
+    options = p.json_options(variant_options, variant_options_filepath)
+    settings = p.settings_of(variant, options, users, sessions, user_option, seed, shake)
+    workload = p.users_workload(settings, log, rules, log_dir, skip_bad_lines)
+    if prefix is not None:
+        make_folder_of(f"{prefix}_users.csv")
+    from batsched_py import conversation as c  # ZeroMQ is imported here, after the mistakes
+    from batsched_py.transport.endpoint import Endpoint
+    from batsched_py.transport.recording import Recorder
+
+    table = None if prefix is None else UsersTable()
+    with ExitStack() as stack:
+        stack.enter_context(stop_signals())
+        recorder = None if record is None else stack.enter_context(Recorder(record))
+        socket = stack.enter_context(Endpoint(endpoint))
+        conversation = c.Conversation(
+            p.process_maker(settings, workload, socket.address),
+            _observer(table, verbosity),
+        )
+        _say(f"{LISTENING}{socket.address}", verbosity)
+        c.serve(
+            socket,
+            conversation,
+            first_timeout=first_timeout or inf,
+            silence_timeout=silence_timeout or inf,
+            recorder=recorder,
+        )
+    if table is not None:
+        write_whole(f"{prefix}_users.csv", table.csv())
+    _say_end(conversation, verbosity)
+
+
+def _observer(table: UsersTable | None, verbosity: Verbosity) -> Observer | None:
+    if verbosity is not Verbosity.debug:
+        return None if table is None else table.observe
+
+    def observe(message: m.Message, reply: m.Message) -> None:
+        print(f"{message.now:f}: {message.events} -> {reply.events}", file=sys.stderr)
+        if table is not None:
+            table.observe(message, reply)
+
+    return observe
+
+
+def _say(text: str, verbosity: Verbosity) -> None:
+    if verbosity in (Verbosity.info, Verbosity.debug):
+        print(text, flush=True)
+
+
+def _say_end(conversation: Conversation, verbosity: Verbosity) -> None:
+    _say(f"the simulation ended at {conversation.now:f} s", verbosity)

@@ -1,0 +1,79 @@
+"""Recorded exchanges: one JSON object a line, with ``n``, ``from`` and ``raw``.
+
+``from`` is ``batsim`` or ``sched``; ``raw`` is the message exactly as it was sent.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+import msgspec
+
+from batsched_py.errors import InputError, OutputError
+from batsched_py.files import make_folder_of
+
+Side = Literal["batsim", "sched"]
+
+
+class Record(msgspec.Struct, rename={"sender": "from"}):
+    """One message of an exchange."""
+
+    n: int
+    sender: Side
+    raw: str
+
+
+class Recorder:
+    """Writes an exchange as it goes on, so that a failure leaves all that was said before it."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Begin the file anew; raises :class:`OutputError` if that cannot be."""
+        make_folder_of(path)
+        try:
+            self._file = Path(path).open("wb")  # noqa: SIM115 - this class is the manager
+        except OSError as error:
+            raise OutputError(f"{path} cannot be written: {error.strerror}") from None
+        self._path = path
+        self._n = 0
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+    def add(self, sender: Side, raw: bytes) -> None:
+        """Add a message; bytes that are no text are replaced."""
+        line = msgspec.json.encode(Record(self._n, sender, raw.decode(errors="replace")))
+        try:
+            self._file.write(line + b"\n")
+        except OSError as error:
+            raise OutputError(f"{self._path} cannot be written: {error.strerror}") from None
+        self._n += 1
+
+
+def read_exchange(path: str | Path) -> list[Record]:
+    """Read a recorded exchange; raises :class:`InputError` naming file and line."""
+    try:
+        lines = Path(path).read_bytes().splitlines()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    records = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            records.append(msgspec.json.decode(line, type=Record))
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            raise InputError(
+                f"{path}:{number}: {error}; expected an object with n, from (batsim or sched) and "
+                "raw, as `batsched-py serve --record` writes it"
+            ) from None
+    if not records:
+        raise InputError(f"{path}: there is no message in it")
+    return records
