@@ -12,9 +12,11 @@ import msgspec
 import numpy as np
 
 from batsched_py import plugins
+from batsched_py.backends.external import Timeouts
+from batsched_py.backends.run import EMBEDDED, check_backend, run_outside
 from batsched_py.errors import UsageError
 from batsched_py.process import DecisionProcess, UserModel
-from batsched_py.results import EmbeddedOutput, Result, versions
+from batsched_py.results import EmbeddedOutput, Output, Result, versions
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform import Platform, homogeneous, read_platform, scaled
 from batsched_py.workload import Workload
@@ -36,6 +38,11 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     shake: int | None = None
 
+    @property
+    def dynamic(self) -> bool:
+        """Whether users submit the jobs; else they are the simulator's workload."""
+        return self.users != RIGID
+
 
 class Run(ProcessSettings, frozen=True, kw_only=True):
     """Everything that determines a simulation, apart from the content of its files."""
@@ -45,6 +52,11 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
     nodes: int | None = None
     speed_factor: float = 1.0
     skip_bad_lines: bool = False
+    backend: str = EMBEDDED
+    batsim: str | None = None
+    """Command line of Batsim, for the back end ``batsim``."""
+    timeouts: Timeouts = Timeouts()
+    """Limits of a back end that is another process."""
 
 
 def simulate(
@@ -62,6 +74,8 @@ def simulate(
     seed: int = 0,
     shake: int | None = None,
     skip_bad_lines: bool = False,
+    backend: str = EMBEDDED,
+    batsim: str | None = None,
 ) -> Result:
     """Simulate a workload under a policy, with or without users who react.
 
@@ -71,7 +85,9 @@ def simulate(
     that name. ``rules`` say how a log becomes jobs. The machine is a SimGrid ``platform`` file,
     or ``nodes`` equal processors (default: as many as the log's machine); ``speed_factor``
     multiplies their speed. ``seed`` is for the users' chance, ``shake`` for the order of
-    simultaneous events (None: log order).
+    simultaneous events (None: log order). ``backend`` is ``embedded``, ``batsim`` (the program,
+    ``batsim`` on PATH or the command line given), ``docker``, or ``socket``: the embedded
+    simulator in another process.
 
     Raises :class:`UsageError` for arguments that make no sense, :class:`InputError` for files
     that are not what they should be, :class:`SimulationError` for a deadlock, and
@@ -96,12 +112,18 @@ def simulate(
         seed=seed,
         shake=shake,
         skip_bad_lines=skip_bad_lines,
+        backend=backend,
+        batsim=batsim,
     )
     return execute(source, run)
 
 
-def execute(source: str | Path | Workload, run: Run) -> Result:
-    """Simulate ``run`` on ``source``; see :func:`simulate`."""
+def execute(source: str | Path | Workload, run: Run, folder: str | Path | None = None) -> Result:
+    """Simulate ``run`` on ``source``; see :func:`simulate`.
+
+    ``folder`` is where another process as back end finds its inputs and leaves its outputs,
+    logs and commands (None: a temporary one).
+    """
     _check(run)
     given = None if run.platform is None else read_platform(run.platform)
     if isinstance(source, Workload):
@@ -115,15 +137,14 @@ def execute(source: str | Path | Workload, run: Run) -> Result:
         )
         digest = sha256(source)
     machine = scaled(given, run.speed_factor) if given else _default_platform(run, workload)
-    process = make_process(run, workload)
-    users = process.users is not None
-    simulator = Simulator(
-        machine,
-        [] if users else [workload],
-        Options(dynamic_jobs=users, profile_reuse=users, shake=run.shake),
-    )
+    process = make_process(run, workload)  # for another process too: mistakes are found here
     begin = time.perf_counter()
-    outcome = simulator.run(process.answer)
+    output: Output
+    if run.backend == EMBEDDED:
+        output, details = _embedded(run, workload, machine, process), None
+    else:
+        root = None if folder is None else Path(folder)
+        output, details = run_outside(run, workload, len(machine.hosts), root)
     wall_time = time.perf_counter() - begin
     settings = {
         "input": {"name": workload.name, "sha256": digest, "nb_jobs": len(workload.jobs)},
@@ -135,7 +156,21 @@ def execute(source: str | Path | Workload, run: Run) -> Result:
         "notes": workload.notes,
         "versions": versions(),
     }
-    return Result(EmbeddedOutput(outcome), settings, wall_time)
+    if details is not None:
+        settings["backend"] = details
+    return Result(output, settings, wall_time)
+
+
+def _embedded(
+    run: Run, workload: Workload, machine: Platform, process: DecisionProcess
+) -> EmbeddedOutput:
+    dynamic = run.dynamic
+    simulator = Simulator(
+        machine,
+        [] if dynamic else [workload],
+        Options(dynamic_jobs=dynamic, profile_reuse=dynamic, shake=run.shake),
+    )
+    return EmbeddedOutput(simulator.run(process.answer))
 
 
 def _default_platform(run: Run, workload: Workload) -> Platform:
@@ -168,6 +203,7 @@ def _check(run: Run) -> None:
     if not 0 < run.speed_factor < float("inf"):
         raise UsageError(f"--speed-factor {run.speed_factor}: expected a positive number")
     check_settings(run)
+    check_backend(run)
 
 
 def check_settings(settings: ProcessSettings) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shlex
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, as_completed
 from functools import cache
@@ -23,6 +23,7 @@ from batsched_py import plugins
 from batsched_py.campaign.spec import PlannedRun, Setting, Settings
 from batsched_py.errors import UsageError
 from batsched_py.files import write_whole
+from batsched_py.program import PROGRAM
 from batsched_py.results import versions
 from batsched_py.signals import stop_signals
 from batsched_py.simulation import sha256
@@ -32,7 +33,8 @@ from batsched_py.workload.swf import read_swf
 
 PREFIX = "out"
 _RULES = ("rules", "size", "walltime", "runtime", "drop", "unknown_user", "profile", "first")
-_FLAGS = (*_RULES, "scheduler", "users", "sessions", "platform", "speed_factor", "seed", "shake")
+_SYSTEM = ("scheduler", "users", "sessions", "platform", "speed_factor", "seed", "shake")
+_FLAGS = (*_RULES, *_SYSTEM, "backend", "batsim", "timeouts")
 # Code that cannot change what a simulation gives.
 _OUTSIDE = {"campaign", "cli.py", "__main__.py", "data"}
 
@@ -188,7 +190,7 @@ def _json(planned: PlannedRun) -> bytes:
 
 
 def _command(settings: Settings, log: Path) -> list[str]:
-    command = [*_PROGRAM, "simulate", str(log)]
+    command = [*PROGRAM, "simulate", str(log)]
     for name in _FLAGS:
         value = getattr(settings, name)
         if value is not None and value != getattr(Settings(), name):
@@ -206,18 +208,6 @@ def _command(settings: Settings, log: Path) -> list[str]:
         for key, value in options.items():
             command += [flag, f"{key}={_option(value)}"]
     return command
-
-
-def _program() -> list[str]:
-    """Return the command, not the module, where it is installed.
-
-    ``python -m`` would look for packages in the current folder first.
-    """
-    script = Path(sys.executable).with_name("batsched-py")
-    return [str(script)] if script.is_file() else [sys.executable, "-m", "batsched_py"]
-
-
-_PROGRAM = _program()
 
 
 def _option(value: Setting) -> str:
@@ -246,7 +236,9 @@ def _identity(settings: Settings, log: Path) -> str:
         _plugin(plugins.USERS, settings.users),
     ]
     options = (*settings.scheduler_options.values(), *settings.user_options.values())
-    for text in (settings.platform, *options):
+    if settings.backend == "docker":
+        parts.append(os.environ.get("BATSIM_IMAGE"))
+    for text in (settings.platform, settings.batsim, *options):
         if isinstance(text, str) and text and Path(text).is_file():
             parts.append(_digest(Path(text)))
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:12]

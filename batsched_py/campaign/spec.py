@@ -8,6 +8,7 @@ table ``[AXIS.VALUE]`` holds the settings that the value stands for.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,9 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     skip_bad_lines: bool = False
     seed: int = 0
     shake: int | None = None
+    backend: str = "embedded"
+    batsim: str | None = None
+    timeouts: str | None = None
 
 
 class PlannedRun(msgspec.Struct):
@@ -86,8 +90,12 @@ def find_campaign(text: str) -> Path:
     )
 
 
-def read_campaign(path: Path, logs: list[str] | None = None) -> Campaign:
+def read_campaign(
+    path: Path, logs: list[str] | None = None, instead: Mapping[str, Setting | None] | None = None
+) -> Campaign:
     """Read a campaign file; ``logs`` replaces its axis of logs.
+
+    ``instead`` are settings that every run has instead of the file's, where not None.
 
     Raises :class:`InputError` naming the file and the key (or the line, where it is not TOML).
     """
@@ -108,6 +116,9 @@ def read_campaign(path: Path, logs: list[str] | None = None) -> Campaign:
         runs = _expand(run, content)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+    for planned in runs:
+        given = {key: value for key, value in (instead or {}).items() if value is not None}
+        planned.settings = msgspec.structs.replace(planned.settings, **given)
     name = head["name"] or path.parent.name
     return Campaign(name, path, runs, head["report"], head["hint"] or "")
 

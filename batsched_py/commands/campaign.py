@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from batsched_py.campaign.spec import Campaign, find_campaign, read_campaign
+from batsched_py.commands import options as o
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.files import make_folder_of
 from batsched_py.plugins import load_file
@@ -36,6 +37,9 @@ def campaign(
         list[Path] | None,
         typer.Option("--log-dir", help="Folder to look for logs in first (repeatable)."),
     ] = None,
+    backend: o.Backend = None,
+    batsim: o.Batsim = None,
+    timeouts: o.Timeouts = None,
 ) -> None:
     """Run what is missing of a campaign, then print its tables and draw its figures.
 
@@ -43,7 +47,8 @@ def campaign(
     """
     from batsched_py.campaign.runner import prepare
 
-    spec = read_campaign(find_campaign(file), log)
+    outside = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
+    spec = read_campaign(find_campaign(file), log, outside)
     folder = out or Path("campaigns") / spec.name
     make_folder_of(folder / "runs.csv")
     runs = prepare(spec.runs, folder, log_dir or [])

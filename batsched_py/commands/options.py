@@ -72,6 +72,29 @@ LogDirs = Annotated[
         help="Folder to look for logs in first (repeatable; also the variable BATSCHED_LOGS).",
     ),
 ]
+Backend = Annotated[
+    str | None,
+    typer.Option(
+        "--backend",
+        metavar="NAME",
+        help="What simulates: embedded (default), batsim (the program), docker (its image), or "
+        "socket (the embedded simulator as another process).",
+    ),
+]
+Batsim = Annotated[
+    str | None,
+    typer.Option(
+        "--batsim", metavar="COMMAND", help="Batsim's program or command line (--backend batsim)."
+    ),
+]
+Timeouts = Annotated[
+    str | None,
+    typer.Option(
+        "--timeouts",
+        metavar="NAME=S,...",
+        help="Seconds for another process as back end: ready, run, success, failure.",
+    ),
+]
 
 _RULES: dict[str, Any] = {
     "rules": RulesPreset,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from batsched_py.backends.external import LISTENING
 from batsched_py.commands import options as o
 from batsched_py.commands import process as p
 from batsched_py.errors import UsageError
@@ -23,8 +24,6 @@ from batsched_py.workload.rules import Rules
 if TYPE_CHECKING:
     from batsched_py.conversation import Conversation, Observer
 
-LISTENING = "listening on "
-"""Begin of the line that says where; whoever starts this process may wait for it."""
 QUEUE_ORDER = "fcfs"
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)

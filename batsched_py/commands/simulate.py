@@ -6,14 +6,21 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
+from batsched_py.backends.run import EMBEDDED, check_backend, parse_timeouts
 from batsched_py.commands import options as o
-from batsched_py.files import make_folder_of
+from batsched_py.errors import SimulationError, UsageError
+from batsched_py.files import make_folder_of, write_whole
 from batsched_py.results import Result
+from batsched_py.signals import stop_signals
 from batsched_py.simulation import Run, execute, parse_options
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.rules import Rules, describe
+
+SHOWN = 10
+"""Differences that are printed; all are in the file."""
 
 
 @o.with_rules
@@ -73,10 +80,22 @@ def simulate(
     ] = None,
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
+    backend: o.Backend = None,
+    batsim: o.Batsim = None,
+    timeouts: o.Timeouts = None,
+    check_against: Annotated[
+        str | None,
+        typer.Option(
+            "--check-against",
+            metavar="NAME",
+            help="Simulate with this back end too, and show the jobs that differ.",
+        ),
+    ] = None,
 ) -> None:
     """Simulate INPUT under a policy and write its jobs, summary and settings.
 
-    The files are PREFIX_jobs.csv, PREFIX_schedule.csv and PREFIX_run.json.
+    The files are PREFIX_jobs.csv, PREFIX_schedule.csv and PREFIX_run.json. Another process as back
+    end has its inputs, outputs, logs and commands in the folder PREFIX_BACKEND.
     """
     make_folder_of(prefix)  # before the work, not after it
     user_options = parse_options(user_option or [], "-U")
@@ -94,10 +113,58 @@ def simulate(
         seed=seed,
         shake=shake,
         skip_bad_lines=skip_bad_lines,
+        backend=backend or EMBEDDED,
+        batsim=batsim if check_against != "batsim" else None,
+        timeouts=parse_timeouts(timeouts),
     )
-    result = execute(find_log(source, log_dir or []), run)
+    other = None
+    if check_against is not None:
+        if check_against == run.backend:
+            raise UsageError(f"--check-against {check_against}: that is the back end itself")
+        other = msgspec.structs.replace(
+            run, backend=check_against, batsim=batsim if check_against == "batsim" else None
+        )
+        check_backend(other)
+    path = find_log(source, log_dir or [])
+    with stop_signals():
+        result = _execute(path, run, prefix, f"{prefix}_{run.backend}")
+        if other is not None:
+            second = f"{prefix}_{other.backend}"
+            _compare(result, run, _execute(path, other, second, second), other, prefix)
+
+
+def _execute(path: Path, run: Run, prefix: str, folder: str) -> Result:
+    """Simulate, write the files and say what came out."""
+    result = execute(path, run, folder)
     paths = result.write(prefix)
     _report(result, run, paths)
+    return result
+
+
+def _compare(one: Result, run: Run, other: Result, other_run: Run, prefix: str) -> None:
+    """Say which jobs differ; raises :class:`SimulationError` if any does."""
+    from batsched_py.compare import differences, differences_csv
+
+    names = run.backend, other_run.backend
+    found = differences(one, other)
+    jobs = len({difference.job for difference in found})
+    total = one.metrics["overall"]["nb_jobs"]
+    if not found:
+        print(f"{names[0]} and {names[1]}: all {total} jobs are equal")
+        return
+    path = Path(f"{prefix}_differences.csv")
+    write_whole(path, differences_csv(found, *names))
+    for difference in found[:SHOWN]:
+        print(
+            f"{difference.job} {difference.column}: {names[0]} {difference.one}, "
+            f"{names[1]} {difference.other}"
+        )
+    if len(found) > SHOWN:
+        print(f"... {len(found) - SHOWN} more in {path}")
+    raise SimulationError(
+        f"{jobs} of {total} jobs differ between {names[0]} and {names[1]} ({path}); Batsim may "
+        "split an instant into several messages, so compare with the spread that --shake shows"
+    )
 
 
 def _report(result: Result, run: Run, paths: list[Path]) -> None:

@@ -1,0 +1,184 @@
+"""Batsim in a container of Docker."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from batsched_py.backends.arguments import batsim_arguments
+from batsched_py.backends.launchers import RunFolder
+from batsched_py.backends.processes import Process
+from batsched_py.errors import SimulationError
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.containers import Container
+
+IMAGE_VARIABLE = "BATSIM_IMAGE"
+"""Variable of the environment that names the image."""
+DEFAULT_IMAGE = "oarteam/batsim:4.2.0"
+"""Not ``latest``: that follows Batsim's master branch, now Batsim 5, with another protocol."""
+_INPUT, _OUTPUT = "/data/input", "/data/output"
+
+
+class DockerLauncher:
+    """Batsim by its image, whose entry point is ``batsim``.
+
+    Inputs are mounted read-only, outputs belong to who calls, and the container has no network
+    where a Unix socket will do (Linux).
+    """
+
+    def __init__(self, image: str | None = None) -> None:
+        self.image = image or os.environ.get(IMAGE_VARIABLE) or DEFAULT_IMAGE
+        self._unix_sockets = sys.platform == "linux"
+        self._client: DockerClient | None = None
+
+    def check(self) -> None:
+        """Raise :class:`SimulationError` without a daemon or without the image."""
+        import docker
+        from docker.errors import DockerException, ImageNotFound
+
+        try:
+            self._client = docker.from_env()
+            self._client.ping()
+        except (DockerException, OSError) as error:
+            raise SimulationError(
+                f"Docker does not answer ({_reason(error)}): start its daemon and see that this "
+                "user may use it (`docker info`), or use --backend batsim or embedded"
+            ) from None
+        try:
+            try:
+                self._client.images.get(self.image)
+            except ImageNotFound:
+                print(f"pulling {self.image}", file=sys.stderr)
+                self._client.images.pull(self.image)
+        except (DockerException, OSError) as error:
+            raise SimulationError(
+                f"the image {self.image} cannot be had ({_reason(error)}): name a tag of Batsim 4 "
+                f"in the variable {IMAGE_VARIABLE} (`latest` is Batsim 5)"
+            ) from None
+
+    def listen_on(self, folder: RunFolder) -> str:
+        """Return a Unix socket of this run; where containers cannot reach one, a free port."""
+        return f"ipc://{folder.sockets / 'batsim'}" if self._unix_sockets else "tcp://127.0.0.1:*"
+
+    def command(self, folder: RunFolder, endpoint: str) -> list[str]:
+        """Return the command line that does the same as :meth:`start`."""
+        command = ["docker", "run", "--rm", "--workdir", "/data"]
+        options = self._options(folder)
+        if options["user"]:
+            command += ["--user", options["user"]]
+        if "network_mode" in options:
+            command += ["--network", options["network_mode"]]
+        for source, mount in options["volumes"].items():
+            command += ["--volume", f"{source}:{mount['bind']}:{mount['mode']}"]
+        return [*command, self.image, *self._arguments(folder, endpoint)]
+
+    def start(self, folder: RunFolder, endpoint: str) -> Process:
+        """Run it."""
+        from docker.errors import DockerException
+
+        if self._client is None:
+            self.check()
+        assert self._client is not None  # check() made it
+        try:
+            container = self._client.containers.create(
+                self.image, self._arguments(folder, endpoint), **self._options(folder)
+            )
+        except (DockerException, OSError) as error:
+            raise SimulationError(f"no container of {self.image}: {_reason(error)}") from None
+        process = _ContainerProcess(container, folder)
+        try:
+            container.start()
+        except BaseException as error:
+            process.stop()
+            if isinstance(error, DockerException | OSError):
+                raise SimulationError(
+                    f"the container of {self.image} does not start: {_reason(error)}"
+                ) from None
+            raise
+        return process
+
+    def _arguments(self, folder: RunFolder, endpoint: str) -> list[str]:
+        return batsim_arguments(
+            platform=f"{_INPUT}/platform.xml",
+            workloads=[] if folder.dynamic else [f"{_INPUT}/workload.json"],
+            endpoint=endpoint.replace("tcp://127.0.0.1:", "tcp://host.docker.internal:"),
+            prefix=f"{_OUTPUT}/out",
+            dynamic=folder.dynamic,
+        )
+
+    def _options(self, folder: RunFolder) -> dict[str, Any]:
+        volumes = {
+            str(folder.inputs): {"bind": _INPUT, "mode": "ro"},
+            str(folder.outputs): {"bind": _OUTPUT, "mode": "rw"},
+        }
+        options: dict[str, Any] = {
+            "volumes": volumes,
+            "working_dir": "/data",
+            "user": f"{os.getuid()}:{os.getgid()}" if hasattr(os, "getuid") else None,
+            "labels": {"batsched_py": str(folder.root)},
+        }
+        if self._unix_sockets:
+            # The same path inside, so that both sides name the same socket.
+            volumes[str(folder.sockets)] = {"bind": str(folder.sockets), "mode": "rw"}
+            options["network_mode"] = "none"
+        return options
+
+
+class _ContainerProcess:
+    """A container that runs Batsim."""
+
+    def __init__(self, container: Container, folder: RunFolder) -> None:
+        self._container = container
+        self._folder = folder
+        self._code: int | None = None
+        self._gone = False
+
+    def poll(self) -> int | None:
+        """Return the exit code of the container, None while it runs."""
+        from docker.errors import DockerException
+
+        if self._code is None:
+            try:
+                self._container.reload()
+            except (DockerException, OSError) as error:
+                raise SimulationError(f"Batsim's container is lost: {_reason(error)}") from None
+            state = self._container.attrs["State"]
+            if state["Status"] in ("exited", "dead"):
+                self._code = state["ExitCode"]
+                self._keep_log()
+        return self._code
+
+    def stop(self) -> None:
+        """Keep its log and remove it."""
+        from docker.errors import DockerException
+
+        if self._gone:
+            return
+        self._gone = True
+        if self._code is None:
+            self._keep_log()
+        try:
+            self._container.remove(force=True)
+        except (DockerException, OSError) as error:
+            print(
+                f"note: the container {self._container.id} could not be removed: {_reason(error)}",
+                file=sys.stderr,
+            )
+
+    def _keep_log(self) -> None:
+        from docker.errors import DockerException
+
+        try:
+            said = self._container.logs()
+        except (DockerException, OSError) as error:
+            said = f"the log could not be read: {_reason(error)}".encode()
+        self._folder.batsim_log.write_bytes(said)
+
+
+def _reason(error: BaseException) -> str:
+    """Return what a failure of Docker says, in one short line."""
+    text = str(getattr(error, "explanation", None) or error)
+    return " ".join(text.split())[:200]

@@ -1,0 +1,150 @@
+"""One simulation with Batsim itself: both sides started, watched, and their files joined.
+
+After Batsim's own runner, robin: a run has succeeded only if both sides ended well, and four
+time-outs bound it. Batsim's exit code 0 proves nothing, since it also ends so in a deadlock; our
+process ends well only after SIMULATION_ENDS.
+"""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from time import monotonic, sleep
+
+import msgspec
+
+from batsched_py.backends.launchers import Launcher, RunFolder
+from batsched_py.backends.processes import LocalProcess, Process, ending, last_line
+from batsched_py.errors import SimulationError
+from batsched_py.files import write_whole
+
+LISTENING = "listening on "
+"""Begin of the line in which our process says where it listens."""
+_TICK = 0.02
+
+
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Limits of a run in seconds, with robin's names."""
+
+    ready: float = 300.0
+    """For our process to listen, and then for Batsim's first message."""
+    run: float = 604_800.0
+    """For the simulation (a week)."""
+    success: float = 60.0
+    """For the other side, once one has ended well."""
+    failure: float = 5.0
+    """For the other side, once one has failed."""
+
+
+def run_side_by_side(
+    scheduler: Callable[[str], list[str]], launcher: Launcher, folder: RunFolder, limits: Timeouts
+) -> None:
+    """Run our process and Batsim to their ends.
+
+    ``scheduler`` gives the command of our process for an endpoint. The folder keeps the exact
+    commands and both logs. Raises :class:`SimulationError` unless both sides ended well; nothing
+    goes on running.
+    """
+    command = scheduler(launcher.listen_on(folder))
+    with ExitStack() as stack:
+        ours = LocalProcess(command, folder.scheduler_log)
+        stack.callback(ours.stop)
+        endpoint = _wait_until_it_listens(ours, folder, limits.ready)
+        _keep_commands(folder, command, launcher.command(folder, endpoint))
+        batsim = launcher.start(folder, endpoint)
+        stack.callback(batsim.stop)
+        codes = _wait_for_both(ours, batsim, limits)
+    problem = _problem(*codes, folder, limits)
+    if problem is not None:
+        raise SimulationError(f"{problem}; both logs are in {folder.root}")
+
+
+def socket_folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a new folder for the socket of one run, with a short name."""
+    return tempfile.TemporaryDirectory(prefix="batsched-")
+
+
+def _wait_until_it_listens(ours: Process, folder: RunFolder, timeout: float) -> str:
+    deadline = monotonic() + timeout
+    while True:
+        code = ours.poll()
+        for line in folder.scheduler_log.read_text(errors="replace").splitlines(keepends=True):
+            if line.startswith(LISTENING) and line.endswith("\n"):
+                return line.removeprefix(LISTENING).strip()
+        if code is not None:
+            said = last_line(folder.scheduler_log)
+            raise SimulationError(f"our process {ending(code)} before it listened: {said}")
+        if monotonic() > deadline:
+            raise SimulationError(f"our process did not listen within {timeout:g} s (ready)")
+        sleep(_TICK)
+
+
+def _keep_commands(folder: RunFolder, scheduler: list[str], batsim: list[str]) -> None:
+    write_whole(
+        folder.root / "commands.sh",
+        "#!/bin/sh\n"
+        "# What was run, side by side. The socket's folder is gone by now: it is made again.\n"
+        f"mkdir -p {shlex.quote(str(folder.sockets))}\n"
+        f"{shlex.join(scheduler)} &\n"
+        f"{shlex.join(batsim)}\n"
+        "wait\n",
+    )
+
+
+def _wait_for_both(
+    ours: Process, batsim: Process, limits: Timeouts
+) -> tuple[int | None, int | None]:
+    """Return the exit codes of our process and Batsim, None for who did not end in time."""
+    deadline = monotonic() + limits.run
+    bounded = False
+    while True:
+        codes = ours.poll(), batsim.poll()
+        ended = [code for code in codes if code is not None]
+        if len(ended) == len(codes) or monotonic() > deadline:
+            return codes
+        if ended and not bounded:
+            bounded = True
+            rest = limits.success if ended[0] == 0 else limits.failure
+            deadline = min(deadline, monotonic() + rest)
+        sleep(_TICK)
+
+
+def _problem(
+    ours: int | None, batsim: int | None, folder: RunFolder, limits: Timeouts
+) -> str | None:
+    """Say what went wrong, None if nothing did."""
+    if ours == 0 and batsim == 0:
+        return None
+    if ours is None and batsim is None:
+        return f"the simulation did not end within {limits.run:g} s (run)"
+    parts = []
+    for name, code, log, limit in (
+        ("Batsim", batsim, folder.batsim_log, limits.success if ours == 0 else limits.failure),
+        (
+            "our process",
+            ours,
+            folder.scheduler_log,
+            limits.success if batsim == 0 else limits.failure,
+        ),
+    ):
+        if code is None:
+            parts.append(f"{name} did not end within {limit:g} s after the other side")
+        elif code:
+            parts.append(f"{name} {ending(code)}: {last_line(log)}")
+        else:
+            parts.append(f"{name} exited with 0")
+    return "; ".join(parts)
+
+
+def prepare_folder(root: Path) -> None:
+    """Make an empty run folder; files of an earlier run in it are removed."""
+    for name in ("input", "output"):
+        (root / name).mkdir(parents=True, exist_ok=True)
+        for old in (root / name).iterdir():
+            if old.is_file():
+                old.unlink()
+    for name in ("scheduler.log", "batsim.log", "commands.sh"):
+        (root / name).unlink(missing_ok=True)

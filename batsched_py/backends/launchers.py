@@ -1,0 +1,114 @@
+"""How Batsim is started: as a program of this machine, or in a container."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from batsched_py.backends.arguments import batsim_arguments
+from batsched_py.backends.processes import LocalProcess, Process
+from batsched_py.errors import UsageError
+from batsched_py.program import PROGRAM
+
+
+class RunFolder(msgspec.Struct, frozen=True):
+    """The files of one run. Both sides are given them by absolute paths."""
+
+    root: Path
+    sockets: Path
+    """A folder with a short name, since the path of a Unix socket has at most some 100 bytes."""
+    dynamic: bool
+    """Whether users submit the jobs; else they are Batsim's workload."""
+
+    @property
+    def inputs(self) -> Path:
+        """Folder of ``platform.xml`` and ``workload.json``."""
+        return self.root / "input"
+
+    @property
+    def outputs(self) -> Path:
+        """Folder of ``out_jobs.csv`` and all that is written."""
+        return self.root / "output"
+
+    @property
+    def scheduler_log(self) -> Path:
+        """What our process said."""
+        return self.root / "scheduler.log"
+
+    @property
+    def batsim_log(self) -> Path:
+        """What Batsim said."""
+        return self.root / "batsim.log"
+
+
+class Launcher(Protocol):
+    """A way to run Batsim."""
+
+    def check(self) -> None:
+        """Raise :class:`~batsched_py.errors.BatschedError` if Batsim cannot be run like this."""
+        ...
+
+    def listen_on(self, folder: RunFolder) -> str:
+        """Return the endpoint that our process is to bind."""
+        ...
+
+    def command(self, folder: RunFolder, endpoint: str) -> list[str]:
+        """Return the command that runs Batsim; ``endpoint`` is the one that was bound."""
+        ...
+
+    def start(self, folder: RunFolder, endpoint: str) -> Process:
+        """Run it."""
+        ...
+
+
+class ProgramLauncher:
+    """Batsim as a program: ``batsim`` on PATH, or the command line ``program``."""
+
+    def __init__(self, program: str | None = None) -> None:
+        self._program = shlex.split(program) if program else ["batsim"]
+        self._further: list[str] = []
+
+    def check(self) -> None:
+        """Raise :class:`UsageError` if there is no such program."""
+        name = self._program[0] if self._program else ""
+        if shutil.which(name) is None:
+            raise UsageError(
+                f"there is no program {name!r}: install Batsim 4.2 (docs/batsim.md), say where it "
+                "is with --batsim, or use --backend docker"
+            )
+
+    def listen_on(self, folder: RunFolder) -> str:
+        """Return a Unix socket of this run."""
+        return f"ipc://{folder.sockets / 'batsim'}"
+
+    def command(self, folder: RunFolder, endpoint: str) -> list[str]:
+        """Return the command line with absolute paths."""
+        return [
+            *self._program,
+            *batsim_arguments(
+                platform=str(folder.inputs / "platform.xml"),
+                workloads=[] if folder.dynamic else [str(folder.inputs / "workload.json")],
+                endpoint=endpoint,
+                prefix=str(folder.outputs / "out"),
+                dynamic=folder.dynamic,
+            ),
+            *self._further,
+        ]
+
+    def start(self, folder: RunFolder, endpoint: str) -> Process:
+        """Run it."""
+        return LocalProcess(self.command(folder, endpoint), folder.batsim_log)
+
+
+class EmbeddedLauncher(ProgramLauncher):
+    """The embedded simulator behind a socket, in Batsim's place."""
+
+    def __init__(self, further: Sequence[str] = ()) -> None:
+        super().__init__()
+        self._program = [*PROGRAM, "batsim"]
+        self._further = list(further)

@@ -1,0 +1,146 @@
+"""A simulation by the name of its back end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from batsched_py.backends.external import (
+    Timeouts,
+    prepare_folder,
+    run_side_by_side,
+    socket_folder,
+)
+from batsched_py.backends.launchers import (
+    EmbeddedLauncher,
+    Launcher,
+    ProgramLauncher,
+    RunFolder,
+)
+from batsched_py.backends.outputs import BatsimOutput
+from batsched_py.errors import UsageError
+from batsched_py.files import write_whole
+from batsched_py.program import PROGRAM
+from batsched_py.simulator.platform_xml import homogeneous_xml, scaled_xml
+from batsched_py.text import did_you_mean
+from batsched_py.workload.batsim_json import write_workload
+
+if TYPE_CHECKING:
+    from batsched_py.simulation import Run
+    from batsched_py.workload import Workload
+
+EMBEDDED = "embedded"
+SOCKET = "socket"
+BACKENDS = {
+    EMBEDDED: "the embedded simulator, in this process",
+    SOCKET: "the embedded simulator in Batsim's place, behind a socket",
+    "batsim": "Batsim 4.2, the program",
+    "docker": "Batsim 4.2, in a container",
+}
+
+
+def check_backend(run: Run) -> None:
+    """Raise :class:`UsageError` for a back end that does not exist, or not do what is asked."""
+    if run.backend not in BACKENDS:
+        raise UsageError(
+            f"--backend {run.backend}{did_you_mean(run.backend, BACKENDS)}: expected one of "
+            f"{', '.join(BACKENDS)}"
+        )
+    if run.batsim is not None and run.backend != "batsim":
+        raise UsageError(f"--batsim {run.batsim} means nothing with --backend {run.backend}")
+    if run.shake is not None and run.backend in ("batsim", "docker") and not run.dynamic:
+        raise UsageError(
+            f"--shake {run.shake}: Batsim orders simultaneous events itself, and without users "
+            "there is nothing else to shake"
+        )
+    for name, seconds in msgspec.structs.asdict(run.timeouts).items():
+        if not seconds > 0:
+            raise UsageError(f"--timeouts {name}={seconds}: expected seconds above 0")
+
+
+def run_outside(
+    run: Run, workload: Workload, nb_hosts: int, root: Path | None
+) -> tuple[BatsimOutput, dict[str, Any]]:
+    """Simulate with the back end of ``run``; return what it leaves, and what was run.
+
+    ``nb_hosts`` is for a run without platform file. ``root`` is the folder of inputs, outputs,
+    logs and commands; None: a temporary one, which is gone afterwards. Raises
+    :class:`~batsched_py.errors.BatschedError` unless both sides ended well.
+    """
+    launcher = _launcher(run)
+    launcher.check()
+    with TemporaryDirectory(prefix="batsched-run-") as temporary, socket_folder() as sockets:
+        folder = RunFolder((root or Path(temporary)).resolve(), Path(sockets), run.dynamic)
+        prepare_folder(folder.root)
+        write_workload(workload, folder.inputs / "workload.json")
+        write_whole(
+            folder.inputs / "platform.xml",
+            homogeneous_xml(nb_hosts, run.speed_factor)
+            if run.platform is None
+            else scaled_xml(run.platform, run.speed_factor),
+        )
+        run_side_by_side(_scheduler(run, folder), launcher, folder, run.timeouts)
+        output = BatsimOutput(folder.outputs)
+        commands = (folder.root / "commands.sh").read_text()
+    return output, {"batsim_version": output.batsim_version, "commands": commands}
+
+
+def _launcher(run: Run) -> Launcher:
+    if run.backend == "docker":
+        from batsched_py.backends.docker import DockerLauncher
+
+        return DockerLauncher()
+    if run.backend == SOCKET:
+        return EmbeddedLauncher([] if run.shake is None else ["--shake", str(run.shake)])
+    return ProgramLauncher(run.batsim)
+
+
+def _scheduler(run: Run, folder: RunFolder) -> Callable[[str], list[str]]:
+    """Return what gives the command of our process for an endpoint."""
+
+    def command(endpoint: str) -> list[str]:
+        parts = [*PROGRAM, "serve", "-v", run.scheduler, "-s", endpoint]
+        parts += ["-e", str(folder.outputs / "out")]
+        parts += ["--first-timeout", str(run.timeouts.ready)]
+        parts += ["--silence-timeout", str(run.timeouts.run)]
+        if run.scheduler_options:
+            parts += ["--variant_options", _json(run.scheduler_options)]
+        if folder.dynamic:
+            parts += ["--users", run.users, "--log", str(folder.inputs / "workload.json")]
+            for key, value in run.user_options.items():
+                parts += ["-U", f"{key}={_json(value)}"]
+            parts += ["--seed", str(run.seed)]
+            if run.shake is not None:
+                parts += ["--shake", str(run.shake)]
+        return parts
+
+    return command
+
+
+def _json(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except TypeError as error:
+        raise UsageError(
+            f"an option of {value!r} cannot be given to another process: {error}"
+        ) from None
+
+
+def parse_timeouts(text: str | None) -> Timeouts:
+    """Read ``ready=60,run=3600,success=60,failure=5`` (seconds, any of them)."""
+    limits: dict[str, float] = {}
+    for part in (text or "").split(",") if text else []:
+        name, _, seconds = part.strip().partition("=")
+        try:
+            limits[name] = float(seconds)
+        except ValueError:
+            raise UsageError(f"--timeouts {text}: {part!r}, expected NAME=SECONDS") from None
+    try:
+        return Timeouts(**limits)
+    except TypeError:
+        known = ", ".join(Timeouts.__struct_fields__)
+        raise UsageError(f"--timeouts {text}: expected some of {known}") from None

@@ -1,0 +1,75 @@
+"""Two results of one simulation, job by job."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import msgspec
+
+from batsched_py.results import Result
+from batsched_py.simulator.outputs import JOBS_COLUMNS
+
+TOLERANCE = 1.5e-6
+"""Seconds: both sides write six decimals."""
+_RATIO = "stretch"
+
+
+class Difference(msgspec.Struct):
+    """A field of a job that is not the same in both."""
+
+    job: str
+    column: str
+    one: str
+    other: str
+
+
+def differences(one: Result, other: Result) -> list[Difference]:
+    """Return what differs in Batsim's columns, by job in order of submission in ``one``.
+
+    Numbers are equal within :data:`TOLERANCE` (ratios relatively); the order of the rows does
+    not count. A job that only one of them has differs in ``job_id``.
+    """
+    ones, others = _rows(one), _rows(other)
+    found = []
+    for job in [*ones, *(job for job in others if job not in ones)]:
+        if job not in ones or job not in others:
+            found.append(Difference(job, "job_id", *_presence(job in ones)))
+            continue
+        for column in JOBS_COLUMNS.split(","):
+            texts = ones[job][column], others[job][column]
+            if not _equal(column, *texts):
+                found.append(Difference(job, column, *texts))
+    return found
+
+
+def differences_csv(found: list[Difference], one: str, other: str) -> str:
+    """Return the differences as a table; ``one`` and ``other`` are the names of its columns."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(("job", "column", one, other))
+    writer.writerows(map(msgspec.structs.astuple, found))
+    return buffer.getvalue()
+
+
+def _presence(in_one: bool) -> tuple[str, str]:
+    return ("there", "missing") if in_one else ("missing", "there")
+
+
+def _rows(result: Result) -> dict[str, dict[str, str]]:
+    rows = sorted(
+        csv.DictReader(io.StringIO(result.jobs_csv())),
+        key=lambda row: float(row["submission_time"]),
+    )
+    return {f"{row['workload_name']}!{row['job_id']}": row for row in rows}
+
+
+def _equal(column: str, one: str, other: str) -> bool:
+    if one == other:
+        return True
+    try:
+        first, second = float(one), float(other)
+    except ValueError:
+        return False
+    scale = max(1.0, abs(first)) if column == _RATIO else 1.0
+    return abs(first - second) <= TOLERANCE * scale

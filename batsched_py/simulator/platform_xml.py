@@ -1,0 +1,65 @@
+"""Writing SimGrid platform files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from batsched_py.errors import PlatformError
+from batsched_py.text import whole
+
+_SPEED = re.compile(r"""(<(?:host|cluster)\b[^>]*?\bspeed=)(["'])(.*?)\2""", re.DOTALL)
+_COMMENT = re.compile(r"(<!--.*?-->)", re.DOTALL)
+_NUMBER = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)(.*)", re.DOTALL)
+
+
+def homogeneous_xml(nodes: int, gflops: float = 1.0) -> str:
+    """Return a platform of ``nodes`` hosts of ``gflops`` Gflop/s and a master host.
+
+    All hosts have one Vivaldi coordinate, so messages take no simulated time and Batsim's times
+    come out exact. Host names are zero-padded, so that Batsim's resource ids, which follow the
+    order of the names, are in number order.
+    """
+    width = len(str(nodes - 1))
+    speed = f"{whole(gflops)!r}Gf"
+    hosts = "\n".join(
+        f'    <host id="node{i:0{width}d}" coordinates="0 0 0" speed="{speed}"/>'
+        for i in range(nodes)
+    )
+    return f"""<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<!-- {nodes} hosts of {whole(gflops)!r} Gflop/s without latency; made by batsched_py -->
+<platform version="4.1">
+  <zone id="AS0" routing="Vivaldi">
+    <host id="master_host" coordinates="0 0 0" speed="1Gf"/>
+{hosts}
+  </zone>
+</platform>
+"""
+
+
+def scaled_xml(path: str | Path, factor: float) -> str:
+    """Return the text of a platform file with every speed multiplied by ``factor``.
+
+    Nothing else changes: network, properties and comments stay as they are written.
+    """
+    try:
+        text = Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlatformError(f"{path}: {error}") from None
+    if factor == 1:
+        return text
+
+    def scale(match: re.Match[str]) -> str:
+        speeds = ",".join(_scaled(speed, factor, path) for speed in match[3].split(","))
+        return f"{match[1]}{match[2]}{speeds}{match[2]}"
+
+    parts = _COMMENT.split(text)
+    return "".join(part if part.startswith("<!--") else _SPEED.sub(scale, part) for part in parts)
+
+
+def _scaled(speed: str, factor: float, path: str | Path) -> str:
+    match = _NUMBER.fullmatch(speed)
+    if match is None:
+        raise PlatformError(f"{path}: speed {speed!r} cannot be scaled: expected such as '1Gf'")
+    return f"{whole(float(match[1]) * factor)!r}{match[2]}"
