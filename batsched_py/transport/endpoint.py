@@ -38,9 +38,7 @@ class Endpoint:
         self._socket = self._context.socket(zmq.REP)
         self._socket.setsockopt(zmq.RCVTIMEO, round(_TICK * 1000))
         self._socket.setsockopt(zmq.LINGER, round(_FLUSH * 1000))
-        self._monitor = self._socket.get_monitor_socket(
-            zmq.Event.HANDSHAKE_SUCCEEDED | zmq.Event.DISCONNECTED
-        )
+        self._monitor = self._socket.get_monitor_socket(zmq.Event.ACCEPTED | zmq.Event.DISCONNECTED)
         self._peers: set[int] = set()
         self._alone_since = inf
         try:
@@ -101,7 +99,7 @@ class Endpoint:
     def _look_who_is_there(self) -> None:
         while self._monitor.poll(0):
             event = recv_monitor_message(self._monitor)
-            if event["event"] == zmq.Event.HANDSHAKE_SUCCEEDED:
+            if event["event"] == zmq.Event.ACCEPTED:
                 self._peers.add(event["value"])
             else:
                 self._peers.discard(event["value"])
