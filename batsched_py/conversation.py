@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from time import monotonic
 
-from batsched_py.errors import SimulationError
+import msgspec
+
+from batsched_py.errors import ProtocolError, SimulationError
 from batsched_py.process import DecisionProcess
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.handshake import Codec, codec_for
 from batsched_py.protocol.referee import Referee
-from batsched_py.transport.endpoint import Endpoint
+from batsched_py.transport.endpoint import Endpoint, Request
 from batsched_py.transport.recording import Recorder
 
+FAREWELL = 2.0
+"""Seconds that a simulator has to ask once more, to be told that there will be no answers."""
 Observer = Callable[[m.Message, m.Message], None]
 """Sees every message and its reply."""
+
+
+class Unexpected(ProtocolError):  # noqa: N818 - somebody else's error, or an earlier run's
+    """A message that does not begin a simulation, while none has begun."""
 
 
 class Conversation:
@@ -35,11 +45,6 @@ class Conversation:
         self._referee = Referee(strict=True)
 
     @property
-    def begun(self) -> bool:
-        """Whether SIMULATION_BEGINS was seen."""
-        return self._process is not None
-
-    @property
     def ended(self) -> bool:
         """Whether SIMULATION_ENDS was seen."""
         return self._process is not None and self._process.ended
@@ -52,17 +57,14 @@ class Conversation:
     def answer(self, raw: bytes) -> bytes:
         """Return the reply to a message.
 
-        A second simulation that begins here is turned away, and the first goes on. Raises
-        :class:`~batsched_py.errors.BatschedError` for messages that cannot be answered.
+        Raises :class:`Unexpected` as long as nothing has begun, for what does not begin a
+        simulation, and :class:`~batsched_py.errors.BatschedError` for what cannot be answered.
         """
-        if self._codec is None:
+        if self._codec is None or self._process is None:
             self._codec = codec_for(raw)
-        message = self._codec.decode_events(raw)
-        begins = next((e for e in message.events if type(e) is m.SimulationBegins), None)
-        if self._process is None:
-            self._process = self._begin(begins)
-        elif begins is not None:
-            return refusal("a simulation is going on here, and one process serves one")
+            message, self._process = self._begin(self._codec, raw)
+        else:
+            message = self._codec.decode_events(raw)
         self._referee.heard(message)
         reply = self._process.answer(message)
         self._referee.check(reply)
@@ -70,69 +72,120 @@ class Conversation:
             self._observe(message, reply)
         return self._codec.encode_decisions(reply)
 
-    def _begin(self, begins: m.SimulationBegins | None) -> DecisionProcess:
-        if begins is None:
-            raise SimulationError(
-                "the first message is not SIMULATION_BEGINS: was the simulation under way before "
-                "this process? Start both anew"
-            )
-        return self._make_process(begins)
+    def _begin(self, codec: Codec, raw: bytes) -> tuple[m.Message, DecisionProcess]:
+        try:
+            message = codec.decode_events(raw)
+        except ProtocolError as error:
+            raise Unexpected(str(error)) from None
+        for event in message.events:
+            if isinstance(event, m.SimulationBegins):
+                return message, self._make_process(event)
+        raise Unexpected(
+            "the first message is not SIMULATION_BEGINS: was the simulation under way before "
+            "this process? Start both anew"
+        )
 
 
-def refusal(reason: str) -> bytes:
+def refusal(reason: object) -> bytes:
     """Return an answer that is no JSON: Batsim then aborts with it, instead of waiting for ever."""
-    return f"batsched_py cannot answer: {reason}".encode()
+    return f"batsched_py cannot answer: {reason}".encode(errors="replace")
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How long to wait, in seconds."""
+
+    first: float
+    """For the first message."""
+    silence: float
+    """For each one after it."""
 
 
 def serve(
     endpoint: Endpoint,
     conversation: Conversation,
-    *,
-    first_timeout: float,
-    silence_timeout: float,
+    limits: Limits,
     recorder: Recorder | None = None,
 ) -> None:
     """Answer until the reply to SIMULATION_ENDS is sent.
 
-    The time-outs are in seconds: for the first message, and for each one after it. Raises
-    :class:`SimulationError` when they pass or the other side goes away, and what answering
-    raises; then the other side is told, if it waits.
+    What comes before a simulation begins, or from others while it goes on, is refused and noted.
+    Raises :class:`SimulationError` when a limit passes or the simulator goes away, and what
+    answering raises; the simulator is told, if it asks within :data:`FAREWELL` seconds.
     """
-    while not conversation.ended:
-        raw = _next(endpoint, conversation, first_timeout, silence_timeout)
-        try:
+    partner: Request | None = None
+    waiting: Request | None = None
+    try:
+        while not conversation.ended:
+            waiting = request = _next(endpoint, conversation, limits, partner)
+            raw = _only_frame(request)
             if recorder is not None:
                 recorder.add("batsim", raw)
-            reply = conversation.answer(raw)
-        except BaseException as error:
-            endpoint.send(refusal(str(error) or type(error).__name__))
-            raise
-        endpoint.send(reply)
-        if recorder is not None:
-            recorder.add("sched", reply)
+            try:
+                reply = conversation.answer(raw)
+            except Unexpected as error:
+                _refuse(endpoint, request, str(error))
+                waiting = None
+                continue
+            if recorder is not None:
+                recorder.add("sched", reply)
+            endpoint.reply(request, reply)
+            partner, waiting = request, None
+    except BaseException as error:
+        reason = refusal(str(error) or type(error).__name__)
+        if waiting is None and partner is not None:
+            waiting = _last_request(endpoint, partner)
+        if waiting is not None:
+            endpoint.reply(waiting, reason)
+        raise
 
 
 def _next(
-    endpoint: Endpoint, conversation: Conversation, first_timeout: float, silence_timeout: float
-) -> bytes:
-    if not conversation.begun:
-        raw = endpoint.receive(first_timeout, of_peer=False)
-        if raw is None:
-            raise SimulationError(
-                f"no message came to {endpoint.address} within {first_timeout:g} s: start Batsim "
-                f"with -s {endpoint.address}; --first-timeout allows more time"
-            )
-        return raw
+    endpoint: Endpoint, conversation: Conversation, limits: Limits, partner: Request | None
+) -> Request:
+    """Return the next request of the simulator, or the first of anybody."""
+    deadline = monotonic() + (limits.first if partner is None else limits.silence)
     where = f"at {conversation.now:f} s of simulated time, before SIMULATION_ENDS"
+    while True:
+        try:
+            request = endpoint.receive(deadline - monotonic(), partner)
+        except SimulationError as error:
+            raise SimulationError(
+                f"{error} {where}: Batsim was stopped, crashed, or ended in a deadlock (jobs wait "
+                "and nothing can happen; it exits with 0 then); its log says which"
+            ) from None
+        if request is None and partner is None:
+            raise SimulationError(
+                f"no simulation began at {endpoint.address} within {limits.first:g} s: start "
+                f"Batsim with -s {endpoint.address}; --first-timeout allows more time"
+            )
+        if request is None:
+            raise SimulationError(
+                f"Batsim said nothing for {limits.silence:g} s {where}; --silence-timeout allows "
+                "more"
+            )
+        if partner is None or request.sender == partner.sender:
+            return request
+        _refuse(endpoint, request, "a simulation is going on here, and one process serves one")
+
+
+def _only_frame(request: Request) -> bytes:
+    if len(request.frames) != 1:
+        raise ProtocolError(f"a message of {len(request.frames)} frames, expected one")
+    return request.frames[0]
+
+
+def _refuse(endpoint: Endpoint, request: Request, reason: str) -> None:
+    print(f"note: refused a message: {reason}", file=sys.stderr)
+    endpoint.reply(request, refusal(reason))
+
+
+def _last_request(endpoint: Endpoint, partner: Request) -> Request | None:
+    """Wait a little for what the simulator asks next, so that it can be told that this is over."""
+    deadline = monotonic() + FAREWELL
     try:
-        raw = endpoint.receive(silence_timeout, of_peer=True)
-    except SimulationError as error:
-        raise SimulationError(
-            f"{error} {where}: Batsim was stopped, crashed, or ended in a deadlock (jobs wait and "
-            "nothing can happen; it exits with 0 then); its log says which"
-        ) from None
-    if raw is None:
-        raise SimulationError(
-            f"Batsim said nothing for {silence_timeout:g} s {where}; --silence-timeout allows more"
-        )
-    return raw
+        while (request := endpoint.receive(deadline - monotonic(), partner)) is not None:
+            if request.sender == partner.sender:
+                return request
+    except SimulationError:
+        pass  # it is gone
+    return None

@@ -51,6 +51,8 @@ def make_folder_of(path: str | Path) -> None:
 
     To be called before a long computation whose result goes there.
     """
+    if Path(path).is_dir():
+        raise OutputError(f"{path} cannot be written: it is a folder")
     folder = Path(path).parent
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,8 @@ def fields(job: m.JobDescription) -> list[str]:
 
 def original_submission(job: m.JobDescription) -> float:
     """Return the recorded submission time; what was not replayed came when it was recorded."""
-    return float(job.extra.get("original_submission_time", job.subtime))
+    said = job.extra.get("original_submission_time")
+    return float(said) if type(said) is float or type(said) is int else job.subtime
 
 
 class UsersTable:

@@ -97,6 +97,8 @@ def make(
             f"{name!r} cannot be made: {error}; expected a class to be called with "
             f"{len(arguments)} positional argument(s) and keyword options"
         ) from error
+    except SystemExit as error:
+        raise PluginError(f"{name!r} cannot be made: it left by SystemExit({error})") from error
 
 
 def accepted_options(plugin: type[Any]) -> list[str] | None:

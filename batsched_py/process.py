@@ -9,14 +9,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
-from math import ceil, inf, isnan
+from math import inf, isfinite, isnan
 from typing import Any, Protocol
 
 from batsched_py import decisions as d
 from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.jobs import Job, JobState
 from batsched_py.machine import Machine
-from batsched_py.processors import from_text
+from batsched_py.processors import MOST_PROCESSORS, from_text
 from batsched_py.protocol import messages as m
 from batsched_py.waiting import WaitingQueue
 from batsched_py.workload.jobs import WorkloadJob
@@ -148,7 +148,14 @@ class DecisionProcess:
 
     def _begins(self, event: m.SimulationBegins) -> None:
         self.begun = True
+        if not 0 <= event.nb_compute_resources <= MOST_PROCESSORS:
+            raise ProtocolError(
+                f"SIMULATION_BEGINS: {event.nb_compute_resources} compute resources, expected 0 to "
+                f"{MOST_PROCESSORS}"
+            )
         self.machine = Machine(event.nb_compute_resources)
+        if event.config.get("exact-times"):
+            self._six_decimals = False  # the embedded simulator says all digits
         self._config = config = event.config
         if config.get("redis-enabled"):
             raise ProtocolError(
@@ -182,8 +189,13 @@ class DecisionProcess:
         self._must_schedule = True
 
     def _submitted(self, event: m.JobSubmitted) -> None:
-        if event.job_id not in self._registered:  # else the echo of a job registered here
-            self._enqueue(event.job)
+        if event.job_id in self._registered:
+            return  # the echo of a job registered here
+        if event.job.id != event.job_id or event.job_id in self._jobs:
+            raise ProtocolError(
+                f"JOB_SUBMITTED: job {event.job_id!r} calls itself {event.job.id!r}, or came twice"
+            )
+        self._enqueue(event.job)
 
     def _completed(self, event: m.JobCompleted) -> None:
         job = self._jobs.pop(event.job_id, None)
@@ -200,7 +212,7 @@ class DecisionProcess:
         now = self.now
         count = 0
         while users.next_submission() <= now:
-            jobs = list(users.jobs_to_submit(now))
+            jobs = list(_given(users.jobs_to_submit(now), users, "jobs_to_submit"))
             count += len(jobs)
             if not jobs or count > MOST_AT_ONCE:
                 raise InvariantError(
@@ -221,9 +233,16 @@ class DecisionProcess:
         profile = job.profile
         if not self._config.get("profile-reuse-enabled"):
             profile = f"{profile}#{job.id}"  # Batsim forgets a profile with its first job
+            while profile in self._profiles:
+                profile += "#"
         if profile not in self._profiles:
             self._profiles.add(profile)
-            content = users.profiles[job.profile]
+            content = users.profiles.get(job.profile)
+            if content is None:
+                raise InvariantError(
+                    f"{type(users).__name__} submitted job {job.id} with the profile "
+                    f"{job.profile!r}, which is not in its profiles"
+                )
             self._reply.append(
                 m.RegisterProfile(
                     timestamp=now, workload_name=DYNAMIC, profile_name=profile, profile=content
@@ -254,6 +273,8 @@ class DecisionProcess:
             self._reply.append(m.Notify(timestamp=self.now, type="registration_finished"))
 
     def _call_at(self, time: float) -> None:
+        if not isinstance(time, float | int) or not isfinite(time):
+            raise InvariantError(f"a call at {time!r} was asked for: expected seconds")
         if self._six_decimals:
             time = _six_decimals_up(time)
         if time <= self.now:
@@ -266,7 +287,9 @@ class DecisionProcess:
     def _enqueue(self, description: m.JobDescription) -> None:
         extra = description.extra
         walltime = description.walltime
-        estimate = extra.get("estimate", walltime)
+        estimate = extra.get("estimate")
+        if type(estimate) is not float and type(estimate) is not int:
+            estimate = walltime  # a field of that name that means something else
         job = Job(
             description.id,
             self._nb_jobs,
@@ -279,14 +302,15 @@ class DecisionProcess:
         self._nb_jobs += 1
         self._jobs[job.id] = job
         self._must_schedule = True
-        if job.size > self.machine.nb_processors:
+        if not 0 < job.size <= self.machine.nb_processors:
             self._refuse(job)
         else:
             self.queue.append(job)
 
     def _schedule(self) -> None:
         now, queue, machine = self.now, self.queue, self.machine
-        for decision in self.scheduler.schedule(now, queue, machine):
+        decisions = self.scheduler.schedule(now, queue, machine)
+        for decision in _given(decisions, self.scheduler, "schedule"):
             if isinstance(decision, d.Start):
                 job = decision.job
                 alloc = machine.start(job, now, decision.processors)
@@ -323,8 +347,16 @@ class DecisionProcess:
         self._reply.append(m.KillJob(timestamp=self.now, job_ids=[job.id]))
 
 
+def _given(items: Any, plugin: object, method: str) -> Iterable[Any]:
+    """Return what a plug-in gave, which must be something to go through."""
+    if not isinstance(items, Iterable):
+        raise InvariantError(
+            f"{type(plugin).__name__}.{method} returned {items!r}: expected a generator or a list"
+        )
+    return items
+
+
 def _six_decimals_up(time: float) -> float:
     """Round up to what Batsim can say, so that what is due then is due."""
-    micros = ceil(time * 1e6)
-    rounded = micros / 1e6
-    return rounded if rounded >= time else (micros + 1) / 1e6
+    near = round(time, 6)
+    return near if near >= time else round(time + 1e-6, 6)

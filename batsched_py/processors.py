@@ -16,7 +16,9 @@ from batsched_py.errors import ProtocolError
 if TYPE_CHECKING:
     from procset import ProcSet
 
-_TEXT = re.compile(r"\d+(-\d+)?( +\d+(-\d+)?)*")
+_TEXT = re.compile(r"[0-9]+(-[0-9]+)?( +[0-9]+(-[0-9]+)?)*")
+MOST_PROCESSORS = 10_000_000
+"""More are taken for a mistake: a set of them would take all the memory."""
 
 
 def lowest(processors: int, count: int) -> int:
@@ -69,6 +71,8 @@ def from_text(text: str) -> int:
     for part in text.split():
         first, _, last = part.partition("-")
         low, high = int(first), int(last or first)
+        if max(low, high) >= MOST_PROCESSORS:
+            raise ProtocolError(f"interval {part!r}: expected numbers below {MOST_PROCESSORS}")
         if high < low:
             raise ProtocolError(f"interval {part!r} of {text!r} is reversed: write '{high}-{low}'")
         processors |= ((1 << (high - low + 1)) - 1) << low

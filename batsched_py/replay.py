@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 
 from batsched_py.conversation import Conversation
-from batsched_py.errors import BatschedError
+from batsched_py.errors import BatschedError, InputError
 from batsched_py.protocol import codec
 from batsched_py.transport.recording import Record
 
@@ -27,41 +29,58 @@ class Difference(msgspec.Struct):
     """Why we could not reply."""
 
 
-def first_difference(records: Sequence[Record], conversation: Conversation) -> Difference | None:
+def pairs(records: Sequence[Record]) -> list[tuple[Record, Record]]:
+    """Return the messages of Batsim with their replies.
+
+    A last message without reply is left out: the recording ended there. Raises
+    :class:`InputError` where anything else is out of turn, and if nothing is left.
+    """
+    wanted = ["batsim", "sched"] * ((len(records) + 1) // 2)
+    for record, sender in zip(records, wanted, strict=False):
+        if record.sender != sender:
+            raise InputError(
+                f"message {record.n} of the recording is from {record.sender}, expected one from "
+                f"{sender}: they take turns"
+            )
+    found = list(pairwise(records))[::2]
+    if not found:
+        raise InputError("the recording has no message of Batsim with a reply")
+    return found
+
+
+def first_difference(
+    exchange: Sequence[tuple[Record, Record]], conversation: Conversation
+) -> Difference | None:
     """Feed the messages of Batsim to ``conversation`` until a reply differs.
 
     Replies are equal if they hold the same decisions; their order and their times do not count.
     After a difference the recorded messages are no longer answers to ours, so it is the end.
     """
-    for at, record in enumerate(records):
-        if record.sender != "batsim":
-            continue
-        following = records[at + 1] if at + 1 < len(records) else None
-        if following is None or following.sender != "sched":
-            return None  # the recording ends before the reply
+    for message, recorded in exchange:
+        theirs = _decisions(recorded.raw.encode())
         try:
-            ours = _decisions(conversation.answer(record.raw.encode()))
+            ours = _decisions(conversation.answer(message.raw.encode()))
         except BatschedError as error:
-            return Difference(record.n, record.raw, [], [], str(error))
-        theirs = _decisions(following.raw.encode())
+            return Difference(message.n, message.raw, _listed(theirs), [], str(error))
         if ours != theirs:
-            return Difference(record.n, record.raw, _without(theirs, ours), _without(ours, theirs))
+            return Difference(
+                message.n, message.raw, _listed(theirs - ours), _listed(ours - theirs)
+            )
     return None
 
 
-def _decisions(raw: bytes) -> list[str]:
-    """Return the decisions of a reply in one form and order, without their times."""
+def _decisions(raw: bytes) -> Counter[str]:
+    """Return the decisions of a reply in one form, without their times."""
     try:
         message = codec.decode_decisions(raw)
     except BatschedError as error:
-        return [f"no reply of the protocol: {error}"]
+        return Counter([f"no reply of the protocol: {error}"])
     content: dict[str, Any] = msgspec.json.decode(codec.encode_decisions(message))
-    return sorted(
+    return Counter(
         msgspec.json.encode([event["type"], event["data"]], order="sorted").decode()
         for event in content["events"]
     )
 
 
-def _without(texts: list[str], others: list[str]) -> list[str]:
-    left = list(others)
-    return [text for text in texts if text not in left or left.remove(text)]  # type: ignore[func-returns-value]
+def _listed(decisions: Counter[str]) -> list[str]:
+    return sorted(decisions.elements())

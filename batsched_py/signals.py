@@ -24,7 +24,11 @@ def stop_signals() -> Iterator[None]:
     if current_thread() is not main_thread():
         yield
         return
-    before = {number: signal.signal(number, interrupt) for number in _ENDING}
+    before = {
+        number: signal.signal(number, interrupt)
+        for number in _ENDING
+        if signal.getsignal(number) not in (signal.SIG_IGN, None)  # nohup has a reason
+    }
     try:
         yield
     finally:

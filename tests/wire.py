@@ -11,7 +11,7 @@ from typing import Any
 
 import zmq
 
-from batsched_py.conversation import Conversation, serve
+from batsched_py.conversation import Conversation, Limits, serve
 from batsched_py.process import DecisionProcess
 from batsched_py.protocol.messages import SimulationBegins
 from batsched_py.schedulers.fcfs import Fcfs
@@ -70,13 +70,12 @@ class Serving(Thread):
         super().__init__(daemon=True)
         self.endpoint, self.conversation = endpoint, conversation
         self.error: BaseException | None = None
-        self._timeouts = first_timeout, silence_timeout
+        self._limits = Limits(first=first_timeout, silence=silence_timeout)
 
     def run(self) -> None:
-        first, silence = self._timeouts
         try:
             with self.endpoint as endpoint:
-                serve(endpoint, self.conversation, first_timeout=first, silence_timeout=silence)
+                serve(endpoint, self.conversation, self._limits)
         except BaseException as error:
             self.error = error
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from batsched_py.commands.process import ArgumentsFromFiles
+from batsched_py.commands.process import ArgumentsFromFiles, read_text
 from batsched_py.errors import UsageError
 from batsched_py.files import make_folder_of, write_whole
 from batsched_py.signals import stop_signals
@@ -81,13 +81,19 @@ def batsim(
     shake: Annotated[
         int | None,
         typer.Option(
-            "--shake", help="Seed of a shaken order of simultaneous events (not Batsim's)."
+            "--shake",
+            help="Seed of a shaken order of simultaneous events (not Batsim's).",
+            min=0,
         ),
     ] = None,
     timeout: Annotated[
         float,
-        typer.Option("--timeout", help="Seconds to wait for a reply; 0: for ever.", min=0),
-    ] = 0,
+        typer.Option("--timeout", help="Seconds to wait for each reply; 0: for ever.", min=0),
+    ] = 3600,
+    exact_times: Annotated[
+        bool,
+        typer.Option("--exact-times", help="Say times with all digits, not six (not Batsim's)."),
+    ] = False,
 ) -> None:
     """Simulate for a scheduler that listens, in Batsim's place and with its options.
 
@@ -103,11 +109,15 @@ def batsim(
         forward_profiles=forward_profiles,
         sched_config=_text(sched_config, sched_config_file),
         shake=shake,
+        exact_times=exact_times,
     )
-    make_folder_of(prefix)
+    if profile_reuse and not dynamic_jobs:
+        raise UsageError("--enable-profile-reuse means nothing without --enable-dynamic-jobs")
+    for name in ("jobs.csv", "schedule.csv"):
+        make_folder_of(f"{prefix}_{name}")
     from batsched_py.simulator.front import Front
 
-    with stop_signals(), Front(endpoint, timeout or inf) as scheduler:
+    with stop_signals(), Front(endpoint, timeout or inf, exact=exact_times) as scheduler:
         outcome = Simulator(machine, workloads, options).run(scheduler)
     for name, content in (
         ("jobs.csv", jobs_csv(outcome.jobs)),
@@ -133,7 +143,4 @@ def _text(text: str, path: Path | None) -> str:
         return text
     if text:
         raise UsageError("--sched-cfg and --sched-cfg-file: give one")
-    try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--sched-cfg-file {path}: {error}") from None
+    return read_text(str(path), "--sched-cfg-file")

@@ -68,10 +68,17 @@ class ArgumentsFromFiles(TyperCommand):
         for at, argument in enumerate(args):
             # behind --variant_options, @FILE is a value: see json_options
             if argument.startswith("@") and not (at and args[at - 1] == "--variant_options"):
-                expanded += shlex.split(_read(argument[1:]), comments=True)
+                expanded += _arguments(argument)
             else:
                 expanded.append(argument)
         return super().parse_args(ctx, expanded)
+
+
+def _arguments(argument: str) -> list[str]:
+    try:
+        return shlex.split(read_text(argument[1:], argument), comments=True)
+    except ValueError as error:
+        raise UsageError(f"{argument}: {error}; expected arguments as a shell takes them") from None
 
 
 def json_options(text: str | None, path: str | None) -> dict[str, Any]:
@@ -81,11 +88,11 @@ def json_options(text: str | None, path: str | None) -> dict[str, Any]:
     """
     options: dict[str, Any] = {}
     for flag, given in (
-        ("--variant_options_filepath", path and f"@{path}"),
+        ("--variant_options_filepath", None if path is None else f"@{path}"),
         ("--variant_options", text),
     ):
-        if given:
-            content = _read(given[1:]) if given.startswith("@") else given
+        if given is not None:
+            content = read_text(given[1:], flag) if given.startswith("@") else given
             options |= json_object(content, f"{flag} {given}")
     return options
 
@@ -186,10 +193,11 @@ def process_maker(
     return make
 
 
-def _read(path: str) -> str:
+def read_text(path: str, option: str) -> str:
+    """Return the content of the file that ``option`` names; raises :class:`UsageError`."""
     try:
         return Path(path).read_text()
     except OSError as error:
-        raise UsageError(f"@{path}: {error.strerror}") from None
+        raise UsageError(f"{option}: {path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"@{path}: not a text file") from None
+        raise UsageError(f"{option}: {path} is not a text file") from None

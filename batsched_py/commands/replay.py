@@ -10,9 +10,13 @@ import typer
 from batsched_py.commands import options as o
 from batsched_py.commands import process as p
 from batsched_py.errors import SimulationError
+from batsched_py.replay import first_difference, pairs
 from batsched_py.simulation import parse_options
 from batsched_py.transport.recording import read_exchange
 from batsched_py.workload.rules import Rules
+
+SHOWN = 2000
+"""Characters of a message that are printed."""
 
 
 @o.with_rules
@@ -43,7 +47,7 @@ def replay(
 
     Exits with 0 if every reply holds the recorded decisions, else with 1.
     """
-    records = read_exchange(file)
+    exchange = pairs(read_exchange(file))
     settings = p.settings_of(
         scheduler,
         parse_options(scheduler_option or [], "-O"),
@@ -55,17 +59,19 @@ def replay(
     )
     workload = p.users_workload(settings, log, rules, log_dir, skip_bad_lines)
     from batsched_py.conversation import Conversation
-    from batsched_py.replay import first_difference
 
     conversation = Conversation(p.process_maker(settings, workload, "ENDPOINT"))
-    found = first_difference(records, conversation)
-    count = sum(record.sender == "batsim" for record in records)
+    found = first_difference(exchange, conversation)
     if found is None:
-        print(f"{scheduler}: the same decisions in reply to all {count} messages")
+        print(f"{scheduler}: the same decisions in reply to all {len(exchange)} messages")
         return
-    print(f"message {found.n}: {found.message}")
+    print(f"message {found.n}: {_cut(found.message)}")
     for name, decisions in (("recorded", found.recorded), (scheduler, found.ours)):
         for decision in decisions or ["(nothing more)"]:
-            print(f"  only {name}: {decision}")
+            print(f"  only {name}: {_cut(decision)}")
     reason = f": {found.error}" if found.error else ""
     raise SimulationError(f"{file}: {scheduler} differs at message {found.n}{reason}")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text)} characters)"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from batsched_py.backends.external import LISTENING
 from batsched_py.commands import options as o
 from batsched_py.commands import process as p
 from batsched_py.errors import UsageError
@@ -19,6 +18,7 @@ from batsched_py.files import make_folder_of, write_whole
 from batsched_py.job_columns import UsersTable
 from batsched_py.protocol import messages as m
 from batsched_py.signals import stop_signals
+from batsched_py.transport import LISTENING
 from batsched_py.workload.rules import Rules
 
 if TYPE_CHECKING:
@@ -123,8 +123,8 @@ def serve(
     table = None if prefix is None else UsersTable()
     with ExitStack() as stack:
         stack.enter_context(stop_signals())
-        recorder = None if record is None else stack.enter_context(Recorder(record))
         socket = stack.enter_context(Endpoint(endpoint))
+        recorder = None if record is None else stack.enter_context(Recorder(record))
         conversation = c.Conversation(
             p.process_maker(settings, workload, socket.address),
             _observer(table, verbosity),
@@ -133,9 +133,8 @@ def serve(
         c.serve(
             socket,
             conversation,
-            first_timeout=first_timeout or inf,
-            silence_timeout=silence_timeout or inf,
-            recorder=recorder,
+            c.Limits(first=first_timeout or inf, silence=silence_timeout or inf),
+            recorder,
         )
     if table is not None:
         write_whole(f"{prefix}_users.csv", table.csv())

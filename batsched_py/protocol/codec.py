@@ -56,7 +56,7 @@ DECISIONS: dict[str, type[m.Event]] = {
 _COUNTED: dict[type[m.Event], set[str]] = {
     m.RejectJob: {"job_id"},
     m.KillJob: {"job_ids"},
-    m.CallMeLater: {"time"},
+    m.CallMeLater: {"timestamp"},
     m.SetJobMetadata: {"job_id", "metadata"},
     m.SetResourceState: {"resources", "state"},
 }
@@ -89,9 +89,10 @@ def encode_decisions(message: m.Message) -> bytes:
     return msgspec.json.encode(_content(message))
 
 
-def encode_events(message: m.Message) -> bytes:
-    """Write a message as Batsim does: six decimals for what is no integer."""
-    return msgspec.json.encode(_six_decimals(_content(message)))
+def encode_events(message: m.Message, *, exact: bool = False) -> bytes:
+    """Write a message as Batsim does: six decimals for what is no integer, unless ``exact``."""
+    content = _content(message)
+    return msgspec.json.encode(content if exact else _six_decimals(content))
 
 
 def job_from_json(job: dict[str, Any]) -> m.JobDescription:
@@ -173,15 +174,15 @@ def _fields(kind: type[m.Event], data: dict[str, Any], where: str) -> dict[str, 
         return {"type": data.pop("type", None), "details": data}
     if kind is m.Answer:
         return {"answers": data}
-    if kind is m.CallMeLater and "timestamp" in data:
-        data["time"] = data.pop("timestamp")
-    elif kind is m.ExecuteJob and len(data) > 3:
+    if kind is m.ExecuteJob and len(data) > 3:
         raise ProtocolError(f"{where}: data has {len(data)} members, expected at most 3")
     counted = _COUNTED.get(kind)
     if counted is not None and data.keys() != counted:
         raise ProtocolError(
             f"{where}: data has the members {sorted(data)}, expected exactly {sorted(counted)}"
         )
+    if kind is m.CallMeLater:
+        return {"time": data["timestamp"]}
     members = _MEMBERS[kind]
     if not data.keys() <= members.keys():
         data["further"] = {name: data.pop(name) for name in list(data) if name not in members}

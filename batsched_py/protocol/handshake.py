@@ -11,6 +11,8 @@ from __future__ import annotations
 import sys
 from typing import Protocol
 
+import msgspec
+
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import codec
 from batsched_py.protocol.messages import Message
@@ -44,7 +46,16 @@ def codec_for(first: bytes) -> Codec:
 
 
 def _is_batsim_5(first: bytes) -> bool:
-    if b"BatsimHello" in first or b'"event_type"' in first:
-        return True
+    if first.startswith(b"{"):
+        return _is_hello(first)
     size = int.from_bytes(first[4:8], sys.byteorder)
-    return len(first) >= 8 and not first.startswith(b"{") and len(first) == 8 + size
+    return len(first) >= 8 and (len(first) == 8 + size or b"BatsimHello" in first)
+
+
+def _is_hello(first: bytes) -> bool:
+    """Tell whether a message in JSON is one of Batsim 5: its events have an ``event_type``."""
+    try:
+        events = msgspec.json.decode(first)["events"]
+        return any("event_type" in event for event in events)
+    except (msgspec.DecodeError, KeyError, TypeError, UnicodeError, RecursionError):
+        return False

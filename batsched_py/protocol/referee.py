@@ -22,6 +22,19 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.registration import Registration, split_id
 
 TERMINAL = ("COMPLETED_", "REJECTED")
+PROFILE_TYPES = (
+    "delay",
+    "parallel",
+    "parallel_homogeneous",
+    "parallel_homogeneous_total",
+    "parallel_homogeneous_pfs",
+    "data_staging",
+    "composed",
+    "smpi",
+    "usage_trace",
+    "send",
+    "recv",
+)
 _NOT_DYNAMIC = ("composed", "smpi", "usage_trace")
 """Types of profiles that crash Batsim 4.2.0 when a scheduler registers them."""
 
@@ -92,7 +105,7 @@ class Referee:
 
     def check(self, reply: m.Message) -> None:
         """Take note of the scheduler's reply; raises :class:`ProtocolError` if it is refused."""
-        if self._strict and (reply.now < self._now or reply.further):
+        if self._strict and (not self._now <= reply.now < inf or reply.further):
             raise ProtocolError(
                 f"the reply at {self._now} has now = {reply.now} and the further members "
                 f"{list(reply.further or ())}: expected the same time or a later one, and none"
@@ -103,7 +116,7 @@ class Referee:
 
     def _check(self, decision: m.Event, reply_now: float) -> None:
         time = decision.timestamp
-        if time > reply_now:
+        if not time <= reply_now:
             raise ProtocolError(
                 f"{decision.tag} at {time} is later than the reply's now, {reply_now}"
             )
@@ -115,8 +128,11 @@ class Referee:
         if time > self._now:
             self._now = time
         kind = type(decision)
+        judge = self._judge.get(kind)
+        if judge is None:
+            raise ProtocolError(f"{kind.__name__} is no decision of Batsim's protocol")
         if not self._ended:
-            self._judge[kind](decision)
+            judge(decision)
         elif kind is not m.Notify:
             raise ProtocolError(f"{decision.tag}: the simulation has ended, this comes too late")
 
@@ -217,13 +233,18 @@ class Referee:
             )
 
     def _profile(self, job_id: str, name: str) -> dict[str, Any]:
-        return self._registration.profiles.get(job_id.partition("!")[0], {}).get(name) or {}
+        return self._registration.profiles.get(job_id.partition("!")[0], {}).get(name, {})
 
     def _shares_work(self, decision: m.ExecuteJob, job: _Job) -> bool:
         """Tell whether any number of processors will do: the work is shared among them."""
-        profile = self._profile(decision.job_id, job.profile)
-        parts = [self._profile(decision.job_id, name) for name in profile.get("seq", [])]
-        return all(part.get("type") == "parallel_homogeneous_total" for part in parts or [profile])
+        names = [job.profile]
+        for name in names:
+            profile = self._profile(decision.job_id, name)
+            parts = profile.get("seq", [])
+            if not parts and profile.get("type") != "parallel_homogeneous_total":
+                return False
+            names += [part for part in parts if part not in names]
+        return True
 
     def _reject(self, decision: m.RejectJob) -> None:
         self._waiting(decision.job_id, "REJECT_JOB")
@@ -268,7 +289,7 @@ class Referee:
     # Other decisions -----------------------------------------------------------------------------
 
     def _call_later(self, decision: m.CallMeLater) -> None:
-        if decision.time <= self._now:
+        if not self._now < decision.time < inf:
             raise ProtocolError(
                 f"CALL_ME_LATER: {decision.time} is not later than the current time {self._now}"
             )
@@ -276,6 +297,15 @@ class Referee:
     def _register_profile(self, decision: m.RegisterProfile) -> None:
         self._registration.add_profile(decision)
         kind = decision.profile.get("type")
+        delay = decision.profile.get("delay")
+        if self._strict and (
+            kind not in PROFILE_TYPES
+            or (kind == "delay" and not (isinstance(delay, float | int) and delay > 0))
+        ):
+            raise ProtocolError(
+                f"REGISTER_PROFILE: profile {decision.profile_name!r} is of type {kind!r} with "
+                f"delay {delay!r}: expected a type of Batsim, and for a delay seconds above 0"
+            )
         if kind not in _NOT_DYNAMIC:
             return
         if self._strict:

@@ -20,8 +20,9 @@ class Registration:
         self.profile_reuse = profile_reuse
         self.finished = not dynamic
         """No registration is to come: it is disabled, or was declared finished."""
-        self.profiles: dict[str, dict[str, dict[str, Any] | None]] = {}
-        """Profiles as written, by workload and name; None = released, the name stays taken."""
+        self.profiles: dict[str, dict[str, dict[str, Any]]] = {}
+        """Profiles as written, by workload and name, also those that were released."""
+        self._released: set[tuple[str, str]] = set()
         self._open = dynamic
         self._reopens = False
 
@@ -39,7 +40,7 @@ class Registration:
             )
         self._check_enabled(decision.type)
         if decision.type == "registration_finished":
-            self._open, self.finished = False, True
+            self._open, self._reopens, self.finished = False, False, True
         else:
             self._reopens, self.finished = True, False
 
@@ -67,11 +68,9 @@ class Registration:
                 f"REGISTER_JOB: job {job_id!r} calls itself {job.id!r}, which contains the name "
                 f"of its workload: write {job_id!r}"
             )
-        profiles = self.profiles.get(workload, {})
-        if profiles.get(job.profile) is None:
-            past = (
-                "was released with its first job" if job.profile in profiles else "does not exist"
-            )
+        known = job.profile in self.profiles.get(workload, {})
+        if not known or (workload, job.profile) in self._released:
+            past = "was released with its first job" if known else "does not exist"
             raise ProtocolError(
                 f"REGISTER_JOB: profile {job.profile!r} of workload {workload!r} {past}"
             )
@@ -88,7 +87,7 @@ class Registration:
         runs, and its name stays taken.
         """
         if self.dynamic and not self.profile_reuse:
-            self.profiles.setdefault(workload, {})[profile] = None
+            self._released.add((workload, profile))
 
     def _check_enabled(self, doing: str) -> None:
         if not self.dynamic:

@@ -30,6 +30,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     profile_reuse: bool = False
     forward_profiles: bool = False
     sched_config: str = ""
+    exact_times: bool = False
+    """Say in SIMULATION_BEGINS that times come with all digits (ours, not Batsim's)."""
     shake: int | None = None
     """Seed of a shaken order of simultaneous events: those of an instant come in random order,
     and as real Batsim sometimes does, instants are cut into several messages. How often is drawn
@@ -250,10 +252,13 @@ class Simulator:
                 "profile-reuse-enabled": options.profile_reuse,
                 "sched-config": options.sched_config,
                 "forward-unknown-events": False,
+                **({"exact-times": True} if options.exact_times else {}),
             },
             compute_resources=hosts,
             workloads={name: workload.name for name, workload in self._workloads.items()},
-            profiles={name: self.registry.contents(name) for name in self._workloads},
+            profiles={
+                name: dict(self.registry.registration.profiles[name]) for name in self._workloads
+            },
         )
 
     def _submitted(self, job: SimulatedJob) -> m.JobSubmitted:

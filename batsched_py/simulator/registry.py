@@ -69,14 +69,9 @@ class Registry:
             jobs.append(simulated)
         return jobs
 
-    def content(self, job: JobDescription) -> dict[str, Any] | None:
+    def content(self, job: JobDescription) -> dict[str, Any]:
         """Return the profile of a job as it was written."""
         return self.registration.profiles[job.id.partition("!")[0]][job.profile]
-
-    def contents(self, workload: str) -> dict[str, dict[str, Any]]:
-        """Return the profiles of a workload as they were written."""
-        profiles = self.registration.profiles[workload]
-        return {name: content for name, content in profiles.items() if content is not None}
 
     def known(self, job_id: str, doing: str) -> SimulatedJob:
         """Return a job that the scheduler may speak of; raises :class:`ProtocolError`."""

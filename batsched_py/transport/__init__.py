@@ -13,5 +13,7 @@ from collections.abc import Callable
 
 from batsched_py.protocol.messages import Message
 
+LISTENING = "listening on "
+"""Begin of the line in which a process says where it listens."""
 Partner = Callable[[Message], Message]
 """The scheduler's side of the conversation."""

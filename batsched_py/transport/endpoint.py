@@ -1,55 +1,68 @@
-"""The scheduler's end of Batsim's socket: ZeroMQ REP, bound, one frame a message."""
+"""The scheduler's end of Batsim's socket: bound, one frame a message, each answered once.
+
+On the wire it is a ZeroMQ REP socket. Inside it is a ROUTER, which also knows who speaks: so a
+stranger on the same endpoint is told from the simulator.
+"""
 
 from __future__ import annotations
 
-from math import inf
+import os
+import re
+import socket
+from pathlib import Path
 from time import monotonic
 from types import TracebackType
 
+import msgspec
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from batsched_py.errors import ProtocolError, SimulationError, UsageError
+from batsched_py.errors import SimulationError, UsageError
 
 DEFAULT = "tcp://127.0.0.1:28000"
 """Where Batsim connects unless told otherwise; nobody outside the machine can."""
+_ADDRESS = re.compile(r"tcp://[^:]+:([0-9]{1,5}|\*)|tcp://\[.+\]:[0-9]{1,5}|ipc://.+")
 _TICK = 0.2
-"""Seconds after which a wait looks whether somebody is still there."""
-_GRACE = 1.0
-"""Seconds without any peer after which it is taken for dead."""
-_FLUSH = 5.0
+"""Seconds after which a wait looks whether the peer is still there."""
+_FLUSH = 2.0
 """Seconds to get the last reply out."""
 
 
+class Request(msgspec.Struct):
+    """A message that waits for its reply."""
+
+    sender: bytes
+    frames: list[bytes]
+    connection: int
+    """Number of the connection it came by, -1 if not known."""
+
+
 class Endpoint:
-    """A REP socket bound to ``address`` (tcp or ipc); the port ``*`` stands for any free one.
+    """A socket bound to ``address`` (tcp or ipc); the port ``*`` stands for any free one.
 
     Raises :class:`UsageError` for what is no address, and :class:`SimulationError` where it
     cannot be bound. A context manager: leaving it closes the socket.
     """
 
     def __init__(self, address: str) -> None:
-        if not address.startswith(("tcp://", "ipc://")):
-            raise UsageError(
-                f"endpoint {address!r}: expected tcp://ADDRESS:PORT or ipc://PATH, such as "
-                f"{DEFAULT}"
-            )
+        check_address(address)
+        self._path = Path(address[6:]) if address.startswith("ipc://") else None
+        if self._path is not None:
+            _check_path(self._path, address)
         self._context = zmq.Context()
-        self._socket = self._context.socket(zmq.REP)
+        self._socket = self._context.socket(zmq.ROUTER)
         self._socket.setsockopt(zmq.RCVTIMEO, round(_TICK * 1000))
         self._socket.setsockopt(zmq.LINGER, round(_FLUSH * 1000))
-        self._monitor = self._socket.get_monitor_socket(zmq.Event.ACCEPTED | zmq.Event.DISCONNECTED)
-        self._peers: set[int] = set()
-        self._alone_since = inf
+        self._monitor = self._socket.get_monitor_socket(zmq.Event.DISCONNECTED)
+        self._lost: set[int] = set()
+        self._bound = False
         try:
             # ZeroMQ binds to addresses, not to names.
             self._socket.bind(address.replace("tcp://localhost:", "tcp://127.0.0.1:"))
         except zmq.ZMQError as error:
             self.close()
-            raise SimulationError(
-                f"cannot listen on {address}: {error.strerror}; choose another endpoint with -s, "
-                "or stop who listens there"
-            ) from None
+            raise _cannot_listen(address, error.strerror) from None
+        self._bound = True
         self.address = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
         """The address as it was bound, with the port that was found."""
 
@@ -70,40 +83,76 @@ class Endpoint:
         self._monitor.close(linger=0)
         self._socket.close()
         self._context.term()
+        if self._path is not None and self._bound:
+            self._path.unlink(missing_ok=True)
 
-    def send(self, raw: bytes) -> None:
-        """Answer the last request."""
-        self._socket.send(raw)
+    def reply(self, request: Request, raw: bytes) -> None:
+        """Answer a request; nothing happens if who asked is gone."""
+        self._socket.send_multipart([request.sender, b"", raw])
 
-    def receive(self, timeout: float, *, of_peer: bool) -> bytes | None:
+    def receive(self, timeout: float, partner: Request | None = None) -> Request | None:
         """Return the next request, or None if none comes within ``timeout`` seconds.
 
-        ``of_peer`` says that a peer is there which must not go away: then it raises
-        :class:`SimulationError` when the last connection is closed, without waiting longer.
+        ``partner`` is an earlier request of who must not go away: :class:`SimulationError` is
+        raised as soon as the connection it came by is closed.
         """
         deadline = monotonic() + timeout
         while True:
             try:
-                frames = self._socket.recv_multipart()
+                frames = self._socket.recv_multipart(copy=False)
             except zmq.Again:
-                self._look_who_is_there()
-                if of_peer and monotonic() - self._alone_since > _GRACE:
+                if partner is not None and self._is_lost(partner):
                     raise SimulationError("the connection was closed by the other side") from None
                 if monotonic() >= deadline:
                     return None
                 continue
-            if len(frames) != 1:
-                raise ProtocolError(f"a message of {len(frames)} frames, expected one")
-            return bytes(frames[0])
+            if len(frames) > 2 and not frames[1].bytes:  # else it is no request
+                return Request(
+                    frames[0].bytes, [frame.bytes for frame in frames[2:]], _connection(frames[2])
+                )
 
-    def _look_who_is_there(self) -> None:
+    def _is_lost(self, request: Request) -> bool:
         while self._monitor.poll(0):
-            event = recv_monitor_message(self._monitor)
-            if event["event"] == zmq.Event.ACCEPTED:
-                self._peers.add(event["value"])
-            else:
-                self._peers.discard(event["value"])
-        if self._peers:
-            self._alone_since = inf
-        elif self._alone_since == inf:
-            self._alone_since = monotonic()
+            self._lost.add(recv_monitor_message(self._monitor)["value"])
+        return request.connection in self._lost
+
+
+def _connection(frame: zmq.Frame) -> int:
+    try:
+        return int(frame.get(zmq.SRCFD))
+    except (zmq.ZMQError, TypeError, ValueError):
+        return -1
+
+
+def check_address(address: str) -> None:
+    """Raise :class:`UsageError` for what is no endpoint."""
+    match = _ADDRESS.fullmatch(address)
+    if match is None or (match[1] and match[1] != "*" and int(match[1]) > 65535):
+        raise UsageError(
+            f"endpoint {address!r}: expected tcp://ADDRESS:PORT or ipc://PATH, such as {DEFAULT}"
+        )
+
+
+def _check_path(path: Path, address: str) -> None:
+    """Refuse a path that is in use: ZeroMQ would take it over, or delete it, without a word."""
+    if not hasattr(socket, "AF_UNIX") or not os.path.lexists(path):
+        return
+    if not path.is_socket():
+        raise UsageError(f"endpoint {address!r}: the path exists and is no socket")
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except (OSError, ValueError):
+            return  # left behind
+    raise _cannot_listen(address, "Address already in use")
+
+
+def _cannot_listen(address: str, reason: str) -> SimulationError:
+    longest = getattr(zmq, "IPC_PATH_MAX_LEN", 0) or 107
+    path = address.removeprefix("ipc://")
+    if path != address and len(path.encode()) > longest:
+        reason = f"the path of a socket has at most {longest} bytes, this one {len(path.encode())}"
+    return SimulationError(
+        f"cannot listen on {address}: {reason}; choose another endpoint with -s, or stop who "
+        "listens there"
+    )

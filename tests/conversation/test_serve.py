@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import zmq
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from wire import ask, begins, completed, decisions, ends, peer, serving, submitted
 
+from batsched_py import conversation
 from batsched_py.errors import BatschedError, ProtocolError, SimulationError, UsageError
 from batsched_py.transport import endpoint as transport
 from batsched_py.transport.endpoint import Endpoint
@@ -20,7 +22,7 @@ from batsched_py.transport.endpoint import Endpoint
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "_TICK", 0.02)
-    monkeypatch.setattr(transport, "_GRACE", 0.1)
+    monkeypatch.setattr(conversation, "FAREWELL", 0.3)
 
 
 def test_a_simulation_from_begin_to_end(tmp_path: Path) -> None:
@@ -43,7 +45,7 @@ def test_a_peer_that_vanishes_is_noticed(tmp_path: Path, before: int) -> None:
     ):
         for raw in (begins(), submitted("a"))[:before]:
             ask(batsim, raw)
-    said = "closed by the other side" if before else "no message came"
+    said = "closed by the other side" if before else "no simulation began"
     assert isinstance(server.error, SimulationError)
     assert said in str(server.error)
 
@@ -67,6 +69,26 @@ def test_silence_has_an_end(tmp_path: Path) -> None:
         (b"\xff\xfe", "not one of the protocol"),
         (b"[]", "expected an object"),
         (submitted("a"), "not SIMULATION_BEGINS"),
+    ],
+)
+def test_what_begins_no_simulation_is_refused_and_the_next_is_served(
+    tmp_path: Path, raw: bytes, said: str
+) -> None:
+    """A Batsim of an earlier run may have waited for somebody to listen."""
+    with serving(tmp_path) as server:
+        with peer(server.endpoint.address) as stale:
+            reply = ask(stale, raw).decode()
+        assert said in reply
+        assert not reply.startswith("{")
+        with peer(server.endpoint.address) as batsim:
+            ask(batsim, begins())
+            ask(batsim, ends())
+    assert server.error is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
         (begins(redis_enabled=True), "--enable-redis"),
         (b"\0\0\0\0\3\0\0\0abc", "Batsim 5"),
         (b"\0\0\0\0\0\0\0\0", "Batsim 5"),
@@ -85,6 +107,26 @@ def test_what_cannot_be_answered_is_told_to_both_sides(
     assert said in str(server.error)
 
 
+@pytest.mark.parametrize("raw", [b"hello", completed("never", "0", 1.0), submitted("a", now=-1.0)])
+def test_nonsense_in_the_middle_ends_it_on_both_sides(tmp_path: Path, raw: bytes) -> None:
+    with serving(tmp_path) as server, peer(server.endpoint.address) as batsim:
+        ask(batsim, begins())
+        assert ask(batsim, raw).startswith(b"batsched_py cannot answer")
+    assert isinstance(server.error, ProtocolError)
+
+
+def test_a_simulator_that_computes_is_told_when_it_asks(tmp_path: Path) -> None:
+    """It was silent for too long; its next question, shortly after, gets a refusal."""
+    with (
+        serving(tmp_path, silence_timeout=0.1) as server,
+        peer(server.endpoint.address) as batsim,
+    ):
+        ask(batsim, begins())
+        time.sleep(0.2)
+        assert b"said nothing for 0.1 s" in ask(batsim, submitted("a"))
+    assert isinstance(server.error, SimulationError)
+
+
 def test_batsim_5_is_told_which_batsim_to_use(tmp_path: Path) -> None:
     with serving(tmp_path) as server, peer(server.endpoint.address) as batsim:
         reply = ask(batsim, bytes(8)).decode()
@@ -99,15 +141,25 @@ def test_several_frames_are_no_message(tmp_path: Path) -> None:
     assert "2 frames" in str(server.error)
 
 
-def test_a_second_simulation_is_turned_away_and_the_first_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("raw", [begins(), b"hello", submitted("b"), bytes(8)])
+def test_others_are_turned_away_while_a_simulation_goes_on(tmp_path: Path, raw: bytes) -> None:
+    """A second Batsim, or anybody: the first does not notice."""
     with serving(tmp_path) as server, peer(server.endpoint.address) as batsim:
         ask(batsim, begins())
         with peer(server.endpoint.address) as second:
-            assert b"one process serves one" in ask(second, begins())
+            assert b"one process serves one" in ask(second, raw)
         assert len(decisions(ask(batsim, submitted("a")))) == 1
         ask(batsim, completed("a", "0", 1.0))
         ask(batsim, ends(1.0))
     assert server.error is None
+
+
+def test_an_idle_connection_does_not_hide_that_the_simulator_is_gone(tmp_path: Path) -> None:
+    with serving(tmp_path, silence_timeout=60) as server, peer(server.endpoint.address):
+        with peer(server.endpoint.address) as batsim:
+            ask(batsim, begins())
+        server.join(5)
+    assert "closed by the other side" in str(server.error)
 
 
 def test_jobs_that_are_left_at_the_end_are_an_error(tmp_path: Path) -> None:
@@ -124,11 +176,12 @@ def test_jobs_that_are_left_at_the_end_are_an_error(tmp_path: Path) -> None:
         ("localhost:28000", UsageError, "expected tcp://"),
         ("udp://127.0.0.1:1", UsageError, "expected tcp://"),
         ("", UsageError, "expected tcp://"),
-        ("tcp://127.0.0.1", SimulationError, "cannot listen"),
-        ("tcp://127.0.0.1:nothing", SimulationError, "cannot listen"),
+        ("tcp://127.0.0.1", UsageError, "expected tcp://"),
+        ("tcp://127.0.0.1:nothing", UsageError, "expected tcp://"),
+        ("tcp://127.0.0.1:99999", UsageError, "expected tcp://"),
         ("tcp://1.2.3.4:28000", SimulationError, "cannot listen"),
         ("ipc:///no/such/folder/s", SimulationError, "cannot listen"),
-        (f"ipc:///tmp/{'x' * 200}", SimulationError, "cannot listen"),
+        (f"ipc:///tmp/{'x' * 200}", SimulationError, "at most 107 bytes"),
     ],
 )
 def test_an_endpoint_that_cannot_be(address: str, error: type[Exception], said: str) -> None:
@@ -136,9 +189,10 @@ def test_an_endpoint_that_cannot_be(address: str, error: type[Exception], said: 
         Endpoint(address)
 
 
-def test_an_endpoint_in_use() -> None:
+@pytest.mark.parametrize("address", ["tcp://localhost:*", "ipc://{}/s"])
+def test_an_endpoint_in_use(address: str, tmp_path: Path) -> None:
     with (
-        Endpoint("tcp://localhost:*") as first,
+        Endpoint(address.format(tmp_path)) as first,
         pytest.raises(SimulationError, match="in use"),
     ):
         Endpoint(first.address)
@@ -152,11 +206,13 @@ def test_what_is_no_zeromq_is_not_heard(tmp_path: Path) -> None:
         port = int(endpoint.address.rsplit(":", 1)[1])
         with socket.create_connection(("127.0.0.1", port)) as stranger:
             stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
-            assert endpoint.receive(0.2, of_peer=False) is None
+            assert endpoint.receive(0.2) is None
         with peer(endpoint.address) as batsim:
             batsim.send(b"x")
-            assert endpoint.receive(5, of_peer=False) == b"x"
-            endpoint.send(b"y")
+            request = endpoint.receive(5)
+            assert request is not None
+            assert request.frames == [b"x"]
+            endpoint.reply(request, b"y")
             assert batsim.recv() == b"y"
 
 
@@ -167,4 +223,4 @@ def test_a_dealer_without_envelope_is_not_heard(tmp_path: Path) -> None:
     ):
         batsim.send(begins())
         server.join(10)
-    assert "no message came" in str(server.error)
+    assert "no simulation began" in str(server.error)
