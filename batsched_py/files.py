@@ -46,6 +46,28 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
+@contextmanager
+def locked(folder: str | Path) -> Iterator[None]:
+    """Keep other processes that ask the same out of a folder, which is made if need be.
+
+    Raises :class:`OutputError` if one is in it. Where files cannot be locked, nothing is done.
+    """
+    make_folder_of(Path(folder) / ".lock")
+    try:
+        import fcntl
+    except ImportError:  # not on this system
+        yield
+        return
+    with open(Path(folder) / ".lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OutputError(f"{folder} is in use by another run: wait for its end") from None
+        except OSError:  # a file system without locks
+            pass
+        yield
+
+
 def make_folder_of(path: str | Path) -> None:
     """Make the folder that ``path`` is in; raises :class:`OutputError` if that cannot be.
 

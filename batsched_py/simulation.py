@@ -76,6 +76,8 @@ def simulate(
     skip_bad_lines: bool = False,
     backend: str = EMBEDDED,
     batsim: str | None = None,
+    timeouts: Timeouts | None = None,
+    folder: str | Path | None = None,
 ) -> Result:
     """Simulate a workload under a policy, with or without users who react.
 
@@ -87,7 +89,8 @@ def simulate(
     multiplies their speed. ``seed`` is for the users' chance, ``shake`` for the order of
     simultaneous events (None: log order). ``backend`` is ``embedded``, ``batsim`` (the program,
     ``batsim`` on PATH or the command line given), ``docker``, or ``socket``: the embedded
-    simulator in another process.
+    simulator in another process. Such a run is limited by ``timeouts``, and its inputs, outputs,
+    logs and commands are in ``folder`` (None: a temporary one, kept if the run fails).
 
     Raises :class:`UsageError` for arguments that make no sense, :class:`InputError` for files
     that are not what they should be, :class:`SimulationError` for a deadlock, and
@@ -114,8 +117,9 @@ def simulate(
         skip_bad_lines=skip_bad_lines,
         backend=backend,
         batsim=batsim,
+        timeouts=timeouts or Timeouts(),
     )
-    return execute(source, run)
+    return execute(source, run, folder)
 
 
 def execute(source: str | Path | Workload, run: Run, folder: str | Path | None = None) -> Result:

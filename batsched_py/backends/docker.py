@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from math import inf
+from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.backends.arguments import batsim_arguments
@@ -19,6 +22,10 @@ IMAGE_VARIABLE = "BATSIM_IMAGE"
 """Variable of the environment that names the image."""
 DEFAULT_IMAGE = "oarteam/batsim:4.2.0"
 """Not ``latest``: that follows Batsim's master branch, now Batsim 5, with another protocol."""
+_LOOK = 0.2
+"""Seconds between two looks at a container."""
+_LOST = 20.0
+"""Seconds without an answer of the daemon after which a container is given up."""
 _INPUT, _OUTPUT = "/data/input", "/data/output"
 
 
@@ -34,8 +41,8 @@ class DockerLauncher:
         self._unix_sockets = sys.platform == "linux"
         self._client: DockerClient | None = None
 
-    def check(self) -> None:
-        """Raise :class:`SimulationError` without a daemon or without the image."""
+    def check(self) -> str:
+        """Return the image's id; raises :class:`SimulationError` without daemon or image."""
         import docker
         from docker.errors import DockerException, ImageNotFound
 
@@ -44,15 +51,17 @@ class DockerLauncher:
             self._client.ping()
         except (DockerException, OSError) as error:
             raise SimulationError(
-                f"Docker does not answer ({_reason(error)}): start its daemon and see that this "
-                "user may use it (`docker info`), or use --backend batsim or embedded"
+                f"Docker does not answer ({_reason(error)}): start its daemon, see that this user "
+                "may use it, and set DOCKER_HOST where the socket is not the usual one; or use "
+                "--backend batsim or embedded"
             ) from None
         try:
             try:
-                self._client.images.get(self.image)
+                image = self._client.images.get(self.image)
             except ImageNotFound:
                 print(f"pulling {self.image}", file=sys.stderr)
-                self._client.images.pull(self.image)
+                image = self._client.images.pull(self.image)
+            return str(image.id)
         except (DockerException, OSError) as error:
             raise SimulationError(
                 f"the image {self.image} cannot be had ({_reason(error)}): name a tag of Batsim 4 "
@@ -84,19 +93,20 @@ class DockerLauncher:
         assert self._client is not None  # check() made it
         try:
             container = self._client.containers.create(
-                self.image, self._arguments(folder, endpoint), **self._options(folder)
+                self.image, command=self._arguments(folder, endpoint), **self._options(folder)
             )
         except (DockerException, OSError) as error:
             raise SimulationError(f"no container of {self.image}: {_reason(error)}") from None
-        process = _ContainerProcess(container, folder)
+        process = ContainerProcess(container, folder.batsim_log)
         try:
             container.start()
-        except BaseException as error:
+        except (DockerException, OSError) as error:
             process.stop()
-            if isinstance(error, DockerException | OSError):
-                raise SimulationError(
-                    f"the container of {self.image} does not start: {_reason(error)}"
-                ) from None
+            raise SimulationError(
+                f"the container of {self.image} does not start: {_reason(error)}"
+            ) from None
+        except BaseException:
+            process.stop()
             raise
         return process
 
@@ -118,6 +128,7 @@ class DockerLauncher:
             "volumes": volumes,
             "working_dir": "/data",
             "user": f"{os.getuid()}:{os.getgid()}" if hasattr(os, "getuid") else None,
+            "name": folder.sockets.name,  # so that nothing is left without a name
             "labels": {"batsched_py": str(folder.root)},
         }
         if self._unix_sockets:
@@ -127,39 +138,53 @@ class DockerLauncher:
         return options
 
 
-class _ContainerProcess:
-    """A container that runs Batsim."""
+class ContainerProcess:
+    """A container that runs Batsim, whose log is kept in ``log``."""
 
-    def __init__(self, container: Container, folder: RunFolder) -> None:
+    def __init__(self, container: Container, log: Path) -> None:
         self._container = container
-        self._folder = folder
+        self._log = log
         self._code: int | None = None
         self._gone = False
+        self._next_look = 0.0
+        self._lost_since = inf
 
     def poll(self) -> int | None:
-        """Return the exit code of the container, None while it runs."""
+        """Return the exit code of the container, None while it runs.
+
+        Raises :class:`SimulationError` if the daemon does not know for :data:`_LOST` seconds.
+        """
         from docker.errors import DockerException
 
-        if self._code is None:
+        if self._code is None and monotonic() >= self._next_look:
+            self._next_look = monotonic() + _LOOK
             try:
                 self._container.reload()
             except (DockerException, OSError) as error:
-                raise SimulationError(f"Batsim's container is lost: {_reason(error)}") from None
+                self._lost_since = min(self._lost_since, monotonic())
+                if monotonic() - self._lost_since > _LOST:
+                    raise SimulationError(f"Batsim's container is lost: {_reason(error)}") from None
+                return None
+            self._lost_since = inf
             state = self._container.attrs["State"]
             if state["Status"] in ("exited", "dead"):
-                self._code = state["ExitCode"]
+                self._code = int(state["ExitCode"])
                 self._keep_log()
         return self._code
 
     def stop(self) -> None:
         """Keep its log and remove it."""
-        from docker.errors import DockerException
-
         if self._gone:
             return
-        self._gone = True
-        if self._code is None:
-            self._keep_log()
+        try:
+            if self._code is None:
+                self._keep_log()
+        finally:
+            self._remove()
+
+    def _remove(self) -> None:
+        from docker.errors import DockerException
+
         try:
             self._container.remove(force=True)
         except (DockerException, OSError) as error:
@@ -167,15 +192,17 @@ class _ContainerProcess:
                 f"note: the container {self._container.id} could not be removed: {_reason(error)}",
                 file=sys.stderr,
             )
+        self._gone = True
 
     def _keep_log(self) -> None:
         from docker.errors import DockerException
 
         try:
-            said = self._container.logs()
+            with self._log.open("wb") as file:
+                for part in self._container.logs(stream=True, follow=False):
+                    file.write(part)
         except (DockerException, OSError) as error:
-            said = f"the log could not be read: {_reason(error)}".encode()
-        self._folder.batsim_log.write_bytes(said)
+            print(f"note: Batsim's log could not be kept: {_reason(error)}", file=sys.stderr)
 
 
 def _reason(error: BaseException) -> str:

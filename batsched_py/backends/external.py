@@ -20,10 +20,17 @@ from batsched_py.backends.launchers import Launcher, RunFolder
 from batsched_py.backends.processes import LocalProcess, Process, ending, last_line
 from batsched_py.errors import SimulationError
 from batsched_py.files import write_whole
+from batsched_py.transport import LISTENING
 
-LISTENING = "listening on "
-"""Begin of the line in which our process says where it listens."""
 _TICK = 0.02
+_WRITTEN = (
+    "input/platform.xml",
+    "input/workload.json",
+    "output/out_*",
+    "scheduler.log",
+    "batsim.log",
+    "commands.sh",
+)
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,7 +71,9 @@ def run_side_by_side(
 
 def socket_folder() -> tempfile.TemporaryDirectory[str]:
     """Return a new folder for the socket of one run, with a short name."""
-    return tempfile.TemporaryDirectory(prefix="batsched-")
+    usual = tempfile.gettempdir()
+    short = "/tmp" if len(usual) > 60 and Path("/tmp").is_dir() else None
+    return tempfile.TemporaryDirectory(prefix="batsched-", dir=short)
 
 
 def _wait_until_it_listens(ours: Process, folder: RunFolder, timeout: float) -> str:
@@ -89,8 +98,12 @@ def _keep_commands(folder: RunFolder, scheduler: list[str], batsim: list[str]) -
         "# What was run, side by side. The socket's folder is gone by now: it is made again.\n"
         f"mkdir -p {shlex.quote(str(folder.sockets))}\n"
         f"{shlex.join(scheduler)} &\n"
-        f"{shlex.join(batsim)}\n"
-        "wait\n",
+        "ours=$!\n"
+        f"{shlex.join(batsim)} || kill $ours\n"
+        "wait $ours\n"
+        "code=$?\n"
+        f"rmdir {shlex.quote(str(folder.sockets))}\n"
+        "exit $code\n",
     )
 
 
@@ -140,11 +153,9 @@ def _problem(
 
 
 def prepare_folder(root: Path) -> None:
-    """Make an empty run folder; files of an earlier run in it are removed."""
+    """Make a run folder; what an earlier run wrote there is removed, and nothing else."""
     for name in ("input", "output"):
         (root / name).mkdir(parents=True, exist_ok=True)
-        for old in (root / name).iterdir():
-            if old.is_file():
-                old.unlink()
-    for name in ("scheduler.log", "batsim.log", "commands.sh"):
-        (root / name).unlink(missing_ok=True)
+    for pattern in _WRITTEN:
+        for old in root.glob(pattern):
+            old.unlink()

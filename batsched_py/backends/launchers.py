@@ -49,8 +49,11 @@ class RunFolder(msgspec.Struct, frozen=True):
 class Launcher(Protocol):
     """A way to run Batsim."""
 
-    def check(self) -> None:
-        """Raise :class:`~batsched_py.errors.BatschedError` if Batsim cannot be run like this."""
+    def check(self) -> str:
+        """Return what identifies this Batsim (of a program: its path).
+
+        Raises :class:`~batsched_py.errors.BatschedError` if it cannot be run like this.
+        """
         ...
 
     def listen_on(self, folder: RunFolder) -> str:
@@ -70,17 +73,24 @@ class ProgramLauncher:
     """Batsim as a program: ``batsim`` on PATH, or the command line ``program``."""
 
     def __init__(self, program: str | None = None) -> None:
-        self._program = shlex.split(program) if program else ["batsim"]
+        try:
+            self._program = ["batsim"] if program is None else shlex.split(program)
+        except ValueError as error:
+            raise UsageError(
+                f"--batsim {program}: {error}; expected a program or a command line"
+            ) from None
         self._further: list[str] = []
 
-    def check(self) -> None:
-        """Raise :class:`UsageError` if there is no such program."""
+    def check(self) -> str:
+        """Return the path of the program; raises :class:`UsageError` if there is none."""
         name = self._program[0] if self._program else ""
-        if shutil.which(name) is None:
+        path = shutil.which(name)
+        if path is None:
             raise UsageError(
                 f"there is no program {name!r}: install Batsim 4.2 (docs/batsim.md), say where it "
                 "is with --batsim, or use --backend docker"
             )
+        return path
 
     def listen_on(self, folder: RunFolder) -> str:
         """Return a Unix socket of this run."""
@@ -111,4 +121,4 @@ class EmbeddedLauncher(ProgramLauncher):
     def __init__(self, further: Sequence[str] = ()) -> None:
         super().__init__()
         self._program = [*PROGRAM, "batsim"]
-        self._further = list(further)
+        self._further = ["--exact-times", *further]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
+from math import isfinite, nan
 from pathlib import Path
 
 import numpy as np
 
 from batsched_py import job_columns
-from batsched_py.errors import SimulationError
+from batsched_py.errors import ProtocolError, SimulationError
 from batsched_py.metrics import JobTable
 from batsched_py.processors import from_text
 from batsched_py.simulator.execution import REJECTED
@@ -25,19 +27,17 @@ class BatsimOutput:
     files that are missing or not Batsim 4.2's.
     """
 
-    def __init__(self, folder: Path, nb_messages: int | None = None) -> None:
-        self.nb_messages = nb_messages
+    nb_messages: int | None = None
+
+    def __init__(self, folder: Path) -> None:
         self._jobs_path = folder / "out_jobs.csv"
         self._lines = _read(self._jobs_path).splitlines()
-        self._schedule = _read(folder / "out_schedule.csv")
+        self._schedule_path = folder / "out_schedule.csv"
+        self._schedule = _read(self._schedule_path)
         self._users = _users(folder / "out_users.csv")
         self._rows = self._checked_rows()
-
-    @property
-    def batsim_version(self) -> str:
+        self.batsim_version = self._version()
         """Batsim's version, as its summary says."""
-        rows = list(csv.DictReader(io.StringIO(self._schedule)))
-        return rows[0].get("batsim_version", "?") if rows else "?"
 
     def jobs_csv(self) -> str:
         """Return the text of ``_jobs.csv``, our columns after Batsim's."""
@@ -87,16 +87,55 @@ class BatsimOutput:
                 raise SimulationError(
                     f"{self._jobs_path}:{number}: {len(fields)} fields, expected {len(_BATSIMS)}"
                 )
-            rows.append(dict(zip(_BATSIMS, fields, strict=True)))
+            row = dict(zip(_BATSIMS, fields, strict=True))
+            _check_row(row, f"{self._jobs_path}:{number}")
+            rows.append(row)
+        self._check_complete(rows)
         return rows
 
-    def _ours(self, row: dict[str, str]) -> list[str]:
-        key = row["workload_name"], row["job_id"]
-        if key not in self._users:
+    def _check_complete(self, rows: list[dict[str, str]]) -> None:
+        """Every job that our process saw is there, once."""
+        counted = Counter((row["workload_name"], row["job_id"]) for row in rows)
+        for what, keys in (
+            ("unknown to our process", counted.keys() - self._users.keys()),
+            ("missing", self._users.keys() - counted.keys()),
+            ("there twice", {key for key, count in counted.items() if count > 1}),
+        ):
+            if keys:
+                raise SimulationError(
+                    f"{self._jobs_path}: {len(keys)} jobs are {what}, such as "
+                    f"{'!'.join(min(keys))}: the file is not whole, or of another run"
+                )
+
+    def _version(self) -> str:
+        rows = list(csv.DictReader(io.StringIO(self._schedule)))
+        version = rows[0].get("batsim_version") if len(rows) == 1 else None
+        if not version or rows[0].get("makespan") is None:
             raise SimulationError(
-                f"{self._jobs_path}: job {key[0]}!{key[1]} is unknown to our process"
+                f"{self._schedule_path}: expected a header and one row, as Batsim 4.2 writes them"
             )
-        return self._users[key]
+        return version
+
+    def _ours(self, row: dict[str, str]) -> list[str]:
+        return self._users[row["workload_name"], row["job_id"]]
+
+
+def _check_row(row: dict[str, str], where: str) -> None:
+    """Raise :class:`SimulationError` for a row that Batsim cannot have written."""
+    names = ["submission_time"]
+    if row["final_state"] != REJECTED:
+        names += ["starting_time", "execution_time", "finish_time"]
+    for name in names:
+        try:
+            value = float(row[name])
+        except ValueError:
+            value = nan
+        if not isfinite(value) or (name == "execution_time" and value < 0):
+            raise SimulationError(f"{where}: {name} is {row[name]!r}, expected seconds")
+    try:
+        _size(row)
+    except ProtocolError as error:
+        raise SimulationError(f"{where}: allocated_resources: {error}") from None
 
 
 def _size(row: dict[str, str]) -> int:
@@ -114,5 +153,7 @@ def _users(path: Path) -> dict[tuple[str, str], list[str]]:
 def _read(path: Path) -> str:
     try:
         return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SimulationError(f"{path} cannot be read: {error}") from None
+    except OSError as error:
+        raise SimulationError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SimulationError(f"{path} is no text") from None

@@ -9,8 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from batsched_py.errors import SimulationError
+
 _PATIENCE = 3.0
 """Seconds that a process has to end when it is asked to."""
+
+_TAIL = 10_000
+"""Bytes at the end of a log in which its last line is looked for."""
 
 
 class Process(Protocol):
@@ -33,56 +38,71 @@ class LocalProcess:
     """
 
     def __init__(self, command: Sequence[str], log: Path) -> None:
+        """Start it; raises :class:`SimulationError` if it cannot be."""
         with log.open("wb") as output:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise SimulationError(f"{command[0]} cannot be started: {error.strerror}") from None
 
     def poll(self) -> int | None:
         """Return the exit code, None while it runs; negative: ended by that signal."""
         return self._process.poll()
 
-    def stop(self) -> None:
-        """End it and what it started."""
-        if self._process.poll() is None:
-            self._signal(signal.SIGTERM)
-            try:
-                self._process.wait(_PATIENCE)
-            except subprocess.TimeoutExpired:
-                self._signal(signal.SIGKILL)
-                self._process.wait()
+    def wait(self) -> int:
+        """Wait for its end and return the exit code."""
+        return self._process.wait()
 
-    def _signal(self, number: int) -> None:
+    def terminate(self) -> None:
+        """Ask it, and what it started, to end."""
+        self._signal("SIGTERM")
+
+    def stop(self) -> None:
+        """End it and what it started, even if the wait for that is interrupted."""
+        self.terminate()
+        try:
+            self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            self._signal("SIGKILL")
+            self._process.wait()
+
+    def _signal(self, name: str) -> None:
+        number = getattr(signal, name, signal.SIGTERM)
         try:
             os.killpg(self._process.pid, number)
-        except (AttributeError, OSError):  # no groups here, or it is gone
+        except (AttributeError, OSError):  # no groups here, or all of it is gone
             self._process.send_signal(number)
 
 
 def ending(code: int) -> str:
     """Say how a process ended, by its exit code."""
     if code < 0:
-        return f"was killed by {_signal_name(-code)}"
-    if code > 128:  # a shell's or a container's way to say it
-        return f"exited with {code} ({_signal_name(code - 128)})"
-    return f"exited with {code}"
+        return f"was killed by {_signal_name(-code) or -code}"
+    name = _signal_name(code - 128)  # a shell's or a container's way to say it
+    return f"exited with {code} ({name})" if name else f"exited with {code}"
 
 
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
-        return f"signal {number}"
+        return ""
 
 
 def last_line(log: Path) -> str:
     """Return the last line that was logged, for messages."""
     try:
-        lines = log.read_text(errors="replace").strip().splitlines()
+        with log.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+            lines = file.read().decode(errors="replace").strip().splitlines()
     except OSError:
         lines = []
     return lines[-1].strip() if lines else "it said nothing"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,7 +24,7 @@ from batsched_py.backends.launchers import (
 )
 from batsched_py.backends.outputs import BatsimOutput
 from batsched_py.errors import UsageError
-from batsched_py.files import write_whole
+from batsched_py.files import locked, write_whole
 from batsched_py.program import PROGRAM
 from batsched_py.simulator.platform_xml import homogeneous_xml, scaled_xml
 from batsched_py.text import did_you_mean
@@ -45,11 +46,6 @@ BACKENDS = {
 
 def check_backend(run: Run) -> None:
     """Raise :class:`UsageError` for a back end that does not exist, or not do what is asked."""
-    if run.backend not in BACKENDS:
-        raise UsageError(
-            f"--backend {run.backend}{did_you_mean(run.backend, BACKENDS)}: expected one of "
-            f"{', '.join(BACKENDS)}"
-        )
     if run.batsim is not None and run.backend != "batsim":
         raise UsageError(f"--batsim {run.batsim} means nothing with --backend {run.backend}")
     if run.shake is not None and run.backend in ("batsim", "docker") and not run.dynamic:
@@ -60,6 +56,7 @@ def check_backend(run: Run) -> None:
     for name, seconds in msgspec.structs.asdict(run.timeouts).items():
         if not seconds > 0:
             raise UsageError(f"--timeouts {name}={seconds}: expected seconds above 0")
+    launcher(run.backend, run.batsim)
 
 
 def run_outside(
@@ -68,13 +65,15 @@ def run_outside(
     """Simulate with the back end of ``run``; return what it leaves, and what was run.
 
     ``nb_hosts`` is for a run without platform file. ``root`` is the folder of inputs, outputs,
-    logs and commands; None: a temporary one, which is gone afterwards. Raises
+    logs and commands; None: a temporary one, which is left only where something failed. Raises
     :class:`~batsched_py.errors.BatschedError` unless both sides ended well.
     """
-    launcher = _launcher(run)
-    launcher.check()
-    with TemporaryDirectory(prefix="batsched-run-") as temporary, socket_folder() as sockets:
-        folder = RunFolder((root or Path(temporary)).resolve(), Path(sockets), run.dynamic)
+    batsim = launcher(run.backend, run.batsim, run.shake)
+    assert batsim is not None  # the embedded simulator is no outside
+    identity = batsim.check()
+    place = (root or Path(mkdtemp(prefix="batsched-run-"))).resolve()
+    with locked(place), socket_folder() as sockets:
+        folder = RunFolder(place, Path(sockets), run.dynamic)
         prepare_folder(folder.root)
         write_workload(workload, folder.inputs / "workload.json")
         write_whole(
@@ -83,20 +82,34 @@ def run_outside(
             if run.platform is None
             else scaled_xml(run.platform, run.speed_factor),
         )
-        run_side_by_side(_scheduler(run, folder), launcher, folder, run.timeouts)
+        run_side_by_side(_scheduler(run, folder), batsim, folder, run.timeouts)
         output = BatsimOutput(folder.outputs)
         commands = (folder.root / "commands.sh").read_text()
-    return output, {"batsim_version": output.batsim_version, "commands": commands}
+    if root is None:
+        shutil.rmtree(place, ignore_errors=True)
+    details = {"batsim_version": output.batsim_version, "batsim": identity, "commands": commands}
+    return output, details
 
 
-def _launcher(run: Run) -> Launcher:
-    if run.backend == "docker":
+def launcher(backend: str, batsim: str | None, shake: int | None = None) -> Launcher | None:
+    """Return how Batsim is started, None for the embedded simulator in this process.
+
+    Raises :class:`UsageError` for a back end that does not exist.
+    """
+    if backend == EMBEDDED:
+        return None
+    if backend == "docker":
         from batsched_py.backends.docker import DockerLauncher
 
         return DockerLauncher()
-    if run.backend == SOCKET:
-        return EmbeddedLauncher([] if run.shake is None else ["--shake", str(run.shake)])
-    return ProgramLauncher(run.batsim)
+    if backend == SOCKET:
+        return EmbeddedLauncher([] if shake is None else ["--shake", str(shake)])
+    if backend == "batsim":
+        return ProgramLauncher(batsim)
+    raise UsageError(
+        f"there is no back end {backend!r}{did_you_mean(backend, BACKENDS)}: expected one of "
+        f"{', '.join(BACKENDS)}"
+    )
 
 
 def _scheduler(run: Run, folder: RunFolder) -> Callable[[str], list[str]]:
@@ -135,6 +148,8 @@ def parse_timeouts(text: str | None) -> Timeouts:
     limits: dict[str, float] = {}
     for part in (text or "").split(",") if text else []:
         name, _, seconds = part.strip().partition("=")
+        if name in limits:
+            raise UsageError(f"--timeouts {text}: {name} was given twice")
         try:
             limits[name] = float(seconds)
         except ValueError:

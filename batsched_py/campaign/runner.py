@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shlex
 import shutil
-import signal
-import subprocess
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, as_completed
 from functools import cache
@@ -20,8 +17,10 @@ from typing import Any
 import msgspec
 
 from batsched_py import plugins
+from batsched_py.backends.processes import LocalProcess, ending, last_line
+from batsched_py.backends.run import EMBEDDED, launcher, parse_timeouts
 from batsched_py.campaign.spec import PlannedRun, Setting, Settings
-from batsched_py.errors import UsageError
+from batsched_py.errors import SimulationError, UsageError
 from batsched_py.files import write_whole
 from batsched_py.program import PROGRAM
 from batsched_py.results import versions
@@ -35,6 +34,7 @@ PREFIX = "out"
 _RULES = ("rules", "size", "walltime", "runtime", "drop", "unknown_user", "profile", "first")
 _SYSTEM = ("scheduler", "users", "sessions", "platform", "speed_factor", "seed", "shake")
 _FLAGS = (*_RULES, *_SYSTEM, "backend", "batsim", "timeouts")
+_LIMITS = ("timeouts",)  # settings that bound a run and do not change what it gives
 # Code that cannot change what a simulation gives.
 _OUTSIDE = {"campaign", "cli.py", "__main__.py", "data"}
 
@@ -78,6 +78,7 @@ def prepare(
     paths: dict[str, Path] = {}
     prepared: dict[Path, PreparedRun] = {}  # a run that is planned twice is one run
     for planned in runs:
+        parse_timeouts(planned.settings.timeouts)
         log = planned.settings.log
         if log not in paths:
             paths[log] = find_log(log, folders).resolve()
@@ -126,7 +127,7 @@ class _Processes:
     """The child processes that run now, so that they can be stopped."""
 
     def __init__(self) -> None:
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._running: set[LocalProcess] = set()
         self._lock = Lock()
         self._stopping = Event()
 
@@ -134,7 +135,7 @@ class _Processes:
         """Run one simulation to its end; return None, or why it failed."""
         try:
             return self._run(run)
-        except OSError as error:  # its folder cannot be made, the disk is full, ...
+        except (OSError, SimulationError) as error:  # no folder can be made, the disk is full
             return f"it could not be run: {error}"
 
     def _run(self, run: PreparedRun) -> str | None:
@@ -145,26 +146,17 @@ class _Processes:
         write_whole(run.folder / "command.txt", shlex.join(run.command) + "\n")
         write_whole(run.folder / "settings.json", _json(run.planned))
         log = run.folder / "log.txt"
-        with log.open("wb") as output:
-            # A session of its own: Ctrl-C in the terminal must reach the campaign only.
-            process = subprocess.Popen(
-                run.command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            with self._lock:
-                self._running.add(process)
-            if self._stopping.is_set():
-                process.terminate()
-            code = process.wait()
-            with self._lock:
-                self._running.discard(process)
+        process = LocalProcess(run.command, log)
+        with self._lock:
+            self._running.add(process)
+        if self._stopping.is_set():
+            process.terminate()
+        code = process.wait()
+        with self._lock:
+            self._running.discard(process)
         if code == 0 and run.done:
             return None
-        last = (log.read_text(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
-        return f"{_ending(code)}: {last}"
+        return f"{ending(code)}: {last_line(log)}"
 
     def stop(self) -> None:
         """Stop all and start no more."""
@@ -177,12 +169,6 @@ class _Processes:
 def _file_name(label: Setting) -> str:
     text = str(label).replace("*", "x").replace("/", "over")
     return re.sub(r"[^\w.-]", "-", text)
-
-
-def _ending(code: int) -> str:
-    if code < 0:
-        return f"killed by {signal.Signals(-code).name}"
-    return f"exit code {code}"
 
 
 def _json(planned: PlannedRun) -> bytes:
@@ -230,15 +216,16 @@ def _machine_size(log: Path) -> int:
 
 
 def _identity(settings: Settings, log: Path) -> str:
-    parts: list[Any] = [settings, _digest(log), _code(), versions()]
+    determining = msgspec.structs.replace(settings, **dict.fromkeys(_LIMITS))
+    parts: list[Any] = [determining, _digest(log), _code(), versions()]
     parts += [
         _plugin(plugins.SCHEDULERS, settings.scheduler),
         _plugin(plugins.USERS, settings.users),
     ]
     options = (*settings.scheduler_options.values(), *settings.user_options.values())
-    if settings.backend == "docker":
-        parts.append(os.environ.get("BATSIM_IMAGE"))
-    for text in (settings.platform, settings.batsim, *options):
+    if settings.backend != EMBEDDED:
+        parts.append(_batsim(settings.backend, settings.batsim))
+    for text in (settings.platform, *options):
         if isinstance(text, str) and text and Path(text).is_file():
             parts.append(_digest(Path(text)))
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:12]
@@ -262,6 +249,15 @@ def _digest(path: Path) -> str:
 @cache
 def _digest_of_version(path: Path, mtime_ns: int) -> str:
     return sha256(path)
+
+
+@cache
+def _batsim(backend: str, batsim: str | None) -> str:
+    """Return what identifies a Batsim that is not this code; raises if it cannot be run."""
+    outside = launcher(backend, batsim)
+    assert outside is not None  # only asked for what is not the embedded simulator
+    identity = outside.check()
+    return _digest(Path(identity)) if Path(identity).is_file() else identity
 
 
 @cache

@@ -12,7 +12,7 @@ import typer
 from batsched_py.campaign.spec import Campaign, find_campaign, read_campaign
 from batsched_py.commands import options as o
 from batsched_py.errors import SimulationError, UsageError
-from batsched_py.files import make_folder_of
+from batsched_py.files import locked, make_folder_of
 from batsched_py.plugins import load_file
 from batsched_py.workload.archive import SAMPLE
 
@@ -55,7 +55,8 @@ def campaign(
     jobs = jobs if jobs is not None else os.cpu_count() or 1
     missing = [run for run in runs if not run.done]
     _say(f"{spec.name}: {len(runs)} runs, {len(runs) - len(missing)} of them done before")
-    failures = _execute_with_progress(missing, jobs) if missing else []
+    with locked(folder):
+        failures = _execute_with_progress(missing, jobs) if missing else []
     for failure in failures:
         _say(f"failed: {failure.run.folder}: {failure.message}")
     if len(failures) < len(runs):

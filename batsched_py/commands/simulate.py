@@ -97,7 +97,8 @@ def simulate(
     The files are PREFIX_jobs.csv, PREFIX_schedule.csv and PREFIX_run.json. Another process as back
     end has its inputs, outputs, logs and commands in the folder PREFIX_BACKEND.
     """
-    make_folder_of(prefix)  # before the work, not after it
+    for name in ("jobs.csv", "schedule.csv", "run.json"):  # before the work, not after it
+        make_folder_of(f"{prefix}_{name}")
     user_options = parse_options(user_option or [], "-U")
     if sessions is not None:
         user_options["sessions"] = sessions
@@ -113,10 +114,12 @@ def simulate(
         seed=seed,
         shake=shake,
         skip_bad_lines=skip_bad_lines,
-        backend=backend or EMBEDDED,
+        backend=EMBEDDED if backend is None else backend,
         batsim=batsim if check_against != "batsim" else None,
         timeouts=parse_timeouts(timeouts),
     )
+    if timeouts is not None and {run.backend, check_against or EMBEDDED} == {EMBEDDED}:
+        raise UsageError(f"--timeouts {timeouts}: only another process as back end has limits")
     other = None
     if check_against is not None:
         if check_against == run.backend:
@@ -146,13 +149,14 @@ def _compare(one: Result, run: Run, other: Result, other_run: Run, prefix: str) 
     from batsched_py.compare import differences, differences_csv
 
     names = run.backend, other_run.backend
+    path = Path(f"{prefix}_differences.csv")
     found = differences(one, other)
     jobs = len({difference.job for difference in found})
     total = one.metrics["overall"]["nb_jobs"]
     if not found:
+        path.unlink(missing_ok=True)
         print(f"{names[0]} and {names[1]}: all {total} jobs are equal")
         return
-    path = Path(f"{prefix}_differences.csv")
     write_whole(path, differences_csv(found, *names))
     for difference in found[:SHOWN]:
         print(
@@ -161,9 +165,14 @@ def _compare(one: Result, run: Run, other: Result, other_run: Run, prefix: str) 
         )
     if len(found) > SHOWN:
         print(f"... {len(found) - SHOWN} more in {path}")
+    hint = (
+        "; Batsim may split an instant into several messages, so compare with the spread that "
+        "--shake shows"
+        if {"batsim", "docker"} & set(names)
+        else ""
+    )
     raise SimulationError(
-        f"{jobs} of {total} jobs differ between {names[0]} and {names[1]} ({path}); Batsim may "
-        "split an instant into several messages, so compare with the spread that --shake shows"
+        f"{jobs} of {total} jobs differ between {names[0]} and {names[1]} ({path}){hint}"
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from batsched_py.campaign import runner
 from batsched_py.campaign.runner import prepare
 from batsched_py.campaign.spec import PlannedRun, Settings
 from batsched_py.simulation import parse_options
@@ -142,7 +143,9 @@ CHANGED: dict[str, Any] = {
     "skip_bad_lines": True,
     "seed": 1,
     "shake": 0,
+    "backend": "socket",
 }
+LIMITS = {"timeouts"}
 
 
 @pytest.fixture
@@ -158,7 +161,8 @@ def prepared(log: Path, folder: Path, **settings: Any) -> Any:
 
 
 def test_all_settings_are_tried_below() -> None:
-    assert set(CHANGED) == set(Settings.__struct_fields__) - {"log"}
+    # batsim is tried with its back end below, and a limit does not change what a run gives
+    assert set(CHANGED) == set(Settings.__struct_fields__) - {"log", "batsim"} - LIMITS
 
 
 @pytest.mark.parametrize("setting", CHANGED)
@@ -169,6 +173,49 @@ def test_every_setting_reaches_the_command_and_the_name(
     changed = prepared(log, tmp_path, **{setting: CHANGED[setting]})
     assert changed.folder != plain.folder
     assert changed.command[:-2] != plain.command[:-2]
+
+
+def test_another_batsim_is_another_run_and_another_limit_is_not(tmp_path: Path, log: Path) -> None:
+    """A program is known by its content: a new version in the same place is not the old one."""
+    program = tmp_path / "batsim"
+    folders = set()
+    for text in ("#!/bin/sh\n", "#!/bin/sh\nexit 1\n"):
+        program.write_text(text)
+        program.chmod(0o755)
+        runner._batsim.cache_clear()
+        for limit in (None, "run=5"):
+            settings = {"backend": "batsim", "batsim": str(program), "timeouts": limit}
+            run = prepared(log, tmp_path, **settings)
+            assert ("--timeouts" in run.command) is (limit is not None)
+            folders.add(run.folder)
+    assert len(folders) == 2
+
+
+def test_a_batsim_that_cannot_be_run_is_found_before_any_run(tmp_path: Path) -> None:
+    (tmp_path / "test.toml").write_text(FILE)
+    for arguments, said in (
+        (["--backend", "batzim"], "did you mean 'batsim'"),
+        (["--backend", "batsim", "--batsim", "/no/such/batsim"], "/no/such/batsim"),
+        (["--backend", "socket", "--timeouts", "run=never"], "expected NAME=SECONDS"),
+    ):
+        done = campaign(tmp_path, *arguments)
+        assert done.returncode == 2
+        assert said in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.glob("out/runs/*"))
+
+
+def test_the_same_campaign_over_a_socket_gives_the_same_schedules(tmp_path: Path) -> None:
+    (tmp_path / "test.toml").write_text(FILE)
+    tables = []
+    for backend in ("embedded", "socket"):
+        done = campaign(tmp_path, "--backend", backend, "-e", str(tmp_path / backend))
+        assert done.returncode == 0, done.stderr
+        tables.append(
+            sorted(path.read_text() for path in tmp_path.glob(f"{backend}/runs/*/out_jobs.csv"))
+        )
+    assert tables[0] == tables[1]
+    assert len(tables[0]) == 2
 
 
 def test_names_change_with_the_content_of_files(tmp_path: Path, log: Path) -> None:

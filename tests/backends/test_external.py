@@ -1,0 +1,308 @@
+"""Batsim as another process: good and bad ends, with a stand-in that says what was recorded."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batsched_py.backends.external import Timeouts
+from batsched_py.errors import BatschedError, SimulationError, UsageError
+from batsched_py.program import PROGRAM
+from batsched_py.simulation import simulate
+
+STAND_IN = Path(__file__).with_name("recorded_batsim.py")
+QUICK = Timeouts(ready=30, run=30, success=5, failure=3)
+FCFS = "40_random300_batsched_fcfs"
+
+
+def stand_in(folder: Path, *wishes: str) -> str:
+    return shlex.join([sys.executable, str(STAND_IN), str(folder), *wishes])
+
+
+def run(shared: Path, name: str, tmp_path: Path, *wishes: str, **settings: Any) -> Any:
+    folder = shared / "batsim_transcripts" / name
+    (platform,) = folder.glob("ideal_*.xml")
+    return simulate(
+        folder / "workload0.json",
+        platform=platform,
+        backend="batsim",
+        batsim=stand_in(folder, *wishes),
+        folder=tmp_path / "run",
+        **{"scheduler": "fcfs", "timeouts": QUICK, **settings},
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "scheduler"),
+    [
+        (FCFS, "fcfs"),
+        ("40_random300_batsched_fcfs_fast", "fcfs"),
+        ("40_random300_batsched_easy_bf", "easy"),
+    ],
+)
+def test_what_batsim_wrote_comes_back_with_our_columns(
+    shared: Path, tmp_path: Path, name: str, scheduler: str
+) -> None:
+    """Batsim's fields to the digit, and the metrics that they give."""
+    result = run(shared, name, tmp_path, scheduler=scheduler)
+    theirs = (shared / "batsim_transcripts" / name / "out_jobs.csv").read_text().splitlines()
+    ours = result.jobs_csv().splitlines()
+    assert [line.rsplit(",", 4)[0] for line in ours] == theirs
+    assert ours[0].endswith(",user,session,original_submission_time,lateness")
+    schedule = next(csv.DictReader(result.output.schedule_csv().splitlines()))
+    overall = result.metrics["overall"]
+    waiting = float(schedule["mean_waiting_time"])
+    assert overall["mean_waiting_time"] == pytest.approx(waiting, abs=1e-4)
+    assert result.settings["backend"]["batsim_version"] == "v4.2.0"
+
+
+def test_the_embedded_simulator_gives_what_batsim_gave(shared: Path, tmp_path: Path) -> None:
+    """--check-against with recorded outputs of the real program: every job is equal."""
+    folder = shared / "batsim_transcripts" / FCFS
+    command = [*PROGRAM, "simulate", str(folder / "workload0.json"), "--scheduler", "fcfs"]
+    command += ["-p", str(folder / "ideal_16.xml"), "-e", "out/x", "--check-against", "batsim"]
+    done = subprocess.run(
+        [*command, "--batsim", stand_in(folder)], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "embedded and batsim: all 300 jobs are equal" in done.stdout
+    log = (tmp_path / "out/x_batsim/batsim.log").read_text()
+    assert "stand-in for Batsim" in log
+
+
+def test_differences_are_shown_job_by_job(shared: Path, tmp_path: Path) -> None:
+    """The stand-in answers FCFS's questions; its outputs are altered: one job a second later."""
+    folder = tmp_path / "recording"
+    folder.mkdir()
+    for path in (shared / "batsim_transcripts" / FCFS).iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    jobs = folder / "out_jobs.csv"
+    lines = jobs.read_text().splitlines()
+    cells = lines[5].split(",")
+    cells[8] = f"{float(cells[8]) + 1:.6f}"
+    lines[5] = ",".join(cells)
+    jobs.write_text("\n".join(lines) + "\n")
+    command = [*PROGRAM, "simulate", str(folder / "workload0.json"), "--scheduler", "fcfs"]
+    command += ["-p", str(folder / "ideal_16.xml"), "-e", "out/x", "--check-against", "batsim"]
+    done = subprocess.run(
+        [*command, "--batsim", stand_in(folder)], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "1 of 300 jobs differ between embedded and batsim" in done.stderr
+    (row,) = csv.DictReader((tmp_path / "out/x_differences.csv").open())
+    assert (row["job"], row["column"]) == (f"w0!{cells[0]}", "starting_time")
+    assert float(row["batsim"]) - float(row["embedded"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("wishes", "said"),
+    [
+        (("end=exit:0", "at=20"), "Batsim exited with 0; our process exited with 1: .*deadlock"),
+        (("end=exit:3", "at=20"), "Batsim exited with 3: stand-in"),
+        (("end=kill", "at=20"), "Batsim was killed by SIGKILL"),
+        (("end=exit:134", "at=0"), "Batsim exited with 134 .SIGABRT."),
+        (("end=hang", "at=20"), "did not end within 3 s .run."),
+    ],
+)
+def test_exit_code_0_of_batsim_proves_nothing(
+    shared: Path, tmp_path: Path, wishes: tuple[str, ...], said: str
+) -> None:
+    """Only a simulation that went to its end succeeds; commands and logs are kept."""
+    limits = Timeouts(ready=10, run=3, success=2, failure=2)
+    with pytest.raises(SimulationError, match=said):
+        run(shared, FCFS, tmp_path, *wishes, timeouts=limits)
+    kept = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {"commands.sh", "batsim.log", "scheduler.log", "input", "output"} <= kept
+    left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True)
+    assert left.stdout == ""
+
+
+def test_a_recorded_deadlock_is_a_failure(shared: Path, tmp_path: Path) -> None:
+    """The real Batsim exited with 0 there; only the missing SIMULATION_ENDS tells."""
+    (tmp_path / "idle.py").write_text(
+        "from batsched_py import Start\n"
+        "class Idle:\n"
+        "    def schedule(self, now, queue, machine):\n"
+        "        for job in list(queue):\n"
+        "            if now == 5 and job.size == 1:\n"
+        "                yield Start(job, 0b100)\n"
+    )
+    with pytest.raises(SimulationError, match="exited with 0; our process exited with 1"):
+        run(shared, "17_err_noop_stall", tmp_path, scheduler=f"{tmp_path}/idle.py:Idle")
+
+
+def altered(tmp_path: Path, python: str) -> str:
+    """Return Batsim's stand-in, the embedded simulator, with its files altered afterwards."""
+    script = tmp_path / "altered.py"
+    script.write_text(
+        "import subprocess, sys, pathlib\n"
+        f"code = subprocess.call([*{PROGRAM!r}, 'batsim', *sys.argv[1:]])\n"
+        "prefix = sys.argv[sys.argv.index('-e') + 1]\n"
+        "jobs, schedule = (pathlib.Path(f'{prefix}_{n}.csv') for n in ('jobs', 'schedule'))\n"
+        "lines = jobs.read_text().splitlines(keepends=True)\n"
+        f"{python}\n"
+        "sys.exit(code)\n"
+    )
+    return shlex.join([sys.executable, str(script)])
+
+
+@pytest.mark.parametrize(
+    ("python", "said"),
+    [
+        ("jobs.write_text(''.join(lines[:-3]))", "3 jobs are missing"),
+        ("jobs.write_text(lines[0])", "jobs are missing"),
+        ("jobs.write_text(''.join([*lines, lines[-1]]))", "1 jobs are there twice"),
+        ("jobs.write_text(''.join(lines[1:]))", "expected those of Batsim 4.2"),
+        ("jobs.write_text(lines[0] + 'x,y\\n')", ":2: 2 fields"),
+        ("jobs.unlink()", "cannot be read"),
+        ("jobs.write_bytes(bytes(range(128, 256)))", "is no text"),
+        (
+            "jobs.write_text(''.join(lines).replace(',1,COMPLETED_SUCCESSFULLY,', ',1,X,x', 1))",
+            ":2",
+        ),
+        ("schedule.write_text('')", "a header and one row"),
+        ("schedule.write_text('a,b\\n1,2\\n')", "a header and one row"),
+    ],
+)
+def test_outputs_that_are_not_whole_are_refused(tmp_path: Path, python: str, said: str) -> None:
+    with pytest.raises(SimulationError, match=said):
+        simulate(small(tmp_path), backend="batsim", batsim=altered(tmp_path, python))
+
+
+def small(tmp_path: Path) -> Path:
+    """A log of six jobs of two users on four processors."""
+    lines = [
+        f"{i + 1} {10 * i} 0 {7 * (i + 1)} {1 + i % 3} -1 -1 {1 + i % 3} 60 -1 1 {1 + i % 2} "
+        "-1 -1 -1 -1 -1 -1"
+        for i in range(6)
+    ]
+    path = tmp_path / "small.swf"
+    path.write_text("; MaxProcs: 4\n" + "\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("speed_factor", [1.0, 0.7, 3.0])
+@pytest.mark.parametrize("users", ["rigid", "feedback"])
+@pytest.mark.parametrize("shake", [None, 3])
+def test_our_simulator_behind_its_own_socket_is_equal(
+    tmp_path: Path, users: str, speed_factor: float, shake: int | None
+) -> None:
+    settings: dict[str, Any] = {"users": users, "speed_factor": speed_factor, "shake": shake}
+    log = small(tmp_path)
+    embedded = simulate(log, **settings)
+    socket = simulate(log, backend="socket", **settings)
+    assert socket.jobs_csv() == embedded.jobs_csv()
+    assert socket.output.schedule_csv() == embedded.output.schedule_csv()
+    if speed_factor == 1:  # else the files, with their six decimals, are coarser
+        assert socket.metrics == embedded.metrics
+
+
+def test_runs_at_once_do_not_collide(tmp_path: Path) -> None:
+    log = small(tmp_path)
+    commands = [
+        [*PROGRAM, "simulate", str(log), "--backend", "socket", "-e", str(tmp_path / f"{i}/out")]
+        for i in range(4)
+    ]
+    processes = [
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for command in commands
+    ]
+    for process in processes:
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+    tables = {(tmp_path / f"{i}/out_jobs.csv").read_text() for i in range(4)}
+    assert len(tables) == 1
+
+
+def test_the_kept_commands_can_be_run_by_hand(tmp_path: Path) -> None:
+    folder = tmp_path / "a run"
+    result = simulate(small(tmp_path), backend="socket", users="feedback", folder=folder)
+    (folder / "output/out_jobs.csv").unlink()
+    done = subprocess.run(["sh", str(folder / "commands.sh")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    again = (folder / "output/out_jobs.csv").read_text().splitlines()
+    assert again == [line.rsplit(",", 4)[0] for line in result.jobs_csv().splitlines()]
+
+
+def test_nothing_of_the_users_is_deleted(tmp_path: Path) -> None:
+    note = tmp_path / "run/input/notes.txt"
+    note.parent.mkdir(parents=True)
+    note.write_text("mine")
+    simulate(small(tmp_path), backend="socket", folder=tmp_path / "run")
+    assert note.read_text() == "mine"
+
+
+def test_without_a_folder_only_a_failure_leaves_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "t"
+    place.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    simulate(small(tmp_path), backend="socket")
+    assert not list(place.iterdir())
+    with pytest.raises(SimulationError, match=str(place)):
+        simulate(small(tmp_path), backend="batsim", batsim="false", timeouts=QUICK)
+    (left,) = place.iterdir()
+    assert (left / "scheduler.log").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"backend": "batzim"}, "did you mean 'batsim'"),
+        ({"backend": "batsim", "batsim": "/no/such/batsim"}, "there is no program"),
+        ({"backend": "batsim", "batsim": "'"}, "No closing quotation"),
+        ({"backend": "batsim", "batsim": ""}, "there is no program"),
+        ({"backend": "socket", "batsim": "batsim"}, "means nothing"),
+        ({"backend": "batsim", "shake": 1}, "nothing else to shake"),
+        ({"backend": "socket", "timeouts": Timeouts(run=0)}, "run=0"),
+        ({"backend": "socket", "scheduler": "esay"}, "did you mean 'easy'"),
+    ],
+)
+def test_what_makes_no_sense_is_said_at_once(
+    tmp_path: Path, settings: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        simulate(small(tmp_path), **settings)
+
+
+def test_a_policy_that_fails_is_told_from_batsim(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text(
+        "class Bad:\n    def schedule(self, now, queue, machine):\n        return None\n"
+    )
+    with pytest.raises(BatschedError, match=r"Bad.schedule returned None"):
+        simulate(
+            small(tmp_path), backend="socket", scheduler=f"{tmp_path}/bad.py:Bad", timeouts=QUICK
+        )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_request_to_end_leaves_nothing_behind(tmp_path: Path, number: int) -> None:
+    """Even a Batsim that does not want to end, and what it started."""
+    stubborn = tmp_path / "stubborn"
+    stubborn.write_text(f"#!/bin/sh\ntrap '' TERM INT\n(sleep 61; echo {tmp_path}) &\nsleep 62\n")
+    stubborn.chmod(0o755)
+    command = [*PROGRAM, "simulate", str(small(tmp_path)), "--backend", "batsim"]
+    command += ["--batsim", str(stubborn), "-e", str(tmp_path / "out")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "out_batsim/batsim.log").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    os.kill(process.pid, number)
+    time.sleep(0.5)
+    os.kill(process.pid, number)  # again, while it cleans up
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True)
+    assert left.stdout == ""
