@@ -224,11 +224,6 @@ def test_the_service_embedded_writes_its_files(embedded: Path) -> None:
     assert len(starts(embedded / "embedded_jobs.csv")) > 3_000
 
 
-def knows(command: str) -> bool:
-    line = [*BATSCHED, command, "--help"]
-    return subprocess.run(line, capture_output=True, check=False).returncode == 0
-
-
 @pytest.fixture
 def endpoint() -> Iterator[str]:
     """An endpoint nobody else has; its path is short, as those of sockets have to be."""
@@ -239,9 +234,6 @@ def endpoint() -> Iterator[str]:
 def test_the_two_services_of_profile_batsim_give_the_embedded_schedule(
     compose: dict[str, Any], embedded: Path, endpoint: str, tmp_path: Path
 ) -> None:
-    for command in ("serve", "batsim"):
-        if not knows(command):
-            pytest.skip(f"there is no command `batsched-py {command}` yet")
     services = compose["services"]
     ours = [*BATSCHED, *here(services["scheduler"], tmp_path, endpoint)]
     batsim = [*BATSCHED, "batsim", *here(services["batsim"], tmp_path, endpoint)]

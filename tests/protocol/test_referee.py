@@ -1,0 +1,126 @@
+"""What is refused although no recording shows it, and what may not be refused."""
+
+from __future__ import annotations
+
+from math import inf, nan
+from typing import Any
+
+import pytest
+
+from batsched_py.errors import ProtocolError
+from batsched_py.protocol import messages as m
+from batsched_py.protocol.referee import Referee
+
+
+def begun(*, strict: bool = True, profiles: Any = None, **config: bool) -> Referee:
+    """A referee at 1 s; on four processors job a (size 2) runs on 0-1 and job b (size 1) waits."""
+    referee = Referee(strict=strict)
+    start = m.SimulationBegins(
+        timestamp=0.0,
+        nb_resources=5,
+        nb_compute_resources=4,
+        nb_storage_resources=1,
+        config={name.replace("_", "-"): value for name, value in config.items()},
+        compute_resources=[],
+        storage_resources=[{"id": 4}],
+        profiles=profiles or {},
+    )
+    submitted = [
+        m.JobSubmitted(
+            timestamp=0.0, job_id=f"w0!{name}", job=m.JobDescription(f"w0!{name}", 0, size, "p")
+        )
+        for name, size in (("a", 2), ("b", 1))
+    ]
+    referee.heard(m.Message(0.0, [start, *submitted]))
+    referee.check(m.Message(0.0, [m.ExecuteJob(timestamp=0.0, job_id="w0!a", alloc=3)]))
+    referee.heard(m.Message(1.0, []))
+    return referee
+
+
+def execute(**fields: Any) -> m.ExecuteJob:
+    return m.ExecuteJob(**{"timestamp": 1.0, "job_id": "w0!b", "alloc": 4, **fields})
+
+
+def register(kind: str | None, **profile: Any) -> m.RegisterProfile:
+    content = {"type": kind, **profile}
+    return m.RegisterProfile(timestamp=1.0, workload_name="d", profile_name="x", profile=content)
+
+
+@pytest.mark.parametrize(
+    ("decision", "said"),
+    [
+        (execute(alloc=1), "in use"),
+        (execute(alloc=16), "does not exist"),
+        (execute(mapping={"0": 1}), "mapping"),
+        (execute(mapping={"0": 0}, storage_mapping={"s": 4}), "Batsim takes one"),
+        (execute(storage_mapping={"s": 3}), r"expected one of \[4\]"),
+        (execute(further={"x": 1}), "further members"),
+        (execute(timestamp=0.5), "from 1.0 on"),
+        (execute(timestamp=nan), "later than"),
+        (m.CallMeLater(timestamp=1.0, time=1.0), "not later"),
+        (m.CallMeLater(timestamp=1.0, time=inf), "not later"),
+        (m.CallMeLater(timestamp=1.0, time=nan), "not later"),
+        (m.KillJob(timestamp=1.0, job_ids=[]), "empty"),
+        (m.KillJob(timestamp=1.0, job_ids=["w0!b"]), "does not run"),
+        (m.RejectJob(timestamp=1.0, job_id="w0!a"), "runs already"),
+        (m.SetJobMetadata(timestamp=1.0, job_id="w0!a", metadata='"'), "must not contain"),
+        (m.SetResourceState(timestamp=1.0, resources=1, state="on"), "number of a pstate"),
+        (register("delay", delay=0), "above 0"),
+        (register(None), "expected a type"),
+        (register("composed", seq=["p"]), "cannot register"),
+        (m.RequestedCall(timestamp=1.0), "no decision"),
+    ],
+)
+def test_strictly_refused(decision: m.Event, said: str) -> None:
+    with pytest.raises(ProtocolError, match=said):
+        begun(dynamic_jobs_enabled=True).check(m.Message(1.0, [decision]))
+
+
+@pytest.mark.parametrize("now", [0.5, inf, nan])
+def test_the_reply_has_a_time_that_is_one(now: float) -> None:
+    with pytest.raises(ProtocolError):
+        begun().check(m.Message(now, []))
+
+
+def test_a_job_in_the_future_is_batsims_business_only() -> None:
+    """Batsim takes it and submits it at once; we do not send such a thing."""
+    job = m.JobDescription("d!1", 9.0, 1, "x")
+    decisions = [register("delay", delay=1), m.RegisterJob(timestamp=1.0, job_id="d!1", job=job)]
+    begun(strict=False, dynamic_jobs_enabled=True).check(m.Message(1.0, decisions))
+    with pytest.raises(ProtocolError, match="submits it now"):
+        begun(dynamic_jobs_enabled=True).check(m.Message(1.0, decisions))
+
+
+TOTAL = {"type": "parallel_homogeneous_total", "cpu": 1, "com": 0}
+
+
+@pytest.mark.parametrize(
+    "profiles",
+    [
+        {"p": TOTAL},
+        {"p": {"type": "composed", "seq": ["q"]}, "q": TOTAL},
+        {
+            "p": {"type": "composed", "seq": ["q"]},
+            "q": {"type": "composed", "seq": ["r", "r"]},
+            "r": TOTAL,
+        },
+    ],
+)
+def test_shared_work_takes_any_number_of_processors(profiles: dict[str, Any]) -> None:
+    begun(profiles={"w0": profiles}).check(m.Message(1.0, [execute(alloc=0b1100)]))
+
+
+def test_a_released_profile_is_still_known() -> None:
+    """Job a ends; job b has the same profile, which is only closed to new registrations."""
+    referee = begun(profiles={"w0": {"p": TOTAL}}, dynamic_jobs_enabled=True)
+    end = m.JobCompleted(timestamp=2.0, job_id="w0!a", job_state="X", return_code=0, alloc=3)
+    referee.heard(m.Message(2.0, [end]))
+    referee.check(m.Message(2.0, [execute(timestamp=2.0, alloc=0b11)]))
+
+
+def test_finishing_takes_a_continuation_back() -> None:
+    referee = begun(dynamic_jobs_enabled=True)
+    names = ("continue_registration", "registration_finished")
+    referee.check(m.Message(1.0, [m.Notify(timestamp=1.0, type=name) for name in names]))
+    with pytest.raises(ProtocolError, match="declared finished"):
+        referee.check(m.Message(1.0, [register("delay", delay=1)]))

@@ -1,0 +1,148 @@
+"""Any message of either direction survives its way through JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batsched_py.errors import ProtocolError
+from batsched_py.protocol import codec
+from batsched_py.protocol import messages as m
+
+TEXT = st.text(max_size=8)
+TIME = st.integers(0, 10**15).map(lambda micros: micros / 1e6)
+SCALAR = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | TIME | TEXT
+JSON = st.recursive(
+    SCALAR, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3)
+)
+OBJECT = st.dictionaries(TEXT, JSON, max_size=3)
+FURTHER = st.none() | st.dictionaries(st.just("x_further"), JSON, min_size=1)
+SET = st.integers(1, 2**70 - 1)
+FREE = st.dictionaries(TEXT.map(lambda name: f"free_{name}"), JSON, max_size=3)
+LIMITED = {"walltime": st.none() | TIME.filter(lambda t: t > 0), "extra": FREE}
+SAID_TO_BE_NONE = {"walltime": st.none(), "extra": st.just({"walltime": -1})}
+JOB = st.one_of(
+    st.builds(
+        m.JobDescription, id=TEXT, subtime=TIME, res=st.integers(0, 10**6), profile=TEXT, **limits
+    )
+    for limits in (LIMITED, SAID_TO_BE_NONE)
+)
+FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "timestamp": TIME,
+    "time": TIME,
+    "alloc": SET,
+    "resources": SET,
+    "job": JOB,
+    "job_id": TEXT,
+    "job_ids": st.lists(TEXT, max_size=3),
+    "job_progress": OBJECT,
+    "type": TEXT,
+    "msg": TEXT,
+    "state": TEXT,
+    "job_state": TEXT,
+    "kill_reason": st.none() | TEXT,
+    "metadata": TEXT,
+    "profile": OBJECT,
+    "profile_name": TEXT,
+    "workload_name": TEXT,
+    "return_code": st.integers(-5, 5),
+    "requests": OBJECT,
+    "answers": OBJECT,
+    "details": OBJECT.map(lambda details: {k: v for k, v in details.items() if k != "type"}),
+    "mapping": st.none() | st.dictionaries(TEXT, st.integers() | TEXT, max_size=2),
+    "storage_mapping": st.none(),
+    "additional_io_job": st.none(),
+    "config": OBJECT,
+    "compute_resources": st.lists(OBJECT, max_size=2),
+    "storage_resources": st.lists(OBJECT, max_size=2),
+    "workloads": st.dictionaries(TEXT, TEXT, max_size=2),
+    "profiles": st.dictionaries(TEXT, st.dictionaries(TEXT, OBJECT, max_size=2), max_size=2),
+    "allow_compute_sharing": st.booleans(),
+    "allow_storage_sharing": st.booleans(),
+    **{f"nb_{kind}resources": st.integers(0, 99) for kind in ("", "compute_", "storage_")},
+}
+WITHOUT_FURTHER = {  # Batsim counts their members, or all further members have a place
+    m.RejectJob,
+    m.KillJob,
+    m.CallMeLater,
+    m.SetJobMetadata,
+    m.SetResourceState,
+    m.Notify,
+    m.Answer,
+    m.ExecuteJob,
+}
+
+
+def events(kinds: dict[str, type[m.Event]]) -> st.SearchStrategy[m.Event]:
+    """Any event of the given kinds: every kind of the codec is here, or this fails."""
+    strategies = []
+    for kind in kinds.values():
+        names = [name for name in kind.__struct_fields__ if name != "further"]
+        further = st.none() if kind in WITHOUT_FURTHER else FURTHER
+        strategies.append(st.builds(kind, further=further, **{n: FIELDS[n] for n in names}))
+    return st.one_of(strategies)
+
+
+UNKNOWN = st.builds(
+    m.UnknownEvent, timestamp=TIME, type=TEXT.map(lambda text: f"NEW_{text}"), data=JSON
+)
+
+
+def messages(event: st.SearchStrategy[m.Event]) -> st.SearchStrategy[m.Message]:
+    return st.builds(m.Message, TIME, st.lists(event, max_size=4), FURTHER)
+
+
+def plain(value: Any) -> Any:
+    """Return structs as dictionaries, with their types: some are not comparable by value."""
+    if isinstance(value, msgspec.Struct):
+        fields = {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+        return {"": type(value).__name__, **fields}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value
+
+
+@settings(max_examples=300)
+@given(messages(events(codec.EVENTS) | UNKNOWN))
+def test_events(message: m.Message) -> None:
+    raw = codec.encode_events(message)
+    assert plain(codec.decode_events(raw)) == plain(message)
+    assert codec.encode_events(codec.decode_events(raw)) == raw
+
+
+@settings(max_examples=300)
+@given(messages(events(codec.DECISIONS)))
+def test_decisions(message: m.Message) -> None:
+    raw = codec.encode_decisions(message)
+    assert plain(codec.decode_decisions(raw)) == plain(message)
+
+
+@given(st.floats(0, 1e9), st.integers(-(2**53), 2**53))
+def test_six_decimals_and_integers_as_they_are(number: float, integer: int) -> None:
+    event = m.UnknownEvent(timestamp=0.0, type="X", data={"f": [number], "i": integer})
+    raw = codec.encode_events(m.Message(number, [event])).decode()
+    assert raw.startswith(f'{{"now":{number:.6f},')
+    assert f'"f":[{number:.6f}],"i":{integer}}}' in raw
+    exact = json.loads(codec.encode_events(m.Message(number, [event]), exact=True))
+    assert exact["now"] == number
+
+
+@given(st.binary(max_size=60) | JSON.map(json.dumps).map(str.encode))
+def test_anything_else_is_refused_in_words(raw: bytes) -> None:
+    for decode in (codec.decode_events, codec.decode_decisions):
+        try:
+            decode(raw)
+        except ProtocolError as error:
+            assert str(error)  # noqa: PT017 - that it is no other error is the test
+
+
+@pytest.mark.parametrize("data", [{"time": 5}, {"time": 5, "timestamp": 6}, {}])
+def test_a_call_is_named_as_batsim_names_it(data: dict[str, Any]) -> None:
+    event = {"timestamp": 0, "type": "CALL_ME_LATER", "data": data}
+    with pytest.raises(ProtocolError, match=r"expected exactly \['timestamp'\]"):
+        codec.decode_decisions(json.dumps({"now": 0, "events": [event]}))
