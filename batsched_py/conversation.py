@@ -131,11 +131,7 @@ def serve(
             endpoint.reply(request, reply)
             partner, waiting = request, None
     except BaseException as error:
-        reason = refusal(str(error) or type(error).__name__)
-        if waiting is None and partner is not None:
-            waiting = _last_request(endpoint, partner)
-        if waiting is not None:
-            endpoint.reply(waiting, reason)
+        _take_leave(endpoint, partner, waiting, refusal(str(error) or type(error).__name__))
         raise
 
 
@@ -179,13 +175,22 @@ def _refuse(endpoint: Endpoint, request: Request, reason: str) -> None:
     endpoint.reply(request, refusal(reason))
 
 
-def _last_request(endpoint: Endpoint, partner: Request) -> Request | None:
-    """Wait a little for what the simulator asks next, so that it can be told that this is over."""
+def _take_leave(
+    endpoint: Endpoint, partner: Request | None, waiting: Request | None, reason: bytes
+) -> None:
+    """Tell the simulator that there will be no more answers: now, or when it asks next.
+
+    An interruption may come between a reply and the note that it was sent: then what is said
+    ``now`` is not heard, and the next question is waited for too.
+    """
+    if waiting is not None:
+        endpoint.reply(waiting, reason)
+        partner = waiting
+    if partner is None:
+        return
     deadline = monotonic() + FAREWELL
     try:
         while (request := endpoint.receive(deadline - monotonic(), partner)) is not None:
-            if request.sender == partner.sender:
-                return request
+            endpoint.reply(request, reason)
     except SimulationError:
         pass  # it is gone
-    return None
