@@ -28,6 +28,8 @@ class Output(Protocol):
 
     nb_messages: int | None
     """Messages from the simulator, None where nobody counted."""
+    nb_processors: int
+    """Processors that compute."""
 
     def table(self) -> metrics.JobTable:
         """Return the jobs as numpy columns, in order of completion."""
@@ -48,6 +50,7 @@ class EmbeddedOutput:
     def __init__(self, outcome: Outcome) -> None:
         self.outcome = outcome
         self.nb_messages: int | None = outcome.nb_messages
+        self.nb_processors = outcome.nb_processors
 
     def table(self) -> metrics.JobTable:
         """Return the jobs as numpy columns, in order of completion."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from batsched_py import plugins
 from batsched_py.backends.external import Timeouts
-from batsched_py.backends.run import EMBEDDED, check_backend, run_outside
+from batsched_py.backends.run import EMBEDDED, SOCKET, check_backend, run_outside
 from batsched_py.errors import UsageError
 from batsched_py.process import DecisionProcess, UserModel
 from batsched_py.results import EmbeddedOutput, Output, Result, versions
@@ -129,7 +129,7 @@ def execute(source: str | Path | Workload, run: Run, folder: str | Path | None =
     logs and commands (None: a temporary one).
     """
     _check(run)
-    given = None if run.platform is None else read_platform(run.platform)
+    given = read_platform(run.platform) if run.platform and _must_read(run) else None
     if isinstance(source, Workload):
         workload, digest = source, None
     else:
@@ -140,21 +140,21 @@ def execute(source: str | Path | Workload, run: Run, folder: str | Path | None =
             speed_factor=run.speed_factor * _relative_speed(given, run),
         )
         digest = sha256(source)
-    machine = scaled(given, run.speed_factor) if given else _default_platform(run, workload)
     process = make_process(run, workload)  # for another process too: mistakes are found here
     begin = time.perf_counter()
     output: Output
     if run.backend == EMBEDDED:
+        machine = scaled(given, run.speed_factor) if given else _default_platform(run, workload)
         output, details = _embedded(run, workload, machine, process), None
     else:
         root = None if folder is None else Path(folder)
-        output, details = run_outside(run, workload, len(machine.hosts), root)
+        output, details = run_outside(run, workload, run.nodes or workload.nb_res, root)
     wall_time = time.perf_counter() - begin
     settings = {
         "input": {"name": workload.name, "sha256": digest, "nb_jobs": len(workload.jobs)},
         "run": msgspec.to_builtins(run),
         "rules": workload.rules,
-        "nb_processors": len(machine.hosts),
+        "nb_processors": output.nb_processors,
         "unix_start_time": workload.unix_start_time,
         "time_zone": workload.time_zone,
         "notes": workload.notes,
@@ -175,6 +175,11 @@ def _embedded(
         Options(dynamic_jobs=dynamic, profile_reuse=dynamic, shake=run.shake),
     )
     return EmbeddedOutput(simulator.run(process.answer))
+
+
+def _must_read(run: Run) -> bool:
+    """Tell whether we have to understand the platform; Batsim itself knows more of them."""
+    return run.backend in (EMBEDDED, SOCKET) or run.rules.walltime == "exact"
 
 
 def _default_platform(run: Run, workload: Workload) -> Platform:

@@ -25,6 +25,7 @@ from batsched_py.program import PROGRAM
 from batsched_py.simulation import ProcessSettings, make_process
 from batsched_py.simulator.platform_xml import homogeneous_xml
 from batsched_py.transport.endpoint import Endpoint
+from batsched_py.workload.archive import find_log
 from batsched_py.workload.batsim_json import write_workload
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import make_rules
@@ -80,7 +81,7 @@ def main() -> None:
     parser.add_argument("log")
     parser.add_argument("--users", default="rigid")
     arguments = parser.parse_args()
-    workload = load_workload(arguments.log, make_rules("replay-feedback"))
+    workload = load_workload(find_log(arguments.log), make_rules("replay-feedback"))
     dynamic = arguments.users != "rigid"
     settings = ProcessSettings(scheduler="easy", users=arguments.users)
     process = make_process(settings, workload if dynamic else None, six_decimals=True)

@@ -36,8 +36,8 @@ class BatsimOutput:
         self._schedule = _read(self._schedule_path)
         self._users = _users(folder / "out_users.csv")
         self._rows = self._checked_rows()
-        self.batsim_version = self._version()
-        """Batsim's version, as its summary says."""
+        self.batsim_version, self.nb_processors = self._summary()
+        """Batsim's version and the number of its processors, as its summary says."""
 
     def jobs_csv(self) -> str:
         """Return the text of ``_jobs.csv``, our columns after Batsim's."""
@@ -107,14 +107,14 @@ class BatsimOutput:
                     f"{'!'.join(min(keys))}: the file is not whole, or of another run"
                 )
 
-    def _version(self) -> str:
-        rows = list(csv.DictReader(io.StringIO(self._schedule)))
-        version = rows[0].get("batsim_version") if len(rows) == 1 else None
-        if not version or rows[0].get("makespan") is None:
+    def _summary(self) -> tuple[str, int]:
+        try:
+            (row,) = csv.DictReader(io.StringIO(self._schedule))
+            return row["batsim_version"], int(row["nb_computing_machines"])
+        except (ValueError, KeyError, TypeError):
             raise SimulationError(
                 f"{self._schedule_path}: expected a header and one row, as Batsim 4.2 writes them"
-            )
-        return version
+            ) from None
 
     def _ours(self, row: dict[str, str]) -> list[str]:
         return self._users[row["workload_name"], row["job_id"]]

@@ -133,6 +133,11 @@ def settings_of(
         shake=shake,
     )
     check_settings(settings)
+    if shake is not None and users == RIGID:
+        raise UsageError(
+            f"--shake {shake}: without users there is nothing to shake on this side (the embedded "
+            "simulator, `batsched-py batsim`, has --shake too)"
+        )
     return settings
 
 

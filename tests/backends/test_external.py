@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from batsched_py.backends.external import Timeouts
-from batsched_py.errors import BatschedError, SimulationError, UsageError
+from batsched_py.errors import BatschedError, PlatformError, SimulationError, UsageError
 from batsched_py.program import PROGRAM
 from batsched_py.simulation import simulate
 
@@ -306,3 +306,12 @@ def test_a_request_to_end_leaves_nothing_behind(tmp_path: Path, number: int) -> 
     assert "Traceback" not in said
     left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True)
     assert left.stdout == ""
+
+
+def test_a_platform_that_only_batsim_understands_is_left_to_batsim(tmp_path: Path) -> None:
+    (tmp_path / "p.xml").write_text('<platform version="4.1"><what-is-this/></platform>')
+    settings: dict[str, Any] = {"platform": tmp_path / "p.xml", "timeouts": QUICK}
+    with pytest.raises(PlatformError, match="what-is-this"):
+        simulate(small(tmp_path), **settings)
+    with pytest.raises(SimulationError, match="Batsim exited with 1"):
+        simulate(small(tmp_path), backend="batsim", batsim="false", **settings)

@@ -203,6 +203,7 @@ def test_arguments_from_files(folder: Path) -> None:
         (["-s", "localhost"], "expected tcp://"),
         (["-s", "ipc://log.swf"], "no socket"),
         (["--seed", "-1"], "--seed -1"),
+        (["--shake", "1"], "nothing to shake"),
     ],
 )
 def test_wrong_usage_is_one_line(folder: Path, arguments: list[str], said: str) -> None:
