@@ -45,6 +45,11 @@ class Conversation:
         self._referee = Referee(strict=True)
 
     @property
+    def begun(self) -> bool:
+        """Whether SIMULATION_BEGINS was seen."""
+        return self._process is not None
+
+    @property
     def ended(self) -> bool:
         """Whether SIMULATION_ENDS was seen."""
         return self._process is not None and self._process.ended
@@ -114,32 +119,52 @@ def serve(
     """
     partner: Request | None = None
     waiting: Request | None = None
+    deadline = monotonic() + limits.first
     try:
         while not conversation.ended:
-            waiting = request = _next(endpoint, conversation, limits, partner)
-            raw = _only_frame(request)
-            if recorder is not None:
-                recorder.add("batsim", raw)
+            waiting = request = _next(endpoint, conversation, limits, partner, deadline)
             try:
-                reply = conversation.answer(raw)
+                reply = _answer(conversation, request, recorder)
             except Unexpected as error:
                 _refuse(endpoint, request, str(error))
                 waiting = None
                 continue
-            if recorder is not None:
-                recorder.add("sched", reply)
             endpoint.reply(request, reply)
             partner, waiting = request, None
+            deadline = monotonic() + limits.silence
     except BaseException as error:
         _take_leave(endpoint, partner, waiting, refusal(str(error) or type(error).__name__))
         raise
 
 
+def _answer(conversation: Conversation, request: Request, recorder: Recorder | None) -> bytes:
+    """Answer and record; what begins no simulation is not part of the recording."""
+    raw = b"".join(request.frames)
+    try:
+        if len(request.frames) != 1:
+            reason = f"a message of {len(request.frames)} frames, expected one"
+            raise ProtocolError(reason) if conversation.begun else Unexpected(reason)
+        reply = conversation.answer(raw)
+    except Unexpected:
+        raise
+    except BaseException:
+        if recorder is not None:
+            recorder.add("batsim", raw)
+        raise
+    if recorder is not None:
+        recorder.add("batsim", raw)
+        recorder.add("sched", reply)
+    return reply
+
+
 def _next(
-    endpoint: Endpoint, conversation: Conversation, limits: Limits, partner: Request | None
+    endpoint: Endpoint,
+    conversation: Conversation,
+    limits: Limits,
+    partner: Request | None,
+    deadline: float,
 ) -> Request:
     """Return the next request of the simulator, or the first of anybody."""
-    deadline = monotonic() + (limits.first if partner is None else limits.silence)
     where = f"at {conversation.now:f} s of simulated time, before SIMULATION_ENDS"
     while True:
         try:
@@ -164,12 +189,6 @@ def _next(
         _refuse(endpoint, request, "a simulation is going on here, and one process serves one")
 
 
-def _only_frame(request: Request) -> bytes:
-    if len(request.frames) != 1:
-        raise ProtocolError(f"a message of {len(request.frames)} frames, expected one")
-    return request.frames[0]
-
-
 def _refuse(endpoint: Endpoint, request: Request, reason: str) -> None:
     print(f"note: refused a message: {reason}", file=sys.stderr)
     endpoint.reply(request, refusal(reason))
@@ -180,8 +199,8 @@ def _take_leave(
 ) -> None:
     """Tell the simulator that there will be no more answers: now, or when it asks next.
 
-    An interruption may come between a reply and the note that it was sent: then what is said
-    ``now`` is not heard, and the next question is waited for too.
+    An interruption may come between a reply and the note that it was sent. What is said now is
+    then not heard, so the next question is waited for in any case.
     """
     if waiting is not None:
         endpoint.reply(waiting, reason)
@@ -190,7 +209,9 @@ def _take_leave(
         return
     deadline = monotonic() + FAREWELL
     try:
-        while (request := endpoint.receive(deadline - monotonic(), partner)) is not None:
-            endpoint.reply(request, reason)
+        while (left := deadline - monotonic()) > 0:
+            request = endpoint.receive(left, partner)
+            if request is not None:
+                endpoint.reply(request, reason)
     except SimulationError:
         pass  # it is gone

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from time import monotonic
-from types import TracebackType
 
 import zmq
 
 from batsched_py.errors import ProtocolError, SimulationError
 from batsched_py.protocol import codec
 from batsched_py.protocol import messages as m
+from batsched_py.transport.closing import Closing
 from batsched_py.transport.endpoint import check_address
 
 _TICK = 0.2
 """Seconds after which a wait looks whether the scheduler is still there."""
 
 
-class Front:
+class Front(Closing):
     """A REQ socket that connects to a scheduler at ``address``: what Batsim's side is.
 
     A :data:`~batsched_py.transport.Partner` for the simulator. ``timeout`` is in seconds, for
@@ -34,17 +34,6 @@ class Front:
         self._socket.setsockopt(zmq.LINGER, 0)
         self._monitor = self._socket.get_monitor_socket(zmq.Event.DISCONNECTED)
         self._socket.connect(address)
-
-    def __enter__(self) -> Front:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connection."""

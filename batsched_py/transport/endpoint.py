@@ -11,13 +11,13 @@ import re
 import socket
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
 
 import msgspec
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from batsched_py.errors import SimulationError, UsageError
+from batsched_py.transport.closing import Closing
 
 DEFAULT = "tcp://127.0.0.1:28000"
 """Where Batsim connects unless told otherwise; nobody outside the machine can."""
@@ -37,7 +37,7 @@ class Request(msgspec.Struct):
     """Number of the connection it came by, -1 if not known."""
 
 
-class Endpoint:
+class Endpoint(Closing):
     """A socket bound to ``address`` (tcp or ipc); the port ``*`` stands for any free one.
 
     Raises :class:`UsageError` for what is no address, and :class:`SimulationError` where it
@@ -65,17 +65,6 @@ class Endpoint:
         self._bound = True
         self.address = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
         """The address as it was bound, with the port that was found."""
-
-    def __enter__(self) -> Endpoint:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Send what is still to be sent, and close."""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from io import FileIO
 from pathlib import Path
-from types import TracebackType
 from typing import Literal
 
 import msgspec
 
 from batsched_py.errors import InputError, OutputError
 from batsched_py.files import make_folder_of
+from batsched_py.transport.closing import Closing
 
 Side = Literal["batsim", "sched"]
 
@@ -26,7 +26,7 @@ class Record(msgspec.Struct, rename={"sender": "from"}):
     raw: str
 
 
-class Recorder:
+class Recorder(Closing):
     """Writes an exchange as it goes on, so that a failure leaves all that was said before it."""
 
     def __init__(self, path: str | Path) -> None:
@@ -39,15 +39,8 @@ class Recorder:
         self._file: FileIO | None = None
         self._n = 0
 
-    def __enter__(self) -> Recorder:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Close the file, if it was begun."""
         if self._file is not None:
             self._file.close()
 

@@ -133,12 +133,27 @@ def test_batsim_5_is_told_which_batsim_to_use(tmp_path: Path) -> None:
     assert "use Batsim 4.2" in reply
 
 
-def test_several_frames_are_no_message(tmp_path: Path) -> None:
-    with serving(tmp_path) as server, peer(server.endpoint.address) as batsim:
+@pytest.mark.parametrize("begun", [True, False])
+def test_several_frames_are_no_message(tmp_path: Path, begun: bool) -> None:
+    """Of a stranger it is refused; of the simulator it is the end."""
+    with serving(tmp_path, first_timeout=0.5) as server, peer(server.endpoint.address) as batsim:
+        if begun:
+            ask(batsim, begins())
         batsim.send_multipart([b"{", b"}"])
-        server.join(10)
-    assert isinstance(server.error, ProtocolError)
-    assert "2 frames" in str(server.error)
+        assert b"2 frames" in batsim.recv()
+    assert ("2 frames" in str(server.error)) is begun
+
+
+def test_refusing_strangers_does_not_prolong_the_wait(tmp_path: Path) -> None:
+    with serving(tmp_path, first_timeout=0.3) as server, peer(server.endpoint.address) as stranger:
+        begin = time.monotonic()
+        while server.is_alive() and time.monotonic() < begin + 5:
+            stranger.send(b"hello")
+            if not stranger.poll(1000):
+                break
+            stranger.recv()
+            time.sleep(0.05)
+    assert "no simulation began" in str(server.error)
 
 
 @pytest.mark.parametrize("raw", [begins(), b"hello", submitted("b"), bytes(8)])
