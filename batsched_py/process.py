@@ -7,7 +7,7 @@ of the users until nobody is due, then all submissions, then runs the policy onc
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 from math import inf, isfinite, isnan
 from typing import Any, Protocol
@@ -109,7 +109,8 @@ class DecisionProcess:
 
     def _answer(self, message: m.Message) -> m.Message:
         now = message.now
-        self._check_order(message)
+        if now < self.now or self.ended or not self.begun:
+            self._check_order(message)
         self.now = now
         self._reply = []
         arrived: list[m.JobSubmitted] = []
@@ -134,11 +135,8 @@ class DecisionProcess:
 
     def _check_order(self, message: m.Message) -> None:
         """Raise :class:`ProtocolError` unless the message may come now."""
-        begins = [type(event) is m.SimulationBegins for event in message.events]
-        if not self.begun and not any(begins):
+        if not self.begun and not any(type(e) is m.SimulationBegins for e in message.events):
             raise ProtocolError("the first message is not SIMULATION_BEGINS")
-        if self.begun and any(begins):
-            raise ProtocolError("SIMULATION_BEGINS came twice")
         if self.ended:
             raise ProtocolError("a message came after SIMULATION_ENDS")
         if message.now < self.now:
@@ -147,6 +145,8 @@ class DecisionProcess:
     # Events ----------------------------------------------------------------------------------
 
     def _begins(self, event: m.SimulationBegins) -> None:
+        if self.begun:
+            raise ProtocolError("SIMULATION_BEGINS came twice")
         self.begun = True
         if not 0 <= event.nb_compute_resources <= MOST_PROCESSORS:
             raise ProtocolError(
@@ -347,13 +347,14 @@ class DecisionProcess:
         self._reply.append(m.KillJob(timestamp=self.now, job_ids=[job.id]))
 
 
-def _given(items: Any, plugin: object, method: str) -> Iterable[Any]:
+def _given(items: Any, plugin: object, method: str) -> Iterator[Any]:
     """Return what a plug-in gave, which must be something to go through."""
-    if not isinstance(items, Iterable):
+    try:
+        return iter(items)
+    except TypeError:
         raise InvariantError(
             f"{type(plugin).__name__}.{method} returned {items!r}: expected a generator or a list"
-        )
-    return items
+        ) from None
 
 
 def _six_decimals_up(time: float) -> float:

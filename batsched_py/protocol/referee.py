@@ -161,7 +161,8 @@ class Referee:
         if job is not None:
             self._past.add(event.job_id)
             self._used &= ~job.alloc
-            self._registration.job_forgotten(event.job_id.partition("!")[0], job.profile)
+            if self._registration.releases:
+                self._registration.release(event.job_id.partition("!")[0], job.profile)
 
     def _notified(self, event: m.Notify) -> None:
         if event.type == "event_machine_unavailable":

@@ -80,14 +80,17 @@ class Registration:
                 f"{job.walltime}, expected both above 0 (walltime -1: none)"
             )
 
-    def job_forgotten(self, workload: str, profile: str) -> None:
+    @property
+    def releases(self) -> bool:
+        """Whether a profile is released with its first job: if none could be reused."""
+        return self.dynamic and not self.profile_reuse
+
+    def release(self, workload: str, profile: str) -> None:
         """Release the profile of a job of whose end the scheduler was told.
 
-        Unless profiles are reused, Batsim forgets the profile even while another job with it
-        runs, and its name stays taken.
+        Batsim does so even while another job with it runs, and its name stays taken.
         """
-        if self.dynamic and not self.profile_reuse:
-            self._released.add((workload, profile))
+        self._released.add((workload, profile))
 
     def _check_enabled(self, doing: str) -> None:
         if not self.dynamic:

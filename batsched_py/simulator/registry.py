@@ -44,6 +44,7 @@ class Registry:
 
     def __init__(self, *, dynamic: bool, profile_reuse: bool) -> None:
         self.registration = Registration(dynamic=dynamic, profile_reuse=profile_reuse)
+        self._releases = self.registration.releases
         self.jobs: dict[str, SimulatedJob] = {}
         self._parsed: dict[tuple[str, str], Profile] = {}
 
@@ -86,7 +87,8 @@ class Registry:
         """Forget a job of whose end the scheduler was told, and its profile."""
         job = self.jobs[job_id]
         job.state = State.FORGOTTEN
-        self.registration.job_forgotten(job_id.partition("!")[0], job.description.profile)
+        if self._releases:
+            self.registration.release(job_id.partition("!")[0], job.description.profile)
 
     def add_profile(self, decision: m.RegisterProfile) -> None:
         """Carry out REGISTER_PROFILE; raises :class:`ProtocolError`."""
