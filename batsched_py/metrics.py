@@ -71,7 +71,7 @@ class Metric(msgspec.Struct, frozen=True):
 
 def makespan(table: JobTable) -> float:
     """``max f - min a`` in seconds; Batsim's makespan is the absolute last end instead."""
-    return float(np.nanmax(table.finish) - table.submit.min())
+    return float(np.nanmax(table.finish) - np.min(table.submit))
 
 
 def mean_waiting_time(table: JobTable) -> float:
@@ -176,7 +176,7 @@ def window(table: JobTable, start: float, length: float) -> dict[str, float]:
     The window is ``[start, start + length)``, in seconds from the first submission; its length
     is the denominator of both.
     """
-    begin = float(table.submit.min()) + start
+    begin = float(np.min(table.submit)) + start
     end = begin + length
     ran = table.ran
     started, finished, size = table.start[ran], table.finish[ran], table.size[ran]

@@ -63,7 +63,7 @@ def local_hours(
         offsets = np.array([_offset(int(hour), zone) for hour in hours.tolist()], dtype=float)
     except (ValueError, OverflowError, OSError):
         raise InputError(
-            f"a time of {unix.max():g} s since 1970 is beyond the calendar: expected seconds"
+            f"a time of {np.max(unix):g} s since 1970 is beyond the calendar: expected seconds"
         ) from None
     local = unix + offsets[inverse]
     result: NDArray[np.float64] = (local / _HOUR + 3 * 24) % 168  # 1970-01-01 was a Thursday
