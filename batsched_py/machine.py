@@ -58,6 +58,11 @@ class Machine:
                     break
         return shadow_time, extra
 
+    def free_at(self, time: float) -> int:
+        """Return how many processors are free at ``time`` (seconds) if no further job starts."""
+        releases = self._releases if not self.unavailable else self._usable_releases()
+        return self.free + sum(size for end, size, _, _ in releases if end <= time)
+
     def _usable_releases(self) -> list[tuple[float, int, int, Job]]:
         """Return the releases with the number of processors that can be used again."""
         usable = ~self.unavailable

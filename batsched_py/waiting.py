@@ -1,117 +1,212 @@
-"""The waiting queue: submission order, with a fast search for jobs to backfill.
+"""The waiting queue: jobs in submission order, and other orders of them kept up to date.
 
-An overloaded machine keeps tens of thousands of jobs waiting, and a backfilling policy looks for
-a small or short one at nearly every event. The queue is therefore a list of blocks; each knows a
-lower bound of the sizes and of the estimates inside, and a search skips the blocks in which
-nothing can qualify.
+A policy needs the first job of an order, and the first that may be backfilled. Both must stay
+cheap when tens of thousands wait: an order that does not depend on the clock is a
+:class:`Ranking`, which finds either in logarithmic time; for one that does, :class:`Columns` has
+the waiting jobs as numpy arrays, so that a pass over all costs some nanoseconds a job.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator
-from math import inf
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from batsched_py.jobs import Job
+from batsched_py.sorted_jobs import SortedJobs
 
-BLOCK = 64
+if TYPE_CHECKING:
+    from batsched_py.columns import Columns
+
+Key = Callable[[Job], Any]
 
 
-class _Block:
-    """Up to :data:`BLOCK` jobs in queue order, with lower bounds of size and estimate."""
+def by_submission(job: Job) -> int:
+    """Return the key of the queue's own order."""
+    return job.number
 
-    __slots__ = ("jobs", "least_estimate", "least_size", "loose")
+
+class _BySize:
+    """Jobs of each size in ascending order of a key."""
+
+    __slots__ = ("buckets", "sizes")
 
     def __init__(self) -> None:
-        self.jobs: list[Job] = []
-        self.loose = False
-        """Whether jobs were removed since the bounds were exact."""
-        self.least_size = 1 << 62
-        self.least_estimate = inf
+        self.sizes: list[int] = []
+        self.buckets: list[SortedJobs] = []
 
-    def append(self, job: Job) -> None:
-        self.jobs.append(job)
-        if job.size < self.least_size:
-            self.least_size = job.size
-        if job.estimate < self.least_estimate:
-            self.least_estimate = job.estimate
+    def add(self, key: Any, job: Job) -> None:
+        at = bisect_left(self.sizes, job.size)
+        if at == len(self.sizes) or self.sizes[at] != job.size:
+            self.sizes.insert(at, job.size)
+            self.buckets.insert(at, SortedJobs())
+        self.buckets[at].add(key, job)
 
-    def tighten(self) -> None:
-        """Make the bounds exact again: removals leave them too low, which only costs time."""
-        self.loose = False
-        self.least_size = min(job.size for job in self.jobs)
-        self.least_estimate = min(job.estimate for job in self.jobs)
+    def remove(self, key: Any, job: Job) -> None:
+        at = bisect_left(self.sizes, job.size)
+        bucket = self.buckets[at]
+        bucket.remove(key)
+        if not bucket:
+            del self.sizes[at], self.buckets[at]
+
+
+class Ranking:
+    """Waiting jobs in ascending order of a key that does not change while they wait.
+
+    The jobs of each size are sorted on their own: a search for a job to backfill looks at each
+    size that fits, never at each job.
+    """
+
+    __slots__ = ("_by_size", "_key", "_whole")
+
+    def __init__(self, key: Key, jobs: Iterable[Job] = ()) -> None:
+        self._key = key
+        self._whole = SortedJobs()
+        self._by_size: _BySize | None = None  # from the first search on
+        for job in jobs:
+            self.add(job)
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self._whole)
+
+    @property
+    def head(self) -> Job | None:
+        """The first job, None if nobody waits."""
+        return self._whole.first()[1] if self._whole else None
+
+    def add(self, job: Job) -> None:
+        """Add a job; only the queue does this."""
+        key = self._key(job)
+        self._whole.add(key, job)
+        if self._by_size is not None:
+            self._by_size.add(key, job)
+
+    def remove(self, job: Job) -> None:
+        """Take a job out; only the queue does this."""
+        key = self._key(job)
+        self._whole.remove(key)
+        if self._by_size is not None:
+            self._by_size.remove(key, job)
+
+    def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
+        """Return the first job that may start ``now`` without delaying a reservation.
+
+        That is a job which fits into ``free`` processors and either ends by ``horizon`` (seconds)
+        or needs at most ``extra`` processors. None if there is none.
+        """
+        by_size = self._by_size
+        if by_size is None:
+            by_size = self._by_size = _BySize()
+            for job in self:
+                by_size.add(self._key(job), job)
+        best_key, best = None, None
+        at = 0
+        buckets = by_size.buckets
+        for size in by_size.sizes:
+            if size > free:
+                break
+            bucket = buckets[at]
+            at += 1
+            if size <= extra:
+                key, job = bucket.first()
+            elif now + bucket.least_estimate <= horizon:
+                key, job = bucket.first_ending(now, horizon)
+            else:
+                continue
+            if best is None or key < best_key:
+                best_key, best = key, job
+        return best
+
+
+class _SubmissionRanking(Ranking):
+    """The queue's own order, which the queue keeps already."""
+
+    __slots__ = ("_jobs",)
+
+    def __init__(self, jobs: OrderedDict[int, Job]) -> None:
+        super().__init__(by_submission)
+        self._jobs = jobs
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self._jobs.values())
+
+    @property
+    def head(self) -> Job | None:
+        return next(iter(self._jobs.values()), None)
+
+    def add(self, job: Job) -> None:
+        if self._by_size is not None:
+            self._by_size.add(job.number, job)
+
+    def remove(self, job: Job) -> None:
+        if self._by_size is not None:
+            self._by_size.remove(job.number, job)
 
 
 class WaitingQueue:
     """Jobs in the order in which their submissions arrived.
 
     Only the decision process adds and removes; a policy looks: :attr:`head`, iteration, length,
-    and :meth:`first_to_backfill`.
+    :meth:`ranked` for another order and :attr:`columns` for all jobs as arrays.
     """
 
-    __slots__ = ("_blocks", "_firsts", "_length")
+    __slots__ = ("_columns", "_jobs", "_rankings", "nb_arrived")
 
     def __init__(self) -> None:
-        self._blocks: list[_Block] = []
-        self._firsts: list[int] = []  # submission number at which each block begins
-        self._length = 0
+        self._jobs: OrderedDict[int, Job] = OrderedDict()
+        self._rankings: dict[Key, Ranking] = {}
+        self._columns: Columns | None = None
+        self.nb_arrived = 0
+        """Number of jobs that ever came in."""
 
     def __len__(self) -> int:
-        return self._length
+        return len(self._jobs)
 
     def __iter__(self) -> Iterator[Job]:
-        return (job for block in self._blocks for job in block.jobs)
+        return iter(self._jobs.values())
 
     @property
     def head(self) -> Job | None:
         """The job that waits longest, None if nobody waits."""
-        return self._blocks[0].jobs[0] if self._length else None
+        return next(iter(self._jobs.values()), None)
+
+    @property
+    def columns(self) -> Columns:
+        """The waiting jobs as numpy arrays, kept up to date from the first use on."""
+        if self._columns is None:
+            from batsched_py.columns import Columns
+
+            self._columns = Columns(self)
+        return self._columns
+
+    def ranked(self, key: Key = by_submission) -> Ranking:
+        """Return the jobs in ascending order of ``key``, kept up to date from the first use on.
+
+        The keys must be unique and must not change while a job waits: end them with the job's
+        number.
+        """
+        ranking = self._rankings.get(key)
+        if ranking is None:
+            own = key is by_submission
+            ranking = _SubmissionRanking(self._jobs) if own else Ranking(key, self)
+            self._rankings[key] = ranking
+        return ranking
 
     def append(self, job: Job) -> None:
         """Add the newest job (its submission number is the largest)."""
-        blocks = self._blocks
-        if not blocks or len(blocks[-1].jobs) >= BLOCK:
-            blocks.append(_Block())
-            self._firsts.append(job.number)
-        blocks[-1].append(job)
-        self._length += 1
+        self._jobs[job.number] = job
+        self.nb_arrived += 1
+        for ranking in self._rankings.values():
+            ranking.add(job)
+        if self._columns is not None:
+            self._columns.add(job)
 
     def remove(self, job: Job) -> None:
         """Take ``job`` out; raises :class:`ValueError` if it does not wait here."""
-        at = bisect_right(self._firsts, job.number) - 1
-        block = self._blocks[at]
-        block.jobs.remove(job)
-        block.loose = True
-        self._length -= 1
-        if not block.jobs:
-            del self._blocks[at], self._firsts[at]
-
-    def first_to_backfill(
-        self, after: Job, now: float, free: int, shadow_time: float, extra: int
-    ) -> Job | None:
-        """Return the first job behind ``after`` that may start now without delaying the head.
-
-        That is a job which fits into ``free`` processors and either ends by ``shadow_time`` or
-        needs at most ``extra`` processors. None if there is none.
-        """
-        if not free:
-            return None
-        first = max(0, bisect_right(self._firsts, after.number) - 1)
-        skip = True  # in the first block, the jobs up to `after` do not count
-        for at in range(first, len(self._blocks)):
-            block = self._blocks[at]
-            size = block.least_size
-            if size <= free and (size <= extra or now + block.least_estimate <= shadow_time):
-                for job in block.jobs:
-                    size = job.size
-                    if (
-                        size <= free
-                        and (size <= extra or now + job.estimate <= shadow_time)
-                        and not (skip and job.number <= after.number)
-                    ):
-                        return job
-                if block.loose:
-                    block.tighten()
-            skip = False
-        return None
+        if self._jobs.pop(job.number, None) is None:
+            raise ValueError(f"job {job.id} does not wait")
+        for ranking in self._rankings.values():
+            ranking.remove(job)
+        if self._columns is not None:
+            self._columns.remove(job)

@@ -1,18 +1,17 @@
-"""EASY backfilling, as in the textbook."""
+"""EASY backfilling, as in the textbook, and its relatives with another reservation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import inf
 
-from batsched_py.decisions import Decision, Start
-from batsched_py.errors import InvariantError, UsageError
 from batsched_py.jobs import Job
 from batsched_py.machine import Machine
-from batsched_py.waiting import WaitingQueue
+from batsched_py.options import number
+from batsched_py.orders import order as order_named
+from batsched_py.schedulers.backfilling import Backfilling
 
 
-class Easy:
+class Easy(Backfilling):
     """EASY backfilling: later jobs may overtake if they do not delay the head of the queue.
 
     Shadow time and extra nodes (:meth:`Machine.reservation`) are computed anew at every pass. A
@@ -20,49 +19,73 @@ class Easy:
     which it then takes away.
 
     Sources: D. Lifka, "The ANL/IBM SP scheduling system", 1995; A. Mu'alem and D. Feitelson,
-    IEEE TPDS 12(6), 2001.
+    IEEE TPDS 12(6), 2001; ``backfill_order="sjf"`` is EASY-SJBF, D. Tsafrir et al., IEEE TPDS
+    18(6), 2007.
 
-    ``extra_nodes`` settles what the sources leave open, jobs that are expected to end together at
-    the shadow time: ``first`` counts them up to the first that lets the head fit (the results of
-    Madon et al. 2024 need it), ``instant`` counts all of them (those of Gaussier et al. 2015).
+    ``order`` is that of the queue, ``backfill_order`` that of the jobs behind its head (default:
+    the same). ``extra_nodes`` settles what the sources leave open, jobs that are expected to end
+    together at the shadow time: ``first`` counts them up to the first that lets the head fit (the
+    results of Madon et al. 2024 need it), ``instant`` counts all of them (those of Gaussier et
+    al. 2015); ``none`` uses no extra nodes.
     """
 
-    def __init__(self, *, extra_nodes: str = "first") -> None:
-        if extra_nodes not in ("first", "instant"):
-            raise UsageError(f"extra_nodes={extra_nodes}: expected first or instant")
-        self._whole_instant = extra_nodes == "instant"
-        self._head: Job | None = None
-        self._promise = inf
-        self._unavailable = 0
+    def __init__(
+        self, *, order: str = "fcfs", backfill_order: str | None = None, extra_nodes: str = "first"
+    ) -> None:
+        behind = None if backfill_order is None else order_named(backfill_order, "backfill_order")
+        super().__init__(order_named(order), behind, extra_nodes)
 
-    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        """Start the head while it fits, then backfill behind it."""
-        while (head := queue.head) and head.size <= machine.free:
-            yield Start(head)
-        if not head:
-            return
-        shadow_time, extra = machine.reservation(head.size, self._whole_instant)
-        self._check_promise(head, shadow_time, now, machine.unavailable)
-        # Where nothing is known of the ends, nothing ends in time: only extra nodes are safe.
-        horizon = shadow_time if shadow_time < inf else -inf
-        last = head
-        while job := queue.first_to_backfill(last, now, machine.free, horizon, extra):
-            if now + job.estimate > horizon:
-                extra -= job.size
-            yield Start(job)
-            last = job
 
-    def _check_promise(self, head: Job, shadow_time: float, now: float, unavailable: int) -> None:
-        """Raise :class:`InvariantError` if backfilling has delayed the head's reservation.
+class ConservativeOfStreit(Easy):
+    """Start only jobs that fit now and end before the head's shadow time.
 
-        Jobs that run beyond their estimate (possible without a kill limit) do delay it: then
-        the shadow time is in the past, and the promise starts anew. So it does when processors
-        fail or come back.
-        """
-        same = head is self._head and unavailable == self._unavailable
-        if same and shadow_time > self._promise > now:
-            raise InvariantError(
-                f"EASY delayed the head of the queue: job {head.id} was to start by "
-                f"{self._promise}, now by {shadow_time}"
-            )
-        self._head, self._promise, self._unavailable = head, shadow_time, unavailable
+    What Streit's thesis (2003, section 3.3) calls conservative backfilling: EASY without extra
+    nodes. The usual meaning is ``conservative``.
+    """
+
+    def __init__(self, *, order: str = "fcfs", backfill_order: str | None = None) -> None:
+        super().__init__(order=order, backfill_order=backfill_order, extra_nodes="none")
+
+
+class EasyFixed(Easy):
+    """EASY whose shadow time is fixed when the head is chosen, without extra nodes.
+
+    An early end does not move the reservation, so less is backfilled; if the head starts late
+    nothing is. The rule of batsched's ``easy_bf_fast``.
+    """
+
+    def __init__(self, *, order: str = "fcfs", backfill_order: str | None = None) -> None:
+        super().__init__(order=order, backfill_order=backfill_order, extra_nodes="none")
+
+    def _reservation(self, head: Job, now: float, machine: Machine) -> tuple[float, int]:
+        if head is self.head:
+            return self.shadow_time, 0
+        return super()._reservation(head, now, machine)
+
+
+class Slack(Easy):
+    """Backfilling that may delay the head of the queue, but not beyond a slack.
+
+    When a job becomes the head, its deadline is set: the shadow time of that moment plus
+    ``slack`` times its estimate. A later job starts if it fits now and the head can still start
+    by its deadline: the job ends by then, or takes only processors that the head will leave free
+    then. ``slack=0`` never delays a head.
+
+    Source: D. Talby and D. Feitelson, IPPS 1999, in the reduced form of Streit's thesis (2003,
+    section 3.3), where only the head has a reservation.
+    """
+
+    def __init__(
+        self, *, slack: float = 0.5, order: str = "fcfs", backfill_order: str | None = None
+    ) -> None:
+        super().__init__(order=order, backfill_order=backfill_order)
+        self._slack = number("slack", slack, 0)
+
+    def _reservation(self, head: Job, now: float, machine: Machine) -> tuple[float, int]:
+        shadow_time, extra = machine.reservation(head.size, True)
+        if head is self.head and self.shadow_time > now:
+            deadline = max(self.shadow_time, shadow_time)
+        else:
+            slack = self._slack * head.estimate if head.estimate < inf else 0.0
+            deadline = shadow_time + slack
+        return deadline, machine.free_at(deadline) - head.size if deadline < inf else extra

@@ -1,0 +1,28 @@
+"""Checks of the options of policies and user models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isfinite
+from typing import Any
+
+from batsched_py.errors import UsageError
+from batsched_py.text import did_you_mean
+
+
+def one_of(option: str, value: Any, allowed: Iterable[str]) -> str:
+    """Return ``value``, one of the texts ``allowed``; raises :class:`UsageError`."""
+    known = list(allowed)
+    if value not in known:
+        hint = did_you_mean(str(value), known)
+        raise UsageError(f"{option}={value}{hint}: expected one of {', '.join(known)}")
+    return str(value)
+
+
+def number(option: str, value: Any, least: float, most: float = float("inf")) -> float:
+    """Return ``value``, a number from ``least`` to ``most``; raises :class:`UsageError`."""
+    fits = isinstance(value, float | int) and not isinstance(value, bool) and isfinite(value)
+    if not fits or not least <= value <= most:
+        limits = f"at least {least:g}" if most == float("inf") else f"from {least:g} to {most:g}"
+        raise UsageError(f"{option}={value}: expected a number {limits}")
+    return value + 0.0

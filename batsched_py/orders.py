@@ -1,0 +1,223 @@
+"""Orders of the waiting queue: by a key that stays, or by a priority that moves with the clock.
+
+:data:`ORDERS` names those that policies offer as an option. Ties go to the job that was
+submitted first, everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import inf
+from typing import TYPE_CHECKING, Any, Protocol
+
+from batsched_py.errors import UsageError
+from batsched_py.jobs import Job
+from batsched_py.text import did_you_mean
+from batsched_py.waiting import Key, WaitingQueue, by_submission
+
+if TYPE_CHECKING:
+    from batsched_py.columns import Columns, Floats
+
+
+class RankedJobs(Protocol):
+    """The waiting jobs in some order, during one scheduling pass."""
+
+    @property
+    def head(self) -> Job | None:
+        """The first job, None if nobody waits."""
+        ...
+
+    def __iter__(self) -> Iterator[Job]:
+        """Give the jobs in order."""
+        ...
+
+    def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
+        """Return the first job that fits into ``free`` processors and either ends by ``horizon``
+        or needs at most ``extra`` processors; None if there is none."""
+        ...
+
+
+class Order(Protocol):
+    """A queue order."""
+
+    def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
+        """Return the waiting jobs in the order that holds ``now`` (seconds)."""
+        ...
+
+
+class FixedOrder:
+    """Ascending order of a key that does not change while a job waits."""
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
+
+    def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
+        """Return the queue's ranking by the key."""
+        return queue.ranked(self.key)
+
+
+Priority = Callable[[float, "Columns"], "Floats"]
+"""Priorities of all rows of :class:`Columns` at a time (seconds), larger first."""
+
+
+class ClockOrder:
+    """Descending order of a priority that depends on the clock, anew at each pass.
+
+    ``priority`` works on numpy arrays; a pass costs some nanoseconds per waiting job and never
+    sorts the queue.
+    """
+
+    def __init__(self, priority: Priority) -> None:
+        self.priority = priority
+
+    def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
+        """Return the waiting jobs with their priorities of ``now``."""
+        columns = queue.columns
+        return _AtClock(columns, self.priority(now, columns))
+
+
+class _AtClock:
+    """The waiting jobs by priorities that were computed for this pass."""
+
+    def __init__(self, columns: Columns, priorities: Floats) -> None:
+        import numpy as np
+
+        self._columns = columns
+        self._priorities = np.where(columns.waiting, priorities, -np.inf)
+        self._candidates: Any = None
+
+    @property
+    def head(self) -> Job | None:
+        from batsched_py.columns import GONE
+
+        columns, priorities = self._columns, self._priorities
+        if not len(columns):
+            return None
+        while True:  # argmax gives the first of equals, which was submitted first
+            row = int(priorities.argmax())
+            if columns.size[row] < GONE:
+                return columns.jobs[row]
+            if priorities[row] == -inf:
+                return None
+            priorities[row] = -inf  # it was started in this pass
+
+    def __iter__(self) -> Iterator[Job]:
+        import numpy as np
+
+        waiting = self._columns.waiting
+        for row in np.argsort(-self._priorities, kind="stable").tolist():
+            if waiting[row]:
+                yield self._columns.jobs[row]
+
+    def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
+        """Within a pass the limits only tighten, so what failed once is not looked at again."""
+        import numpy as np
+
+        rows = self._candidates
+        size, estimate = self._columns.size, self._columns.estimate
+        if rows is not None:
+            size, estimate = size[rows], estimate[rows]
+        may = (size <= free) & ((size <= extra) | (now + estimate <= horizon))
+        rows = self._candidates = np.flatnonzero(may) if rows is None else rows[may]
+        if not len(rows):
+            return None
+        return self._columns.jobs[rows[self._priorities[rows].argmax()]]
+
+
+# Keys and priorities -------------------------------------------------------------------------
+
+
+def _newest(job: Job) -> int:
+    return -job.number
+
+
+def _shortest(job: Job) -> tuple[float, int]:
+    return job.estimate, job.number
+
+
+def _longest(job: Job) -> tuple[float, int]:
+    return -job.estimate, job.number
+
+
+def _narrowest(job: Job) -> tuple[float, int]:
+    return job.size, job.number
+
+
+def _widest(job: Job) -> tuple[float, int]:
+    return -job.size, job.number
+
+
+def _smallest_area(job: Job) -> tuple[float, int]:
+    return job.size * job.estimate, job.number
+
+
+def _largest_area(job: Job) -> tuple[float, int]:
+    return -job.size * job.estimate, job.number
+
+
+def _largest_smith_ratio(job: Job) -> tuple[float, int]:
+    area = job.size * job.estimate
+    weight = job.extra.get("weight", 1.0)
+    weight = weight if type(weight) is float or type(weight) is int else 1.0
+    return -weight / area if area else -inf, job.number
+
+
+def expansion_factor(now: float, columns: Columns) -> Floats:
+    """Return (waited + estimate) / estimate of each row, estimates of 0 counting as 1e-9 s."""
+    import numpy as np
+
+    estimate = np.maximum(columns.estimate, 1e-9)
+    return 1 + (now - columns.submit) / estimate
+
+
+def bounded_expansion_factor(now: float, columns: Columns) -> Floats:
+    """Return the expansion factor with estimates below 10 s counting as 10 s."""
+    import numpy as np
+
+    estimate = np.maximum(columns.estimate, 10.0)
+    return 1 + (now - columns.submit) / estimate
+
+
+ORDERS: dict[str, Order] = {
+    "fcfs": FixedOrder(by_submission),
+    "lcfs": FixedOrder(_newest),
+    "sjf": FixedOrder(_shortest),
+    "ljf": FixedOrder(_longest),
+    "narrowest": FixedOrder(_narrowest),
+    "widest": FixedOrder(_widest),
+    "ffia": FixedOrder(_smallest_area),
+    "largest_area": FixedOrder(_largest_area),
+    "smith": FixedOrder(_largest_smith_ratio),
+    "expansion_factor": ClockOrder(expansion_factor),
+    "bounded_expansion_factor": ClockOrder(bounded_expansion_factor),
+}
+"""Queue orders by name; estimates stand for run times."""
+
+SAME_ORDERS = {
+    "asc_walltime": "sjf",
+    "desc_walltime": "ljf",
+    "asc_size": "narrowest",
+    "desc_size": "widest",
+    "desc_slowdown": "expansion_factor",
+    "desc_bounded_slowdown": "bounded_expansion_factor",
+}
+"""batsched's names (with ``fcfs`` and ``lcfs`` its eight), and ours."""
+
+
+def order(name: str, option: str = "order") -> Order:
+    """Return the order called ``name``; raises :class:`UsageError`, naming the ``option``."""
+    known = [*ORDERS, *SAME_ORDERS]
+    found = ORDERS.get(SAME_ORDERS.get(name, name)) if isinstance(name, str) else None
+    if found is None:
+        raise UsageError(
+            f"{option}={name}{did_you_mean(str(name), known)}: expected one of {', '.join(known)}"
+        )
+    return found
+
+
+def fixed_key(name: str, option: str = "order") -> Key:
+    """Return the key of a fixed order; raises :class:`UsageError` for orders by the clock."""
+    found = order(name, option)
+    if not isinstance(found, FixedOrder):
+        raise UsageError(f"{option}={name}: expected an order that does not change with the clock")
+    return found.key

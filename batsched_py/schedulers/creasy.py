@@ -1,0 +1,49 @@
+"""CREASY: EASY backfilling in the order of how critical a response is to its user."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from batsched_py.options import number
+from batsched_py.orders import ClockOrder
+from batsched_py.schedulers.backfilling import Backfilling
+
+if TYPE_CHECKING:
+    from batsched_py.columns import Columns, Floats
+
+MINUTE = 60.0
+
+
+def criticality(response: Floats) -> Floats:
+    """Return ``0.04 / (0.05 R + 1)^2`` for response times R in minutes.
+
+    It is how fast the chance that a user goes on with the session falls with the response time.
+    """
+    return 0.04 / (0.05 * response + 1) ** 2
+
+
+def priority(alpha: float, now: float, columns: Columns) -> Floats:
+    """Return ``alpha * criticality + seniority`` of each row, seniority being minutes waited.
+
+    The response time that is feared is the time waited so far plus the estimate.
+    """
+    seniority = (now - columns.submit) / MINUTE
+    if not alpha:
+        return seniority
+    return alpha * criticality(seniority + columns.estimate / MINUTE) + seniority
+
+
+class Creasy(Backfilling):
+    """CREASY: EASY's backfilling in the order of criticality and seniority.
+
+    Jobs whose users are about to lose patience go first: short ones that have not waited long.
+    As criticality never exceeds 0.04, seniority wins in the end, and nothing starves. ``alpha``
+    (0 to 6000 were studied; 0 is EASY) weighs criticality.
+
+    Source: E. Shmueli and D. Feitelson, IEEE TPDS 20(7), 2009, section 6.
+    """
+
+    def __init__(self, *, alpha: float = 6000.0, extra_nodes: str = "first") -> None:
+        order = ClockOrder(partial(priority, number("alpha", alpha, 0)))
+        super().__init__(order, extra_nodes=extra_nodes)
