@@ -9,12 +9,13 @@ from math import inf
 from batsched_py.errors import InvariantError
 from batsched_py.jobs import Job, JobState
 from batsched_py.processors import lowest, to_text
+from batsched_py.timeline import Timeline
 
 
 class Machine:
     """Identical processors ``0 .. nb_processors - 1``, and the jobs that run on them."""
 
-    __slots__ = ("_releases", "free", "free_processors", "nb_processors", "unavailable")
+    __slots__ = ("_releases", "free", "free_processors", "nb_ended", "nb_processors", "unavailable")
 
     def __init__(self, nb_processors: int) -> None:
         self.nb_processors = nb_processors
@@ -24,6 +25,8 @@ class Machine:
         """The free processors as a bitmask."""
         self.unavailable = 0
         """Processors that are out of order, as a bitmask; jobs that run there go on."""
+        self.nb_ended = 0
+        """Number of jobs that ran and ended."""
         # (expected end, size, submission number, job): the number makes the keys unique, so that
         # a comparison never reaches the job.
         self._releases: list[tuple[float, int, int, Job]] = []
@@ -57,6 +60,11 @@ class Machine:
                 if not whole_instant:
                     break
         return shadow_time, extra
+
+    def timeline(self, now: float) -> Timeline:
+        """Return the free processors from ``now`` on if no further job starts."""
+        releases = self._releases if not self.unavailable else self._usable_releases()
+        return Timeline.of_releases(self.free, now, ((end, size) for end, size, _, _ in releases))
 
     def free_at(self, time: float) -> int:
         """Return how many processors are free at ``time`` (seconds) if no further job starts."""
@@ -118,6 +126,7 @@ class Machine:
         if job.state is not JobState.RUNNING:
             raise InvariantError(f"job {job.id} ended while {job.state.value}")
         job.state = JobState.ENDED
+        self.nb_ended += 1
         freed = job.processors
         if self.unavailable:
             freed &= ~self.unavailable

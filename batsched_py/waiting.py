@@ -166,6 +166,9 @@ class WaitingQueue:
     def __iter__(self) -> Iterator[Job]:
         return iter(self._jobs.values())
 
+    def __reversed__(self) -> Iterator[Job]:
+        return reversed(self._jobs.values())
+
     @property
     def head(self) -> Job | None:
         """The job that waits longest, None if nobody waits."""

@@ -1,0 +1,99 @@
+"""Self-tuning metrics: the value of a plan, smaller is better.
+
+They work on planned starts and estimated durations of the waiting jobs. Of the same jobs, sums
+rank as means do, so nothing is divided; whole numbers stay whole, and sums of ratios are exact
+(``fsum``), so that plans that are equal are seen to be. Source: A. Streit's thesis, 2003,
+sections 3.4, 4.3 and 5.1.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import fsum, inf
+
+from batsched_py.errors import UsageError
+from batsched_py.jobs import Job
+from batsched_py.options import number
+from batsched_py.schedulers.planning import Plan
+
+PlanMetric = Callable[[Plan, float], float]
+
+
+def art(plan: Plan, now: float) -> float:
+    """ART: sum of response times, seconds."""
+    return sum(start + job.estimate - job.submit_time for job, start in plan)
+
+
+def artww(plan: Plan, now: float) -> float:
+    """ARTwW: sum of width x response time (eq. 3.3)."""
+    return sum(job.size * (start + job.estimate - job.submit_time) for job, start in plan)
+
+
+def artwa(plan: Plan, now: float) -> float:
+    """ARTwA: sum of area x response time."""
+    return sum(
+        job.size * job.estimate * (start + job.estimate - job.submit_time) for job, start in plan
+    )
+
+
+def makespan(plan: Plan, now: float) -> float:
+    """Latest planned end, seconds (eq. 3.5)."""
+    return max((start + job.estimate for job, start in plan), default=0.0)
+
+
+def sld(plan: Plan, now: float) -> float:
+    """SLD: sum of slowdowns."""
+    return fsum(_slowdown(job, start) for job, start in plan)
+
+
+def sldww(plan: Plan, now: float) -> float:
+    """SLDwW: sum of width x slowdown."""
+    return fsum(job.size * _slowdown(job, start) for job, start in plan)
+
+
+def ppsld_60(plan: Plan, now: float) -> float:
+    """ppSLD_60: sum of per-processor slowdowns, run times below 60 s counting as 60 s."""
+    return fsum(
+        max((start + job.estimate - job.submit_time) / (job.size * max(job.estimate, 60.0)), 1.0)
+        for job, start in plan
+    )
+
+
+def util(plan: Plan, now: float) -> float:
+    """UTIL of the plan from now to its end, negated as larger is better (eq. 3.6)."""
+    area = sum(job.size * job.estimate for job, _ in plan)
+    length = makespan(plan, now) - now
+    return -area / length if 0 < length < inf else 0.0
+
+
+def _slowdown(job: Job, start: float) -> float:
+    """Return response time / run time; a job of no length counts as one of 1e-9 s."""
+    return (start + job.estimate - job.submit_time) / max(job.estimate, 1e-9)
+
+
+PLAN_METRICS: dict[str, PlanMetric] = {
+    "ART": art,
+    "ARTwW": artww,
+    "ARTwA": artwa,
+    "SLDwA": artww,  # the same but for a factor that all plans of a step share (eq. 3.8)
+    "SLD": sld,
+    "SLDwW": sldww,
+    "ppSLD_60": ppsld_60,
+    "makespan": makespan,
+    "UTIL": util,
+}
+"""Self-tuning metrics by the names of the thesis."""
+
+
+def counted(first_jobs: int | None, within: float | None) -> Callable[[Plan, float], Plan]:
+    """Return what chooses the planned jobs that count: all, the first of the plan, or those
+    planned to start within some hours. Plans may then count different jobs.
+
+    Source: section 4.5, named there and not evaluated.
+    """
+    if first_jobs is not None and (type(first_jobs) is not int or first_jobs < 1):
+        raise UsageError(f"first_jobs={first_jobs}: expected a number of jobs, at least 1")
+    horizon = inf if within is None else 3600 * number("within", within, 0)
+    if first_jobs is None and horizon == inf:
+        return lambda plan, now: plan
+    return lambda plan, now: [one for one in plan if one[1] <= now + horizon][:first_jobs]

@@ -1,0 +1,169 @@
+"""Free processors over future time: the one structure of all who plan.
+
+A step function: ``free[i]`` processors are free from ``times[i]`` until ``times[i + 1]``, the last
+ones for ever. Intervals are half-open, so a job that ends at t frees its processors at t; times
+are compared exactly.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from math import inf, nextafter
+
+from batsched_py.errors import InvariantError
+
+
+class Timeline:
+    """How many of ``nb_processors`` are free from ``now`` on (seconds)."""
+
+    __slots__ = ("free", "times")
+
+    def __init__(self, nb_processors: int, now: float) -> None:
+        self.times = [now]
+        """Where the number changes, ascending; the first is the beginning."""
+        self.free = [nb_processors]
+        """Free processors from each of these times on."""
+
+    @classmethod
+    def of_releases(
+        cls, free: int, now: float, releases: Iterable[tuple[float, int]]
+    ) -> Timeline:
+        """Return the timeline of a machine: ``free`` now, more at each (end, size) of a job.
+
+        ``releases`` are by ascending end. Jobs that run longer than expected are taken to end
+        right after ``now``; those that end at infinity never do.
+        """
+        line = cls(free, now)
+        times, numbers = line.times, line.free
+        soon = nextafter(now, inf)
+        for end, size in releases:
+            if end == inf:
+                break
+            free += size
+            if end <= now:
+                end = soon
+            if end == times[-1]:
+                numbers[-1] = free
+            else:
+                times.append(end)
+                numbers.append(free)
+        return line
+
+    def copy(self) -> Timeline:
+        """Return an independent copy."""
+        other = Timeline.__new__(Timeline)
+        other.times = self.times[:]
+        other.free = self.free[:]
+        return other
+
+    def free_at(self, time: float) -> int:
+        """Return the free processors at ``time``, which is not before the beginning."""
+        return self.free[bisect_right(self.times, time) - 1]
+
+    def least_free(self, start: float, end: float) -> int:
+        """Return the least number of free processors in ``[start, end)``."""
+        first = bisect_right(self.times, start) - 1
+        last = max(first + 1, bisect_left(self.times, end))
+        return min(self.free[first:last])
+
+    def earliest(self, size: int, duration: float, after: float = -inf) -> float:
+        """Return the earliest start, not before ``after``, of ``size`` processors for
+        ``duration`` seconds; inf if there is none."""
+        return self._fit(size, duration, after)[0]
+
+    def _fit(self, size: int, duration: float, after: float) -> tuple[float, int, int]:
+        """Return the earliest start, its place in the lists, and that of its end."""
+        times, free = self.times, self.free
+        nb = len(times)
+        at = 0
+        if after > times[0]:
+            at = bisect_right(times, after) - 1
+        while True:
+            while free[at] < size:
+                at += 1
+                if at == nb:
+                    return inf, at, at
+            start = times[at]
+            if start < after:
+                start = after
+            end = start + duration
+            behind = at + 1
+            while behind < nb and times[behind] < end:
+                if free[behind] < size:
+                    break
+                behind += 1
+            else:
+                return start, at, behind
+            at = behind
+
+    def place(self, size: int, duration: float, after: float = -inf) -> float:
+        """Take ``size`` processors for ``duration`` seconds as early as possible.
+
+        Returns the start, inf if there is none (then nothing is taken).
+        """
+        start, at, behind = self._fit(size, duration, after)
+        if start < inf and duration > 0:
+            self._take(start, at, start + duration, behind, size)
+        return start
+
+    def _take(self, start: float, at: int, end: float, behind: int, size: int) -> None:
+        """Subtract ``size`` in ``[start, end)``; ``at`` and ``behind`` are where these lie."""
+        times, free = self.times, self.free
+        if end < inf and (behind == len(times) or times[behind] > end):
+            times.insert(behind, end)
+            free.insert(behind, free[behind - 1])
+        if times[at] < start:
+            at += 1
+            behind += 1
+            times.insert(at, start)
+            free.insert(at, free[at - 1])
+        for number in range(at, behind):
+            free[number] -= size
+
+    def reserve(self, start: float, end: float, size: int) -> None:
+        """Take ``size`` processors in ``[start, end)``.
+
+        Raises :class:`InvariantError` if fewer are free, and changes nothing then.
+        """
+        if start < self.times[0] or not start <= end:
+            raise InvariantError(f"a reservation from {start} to {end} was asked for at {self}")
+        if start < end and (least := self.least_free(start, end)) < size:
+            raise InvariantError(
+                f"{size} processors were reserved from {start} to {end}, where {least} are free"
+            )
+        self.occupy(start, end, size)
+
+    def occupy(self, start: float, end: float, size: int) -> None:
+        """Take ``size`` processors in ``[start, end)`` whether they are free or not.
+
+        Below zero, more is promised than there is, and nothing else fits there.
+        """
+        start = max(start, self.times[0])
+        if start < end:
+            at = bisect_right(self.times, start) - 1
+            self._take(start, at, end, bisect_left(self.times, end), size)
+
+    def release(self, start: float, end: float, size: int) -> None:
+        """Give ``size`` processors back in ``[start, end)``: what was reserved, or its rest.
+
+        What lies before the beginning is past and does not count.
+        """
+        self.occupy(start, end, -size)
+
+    def advance(self, now: float) -> None:
+        """Begin at ``now``: forget what lies before, and changes that are none."""
+        at = bisect_right(self.times, now) - 1
+        if at > 0:
+            del self.times[:at], self.free[:at]
+        self.times[0] = max(self.times[0], now)
+        times, free = [self.times[0]], [self.free[0]]
+        for time, number in zip(self.times[1:], self.free[1:], strict=True):
+            if number != free[-1]:
+                times.append(time)
+                free.append(number)
+        self.times, self.free = times, free
+
+    def __repr__(self) -> str:
+        steps = ", ".join(f"{t:g}: {f}" for t, f in zip(self.times, self.free, strict=True))
+        return f"Timeline({steps})"
