@@ -46,7 +46,8 @@ class Columns:
     @property
     def waiting(self) -> NDArray[np.bool_]:
         """Which rows are those of waiting jobs."""
-        return self.size != GONE
+        waiting: NDArray[np.bool_] = self.size != GONE
+        return waiting
 
     @property
     def estimate(self) -> Floats:

@@ -25,4 +25,4 @@ def number(option: str, value: Any, least: float, most: float = float("inf")) ->
     if not fits or not least <= value <= most:
         limits = f"at least {least:g}" if most == float("inf") else f"from {least:g} to {most:g}"
         raise UsageError(f"{option}={value}: expected a number {limits}")
-    return value + 0.0
+    return float(value)

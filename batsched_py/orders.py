@@ -121,7 +121,8 @@ class _AtClock:
         rows = self._candidates = np.flatnonzero(may) if rows is None else rows[may]
         if not len(rows):
             return None
-        return self._columns.jobs[rows[self._priorities[rows].argmax()]]
+        row = int(rows[self._priorities[rows].argmax()])
+        return self._columns.jobs[row]
 
 
 # Keys and priorities -------------------------------------------------------------------------

@@ -50,6 +50,10 @@ class UserModel(Protocol):
         ...
 
 
+Observer = Callable[[float, WaitingQueue, Machine], None]
+"""Called with time, waiting queue and machine; it may look, and must not change anything."""
+
+
 class DecisionProcess:
     """Answers Batsim's messages with the decisions of ``scheduler``, for ``users`` if any.
 
@@ -71,6 +75,8 @@ class DecisionProcess:
         self.machine = Machine(0)
         self.queue = WaitingQueue()
         self.now = 0.0
+        self.observer: Observer | None = None
+        """Looks at the state after each scheduling pass; None costs nothing."""
         self.begun = False
         self.ended = False
         self._random = None if shake is None else random.Random(f"users of {shake}")
@@ -333,6 +339,8 @@ class DecisionProcess:
                     f"{type(self.scheduler).__name__} yielded {decision!r}: "
                     "expected Start, Reject, Kill or CallMeLater"
                 )
+        if self.observer is not None:
+            self.observer(now, queue, machine)
 
     def _refuse(self, job: Job) -> None:
         job.state = JobState.ENDED

@@ -69,6 +69,7 @@ class EmbeddedOutput:
                 [job_columns.original_submission(job.description) for job in jobs], dtype=float
             ),
             user=[str(job.description.extra.get("user", "")) for job in jobs],
+            nb_processors=self.nb_processors,
         )
 
     def jobs_csv(self) -> str:

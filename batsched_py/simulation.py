@@ -15,10 +15,12 @@ from batsched_py import plugins
 from batsched_py.backends.external import Timeouts
 from batsched_py.backends.run import EMBEDDED, SOCKET, check_backend, run_outside
 from batsched_py.errors import UsageError
+from batsched_py.files import whole_file
 from batsched_py.process import DecisionProcess, UserModel
 from batsched_py.results import EmbeddedOutput, Output, Result, versions
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform import Platform, homogeneous, read_platform, scaled
+from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload import Workload
 from batsched_py.workload.jobs import REFERENCE_SPEED
 from batsched_py.workload.load import load_workload
@@ -52,6 +54,8 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
     nodes: int | None = None
     speed_factor: float = 1.0
     skip_bad_lines: bool = False
+    each_event: bool = False
+    """Run the policy after every single event (embedded simulator only)."""
     backend: str = EMBEDDED
     batsim: str | None = None
     """Command line of Batsim, for the back end ``batsim``."""
@@ -74,10 +78,12 @@ def simulate(
     seed: int = 0,
     shake: int | None = None,
     skip_bad_lines: bool = False,
+    each_event: bool = False,
     backend: str = EMBEDDED,
     batsim: str | None = None,
     timeouts: Timeouts | None = None,
     folder: str | Path | None = None,
+    record: str | Path | None = None,
 ) -> Result:
     """Simulate a workload under a policy, with or without users who react.
 
@@ -87,10 +93,12 @@ def simulate(
     that name. ``rules`` say how a log becomes jobs. The machine is a SimGrid ``platform`` file,
     or ``nodes`` equal processors (default: as many as the log's machine); ``speed_factor``
     multiplies their speed. ``seed`` is for the users' chance, ``shake`` for the order of
-    simultaneous events (None: log order). ``backend`` is ``embedded``, ``batsim`` (the program,
-    ``batsim`` on PATH or the command line given), ``docker``, or ``socket``: the embedded
-    simulator in another process. Such a run is limited by ``timeouts``, and its inputs, outputs,
-    logs and commands are in ``folder`` (None: a temporary one, kept if the run fails).
+    simultaneous events (None: log order). ``each_event`` runs the policy
+    after every single event rather than once per instant. ``backend`` is ``embedded``, ``batsim``
+    (the program, ``batsim`` on PATH or the command line given), ``docker``, or ``socket``: the
+    embedded simulator in another process. Such a run is limited by ``timeouts``, and its inputs,
+    outputs, logs and commands are in ``folder`` (None: a temporary one, kept if the run fails).
+    ``record`` is a file for all messages of the simulation, which ``explain`` reads.
 
     Raises :class:`UsageError` for arguments that make no sense, :class:`InputError` for files
     that are not what they should be, :class:`SimulationError` for a deadlock, and
@@ -115,18 +123,24 @@ def simulate(
         seed=seed,
         shake=shake,
         skip_bad_lines=skip_bad_lines,
+        each_event=each_event,
         backend=backend,
         batsim=batsim,
         timeouts=timeouts or Timeouts(),
     )
-    return execute(source, run, folder)
+    return execute(source, run, folder, record)
 
 
-def execute(source: str | Path | Workload, run: Run, folder: str | Path | None = None) -> Result:
+def execute(
+    source: str | Path | Workload,
+    run: Run,
+    folder: str | Path | None = None,
+    record: str | Path | None = None,
+) -> Result:
     """Simulate ``run`` on ``source``; see :func:`simulate`.
 
     ``folder`` is where another process as back end finds its inputs and leaves its outputs,
-    logs and commands (None: a temporary one).
+    logs and commands (None: a temporary one). ``record`` is a file for the exchange.
     """
     _check(run)
     given = read_platform(run.platform) if run.platform and _must_read(run) else None
@@ -145,10 +159,10 @@ def execute(source: str | Path | Workload, run: Run, folder: str | Path | None =
     output: Output
     if run.backend == EMBEDDED:
         machine = scaled(given, run.speed_factor) if given else _default_platform(run, workload)
-        output, details = _embedded(run, workload, machine, process), None
+        output, details = _embedded(run, workload, machine, process, record), None
     else:
         root = None if folder is None else Path(folder)
-        output, details = run_outside(run, workload, run.nodes or workload.nb_res, root)
+        output, details = run_outside(run, workload, run.nodes or workload.nb_res, root, record)
     wall_time = time.perf_counter() - begin
     settings = {
         "input": {"name": workload.name, "sha256": digest, "nb_jobs": len(workload.jobs)},
@@ -162,19 +176,39 @@ def execute(source: str | Path | Workload, run: Run, folder: str | Path | None =
     }
     if details is not None:
         settings["backend"] = details
+    # Those of another process are gone with it.
+    settings["statistics"] = None if details is not None else _statistics(process)
     return Result(output, settings, wall_time)
 
 
 def _embedded(
-    run: Run, workload: Workload, machine: Platform, process: DecisionProcess
+    run: Run,
+    workload: Workload,
+    machine: Platform,
+    process: DecisionProcess,
+    record: str | Path | None,
 ) -> EmbeddedOutput:
     dynamic = run.dynamic
     simulator = Simulator(
         machine,
         [] if dynamic else [workload],
-        Options(dynamic_jobs=dynamic, profile_reuse=dynamic, shake=run.shake),
+        Options(
+            dynamic_jobs=dynamic,
+            profile_reuse=dynamic,
+            shake=run.shake,
+            each_event=run.each_event,
+        ),
     )
-    return EmbeddedOutput(simulator.run(process.answer))
+    if record is None:
+        return EmbeddedOutput(simulator.run(process.answer))
+    with whole_file(record) as part, Recorder(part) as recorder:
+        return EmbeddedOutput(simulator.run(recorded(process.answer, recorder)))
+
+
+def _statistics(process: DecisionProcess) -> dict[str, Any] | None:
+    """Return what the policy counted, None if it counts nothing."""
+    statistics = getattr(process.scheduler, "statistics", None)
+    return None if statistics is None else dict(statistics())
 
 
 def _must_read(run: Run) -> bool:
@@ -211,6 +245,10 @@ def _check(run: Run) -> None:
         raise UsageError("--platform and --nodes both say how large the machine is: give one")
     if not 0 < run.speed_factor < float("inf"):
         raise UsageError(f"--speed-factor {run.speed_factor}: expected a positive number")
+    if run.each_event and (run.backend != EMBEDDED or run.shake is not None):
+        raise UsageError(
+            "--each-event is an order of events of the embedded simulator, without --shake"
+        )
     check_settings(run)
     check_backend(run)
 

@@ -72,6 +72,7 @@ class BatsimOutput:
             size=np.array([_size(row) for row in self._rows], dtype=float),
             original_submit=np.array([float(row["original_submission_time"]) for row in ours]),
             user=[row["user"] for row in ours],
+            nb_processors=self.nb_processors,
         )
 
     def _checked_rows(self) -> list[dict[str, str]]:

@@ -60,12 +60,17 @@ def check_backend(run: Run) -> None:
 
 
 def run_outside(
-    run: Run, workload: Workload, nb_hosts: int, root: Path | None
+    run: Run,
+    workload: Workload,
+    nb_hosts: int,
+    root: Path | None,
+    record: str | Path | None = None,
 ) -> tuple[BatsimOutput, dict[str, Any]]:
     """Simulate with the back end of ``run``; return what it leaves, and what was run.
 
     ``nb_hosts`` is for a run without platform file. ``root`` is the folder of inputs, outputs,
-    logs and commands; None: a temporary one, which is left only where something failed. Raises
+    logs and commands; None: a temporary one, which is left only where something failed.
+    ``record`` is a file for the exchange. Raises
     :class:`~batsched_py.errors.BatschedError` unless both sides ended well.
     """
     batsim = launcher(run.backend, run.batsim, run.shake)
@@ -82,7 +87,7 @@ def run_outside(
             if run.platform is None
             else scaled_xml(run.platform, run.speed_factor),
         )
-        run_side_by_side(_scheduler(run, folder), batsim, folder, run.timeouts)
+        run_side_by_side(_scheduler(run, folder, record), batsim, folder, run.timeouts)
         output = BatsimOutput(folder.outputs)
         commands = (folder.root / "commands.sh").read_text()
     if root is None:
@@ -112,7 +117,9 @@ def launcher(backend: str, batsim: str | None, shake: int | None = None) -> Laun
     )
 
 
-def _scheduler(run: Run, folder: RunFolder) -> Callable[[str], list[str]]:
+def _scheduler(
+    run: Run, folder: RunFolder, record: str | Path | None
+) -> Callable[[str], list[str]]:
     """Return what gives the command of our process for an endpoint."""
 
     def command(endpoint: str) -> list[str]:
@@ -122,6 +129,8 @@ def _scheduler(run: Run, folder: RunFolder) -> Callable[[str], list[str]]:
         parts += ["--silence-timeout", str(run.timeouts.run)]
         if run.scheduler_options:
             parts += ["--variant_options", _json(run.scheduler_options)]
+        if record is not None:
+            parts += ["--record", str(Path(record).resolve())]
         if folder.dynamic:
             parts += ["--users", run.users, "--log", str(folder.inputs / "workload.json")]
             for key, value in run.user_options.items():

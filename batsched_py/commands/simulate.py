@@ -78,11 +78,24 @@ def simulate(
             "--shake", help="Seed of a shaken order of simultaneous events (default: log order)."
         ),
     ] = None,
+    each_event: Annotated[
+        bool,
+        typer.Option(
+            "--each-event",
+            help="Run the policy after every event, submissions before ends, not once an instant.",
+        ),
+    ] = False,
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
     backend: o.Backend = None,
     batsim: o.Batsim = None,
     timeouts: o.Timeouts = None,
+    record: Annotated[
+        bool,
+        typer.Option(
+            "--record", help="Write all messages to PREFIX_exchange.jsonl, for `explain`."
+        ),
+    ] = False,
     check_against: Annotated[
         str | None,
         typer.Option(
@@ -114,6 +127,7 @@ def simulate(
         seed=seed,
         shake=shake,
         skip_bad_lines=skip_bad_lines,
+        each_event=each_event,
         backend=EMBEDDED if backend is None else backend,
         batsim=batsim if check_against != "batsim" else None,
         timeouts=parse_timeouts(timeouts),
@@ -130,17 +144,20 @@ def simulate(
         check_backend(other)
     path = find_log(source, log_dir or [])
     with stop_signals():
-        result = _execute(path, run, prefix, f"{prefix}_{run.backend}")
+        exchange = Path(f"{prefix}_exchange.jsonl") if record else None
+        result = _execute(path, run, prefix, f"{prefix}_{run.backend}", exchange)
         if other is not None:
             second = f"{prefix}_{other.backend}"
             _compare(result, run, _execute(path, other, second, second), other, prefix)
 
 
-def _execute(path: Path, run: Run, prefix: str, folder: str) -> Result:
+def _execute(
+    path: Path, run: Run, prefix: str, folder: str, exchange: Path | None = None
+) -> Result:
     """Simulate, write the files and say what came out."""
-    result = execute(path, run, folder)
+    result = execute(path, run, folder, exchange)
     paths = result.write(prefix)
-    _report(result, run, paths)
+    _report(result, run, paths if exchange is None else [*paths, exchange])
     return result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import inf
 
 from batsched_py.decisions import Decision, Start
@@ -95,9 +95,9 @@ class Backfilling:
         )  # fmt: skip
 
 
-def place_in(ranked: object, job: Job) -> int:
+def place_in(ranked: Iterable[Job], job: Job) -> int:
     """Return the place of ``job`` in an order, 1 for the first."""
-    for place, other in enumerate(ranked, 1):  # type: ignore[call-overload]
+    for place, other in enumerate(ranked, 1):
         if other is job:
-            return int(place)
+            return place
     raise InvariantError(f"job {job.id} does not wait")

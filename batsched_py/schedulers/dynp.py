@@ -248,4 +248,3 @@ class _LegacyList(_Lists):
         if policy != "fcfs":  # Python's sort is stable, also in reverse
             self._list.sort(key=lambda job: job.estimate, reverse=policy == "ljf")
         return iter(self._list[:])
-

@@ -62,7 +62,7 @@ class _Users:
         import numpy as np
 
         work = np.where(columns.waiting, columns.estimate * columns.size, 0.0)
-        return np.bincount(columns.user, work, columns.nb_users)
+        return np.bincount(columns.user, work, columns.nb_users).astype(np.float64)
 
     def last_arrival(self, columns: Columns) -> Floats:
         """Return when each user last submitted, whether that job waits or not."""

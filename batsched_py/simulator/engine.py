@@ -36,6 +36,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Seed of a shaken order of simultaneous events: those of an instant come in random order,
     and as real Batsim sometimes does, instants are cut into several messages. How often is drawn
     too, from never to always, since it depends on the platform. None: log order, one message."""
+    each_event: bool = False
+    """Every event in a message of its own, so that the policy runs after each; submissions come
+    before ends of the same instant (as in the simulator behind Gaussier et al. 2015)."""
 
 
 class Outcome(msgspec.Struct):
@@ -161,6 +164,10 @@ class Simulator:
     def _next_part(self) -> list[m.Event]:
         """Take the next message's events from the pending ones: all of them, unless shaken."""
         events, self._pending = self._pending, []
+        if self.options.each_event:
+            events.sort(key=lambda event: type(event) is not m.JobSubmitted)  # stable
+            self._pending = events[1:]
+            return events[:1]
         if self._random is None or len(events) < 2 or any(type(e) is m.JobKilled for e in events):
             return events
         last: list[m.Event] = [event for event in events if type(event) is m.Notify]

@@ -13,6 +13,9 @@ import msgspec
 
 from batsched_py.errors import InputError, OutputError
 from batsched_py.files import make_folder_of
+from batsched_py.protocol import codec
+from batsched_py.protocol import messages as m
+from batsched_py.transport import Partner
 from batsched_py.transport.closing import Closing
 
 Side = Literal["batsim", "sched"]
@@ -54,6 +57,21 @@ class Recorder(Closing):
         except OSError as error:
             raise OutputError(f"{self._path} cannot be written: {error.strerror}") from None
         self._n += 1
+
+
+def recorded(partner: Partner, recorder: Recorder) -> Partner:
+    """Return a partner that answers as ``partner`` does, and notes what is said.
+
+    Times are written with all digits, so that the exchange can be replayed exactly.
+    """
+
+    def answer(message: m.Message) -> m.Message:
+        recorder.add("batsim", codec.encode_events(message, exact=True))
+        reply = partner(message)
+        recorder.add("sched", codec.encode_decisions(reply))
+        return reply
+
+    return answer
 
 
 def read_exchange(path: str | Path) -> list[Record]:

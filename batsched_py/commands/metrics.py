@@ -1,0 +1,178 @@
+"""``batsched-py metrics``: the metrics of a schedule, from its table of jobs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from batsched_py.errors import UsageError
+from batsched_py.metrics import COUNTS, METRICS, JobTable, overall, per_user
+from batsched_py.metrics.jobs_file import machine_size, read_jobs
+from batsched_py.text import did_you_mean
+
+_Rows = list[dict[str, Any]]
+
+
+def metrics(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="PREFIX_jobs.csv of batsched-py or of Batsim."),
+    ] = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Processors of the machine; else PREFIX_run.json or PREFIX_schedule.csv tell.",
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME,...", help="These metrics: names, or papers' such as SLDwA."),
+    ] = None,
+    by_user: Annotated[
+        bool, typer.Option("--per-user", help="Those of each user's own jobs, a row per user.")
+    ] = False,
+    known: Annotated[
+        bool, typer.Option("--list", help="List all metrics with formula and source instead.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+) -> None:
+    """Print the metrics of a schedule: value, unit, over which jobs, and source."""
+    if as_json and as_csv:
+        raise UsageError("--json and --csv: one of them")
+    names = _chosen(only or [])
+    if known:
+        if file is not None or by_user:
+            raise UsageError("--list is about no file: leave out FILE and --per-user")
+        rows = _registry(names or list(METRICS))
+    elif file is None:
+        raise UsageError("which FILE? Give a PREFIX_jobs.csv, or --list")
+    else:
+        table = _table(file, nodes)
+        rows = _of_users(table, names) if by_user else _of_all(table, names)
+        if by_user and not rows:
+            print(f"note: {file} names no users", file=sys.stderr)
+    _show(rows, "json" if as_json else "csv" if as_csv else "text")
+
+
+def _table(file: Path, nodes: int | None) -> JobTable:
+    """Read the jobs and say on stderr what is missing for some metrics."""
+    if nodes is not None and nodes < 1:
+        raise UsageError(f"--nodes {nodes}: expected a number of processors, at least 1")
+    table = read_jobs(file, machine_size(file) if nodes is None else nodes)
+    widest = int(table.size.max(initial=0))
+    if table.nb_processors is not None and widest > table.nb_processors:
+        raise UsageError(
+            f"{file} has a job on {widest} processors, more than the {table.nb_processors} of the "
+            "machine; give the right number by --nodes"
+        )
+    if not len(table.submit):
+        print(f"note: {file} has no jobs", file=sys.stderr)
+    elif table.nb_processors is None:
+        print(
+            "note: the machine's size is unknown, so there is no utilisation and the like; give "
+            f"--nodes (nothing beside {file.name} tells it)",
+            file=sys.stderr,
+        )
+    return table
+
+
+def _chosen(only: Sequence[str]) -> list[str]:
+    """Return the names of the metrics asked for, also by the papers' short names."""
+    said = [name.strip() for text in only for name in text.split(",")]
+    return list(dict.fromkeys(_resolved(name) for name in said if name))
+
+
+def _resolved(said: str) -> str:
+    if said in METRICS or said in COUNTS:
+        return said
+    shorts = {name: metric.short for name, metric in METRICS.items()}
+    meant = [
+        name
+        for name, short in shorts.items()
+        if said.casefold() in (text.casefold() for text in short)
+    ]
+    if len(meant) > 1:
+        raise UsageError(f"{said} is the name of {len(meant)} metrics; say {', '.join(meant)}")
+    if not meant:
+        every = [*METRICS, *COUNTS, *(text for short in shorts.values() for text in short)]
+        raise UsageError(f"unknown metric {said!r}{did_you_mean(said, every)}; see --list")
+    return meant[0]
+
+
+def _of_all(table: JobTable, names: list[str]) -> _Rows:
+    values = overall(table)
+    return [
+        {
+            "name": name,
+            "value": values[name],
+            "unit": METRICS[name].unit if name in METRICS else "jobs",
+            "over": METRICS[name].denominator if name in METRICS else "",
+            "source": METRICS[name].source if name in METRICS else "",
+        }
+        for name in names or values
+    ]
+
+
+def _of_users(table: JobTable, names: list[str]) -> _Rows:
+    chosen = [name for name in names if name in METRICS]
+    found = per_user(table, chosen) if names else per_user(table)
+    return [{"user": user} | values for user, values in found.items()]
+
+
+def _registry(names: list[str]) -> _Rows:
+    return [
+        {
+            "name": name,
+            "unit": metric.unit,
+            "over": metric.denominator,
+            "needs": "machine size" if metric.needs_machine else "",
+            "formula": metric.formula,
+            "source": metric.source,
+        }
+        for name, metric in METRICS.items()
+        if name in names
+    ]
+
+
+def _show(rows: _Rows, form: str) -> None:
+    if form == "json":
+        print(msgspec.json.format(msgspec.json.encode(rows), indent=1).decode())
+    elif rows and form == "csv":
+        buffer = io.StringIO()
+        writer = csv.DictWriter(buffer, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        print(buffer.getvalue(), end="")
+    elif rows:
+        _show_text(rows)
+
+
+def _show_text(rows: _Rows) -> None:
+    """Print aligned columns: numbers to the right, text to the left."""
+    lines = [
+        {key: key for key in rows[0]},
+        *({key: _cell(row[key]) for key in row} for row in rows),
+    ]
+    widths = {key: max(len(line[key]) for line in lines) for key in rows[0]}
+    numeric = {key for key in rows[0] if any(type(row[key]) in (int, float) for row in rows)}
+    for line in lines:
+        cells = (
+            text.rjust(widths[key]) if key in numeric else text.ljust(widths[key])
+            for key, text in line.items()
+        )
+        print("  ".join(cells).rstrip())
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.10g}" if isinstance(value, float) else str(value)

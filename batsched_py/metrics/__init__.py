@@ -1,0 +1,61 @@
+"""Metrics of a schedule, each with its formula, unit and source.
+
+All work on a :class:`JobTable`: numpy columns of one simulation, a row per job. In the formulas
+``a`` is the submission time, ``s`` the start, ``f`` the finish, ``p`` the run time (from start to
+finish), ``w`` the processors that the job got, ``r = f - a`` the turnaround (response) time and
+``l`` the lateness (replayed minus recorded submission). Times are seconds.
+
+Rejected jobs have no start and finish: metrics of times exclude them, metrics of lateness and of
+users include them; :data:`METRICS` says for each over which jobs it is, and the papers' short
+names. One short name can stand for several metrics: four are called AWRT.
+"""
+
+from __future__ import annotations
+
+from batsched_py.metrics.lateness import additional_lateness, mean_lateness, relative_lateness
+from batsched_py.metrics.machine import (
+    loss_of_capacity,
+    makespan,
+    queue_length_distribution,
+    utilisation,
+)
+from batsched_py.metrics.registry import COUNTS, METRICS, Metric, overall, per_user
+from batsched_py.metrics.slowdown import BOUND, mean_bounded_slowdown, mean_slowdown
+from batsched_py.metrics.table import Column, JobTable
+from batsched_py.metrics.users import jobs_by_hour_of_week
+from batsched_py.metrics.waiting import (
+    max_over_min,
+    max_waiting_time,
+    mean_turnaround_time,
+    mean_waiting_time,
+)
+from batsched_py.metrics.windows import DAY, MONTH, window, windows
+
+__all__ = [
+    "BOUND",
+    "COUNTS",
+    "DAY",
+    "METRICS",
+    "MONTH",
+    "Column",
+    "JobTable",
+    "Metric",
+    "additional_lateness",
+    "jobs_by_hour_of_week",
+    "loss_of_capacity",
+    "makespan",
+    "max_over_min",
+    "max_waiting_time",
+    "mean_bounded_slowdown",
+    "mean_lateness",
+    "mean_slowdown",
+    "mean_turnaround_time",
+    "mean_waiting_time",
+    "overall",
+    "per_user",
+    "queue_length_distribution",
+    "relative_lateness",
+    "utilisation",
+    "window",
+    "windows",
+]

@@ -1,0 +1,167 @@
+"""What the machine did: makespans, work, utilisation, lost capacity, throughput, queue.
+
+``N`` is the number of processors of the machine (:attr:`JobTable.nb_processors`). Jobs that were
+rejected count only for the first submission.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.metrics.table import Column, JobTable, ratio
+
+HOUR = 3_600.0
+
+
+def makespan(table: JobTable) -> float:
+    """From the first submission to the last end: ``max f - min a``.
+
+    Batsim's and Streit's makespan is :func:`last_end` instead.
+
+    Unit: s. Source: Madon et al. 2024, section 4.
+    """
+    return float(np.nanmax(table.finish) - np.min(table.submit))
+
+
+def last_end(table: JobTable) -> float:
+    """Makespan as an absolute time: ``max f``.
+
+    Unit: s. Source: Streit 2003, eq. 3.5; Batsim's summary.
+    """
+    return float(np.nanmax(table.finish))
+
+
+def squashed_area(table: JobTable) -> float:
+    """Workload: ``sum w p``.
+
+    Unit: processor s. Source: Streit 2003, footnote of section 7.3.1; Schlagkamp 2015.
+    """
+    return float(table.only_ran.area.sum())
+
+
+def total_completion_time(table: JobTable) -> float:
+    """``sum f``.
+
+    Unit: s. Source: Streit 2003, section 3.4 (named only).
+    """
+    return float(table.only_ran.finish.sum())
+
+
+def total_idle_time(table: JobTable) -> float:
+    """``N (max f - min a) - sum w p``.
+
+    Unit: processor s. Source: Streit 2003, section 3.4 (named only).
+    """
+    return _processors(table) * makespan(table) - squashed_area(table)
+
+
+def mean_busy_processors(table: JobTable) -> float:
+    """``sum w p / (max f - min a)``.
+
+    Unit: processors. Source: Madon et al. 2024, section 4 (there on windows).
+    """
+    return ratio(squashed_area(table), makespan(table))
+
+
+def utilisation(table: JobTable) -> float:
+    """UTIL: ``sum w p / (N (max f - min a))``, from the first submission to the last end.
+
+    Unit: 1. Source: Streit 2003, eq. 3.6; Zakay, PhD thesis.
+    """
+    return ratio(squashed_area(table), _processors(table) * makespan(table))
+
+
+def utilisation_to_last_submission(table: JobTable) -> float:
+    """Mean share of busy processors from the first to the last submission, ``max a - min a``.
+
+    It leaves out the time in which nothing more comes and the machine empties. Zakay does not
+    say over which time his simulations are; this reading is ours, :func:`utilisation` the other.
+
+    Unit: 1. Source: Zakay, PhD thesis (our reading).
+    """
+    begin, end = float(np.min(table.submit)), float(np.max(table.submit))
+    return ratio(busy_time(table, begin, end), _processors(table) * (end - begin))
+
+
+def loss_of_capacity(table: JobTable) -> float:
+    """LOC: ``sum_k f_k (t_k+1 - t_k) d_k / (N (max f - min a))``.
+
+    ``f_k`` are the free processors between the instants k and k + 1, and ``d_k`` is 1 iff a job
+    waits then: the share of the machine that stood idle although there were jobs for it. Both are
+    taken after all starts at instant k. Streit's instants are submissions and ends; starts are
+    added here, which is the same where jobs start at submissions and ends, and right where they
+    do not (Batsim with a delay of the process, reservations).
+
+    Unit: 1. Source: Streit 2003, eq. 3.7.
+    """
+    states = states_of(table)
+    free = np.maximum(_processors(table) - states.busy[:-1], 0)
+    lost = free * np.diff(states.time) * (states.waiting[:-1] > 0)
+    return ratio(float(lost.sum()), _processors(table) * makespan(table))
+
+
+def throughput_per_hour(table: JobTable) -> float:
+    """Jobs that ran by hour of ``max f - min a``.
+
+    Unit: jobs/h. Source: Shmueli and Feitelson 2009; Streit 2003, section 3.4 (named only).
+    """
+    return ratio(float(table.ran.sum()), makespan(table) / HOUR)
+
+
+def mean_queue_length(table: JobTable) -> float:
+    """Jobs that wait, in the mean over time: ``sum (s - a) / (max f - min a)``.
+
+    Unit: jobs. Source: Zakay, PhD thesis, chapter 4 (there the distribution).
+    """
+    return ratio(float(table.only_ran.waiting.sum()), makespan(table))
+
+
+def queue_length_distribution(table: JobTable) -> Column:
+    """Return for each number of waiting jobs, 0 to the most, the share of time with that many.
+
+    From the first submission to the last end; it sums to 1, and is empty if nothing ran.
+    Source: Zakay, PhD thesis, chapter 4.
+    """
+    if not table.ran.any():
+        return np.empty(0)
+    states = states_of(table)
+    length = np.diff(states.time)
+    shares = np.bincount(np.maximum(states.waiting[:-1], 0), weights=length)
+    return np.asarray(shares / length.sum(), dtype=np.float64)
+
+
+class States(msgspec.Struct):
+    """How many processors are busy and how many jobs wait; columns of shape (k,)."""
+
+    time: Column
+    """The instants at which something changes, increasing; seconds."""
+    busy: Column
+    """Busy processors from an instant on."""
+    waiting: NDArray[np.int64]
+    """Jobs that wait from an instant on, after all that happens at it."""
+
+
+def states_of(table: JobTable) -> States:
+    """Return the states that the jobs that ran make of machine and queue."""
+    ran = table.only_ran
+    n = len(ran.submit)
+    time = np.concatenate([ran.submit, ran.start, ran.finish])
+    busy = np.concatenate([np.zeros(n), ran.size, -ran.size])
+    waiting = np.repeat(np.array([1, -1, 0]), n)
+    order = np.argsort(time, kind="stable")
+    time = time[order]
+    last = np.append(time[1:] != time[:-1], True)  # at each instant, what is left in the end
+    return States(time[last], np.cumsum(busy[order])[last], np.cumsum(waiting[order])[last])
+
+
+def busy_time(table: JobTable, begin: float, end: float) -> float:
+    """Return the processor-seconds that jobs use between two instants (seconds)."""
+    ran = table.only_ran
+    busy = np.clip(ran.finish, begin, end) - np.clip(ran.start, begin, end)
+    return float((busy * ran.size).sum())
+
+
+def _processors(table: JobTable) -> float:
+    return float("nan") if table.nb_processors is None else float(table.nb_processors)
