@@ -1,0 +1,163 @@
+"""The runs of the study: which policy each had, and what came out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pandas as pd
+
+from batsched_py.campaign.runner import PREFIX
+from batsched_py.workload.clock import parse_time_zone
+
+METRICS = {
+    "SLDwA": ("mean_slowdown_by_area", 1),
+    "ARTwW": ("mean_turnaround_time_by_width", 1),
+    "AWT": ("mean_waiting_time", 1),
+    "UTIL": ("utilisation", 100),
+}
+"""Name in the thesis (section 3.4): our metric, and how many units of the table are one of ours."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy of the study: a static one (``order``), or dynP with its options."""
+
+    order: str = ""
+    decider: str = "advanced"
+    when: str = "full"
+    metric: str = "ARTwW"
+    slackness: float = 0
+    legacy_fcfs_list_order: bool = False
+
+    @property
+    def key(self) -> str:
+        """The name of the policy in ``published.toml``, without metric and slackness."""
+        return self.order or f"{self.decider} {self.when}"
+
+    @property
+    def plain(self) -> bool:
+        """Whether it minimises ARTwW without slackness (true of static policies as well)."""
+        return self.metric == "ARTwW" and self.slackness == 0
+
+    @property
+    def label(self) -> str:
+        """The name with metric and slackness where they are not the usual ones."""
+        metric = "" if self.metric == "ARTwW" else f", {self.metric}"
+        slackness = f", {self.slackness:g} %" if self.slackness else ""
+        return self.key + metric + slackness
+
+    @property
+    def fcfs_list(self) -> str:
+        """How FCFS orders the waiting jobs; empty for a static policy."""
+        if self.order:
+            return ""
+        return "legacy" if self.legacy_fcfs_list_order else "sorted"
+
+
+@dataclass(frozen=True)
+class Month:
+    """The jobs submitted in a month."""
+
+    jobs: int
+    sldwa: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came out of a run."""
+
+    log: str
+    trace: str | None
+    """The trace of the thesis; None if there is none with these jobs and nodes."""
+    nodes: int
+    jobs: int
+    """Jobs that ran."""
+    size: str
+    """Which number of processors jobs have: ``requested`` or ``allocated``."""
+    policy: Policy
+    estimates: str
+    """``user`` or ``perfect``."""
+    values: dict[str, float]
+    """SLDwA; ARTwW and AWT in seconds; UTIL in per cent."""
+    months: dict[str, Month]
+    """By ``YYYY-MM``; empty if the log does not say when it began."""
+    statistics: dict[str, Any]
+    """What the policy counted; empty if it did not."""
+
+
+def read_runs(results: Any, published: dict[str, Any]) -> list[Measured]:
+    """Return the runs of the study in the order of the campaign; other schedulers are left out."""
+    return list(_read_runs(results, published))
+
+
+def log_name(log: str) -> str:
+    """Return the name of a log without folders and ``.swf.gz``."""
+    return Path(log).name.removesuffix(".gz").removesuffix(".swf")
+
+
+def _read_runs(results: Any, published: dict[str, Any]) -> Iterator[Measured]:
+    for _, run in results.runs.iterrows():
+        policy = policy_of(run)
+        if policy is None:
+            continue
+        stored = msgspec.json.decode((Path(run["folder"]) / f"{PREFIX}_run.json").read_bytes())
+        log, nodes = log_name(str(run["log"])), int(run["nb_res"])
+        trace = _trace(published, log, nodes, run)
+        clock = published["traces"][trace]["clock"] if trace else stored["time_zone"]
+        start = stored["unix_start_time"]
+        yield Measured(
+            log=log,
+            trace=trace,
+            nodes=nodes,
+            jobs=int(run["nb_ran"]),
+            size=run["size"],
+            policy=policy,
+            estimates="perfect" if run.get("walltime") == "exact" else "user",
+            values={name: run[metric] * scale for name, (metric, scale) in METRICS.items()},
+            months={} if start is None else by_month(results.jobs(run), start, clock),
+            statistics=stored.get("statistics") or {},
+        )
+
+
+def policy_of(run: Any) -> Policy | None:
+    """Return the policy of a row of the runs; None if it is none of the study."""
+    options = run.get("scheduler_options")
+    options = options if isinstance(options, dict) else {}
+    if run["scheduler"] == "planning":
+        return Policy(order=options.get("order", "fcfs"))
+    if run["scheduler"] != "dynp":
+        return None
+    known = {field.name for field in fields(Policy)} - {"order"}
+    return Policy(**{name: value for name, value in options.items() if name in known})
+
+
+def by_month(jobs: pd.DataFrame, unix_start_time: float, clock: str) -> dict[str, Month]:
+    """Return number and SLDwA of the jobs that ran, by month of submission.
+
+    ``jobs`` is the job table of a run; ``clock`` is a time zone or an offset such as ``-05:00``.
+    """
+    ran = jobs[jobs["finish_time"].notna()]
+    submitted, width = ran["submission_time"], ran["requested_number_of_resources"]
+    sums = pd.DataFrame(
+        {
+            "response": width * (ran["finish_time"] - submitted),
+            "area": width * (ran["finish_time"] - ran["starting_time"]),
+            "jobs": 1,
+        }
+    )
+    when = pd.to_datetime(submitted + unix_start_time, unit="s", utc=True)
+    months = when.dt.tz_convert(parse_time_zone(clock)).dt.strftime("%Y-%m")
+    by = sums.groupby(months).sum()
+    return {str(m): Month(int(own.jobs), own.response / own.area) for m, own in by.iterrows()}
+
+
+def _trace(published: dict[str, Any], log: str, nodes: int, run: Any) -> str | None:
+    name: str | None = published["logs"].get(log)
+    whole = pd.isna(run.get("first")) and run.get("speed_factor", 1.0) in (1.0, None)
+    if name is None or not whole or nodes != published["traces"][name]["nodes"]:
+        return None
+    return name

@@ -1,0 +1,408 @@
+"""EASY in other orders, its relatives, CREASY and UPS: by hand, and against slow twins."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from schedules import J, run, starts, workload
+
+from batsched_py import simulate
+from batsched_py.decisions import Decision, Scheduler, Start
+from batsched_py.errors import UsageError
+from batsched_py.jobs import Job
+from batsched_py.machine import Machine
+from batsched_py.schedulers.creasy import Creasy, criticality
+from batsched_py.schedulers.easy import ConservativeOfStreit, Easy, EasyFixed, Slack
+from batsched_py.schedulers.fcfs import Fcfs, Filler, ListScheduling
+from batsched_py.schedulers.ups import Ups
+from batsched_py.waiting import WaitingQueue
+
+HOUR = 3600
+
+# (what it shows, policy, processors, jobs, starts)
+CASES: list[tuple[str, Scheduler, int, list[J], list[float | None]]] = [
+    (
+        "SJBF: behind the head the shorter job goes first",
+        Easy(backfill_order="sjf"),
+        4,
+        [J(0, 3, 20), J(1, 4, 5), J(2, 1, 9), J(2, 1, 8)],
+        [0, 20, 10, 2],
+    ),
+    (
+        "the shortest job of the queue is its head, and gets the reservation",
+        Easy(order="sjf"),
+        4,
+        [J(0, 4, 10), J(1, 4, 9), J(2, 4, 3), J(3, 4, 6)],
+        [0, 19, 10, 13],
+    ),
+    (
+        "widest first: the narrow ones go behind, backfilled where they fit",
+        Easy(order="widest"),
+        4,
+        [J(0, 4, 10), J(1, 1, 3), J(2, 3, 5), J(3, 4, 2)],
+        [0, 12, 12, 10],
+    ),
+    (
+        "without extra nodes (what Streit calls conservative) a long job waits for the head",
+        ConservativeOfStreit(),
+        4,
+        [J(0, 3, 10), J(1, 3, 5), J(2, 1, 100), J(3, 1, 7)],
+        [0, 10, 10, 3],
+    ),
+    (
+        "fixed shadow time: the early end at 4 lets the head start, as it would under EASY",
+        EasyFixed(),
+        4,
+        [J(0, 4, 4, 10), J(1, 4, 5)],
+        [0, 4],
+    ),
+    (
+        "fixed shadow time: the head was promised 30; after the early end at 4 it could start at "
+        "10, but the promise stays, and a job until 25 goes before it",
+        EasyFixed(),
+        4,
+        [J(0, 2, 4, 30), J(0, 1, 10), J(1, 4, 5), J(5, 1, 20)],
+        [0, 0, 25, 5],
+    ),
+    (
+        "EASY moves the shadow time to 10, and the job waits",
+        Easy(),
+        4,
+        [J(0, 2, 4, 30), J(0, 1, 10), J(1, 4, 5), J(5, 1, 20)],
+        [0, 0, 10, 15],
+    ),
+    (
+        "slack of one half: the head (30 s, promised 10) may be delayed to 25",
+        Slack(slack=0.5),
+        4,
+        [J(0, 3, 10), J(1, 4, 30), J(2, 1, 23), J(2, 1, 24)],
+        [0, 25, 2, 55],
+    ),
+    (
+        "no slack: the head is never delayed",
+        Slack(slack=0),
+        4,
+        [J(0, 3, 10), J(1, 4, 30), J(2, 1, 23), J(2, 1, 8)],
+        [0, 10, 40, 2],
+    ),
+    (
+        "the slack does not grow: after a delay until 25 nothing may delay the head further",
+        Slack(slack=0.5),
+        4,
+        [J(0, 3, 10), J(1, 4, 30), J(2, 1, 23), J(11, 1, 14), J(11, 1, 15)],
+        [0, 25, 2, 11, 55],
+    ),
+    (
+        "filler: whatever fits, in queue order; the wide job starves",
+        Filler(),
+        4,
+        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 30), J(10, 3, 30)],
+        [0, 40, 2, 10],
+    ),
+    (
+        "only the front: the shortest does not fit, so nobody starts",
+        ListScheduling(order="sjf"),
+        4,
+        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 20)],
+        [0, 10, 15],
+    ),
+    (
+        "best fit takes what leaves the fewest processors free",
+        ListScheduling(take="best_fit"),
+        4,
+        [J(0, 4, 10), J(1, 2, 5), J(1, 3, 5), J(1, 1, 5)],
+        [0, 15, 10, 10],
+    ),
+    (
+        "FFIA: the smallest area first",
+        ListScheduling(order="ffia"),
+        4,
+        [J(0, 4, 10), J(1, 4, 5), J(1, 2, 9)],
+        [0, 19, 10],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("why", "policy", "nb", "jobs", "expected"), CASES, ids=[case[0] for case in CASES]
+)
+def test_by_hand(
+    why: str, policy: Scheduler, nb: int, jobs: list[J], expected: list[float | None]
+) -> None:
+    assert starts(run(workload(jobs, nb), policy)) == expected, why
+
+
+class Slow:
+    """EASY by definition, in any two orders given as keys: lists, full sorts at every pass."""
+
+    def __init__(
+        self,
+        key: Callable[[Job, float, list[Job]], Any],
+        behind: Callable[[Job, float, list[Job]], Any] | None = None,
+    ) -> None:
+        self.key, self.behind = key, behind or key
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        everybody = list(queue)
+        waiting = sorted(everybody, key=lambda job: (self.key(job, now, everybody), job.number))
+        while waiting and waiting[0].size <= machine.free:
+            yield Start(waiting.pop(0))
+        if not waiting:
+            return
+        head = waiting.pop(0)
+        shadow_time, extra, free = inf, 0, machine.free
+        for job in sorted(machine.releases(), key=lambda job: (job.expected_end, job.size)):
+            free += job.size
+            if free >= head.size:
+                shadow_time, extra = job.expected_end, free - head.size
+                break
+        waiting.sort(key=lambda job: (self.behind(job, now, everybody), job.number))
+        for job in waiting:
+            if job.size > machine.free:
+                continue
+            if now + job.estimate <= shadow_time < inf:
+                yield Start(job)
+            elif job.size <= extra:
+                extra -= job.size
+                yield Start(job)
+
+
+def creasy_key(alpha: float, job: Job, now: float, waiting: list[Job]) -> float:
+    waited = (now - job.submit_time) / 60
+    return -(alpha * (0.04 / (0.05 * (waited + job.estimate / 60) + 1) ** 2) + waited)
+
+
+def ranks(now: float, waiting: list[Job], by_load: bool, arrivals: dict[str, float]) -> dict:
+    users = {job.extra["user"] for job in waiting}
+    for job in waiting:
+        arrivals[job.extra["user"]] = max(job.submit_time, arrivals.get(job.extra["user"], -1))
+
+    def score(user: str) -> float:
+        if by_load:
+            return sum(job.estimate * job.size for job in waiting if job.extra["user"] == user)
+        return -arrivals[user]
+
+    ordered = sorted(users, key=lambda user: (score(user), int(user)))
+    return {user: rank for rank, user in enumerate(ordered, 1)}
+
+
+def slow_ups(a_user: float, by_load: bool) -> Slow:
+    arrivals: dict[str, float] = {}
+
+    def main(job: Job, now: float, waiting: list[Job]) -> float:
+        rank = ranks(now, waiting, by_load, arrivals)[job.extra["user"]]
+        return -(a_user * (1 / rank) + (1 - a_user) * (now - job.submit_time) / (4 * HOUR))
+
+    def behind(job: Job, now: float, waiting: list[Job]) -> float:
+        return ranks(now, waiting, by_load, arrivals)[job.extra["user"]]
+
+    return Slow(main, behind)
+
+
+PAIRS: dict[str, tuple[Callable[[], Scheduler], Callable[[], Scheduler]]] = {
+    "sjf": (lambda: Easy(order="sjf"), lambda: Slow(lambda job, *_: job.estimate)),
+    "SJBF": (
+        lambda: Easy(backfill_order="sjf"),
+        lambda: Slow(lambda job, *_: job.number, lambda job, *_: job.estimate),
+    ),
+    "desc_slowdown": (
+        lambda: Easy(order="desc_slowdown"),
+        lambda: Slow(lambda job, now, _: -(1 + (now - job.submit_time) / max(job.estimate, 1e-9))),
+    ),
+    "creasy 6000": (Creasy, lambda: Slow(partial(creasy_key, 6000))),
+    "creasy 20": (lambda: Creasy(alpha=20), lambda: Slow(partial(creasy_key, 20))),
+    "ups load": (Ups, lambda: slow_ups(0.5, True)),
+    "ups recency": (
+        lambda: Ups(a_user=0.8, rank="recency"),
+        lambda: slow_ups(0.8, False),
+    ),
+    "ups users only": (lambda: Ups(a_user=1), lambda: slow_ups(1, True)),
+}
+jobs_of = st.lists(
+    st.builds(
+        lambda submit, size, run, more, user: J(submit, size, run, run + more, user),
+        st.integers(0, 400),
+        st.integers(1, 8),
+        st.integers(1, 400),
+        st.integers(0, 100),
+        st.sampled_from(["1", "2", "3", "10"]),
+    ),
+    max_size=50,
+)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@settings(max_examples=40, deadline=None)
+@given(jobs=jobs_of)
+def test_equals_its_slow_twin(name: str, jobs: list[J]) -> None:
+    fast, slow = PAIRS[name]
+    load = workload(jobs, 8)
+    assert starts(run(load, fast())) == starts(run(load, slow()))
+
+
+@settings(max_examples=50, deadline=None)
+@given(jobs_of, st.sampled_from(["first", "instant", "none"]))
+def test_creasy_without_alpha_is_easy(jobs: list[J], extra_nodes: str) -> None:
+    load = workload(jobs, 8)
+    ours = starts(run(load, Creasy(alpha=0, extra_nodes=extra_nodes)))
+    assert ours == starts(run(load, Easy(extra_nodes=extra_nodes)))
+
+
+@pytest.mark.parametrize("options", [{"alpha": 0}, {"alpha": 0, "extra_nodes": "instant"}])
+def test_creasy_without_alpha_is_easy_on_kth(shared: Path, options: dict[str, Any]) -> None:
+    log = shared / "swf/KTH-SP2-1996-2.1-cln.swf.gz"
+    creasy = simulate(log, scheduler="creasy", scheduler_options=options)
+    del options["alpha"]
+    assert creasy.jobs_csv() == simulate(log, scheduler_options=options).jobs_csv()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    jobs_of,
+    st.sampled_from(
+        [lambda: Slack(slack=0.5), lambda: Slack(slack=0), EasyFixed, ConservativeOfStreit]
+    ),
+)
+def test_heads_start_by_their_deadlines(jobs: list[J], policy: Callable[[], Any]) -> None:
+    """With estimates that are upper bounds, a head starts by what was promised at first."""
+    made = policy()
+    promised: dict[str, float] = {}
+
+    class Watching:
+        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+            for decision in made.schedule(now, queue, machine):
+                assert isinstance(decision, Start)
+                yield decision
+                assert now <= promised.get(decision.job.id, inf)
+            if made.head is not None:
+                promised.setdefault(made.head.id, made.shadow_time)
+
+    run(workload(jobs, 8), Watching())
+
+
+def test_nothing_starves_under_creasy() -> None:
+    """A job of a day competes with short ones that come all the time: seniority wins in time."""
+    short = [J(60 * number, 4, 60) for number in range(1, 20 * 60)]
+    jobs = [J(0, 4, 60), J(1, 4, 24 * HOUR), *short]
+    start = starts(run(workload(jobs, 4), Creasy(alpha=6000)))[1]
+    assert start is not None
+    # alpha * 0.04 minutes of seniority outweigh any criticality
+    assert 60 < start <= (6000 * 0.04 + 10) * 60
+
+
+@pytest.mark.parametrize("a_user", [0.5, 0.8, 0.2])
+def test_nothing_starves_under_ups_with_ageing(a_user: float) -> None:
+    """After 4 h x a_user / a_arr a job outranks every fresh one, whoever its user is."""
+    other = [J(600 * number, 4, 600, user="1") for number in range(1, 400)]
+    jobs = [J(0, 4, 600, user="1"), J(1, 4, 40 * HOUR, user="2"), *other]
+    start = starts(run(workload(jobs, 4), Ups(a_user=a_user)))[1]
+    limit = 4 * HOUR * a_user / (1 - a_user)
+    assert start is not None
+    assert start <= limit + 1200
+
+
+def test_users_alone_let_a_job_starve() -> None:
+    other = [J(600 * number, 4, 600, user="1") for number in range(1, 400)]
+    jobs = [J(0, 4, 600, user="1"), J(1, 4, 40 * HOUR, user="2"), *other]
+    assert starts(run(workload(jobs, 4), Ups(a_user=1)))[1] == 400 * 600
+
+
+# (a_user, rank of the user, seconds waited, priority): worked examples C3, W2, W3
+PRIORITIES = [
+    (0.5, 2, 3600, 0.375),
+    (0.5, 3, 14_400, 2 / 3),
+    (0.2, 2, 3600, 0.30),
+    (0.8, 4, 57_600, 1.0),
+    (0.0, 3, 3600, 0.25),
+    (1.0, 2, 99_999, 0.5),
+    (0.5, 1, 0, 0.5),
+    (0.0, 1, 14_400, 1.0),
+]
+
+
+@pytest.mark.parametrize(("a_user", "rank", "waited", "expected"), PRIORITIES)
+def test_priorities_of_ups(a_user: float, rank: int, waited: float, expected: float) -> None:
+    queue = WaitingQueue()
+    now = 1e6
+    for number in range(1, 6):  # user n has n units of work, and so the rank n
+        job = Job(f"w0!{number}", number, number, None, 100.0, now, {"user": str(number)})
+        if number == rank:
+            job.submit_time = now - waited
+        queue.append(job)
+    ups = Ups(a_user=a_user)
+    priorities = ups.order.priority(now, queue.columns)  # type: ignore[attr-defined]
+    assert priorities[rank - 1] == pytest.approx(expected)
+    of_users = ups.backfill_order.priority(now, queue.columns)  # type: ignore[attr-defined]
+    assert of_users.tolist() == [1 / n for n in range(1, 6)]
+
+
+def test_ranks_count_users_with_waiting_jobs_only() -> None:
+    """A user whose jobs all left has priority 0, and nobody keeps a rank for him; the last
+    arrival counts even if that job has started."""
+    queue = WaitingQueue()
+    jobs = [
+        Job("w0!0", 0, 1, None, 10.0, 0.0, {"user": "7"}),
+        Job("w0!1", 1, 2, None, 10.0, 1.0, {"user": "9"}),
+        Job("w0!2", 2, 8, None, 10.0, 2.0, {"user": "7"}),
+        Job("w0!3", 3, 8, None, 10.0, 1.5, {"user": "8"}),
+    ]
+    for job in jobs:
+        queue.append(job)
+    load, recency = Ups(a_user=1), Ups(a_user=1, rank="recency")
+
+    def of(policy: Ups) -> list[float]:
+        values = policy.order.priority(3.0, queue.columns)  # type: ignore[attr-defined]
+        return [float(value) for value in values]
+
+    assert of(load) == [1 / 3, 1, 1 / 3, 1 / 2]  # 90, 20 and 80 processor-seconds
+    assert of(recency) == [1, 1 / 3, 1, 1 / 2]
+    queue.remove(jobs[2])
+    assert of(load)[:2] == [1, 1 / 2]  # 10 and 20
+    assert of(recency)[0] == 1  # user 7 came last, at 2, though that job has left
+    queue.remove(jobs[1])
+    assert of(load) == [1, 0, 1, 1 / 2]
+
+
+def test_criticality_of_the_paper() -> None:
+    """|d/dR| of 0.8 / (0.05 R + 1): 0.04 at 0, a quarter of it at 20 minutes."""
+    minutes = np.array([0.0, 20.0, 60.0, 600.0])
+    step = 1e-6
+    slope = (0.8 / (0.05 * minutes + 1) - 0.8 / (0.05 * (minutes + step) + 1)) / step
+    assert criticality(minutes) == pytest.approx(slope, rel=1e-4)
+    assert criticality(minutes)[:2].tolist() == [0.04, 0.01]
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "said"),
+    [
+        (Easy, {"order": "sfj"}, "order=sfj .did you mean 'sjf'"),
+        (Easy, {"backfill_order": 3}, "backfill_order=3: expected one of fcfs"),
+        (Easy, {"extra_nodes": "all"}, "extra_nodes=all: expected one of first, instant, none"),
+        (Creasy, {"alpha": -1}, "alpha=-1: expected a number at least 0"),
+        (Creasy, {"alpha": "much"}, "alpha=much: expected a number"),
+        (Ups, {"a_user": 1.5}, "a_user=1.5: expected a number from 0 to 1"),
+        (Ups, {"rank": "lod"}, "did you mean 'load'"),
+        (Slack, {"slack": True}, "slack=True: expected a number at least 0"),
+        (ListScheduling, {"take": "fit"}, "take=fit.*expected one of front, first_fit, best_fit"),
+    ],
+)
+def test_wrong_options(policy: type[Any], options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        policy(**options)
+
+
+def test_fcfs_is_the_list_in_submission_order() -> None:
+    jobs = [J(i % 7, 1 + i * 7 % 9, 3 + i * 13 % 29, 5 + i * 13 % 41) for i in range(300)]
+    load = workload(jobs, 8)
+    assert starts(run(load, Fcfs())) == starts(run(load, ListScheduling()))
