@@ -26,9 +26,7 @@ class Timeline:
         """Free processors from each of these times on."""
 
     @classmethod
-    def of_releases(
-        cls, free: int, now: float, releases: Iterable[tuple[float, int]]
-    ) -> Timeline:
+    def of_releases(cls, free: int, now: float, releases: Iterable[tuple[float, int]]) -> Timeline:
         """Return the timeline of a machine: ``free`` now, more at each (end, size) of a job.
 
         ``releases`` are by ascending end. Jobs that run longer than expected are taken to end
