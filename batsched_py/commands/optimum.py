@@ -1,0 +1,113 @@
+"""``batsched-py optimum``: how far dynP's plans are from the optimum, step by step."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Annotated
+
+import typer
+
+from batsched_py.commands import options as o
+from batsched_py.errors import UsageError
+from batsched_py.files import make_folder_of, write_whole
+from batsched_py.optimum import study
+from batsched_py.signals import stop_signals
+from batsched_py.simulation import parse_options
+from batsched_py.workload.archive import find_log
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import Rules, describe
+
+
+@o.with_rules
+def optimum(
+    *,
+    rules: Rules,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="INPUT",
+            help="SWF log (.swf, .swf.gz) or Batsim workload (.json): a file or a log's name.",
+        ),
+    ],
+    prefix: Annotated[
+        str, typer.Option("-e", "--export", help="Prefix of the output file.", metavar="PREFIX")
+    ] = "out",
+    scheduler_option: Annotated[
+        list[str] | None,
+        typer.Option("-O", help="Option of dynp (repeatable).", metavar="KEY=VALUE"),
+    ] = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option("--nodes", help="Number of processors (default: the log's machine)."),
+    ] = None,
+    steps: Annotated[int, typer.Option("--steps", help="Most steps to solve.", metavar="K")] = 10,
+    from_time: Annotated[
+        float, typer.Option("--from-time", help="No step before this time (s).", metavar="S")
+    ] = 0.0,
+    every: Annotated[
+        int, typer.Option("--every", help="Of the steps that qualify, each N-th.", metavar="N")
+    ] = 1,
+    least_waiting: Annotated[
+        int, typer.Option("--least-waiting", help="Jobs that wait at least.", metavar="W")
+    ] = 2,
+    most_waiting: Annotated[
+        int | None, typer.Option("--most-waiting", help="Jobs that wait at most.", metavar="W")
+    ] = None,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", help="Seconds for each step.", metavar="S")
+    ] = 60.0,
+    gap: Annotated[
+        float, typer.Option("--gap", help="Relative gap that counts as optimal.", metavar="X")
+    ] = 0.0,
+    scale: Annotated[
+        str,
+        typer.Option(
+            "--scale",
+            metavar="auto|exact|SECONDS",
+            help="Time axis of the solver: minutes by the size of the step, exact, or seconds.",
+        ),
+    ] = study.AUTO,
+    skip_bad_lines: o.SkipBadLines = False,
+    log_dir: o.LogDirs = None,
+) -> None:
+    """Compare the plans of dynP with the optimum (integer programming), step by step.
+
+    dynP is simulated as it is; the optimal plans are only compared. PREFIX_optimum.csv has a row
+    for each step, also if it is interrupted. The thesis's
+    jobs are those of --rules dynp.
+    """
+    selection = study.Selection(
+        steps=steps,
+        from_time=from_time,
+        every=every,
+        least_waiting=least_waiting,
+        most_waiting=most_waiting,
+    )
+    time_scale = study.parse_scale(scale)
+    _check(nodes, time_limit, gap)
+    options = parse_options(scheduler_option or [], "-O")
+    path = f"{prefix}_optimum.csv"
+    make_folder_of(path)  # before the work, not after it
+    workload = load_workload(find_log(source, log_dir or []), rules, skip_bad_lines=skip_bad_lines)
+    with stop_signals():
+        chosen = study.collect(workload, options, selection, nodes)
+        print(f"rules: {describe(rules)}")
+        print(study.header(), flush=True)
+        rows: list[study.Row] = []
+        for row in study.compare(
+            chosen, time_scale=time_scale, time_limit=time_limit, mip_rel_gap=gap
+        ):
+            rows.append(row)
+            write_whole(path, study.to_csv(rows))
+            print(study.line(row), flush=True)
+    print(study.averages(rows))
+    print(f"wrote {path}")
+
+
+def _check(nodes: int | None, time_limit: float, gap: float) -> None:
+    if nodes is not None and nodes < 1:
+        raise UsageError(f"--nodes {nodes}: expected at least 1")
+    if not (isfinite(time_limit) and time_limit > 0):
+        raise UsageError(f"--time-limit {time_limit:g}: expected seconds, more than 0")
+    if not 0 <= gap < 1:
+        raise UsageError(f"--gap {gap:g}: expected a share from 0 to 1")

@@ -1,0 +1,164 @@
+"""One scheduling step: who waits, what is free when, and what a plan is worth.
+
+Times are seconds; the free processors are half-open steps: a job that ends at t frees its
+processors at t, so another may start on them at t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import ceil, floor, inf, isfinite, sqrt
+
+import msgspec
+import numpy as np
+
+from batsched_py.errors import InvariantError, UsageError
+from batsched_py.timeline import Timeline
+
+MINUTE = 60
+_TINY = 1e-9  # of a cell, for times that are not whole in binary
+
+
+class PlannedJob(msgspec.Struct, frozen=True):
+    """A waiting job as a plan sees it: ``duration`` is its estimate in seconds."""
+
+    id: str
+    submit: float
+    width: int
+    duration: float
+
+
+Plan = tuple[tuple[PlannedJob, float], ...]
+"""Jobs and their planned starts in seconds."""
+
+
+class Instance(msgspec.Struct, frozen=True):
+    """The jobs to plan at ``now``, and the machine history.
+
+    ``history`` are (time, free processors), increasing in time; the first begins at or before
+    ``now`` and the last lasts for ever. Raises :class:`UsageError` for jobs that no plan can
+    hold, :class:`InvariantError` for a history that makes no sense.
+    """
+
+    now: float
+    history: tuple[tuple[float, int], ...]
+    jobs: tuple[PlannedJob, ...]
+
+    def __post_init__(self) -> None:
+        times = [time for time, _ in self.history]
+        if not times or times[0] > self.now or sorted(set(times)) != times:
+            raise InvariantError(f"machine history at {self.now}: {self.history[:3]} ...")
+        for job in self.jobs:
+            if not isfinite(job.duration) or job.duration < 0:
+                raise UsageError(
+                    f"job {job.id} has no estimate of its run time, so it cannot be planned"
+                )
+            if job.width > self.history[-1][1]:
+                raise UsageError(
+                    f"job {job.id} needs {job.width} processors, but of those in use some are "
+                    "never given back by the estimates"
+                )
+
+
+def place_in_order(instance: Instance, jobs: Iterable[PlannedJob]) -> Plan:
+    """Plan ``jobs`` in this order, each as soon as it fits without moving the ones before."""
+    timeline = _timeline_of(instance)
+    return tuple((job, timeline.place(job.width, job.duration)) for job in jobs)
+
+
+def weighted_response(plan: Plan) -> float:
+    """Return sum w (start - submit + d) over the plan, in processor-seconds.
+
+    The numerator of ARTwW (Streit 2003, eq. 3.3), which the integer program minimises.
+    """
+    return sum(job.width * (start - job.submit + job.duration) for job, start in plan)
+
+
+def artww(plan: Plan) -> float:
+    """Return the average response time weighted by width, in seconds (Streit 2003, eq. 3.3)."""
+    return weighted_response(plan) / sum(job.width for job, _ in plan)
+
+
+def last_end(plan: Plan) -> float:
+    """Return when the last job of the plan ends by its estimate (seconds); -inf for no job."""
+    return max((start + job.duration for job, start in plan), default=-inf)
+
+
+def quality(best: Plan, other: Plan) -> float:
+    """Return ARTwW of ``best`` by that of ``other`` (eq. 4.8): 1 is as good, less is worse.
+
+    More than 1 is possible if ``best`` was found on a scaled time axis.
+    """
+    own = weighted_response(other)
+    return weighted_response(best) / own if own else 1.0
+
+
+def loss_percent(best: Plan, other: Plan) -> float:
+    """Return what ``other`` loses against ``best``, in percent: (1 - quality) 100."""
+    return 100 * (1 - quality(best, other))
+
+
+def scale(
+    makespan: float, accumulated_run_time: float, memory_mb: float = 2000, x: float = 0.001
+) -> int:
+    """Return the time scale in seconds, in full minutes, that ``memory_mb`` megabytes allow.
+
+    sqrt(makespan * accumulated run time * x / memory), rounded up (Streit 2003, eq. 4.7), both
+    in seconds. ``x`` is the memory of one entry in MB: the thesis prints 0.0001, its Table 4.4
+    comes out with 0.001.
+    """
+    seconds = sqrt(makespan * accumulated_run_time * x / memory_mb)
+    return MINUTE * max(1, ceil(seconds / MINUTE))
+
+
+def from_now(instance: Instance) -> Instance:
+    """Return the instance with times counted from its ``now``."""
+    now = instance.now
+    return Instance(
+        0.0,
+        tuple((time - now, free) for time, free in instance.history),
+        tuple(msgspec.structs.replace(job, submit=job.submit - now) for job in instance.jobs),
+    )
+
+
+def on_grid(instance: Instance, seconds: float) -> Instance:
+    """Return the instance with cells of ``seconds`` from its ``now`` on as the unit of time.
+
+    Durations are rounded up to full cells (at least one), and a cell has as many processors as
+    are free all through it, so that a plan on the grid is a plan on the exact scale too.
+    """
+    begins = [
+        max(0, floor((time - instance.now) / seconds + _TINY)) for time, _ in instance.history
+    ]
+    ends = [
+        max(0, ceil((time - instance.now) / seconds - _TINY)) for time, _ in instance.history[1:]
+    ]
+    free = np.full(begins[-1] + 2, np.iinfo(np.int64).max)
+    for begin, end, (_, processors) in zip(begins, [*ends, None], instance.history, strict=True):
+        part = free[begin:end]
+        np.minimum(part, processors, out=part)
+    changes = [0, *(np.flatnonzero(np.diff(free)) + 1)]
+    return Instance(
+        0.0,
+        tuple((float(cell), int(free[cell])) for cell in changes),
+        tuple(
+            msgspec.structs.replace(
+                job,
+                submit=(job.submit - instance.now) / seconds,
+                duration=max(1, ceil(job.duration / seconds - _TINY)),
+            )
+            for job in instance.jobs
+        ),
+    )
+
+
+def _timeline_of(instance: Instance) -> Timeline:
+    """Return the machine history as a timeline that begins at the instance's ``now``."""
+    line = Timeline(instance.history[0][1], instance.now)
+    for time, processors in instance.history[1:]:
+        if time <= instance.now:
+            line.free[-1] = processors
+        else:
+            line.times.append(time)
+            line.free.append(processors)
+    return line

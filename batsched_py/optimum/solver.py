@@ -1,0 +1,170 @@
+"""The best plan of one step: bounds first, then the integer program, then the exact time scale."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from math import ceil, inf
+
+import msgspec
+
+from batsched_py.optimum.model import (
+    Instance,
+    Plan,
+    from_now,
+    last_end,
+    on_grid,
+    place_in_order,
+    weighted_response,
+)
+from batsched_py.optimum.program import Program
+
+OPTIMAL, TIME_LIMIT = "optimal", "time limit"
+_TINY = 1e-9
+
+
+class Solution(msgspec.Struct, frozen=True):
+    """The best plan that was found, on the exact time scale.
+
+    ``value`` is its sum w (start - submit + d) in processor-seconds. ``status`` is ``optimal``
+    (on the solver's time axis) or ``time limit``; ``gap`` is the share of the value by which the
+    optimum of that axis may be less. ``seconds`` is how long it took.
+    """
+
+    plan: Plan
+    value: float
+    status: str
+    gap: float
+    seconds: float
+
+
+def solve(
+    instance: Instance,
+    plans: Sequence[Plan],
+    *,
+    scale: float | None = None,
+    time_limit: float = inf,
+    mip_rel_gap: float = 0.0,
+) -> Solution:
+    """Return the plan of least sum w (start - submit + d) for the jobs of ``instance``.
+
+    ``plans`` are those of the policies; the last of their ends is the horizon. ``scale`` is the
+    grid in seconds; with None time is exact, and the plan the optimum within the horizon. The
+    order of starts on the grid is planned anew on the exact scale, each job as soon as possible,
+    which moves no job back. ``time_limit`` is in seconds, a ``mip_rel_gap`` counts as optimal.
+    Raises :class:`UsageError` for a program that is too large.
+    """
+    begin = time.perf_counter()
+    if not instance.jobs:
+        return Solution((), 0.0, OPTIMAL, 0.0, 0.0)
+    search = _Search(instance, plans, scale, begin + time_limit)
+    program = Program(search.work, search.horizon)
+    relaxed = program.relax(search.seconds_left())
+    if relaxed is not None:
+        search.try_starts(program.starts_of(relaxed.x))
+    search.improve()
+    solved = program.solve(relaxed, search.value, search.seconds_left(), mip_rel_gap)
+    if solved.x is not None:
+        search.keep_starts(program.starts_of(solved.x))
+    plan = search.exact_plan()
+    return Solution(
+        plan,
+        weighted_response(plan),
+        OPTIMAL if solved.finished else TIME_LIMIT,
+        search.gap(solved.bound),
+        time.perf_counter() - begin,
+    )
+
+
+class _Search:
+    """The best starts so far on the solver's time axis; at first those of list orders.
+
+    They are a bound without which the solver finds little, and what remains if its time is over.
+    All that is kept ends by the horizon.
+    """
+
+    def __init__(
+        self, instance: Instance, plans: Sequence[Plan], scale: float | None, deadline: float
+    ) -> None:
+        self.work = from_now(instance) if scale is None else on_grid(instance, scale)
+        self.value = inf
+        """Sum of w * start in units of the time axis."""
+        self._instance = instance
+        self._deadline = deadline
+        self._starts: list[float] = []
+        place = {job.id: number for number, job in enumerate(instance.jobs)}
+        orders = [
+            [place[job.id] for job, _ in sorted(plan, key=lambda planned: planned[1])]
+            for plan in plans
+        ]
+        ends = [last_end(plan) - instance.now for plan in plans]
+        if scale is not None:
+            ends = [float(ceil(end / scale - _TINY)) for end in ends]
+        ends += [last_end(self._placed(order)) for order in orders]
+        self.horizon = max(ends)
+        for order in orders:
+            self._try_order(order)
+
+    def seconds_left(self) -> float:
+        """Return how long the search may still take."""
+        return self._deadline - time.perf_counter()
+
+    def try_starts(self, starts: list[float]) -> None:
+        """Plan in the order of these starts, and keep that plan if it is better."""
+        self._try_order(self._by_start(starts))
+
+    def keep_starts(self, starts: list[float]) -> None:
+        """Keep these starts, which are possible, if they are better."""
+        value = sum(job.width * start for job, start in zip(self.work.jobs, starts, strict=True))
+        if value < self.value - _TINY * abs(self.value):
+            self.value, self._starts = value, starts
+
+    def improve(self) -> None:
+        """Move single jobs in the order while that helps, for at most half of the time left."""
+        until = self._deadline - self.seconds_left() / 2
+        order = self._by_start(self._starts)
+        moves = [(i, j) for i in range(len(order)) for j in range(len(order)) if i != j]
+        last = None
+        while True:
+            for move in moves:
+                if move == last or time.perf_counter() > until:
+                    return
+                other = order[:]
+                other.insert(move[1], other.pop(move[0]))
+                if self._try_order(other):
+                    order, last = other, move
+            if last is None:
+                return
+
+    def exact_plan(self) -> Plan:
+        """Return the plan of the exact time scale that the order of the best starts gives."""
+        jobs = self._instance.jobs
+        return place_in_order(self._instance, [jobs[at] for at in self._by_start(self._starts)])
+
+    def gap(self, bound: float) -> float:
+        """Return by which share of its value the best plan may be above the optimum."""
+        rest = sum(job.width * (job.duration - job.submit) for job in self.work.jobs)
+        gap = (self.value - bound) / (self.value + rest) if self.value > bound else 0.0
+        return gap if gap > _TINY else 0.0
+
+    def _by_start(self, starts: list[float]) -> list[int]:
+        """Return the jobs' places by start; of equals the shortest first.
+
+        Smith's ratio w / (w d) is the largest for these.
+        """
+        jobs = self._instance.jobs
+        return sorted(range(len(jobs)), key=lambda at: (starts[at], jobs[at].duration, at))
+
+    def _try_order(self, order: list[int]) -> bool:
+        plan = self._placed(order)
+        value = sum(job.width * start for job, start in plan)
+        if value >= self.value or last_end(plan) > self.horizon:
+            return False
+        starts = [0.0] * len(order)
+        for at, (_, start) in zip(order, plan, strict=True):
+            starts[at] = start
+        self.value, self._starts = value, starts
+        return True
+
+    def _placed(self, order: list[int]) -> Plan:
+        return place_in_order(self.work, [self.work.jobs[at] for at in order])

@@ -1,0 +1,320 @@
+"""Along a simulation under dynP: the steps, the optimum of each, and the table of both.
+
+The optimal plan is only compared, never carried out, so that the steps that follow are those that
+dynP would have had anyway. Source: Streit 2003, section 4.6 and Table 4.4.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from math import isfinite
+from statistics import mean
+from threading import Thread
+from typing import Any, TypeVar
+
+import msgspec
+
+from batsched_py import plugins
+from batsched_py.errors import UsageError
+from batsched_py.optimum.model import (
+    Instance,
+    Plan,
+    PlannedJob,
+    artww,
+    last_end,
+    loss_percent,
+    quality,
+    scale,
+)
+from batsched_py.optimum.solver import solve
+from batsched_py.process import DecisionProcess
+from batsched_py.schedulers.dynp import POLICIES, Dynp
+from batsched_py.schedulers.dynp import Step as SelfTuningStep
+from batsched_py.simulator.engine import Simulator
+from batsched_py.simulator.platform import homogeneous
+from batsched_py.workload import Workload
+
+AUTO, EXACT = "auto", "exact"
+T = TypeVar("T")
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """Which self-tuning steps are looked at.
+
+    The first ``steps``, from the time ``from_time`` (seconds) on, of every ``every``-th step with
+    at least ``least_waiting`` and at most ``most_waiting`` jobs (None: any number).
+    """
+
+    steps: int = 10
+    from_time: float = 0.0
+    every: int = 1
+    least_waiting: int = 2
+    most_waiting: int | None = None
+
+    def __post_init__(self) -> None:
+        for option, value in (
+            ("--steps", self.steps),
+            ("--every", self.every),
+            ("--least-waiting", self.least_waiting),
+        ):
+            if value < 1:
+                raise UsageError(f"{option} {value}: expected at least 1")
+        if self.most_waiting is not None and self.most_waiting < self.least_waiting:
+            raise UsageError(
+                f"--most-waiting {self.most_waiting}: expected at least --least-waiting, "
+                f"{self.least_waiting}"
+            )
+
+
+class ChosenStep(msgspec.Struct, frozen=True):
+    """One step: who waits, the plan of each policy, and the policy that dynP took."""
+
+    instance: Instance
+    plans: dict[str, Plan]
+    chosen: str
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """What came out of one step; times in seconds, values are ARTwW in seconds."""
+
+    time: float
+    jobs: int
+    makespan: float
+    """From ``time`` to the last end of the policies' plans."""
+    accumulated_run_time: float
+    """Sum of the estimates of the jobs."""
+    scale: float | None
+    """Of the solver's grid; None: exact."""
+    chosen: str
+    values: dict[str, float]
+    """Of each policy's plan."""
+    optimum: float
+    quality: float
+    """``optimum`` by the value of the chosen policy's plan."""
+    loss_percent: float
+    status: str
+    gap: float
+    solver_seconds: float
+
+
+def collect(
+    workload: Workload, options: Mapping[str, Any], selection: Selection, nodes: int | None = None
+) -> list[ChosenStep]:
+    """Simulate ``workload`` under dynP with ``options`` until the selected steps are there.
+
+    The machine has ``nodes`` processors (None: as many as the workload's). Raises
+    :class:`UsageError` for options that dynP does not know or that no program knows, and if no
+    step is selected.
+    """
+    if options.get("limits"):
+        raise UsageError("-O limits: the integer program knows no limits of the site")
+    policy = plugins.make(Dynp, "dynp", (), dict(options))
+    collector = policy.observer = _Collector(selection)
+    machine = homogeneous(workload.nb_res if nodes is None else nodes)
+    with suppress(_Enough):
+        Simulator(machine, [workload]).run(DecisionProcess(policy).answer)
+    if not collector.found:
+        raise UsageError(
+            f"no self-tuning step of {workload.name} is as selected: try a smaller "
+            f"--least-waiting ({selection.least_waiting}) or --from-time "
+            f"({selection.from_time:g})"
+        )
+    return collector.found
+
+
+class _Enough(Exception):  # noqa: N818 - no error
+    """All steps that were asked for are there."""
+
+
+class _Collector:
+    """Called by dynP at each self-tuning step; keeps the chosen ones."""
+
+    def __init__(self, selection: Selection) -> None:
+        self.found: list[ChosenStep] = []
+        self._selection = selection
+        self._seen = 0
+
+    def __call__(self, step: SelfTuningStep) -> None:
+        selection = self._selection
+        waiting = len(step.plans[step.new])
+        most = selection.most_waiting
+        if step.now < selection.from_time or waiting < selection.least_waiting:
+            return
+        if most is not None and waiting > most:
+            return
+        self._seen += 1
+        if (self._seen - 1) % selection.every:
+            return
+        self.found.append(_chosen_step(step))
+        if len(self.found) == selection.steps:
+            raise _Enough
+
+
+def _chosen_step(step: SelfTuningStep) -> ChosenStep:
+    plans = {
+        policy: tuple(
+            (PlannedJob(job.id, job.submit_time, job.size, job.estimate), start)
+            for job, start in plan
+        )
+        for policy, plan in step.plans.items()
+    }
+    jobs = sorted((job for job, _ in plans[step.new]), key=lambda job: (job.submit, job.id))
+    return ChosenStep(Instance(step.now, tuple(step.history), tuple(jobs)), plans, step.new)
+
+
+def compare(
+    steps: Iterable[ChosenStep],
+    *,
+    time_scale: str | float = AUTO,
+    time_limit: float = 60.0,
+    mip_rel_gap: float = 0.0,
+) -> Iterator[Row]:
+    """Solve one step after the other and say what dynP lost.
+
+    ``time_scale`` is the solver's grid: ``auto`` (as in the thesis, eq. 4.7), ``exact``, or
+    seconds; ``time_limit`` is in seconds for each step. Raises :class:`UsageError` for a step
+    that is too large for the solver.
+    """
+    for step in steps:
+        now = step.instance.now
+        makespan = max(last_end(plan) for plan in step.plans.values()) - now
+        run_time = sum(job.duration for job in step.instance.jobs)
+        seconds = _seconds(time_scale, makespan, run_time)
+        solution = _interruptible(
+            partial(
+                solve,
+                step.instance,
+                list(step.plans.values()),
+                scale=seconds,
+                time_limit=time_limit,
+                mip_rel_gap=mip_rel_gap,
+            )
+        )
+        chosen = step.plans[step.chosen]
+        yield Row(
+            time=now,
+            jobs=len(step.instance.jobs),
+            makespan=makespan,
+            accumulated_run_time=run_time,
+            scale=seconds,
+            chosen=step.chosen,
+            values={policy: artww(step.plans[policy]) for policy in POLICIES},
+            optimum=artww(solution.plan),
+            quality=quality(solution.plan, chosen),
+            loss_percent=loss_percent(solution.plan, chosen),
+            status=solution.status,
+            gap=solution.gap,
+            solver_seconds=solution.seconds,
+        )
+
+
+def _interruptible(function: Callable[[], T]) -> T:
+    """Call ``function`` in another thread, since HiGHS lets no Ctrl-C through."""
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            results.append(function())
+        except BaseException as error:  # raised again where the caller is
+            errors.append(error)
+
+    thread = Thread(target=call, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.2)
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def parse_scale(text: str) -> str | float:
+    """Read ``auto``, ``exact`` or seconds; raises :class:`UsageError` for anything else."""
+    if text in (AUTO, EXACT):
+        return text
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not (isfinite(seconds) and seconds > 0):
+        raise UsageError(f"--scale {text}: expected auto, exact, or seconds")
+    return seconds
+
+
+def _seconds(time_scale: str | float, makespan: float, run_time: float) -> float | None:
+    if time_scale == EXACT:
+        return None
+    return float(scale(makespan, run_time) if time_scale == AUTO else time_scale)
+
+
+COLUMNS = (
+    *("time", "jobs", "makespan", "accumulated_run_time", "scale", "chosen", "value_chosen"),
+    *(f"value_{policy}" for policy in POLICIES),
+    *("value_optimum", "quality", "loss_percent", "status", "gap", "solver_seconds"),
+)
+"""Of the CSV file."""
+
+
+def to_csv(rows: Sequence[Row]) -> str:
+    """Return the rows as CSV; times and values in seconds, ``scale`` is empty where exact."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        writer.writerow(
+            (
+                *(f"{row.time:.15g}", row.jobs, f"{row.makespan:.15g}"),
+                f"{row.accumulated_run_time:.15g}",
+                "" if row.scale is None else f"{row.scale:.15g}",
+                *(row.chosen, f"{row.values[row.chosen]:.6f}"),
+                *(f"{row.values[policy]:.6f}" for policy in POLICIES),
+                *(f"{row.optimum:.6f}", f"{row.quality:.6f}", f"{row.loss_percent:.4f}"),
+                *(row.status, f"{row.gap:.6f}", f"{row.solver_seconds:.2f}"),
+            )
+        )
+    return text.getvalue()
+
+
+_HEADER = (
+    *("time", "jobs", "makespan", "run times", "scale", "chosen", "value"),
+    *POLICIES,
+    *("optimum", "quality", "loss", "status", "seconds"),
+)
+_LINE = "{:>9} {:>4} {:>9} {:>10} {:>6} {:6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7} {:>8} {:18} {:>7}"
+
+
+def header() -> str:
+    """Return the head of the printed table; all times in seconds."""
+    return _LINE.format(*_HEADER)
+
+
+def line(row: Row) -> str:
+    """Return a row of the printed table."""
+    status = row.status if not row.gap else f"{row.status}, {100 * row.gap:.1f} %"
+    return _LINE.format(
+        *(f"{row.time:.0f}", row.jobs, f"{row.makespan:.0f}", f"{row.accumulated_run_time:.0f}"),
+        *(EXACT if row.scale is None else f"{row.scale:g}", row.chosen),
+        f"{row.values[row.chosen]:.1f}",
+        *(f"{row.values[policy]:.1f}" for policy in POLICIES),
+        *(f"{row.optimum:.1f}", f"{row.quality:.4f}", f"{row.loss_percent:.2f} %"),
+        *(status, f"{row.solver_seconds:.1f}"),
+    )
+
+
+def averages(rows: Sequence[Row]) -> str:
+    """Return what the rows say together; there is at least one."""
+    losses = [row.loss_percent for row in rows]
+    optimal = sum(row.status == "optimal" for row in rows)
+    return (
+        f"{len(rows)} steps, {optimal} solved to the end; on average "
+        f"{mean(row.jobs for row in rows):.1f} jobs, makespan "
+        f"{mean(row.makespan for row in rows):.0f} s, run times "
+        f"{mean(row.accumulated_run_time for row in rows):.0f} s, quality "
+        f"{mean(row.quality for row in rows):.4f}, loss {mean(losses):.2f} % "
+        f"({min(losses):.2f} to {max(losses):.2f} %), "
+        f"{mean(row.solver_seconds for row in rows):.1f} s"
+    )

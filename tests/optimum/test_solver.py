@@ -1,0 +1,243 @@
+"""The optimum of one step against all list orders, and against plans by hand."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batsched_py.errors import InvariantError, UsageError
+from batsched_py.optimum.model import (
+    Instance,
+    Plan,
+    PlannedJob,
+    artww,
+    loss_percent,
+    on_grid,
+    place_in_order,
+    quality,
+    scale,
+    weighted_response,
+)
+from batsched_py.optimum.solver import OPTIMAL, TIME_LIMIT, solve
+
+TABLE_4_4 = [  # makespan [s], accumulated run time [s], time scale [min]; Streit 2003
+    (189_559, 1_798_837, 7),
+    (189_596, 1_862_437, 8),
+    (190_899, 1_395_637, 7),
+    (191_509, 1_395_937, 8),
+    (194_121, 1_030_782, 6),
+    (194_161, 1_095_582, 6),
+    (259_141, 715_905, 6),
+    (256_741, 723_405, 6),
+    (256_741, 728_505, 6),
+    (178_232, 1_617_937, 7),
+    (201_983, 906_331, 6),
+    (239_417, 519_300, 5),
+]
+
+
+def _slow_place(instance: Instance, jobs: list[PlannedJob]) -> list[float]:
+    """Whole seconds only: try each second, count each second."""
+
+    def free(second: int) -> int:
+        there = [n for time, n in instance.history if time <= second][-1]
+        return there - sum(
+            job.width for job, start in placed if start <= second < start + job.duration
+        )
+
+    placed: list[tuple[PlannedJob, int]] = []
+    for job in jobs:
+        start = int(instance.now)
+        while any(free(start + i) < job.width for i in range(int(job.duration))):
+            start += 1
+        placed.append((job, start))
+    return [float(start) for _, start in placed]
+
+
+def policies(instance: Instance) -> list[Plan]:
+    jobs = instance.jobs
+    return [
+        place_in_order(instance, sorted(jobs, key=lambda job: job.submit)),
+        place_in_order(instance, sorted(jobs, key=lambda job: job.duration)),
+        place_in_order(instance, sorted(jobs, key=lambda job: -job.duration)),
+    ]
+
+
+def one_by_one(instance: Instance) -> Plan:
+    """A plan so long that its end as horizon excludes nothing."""
+    start = max(instance.now, instance.history[-1][0])
+    plan = []
+    for job in instance.jobs:
+        plan.append((job, start))
+        start += job.duration
+    return tuple(plan)
+
+
+@st.composite
+def instances(draw: st.DrawFn, most: int = 5) -> Instance:
+    now = draw(st.integers(0, 20))
+    gaps = draw(st.lists(st.integers(1, 6), max_size=3))
+    free = [draw(st.integers(-1, 8)) for _ in gaps] + [8]
+    history, time = [(float(now), free[0])], now
+    for gap, processors in zip(gaps, free[1:], strict=True):
+        time += gap
+        history.append((float(time), processors))
+    jobs = draw(
+        st.lists(
+            st.tuples(st.integers(0, now), st.integers(1, 8), st.integers(1, 9)),
+            min_size=1,
+            max_size=most,
+        )
+    )
+    return Instance(
+        float(now),
+        tuple(history),
+        tuple(PlannedJob(f"{i}", float(a), w, float(d)) for i, (a, w, d) in enumerate(jobs)),
+    )
+
+
+def check(instance: Instance, plan: Plan) -> None:
+    assert sorted(job.id for job, _ in plan) == sorted(job.id for job in instance.jobs)
+    assert all(start >= instance.now for _, start in plan)
+    for moment in {start for _, start in plan} | {time for time, _ in instance.history}:
+        running = [job.width for job, s in plan if s <= moment < s + job.duration]
+        free = [n for time, n in instance.history if time <= moment][-1]
+        assert sum(running) <= max(free, 0)
+
+
+@given(instances())
+def test_list_plans_are_those_of_the_slow_twin(instance: Instance) -> None:
+    plan = place_in_order(instance, instance.jobs)
+    assert [start for _, start in plan] == _slow_place(instance, list(instance.jobs))
+    check(instance, plan)
+
+
+@settings(max_examples=60, deadline=None)
+@given(instances(), st.sampled_from([None, 1]))
+def test_the_optimum_is_the_best_of_all_orders(instance: Instance, axis: float | None) -> None:
+    best = min(
+        weighted_response(place_in_order(instance, order)) for order in permutations(instance.jobs)
+    )
+    solution = solve(instance, [one_by_one(instance)], scale=axis)
+    assert (solution.status, solution.gap) == (OPTIMAL, 0.0)
+    assert solution.value == pytest.approx(best)
+    check(instance, solution.plan)
+
+
+@settings(max_examples=30, deadline=None)
+@given(instances(most=9), st.sampled_from([None, 1]))
+def test_no_policy_is_better_without_scaling(instance: Instance, axis: float | None) -> None:
+    plans = policies(instance)
+    solution = solve(instance, plans, scale=axis)
+    assert solution.value <= min(map(weighted_response, plans)) + 1e-6
+    assert solution.value == weighted_response(solution.plan)
+    check(instance, solution.plan)
+
+
+@settings(max_examples=30, deadline=None)
+@given(instances(most=8), st.integers(2, 5))
+def test_a_scaled_plan_is_possible(instance: Instance, axis: int) -> None:
+    solution = solve(instance, policies(instance), scale=axis)
+    assert solution.status == OPTIMAL
+    check(instance, solution.plan)
+
+
+def job(name: str, submit: float, width: int, duration: float) -> PlannedJob:
+    return PlannedJob(name, submit, width, duration)
+
+
+@pytest.mark.parametrize("axis", [None, 1, 2])
+def test_a_job_that_ends_at_t_frees_its_processors_at_t(axis: float | None) -> None:
+    # The index printed in the thesis (t - d <= j) would start b at 5 and c at 12.
+    jobs = (job("a", 0, 2, 4), job("b", 0, 2, 6), job("c", 0, 2, 8))
+    instance = Instance(0.0, ((0.0, 2),), jobs)
+    solution = solve(instance, policies(instance), scale=axis)
+    assert [(j.id, start) for j, start in solution.plan] == [("a", 0), ("b", 4), ("c", 10)]
+    assert solution.value == 2 * (4 + 10 + 18)
+
+
+def test_quality_and_loss_where_the_optimum_is_no_policy() -> None:
+    jobs = (job("a", 0, 4, 7), job("b", 0, 1, 5), job("c", 0, 4, 7), job("d", 0, 3, 8))
+    instance = Instance(10.0, ((10.0, 1), (12.0, 4)), jobs)
+    plans = policies(instance)
+    solution = solve(instance, plans)
+    orders = [place_in_order(instance, order) for order in permutations(jobs)]
+    assert solution.value == min(map(weighted_response, orders))
+    assert artww(solution.plan) == solution.value / 12
+    for plan in plans:
+        ratio = solution.value / weighted_response(plan)
+        assert ratio < 1
+        assert quality(solution.plan, plan) == pytest.approx(ratio)
+        assert loss_percent(solution.plan, plan) == pytest.approx(100 - 100 * ratio)
+
+
+def test_fractions_of_seconds_are_exact_without_a_grid() -> None:
+    jobs = (job("a", 0.1, 1, 0.3), job("b", 0.2, 2, 0.7), job("c", 0.25, 1, 0.1))
+    instance = Instance(0.3, ((0.3, 1), (0.55, 2)), jobs)
+    best = min(weighted_response(place_in_order(instance, order)) for order in permutations(jobs))
+    assert solve(instance, policies(instance)).value == pytest.approx(best, abs=1e-12)
+
+
+def test_a_cell_has_what_is_free_all_through_it() -> None:
+    history = ((-5.0, 1), (3.0, 4), (9.0, 2), (10.0, 6), (25.0, 8))
+    grid = on_grid(Instance(0.0, history, (job("a", -10, 1, 0), job("b", 0, 1, 10.5))), 10)
+    assert grid.history == ((0.0, 1), (1.0, 6), (3.0, 8))
+    assert [(j.submit, j.duration) for j in grid.jobs] == [(-1, 1), (0, 2)]
+
+
+def test_scaling_may_cost_the_optimum() -> None:
+    # In cells of 10 s all last one, and a, the widest, goes first; exactly, b and c do.
+    jobs = (job("a", 0, 4, 8), job("b", 0, 3, 1), job("c", 0, 1, 2))
+    instance = Instance(0.0, ((0.0, 4),), jobs)
+    exact = solve(instance, policies(instance))
+    scaled = solve(instance, policies(instance), scale=10)
+    assert (exact.value, scaled.value) == (45.0, 69.0)
+    check(instance, scaled.plan)
+    assert quality(scaled.plan, exact.plan) > 1
+
+
+def test_the_time_scale_is_that_of_table_4_4() -> None:
+    minutes = [scale(makespan, run_time) / 60 for makespan, run_time, _ in TABLE_4_4]
+    printed = [row[2] for row in TABLE_4_4]
+    assert minutes[3] == 7
+    assert printed[3] == 8  # the one row that does not come out
+    assert minutes[:3] + minutes[4:] == printed[:3] + printed[4:]
+
+
+def test_the_time_scale_is_whole_minutes_from_one_on() -> None:
+    assert scale(1, 1) == 60
+    assert scale(0, 0) == 60
+    assert scale(3600, 3600 * 2000 * 1000 // 3600, memory_mb=2000) == 60
+    assert scale(190_000, 1_800_000, memory_mb=200) == 60 * 22
+
+
+def test_a_time_limit_leaves_the_best_known_plan() -> None:
+    jobs = tuple(job(f"{i}", -i, 1 + i * 7 % 13, 100 + i * 37 % 91) for i in range(60))
+    instance = Instance(0.0, ((0.0, 5), (40.0, 16)), jobs)
+    plans = policies(instance)
+    solution = solve(instance, plans, scale=5, time_limit=0.0)
+    assert solution.status == TIME_LIMIT
+    assert 0 < solution.gap <= 1
+    assert solution.seconds < 5
+    check(instance, solution.plan)
+
+
+def test_a_step_without_jobs() -> None:
+    assert solve(Instance(0.0, ((0.0, 5),), ()), []).value == 0
+
+
+def test_what_cannot_be_planned_is_said() -> None:
+    with pytest.raises(UsageError, match="job x has no estimate"):
+        Instance(0.0, ((0.0, 5),), (job("x", 0, 1, float("inf")),))
+    with pytest.raises(UsageError, match="job x needs 6 processors"):
+        Instance(0.0, ((0.0, 5),), (job("x", 0, 6, 1),))
+    for history in ((), ((1.0, 5),), ((0.0, 5), (0.0, 6)), ((-1.0, 5), (-2.0, 6))):
+        with pytest.raises(InvariantError, match="machine history"):
+            Instance(0.0, history, ())
+    jobs = tuple(job(f"{i}", 0, 1, 1000 + 0.7**i) for i in range(30))
+    instance = Instance(0.0, ((0.0, 2),), jobs)
+    with pytest.raises(UsageError, match=r"at 0 with 30 jobs is too large.*--scale"):
+        solve(instance, policies(instance))
