@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from enum import StrEnum
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,8 +23,6 @@ from batsched_py.workload.rules import Rules
 
 if TYPE_CHECKING:
     from batsched_py.conversation import Conversation, Observer
-
-QUEUE_ORDER = "fcfs"
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -68,8 +66,14 @@ def serve(
         ),
     ] = "tcp://127.0.0.1:28000",
     queue_order: Annotated[
-        str, typer.Option("-o", "--queue_order", help="Order of the queue: fcfs.")
-    ] = QUEUE_ORDER,
+        str | None,
+        typer.Option(
+            "-o",
+            "--queue_order",
+            metavar="ORDER",
+            help="Order of the queue (batsched's names too), for policies with the option order.",
+        ),
+    ] = None,
     verbosity: Annotated[
         Verbosity, typer.Option("--verbosity", help="How much to say; debug: every message.")
     ] = Verbosity.info,
@@ -106,12 +110,9 @@ def serve(
     Exits with 0 only if the simulation went to its end: SIMULATION_ENDS was seen and answered.
     An argument @FILE stands for the arguments in FILE.
     """
-    if queue_order != QUEUE_ORDER:
-        raise UsageError(
-            f"--queue_order {queue_order}: the queue is in order of submission ({QUEUE_ORDER}); "
-            "other orders are not there yet"
-        )
     options = p.json_options(variant_options, variant_options_filepath)
+    if queue_order is not None:
+        options |= _order_option(variant, queue_order, options)
     settings = p.settings_of(variant, options, users, sessions, user_option, seed, shake)
     workload = p.users_workload(settings, log, rules, log_dir, skip_bad_lines)
     if prefix is not None:
@@ -139,6 +140,23 @@ def serve(
     if table is not None:
         write_whole(f"{prefix}_users.csv", table.csv())
     _say_end(conversation, verbosity)
+
+
+def _order_option(variant: str, queue_order: str, options: dict[str, Any]) -> dict[str, str]:
+    """Return the policy's option ``order``, if it has one; raises :class:`UsageError`."""
+    from batsched_py.plugins import SCHEDULERS, accepted_options, load
+
+    if "order" in options:
+        raise UsageError(f"--queue_order {queue_order}: the policy's options have an order too")
+    accepted = accepted_options(load(SCHEDULERS, variant))
+    if accepted is not None and "order" not in accepted:
+        if queue_order == "fcfs":  # what all policies without the option do
+            return {}
+        raise UsageError(
+            f"--queue_order {queue_order}: {variant} has no option 'order'; with one are easy, "
+            "list, planning, ..."
+        )
+    return {"order": queue_order}
 
 
 def _observer(table: UsersTable | None, verbosity: Verbosity) -> Observer | None:

@@ -159,7 +159,7 @@ def test_without_dynamic_jobs_the_command_line_to_use_is_said(folder: Path) -> N
     ("config", "said"),
     [
         ('{"extra_nodes": "instant"}', None),
-        ('{"extra_nodes": "never"}', "expected first or instant"),
+        ('{"extra_nodes": "never"}', "expected one of first, instant, none"),
         ('{"extra_node": 1}', "did you mean 'extra_nodes'"),
         ("instant", "expected a JSON object"),
         ("[1]", "expected a JSON object"),
@@ -186,6 +186,17 @@ def test_arguments_from_files(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [["-v", "fcfs", "-o", "fcfs"], ["-o", "desc_bounded_slowdown"], ["-v", "filler", "-o", "lcfs"]],
+)
+def test_queue_orders_of_batsched(folder: Path, arguments: list[str]) -> None:
+    with serving(folder, *arguments) as process:
+        front = command(folder, "batsim", "-p", "p.xml", "-s", f"ipc://{folder}/s", "-e", "o")
+        assert front.returncode == 0, front.stderr
+        assert process.wait(timeout=20) == 0
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["-v", "esay"], "did you mean 'easy'"),
@@ -195,7 +206,9 @@ def test_arguments_from_files(folder: Path) -> None:
         (["--variant_options_filepath", ""], "--variant_options_filepath"),
         (["@no.args"], "no.args: No such file"),
         (["@quote"], "No closing quotation"),
-        (["-o", "lcfs"], "order of submission"),
+        (["-o", "lcsf"], "did you mean 'lcfs'"),
+        (["-v", "fcfs", "-o", "lcfs"], "fcfs has no option 'order'"),
+        (["-o", "lcfs", "--variant_options", '{"order": "sjf"}'], "have an order too"),
         (["--users", "feedback"], "needs --log"),
         (["--log", "log.swf"], "--users feedback"),
         (["--users", "feedback", "--log", "no.swf"], "no.swf"),
