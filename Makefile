@@ -39,6 +39,7 @@ format: $(VENV)/installed
 benchmarks: $(VENV)/installed
 	$(BIN)/python benchmarks/simulation.py
 	$(BIN)/python benchmarks/messages.py sample
+	$(BIN)/python benchmarks/passes.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
