@@ -166,8 +166,14 @@ class WaitingQueue:
     def __iter__(self) -> Iterator[Job]:
         return iter(self._jobs.values())
 
-    def __reversed__(self) -> Iterator[Job]:
-        return reversed(self._jobs.values())
+    def since(self, number: int) -> list[Job]:
+        """Return the waiting jobs from submission ``number`` on, in submission order."""
+        news: list[Job] = []
+        for job in reversed(self._jobs.values()):
+            if job.number < number:
+                break
+            news.append(job)
+        return news[::-1]
 
     @property
     def head(self) -> Job | None:

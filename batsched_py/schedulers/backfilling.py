@@ -87,11 +87,9 @@ class Backfilling:
         head = self.head
         if head is None or job is head:
             return Held("head", place, until=self.shadow_time, free=machine.free)
-        if job.size > machine.free:
-            return Held("processors", place, free=machine.free)
         return Held(
-            "reservation", place, by=head.id, until=self.shadow_time, free=machine.free,
-            extra=self.extra,
+            "processors" if job.size > machine.free else "reservation", place, by=head.id,
+            until=self.shadow_time, free=machine.free, extra=self.extra,
         )  # fmt: skip
 
 

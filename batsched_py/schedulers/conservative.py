@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from batsched_py.decisions import Decision, Start
+from batsched_py.decisions import CallMeLater, Decision, Start
 from batsched_py.errors import UsageError
 from batsched_py.held import Held
 from batsched_py.jobs import Job, JobState
@@ -19,10 +19,11 @@ class Conservative:
     """Conservative backfilling: jobs may overtake if they delay nobody who waits already.
 
     A job gets a reservation when it is submitted: the earliest start that delays no reservation
-    made before. When a job ends early the schedule is compressed: in the order ``order`` each
-    reservation is taken back and made anew, as early as it fits, which is never later. Jobs that
-    outlive their estimates and processors that fail break promises: then all reservations are
-    made anew.
+    made before. When a job ends the schedule is compressed: in the order ``order`` each
+    reservation is taken back and made anew, as early as it fits, which is never later. (One pass
+    can leave holes, which the next end closes; so it is done at all ends, not only at early
+    ones.) Jobs that outlive their estimates and processors that fail break promises: then all
+    reservations are made anew.
 
     Source: A. Mu'alem and D. Feitelson, IEEE TPDS 12(6), 2001, section 2.
     """
@@ -31,42 +32,54 @@ class Conservative:
         self._key = fixed_key(order)
         self._line = Timeline(0, 0.0)
         self._starts: dict[int, float] = {}  # reservation by the job's number
+        self._call = -inf
         self._running: list[Job] = []
-        self._unavailable = 0
+        self._broken = True  # no promise holds before the first pass
         self._seen = 0
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Keep the reservations up to date, and start the jobs whose time has come."""
-        early = self._take_ends_into_account(now)
-        if self._is_broken(now, queue, machine):
+        ended = self._take_ends_into_account(now)
+        was_broken, self._broken = self._broken, _breaks_promises(now, machine)
+        if self._broken or was_broken:
             self._begin_anew(now, queue, machine)
         else:
-            if early:
+            if ended:
                 self._compress(now, queue)
             self._reserve_for_new_jobs(queue)
         for job in list(queue.ranked(self._key)):
-            if self._starts[job.number] <= now:
+            start = self._starts[job.number]
+            if start <= now and job.size <= machine.free:  # else an end of this instant is to come
                 del self._starts[job.number]
                 self._running.append(job)
                 yield Start(job)
+                if start < now:  # Batsim's clock has six decimals
+                    self._line.occupy(start + job.estimate, job.expected_end, job.size)
+        yield from self._wake_up(now)
+
+    def _wake_up(self, now: float) -> Iterator[Decision]:
+        """Behind a hole a reservation can begin where no job is expected to end."""
+        due = min(self._starts.values(), default=inf)
+        if self._broken or not now < due < inf or due == self._call:
+            return
+        if all(job.expected_end != due for job in self._running):
+            self._call = due
+            yield CallMeLater(due)
 
     def _take_ends_into_account(self, now: float) -> bool:
-        """Give back what jobs that ended early had left; tell whether there was any."""
+        """Give back what jobs that ended early had left; tell whether any job ended."""
         self._line.advance(now)
-        early = False
+        running = []
         for job in self._running:
-            if job.state is JobState.ENDED and job.expected_end > now:
+            if job.state is JobState.RUNNING:
+                running.append(job)
+            else:
                 self._line.release(now, job.expected_end, job.size)
-                early = True
-        self._running = [job for job in self._running if job.state is JobState.RUNNING]
-        return early
-
-    def _is_broken(self, now: float, queue: WaitingQueue, machine: Machine) -> bool:
-        """Tell whether what was promised cannot be kept, as the machine is not as expected."""
-        return machine.free != self._line.free_at(now) or machine.unavailable != self._unavailable
+        ended = len(running) < len(self._running)
+        self._running = running
+        return ended
 
     def _begin_anew(self, now: float, queue: WaitingQueue, machine: Machine) -> None:
-        self._unavailable = machine.unavailable
         self._line = machine.timeline(now)
         self._starts.clear()
         self._seen = 0
@@ -82,13 +95,8 @@ class Conservative:
                 self._starts[job.number] = line.place(job.size, job.estimate)
 
     def _reserve_for_new_jobs(self, queue: WaitingQueue) -> None:
-        news = []
-        for job in reversed(queue):
-            if job.number < self._seen:
-                break
-            news.append(job)
-        self._seen = queue.nb_arrived
-        for job in reversed(news):
+        for job in queue.since(self._seen):
+            self._seen = job.number + 1
             if job.estimate == inf:
                 raise UsageError(
                     f"job {job.id} has no walltime: reservations need one, or --walltime exact"
@@ -100,3 +108,9 @@ class Conservative:
         start = self._starts[job.number]
         place = 1 + sum(other < start for other in self._starts.values())
         return Held("plan", place, until=start, free=machine.free, note="its own reservation")
+
+
+def _breaks_promises(now: float, machine: Machine) -> bool:
+    """Tell whether processors are out of order, or a job has outlived its estimate."""
+    first = next(machine.releases(), None)
+    return bool(machine.unavailable) or (first is not None and first.expected_end < now)

@@ -1,8 +1,8 @@
 """Self-tuning metrics: the value of a plan, smaller is better.
 
 They work on planned starts and estimated durations of the waiting jobs. Of the same jobs, sums
-rank as means do, so nothing is divided; whole numbers stay whole, and sums of ratios are exact
-(``fsum``), so that plans that are equal are seen to be. Source: A. Streit's thesis, 2003,
+rank as means do, so nothing is divided; whole numbers stay whole, and sums are exact (``fsum``),
+so that plans that are equal are seen to be. Source: A. Streit's thesis, 2003,
 sections 3.4, 4.3 and 5.1.3.
 """
 
@@ -21,17 +21,17 @@ PlanMetric = Callable[[Plan, float], float]
 
 def art(plan: Plan, now: float) -> float:
     """ART: sum of response times, seconds."""
-    return sum(start + job.estimate - job.submit_time for job, start in plan)
+    return fsum(start + job.estimate - job.submit_time for job, start in plan)
 
 
 def artww(plan: Plan, now: float) -> float:
     """ARTwW: sum of width x response time (eq. 3.3)."""
-    return sum(job.size * (start + job.estimate - job.submit_time) for job, start in plan)
+    return fsum(job.size * (start + job.estimate - job.submit_time) for job, start in plan)
 
 
 def artwa(plan: Plan, now: float) -> float:
     """ARTwA: sum of area x response time."""
-    return sum(
+    return fsum(
         job.size * job.estimate * (start + job.estimate - job.submit_time) for job, start in plan
     )
 
@@ -61,7 +61,7 @@ def ppsld_60(plan: Plan, now: float) -> float:
 
 def util(plan: Plan, now: float) -> float:
     """UTIL of the plan from now to its end, negated as larger is better (eq. 3.6)."""
-    area = sum(job.size * job.estimate for job, _ in plan)
+    area = fsum(job.size * job.estimate for job, _ in plan)
     length = makespan(plan, now) - now
     return -area / length if 0 < length < inf else 0.0
 
@@ -87,7 +87,8 @@ PLAN_METRICS: dict[str, PlanMetric] = {
 
 def counted(first_jobs: int | None, within: float | None) -> Callable[[Plan, float], Plan]:
     """Return what chooses the planned jobs that count: all, the first of the plan, or those
-    planned to start within some hours. Plans may then count different jobs.
+    planned to start within some hours. Plans may then count different jobs. Jobs that cannot
+    start in any plan never count.
 
     Source: section 4.5, named there and not evaluated.
     """
@@ -95,5 +96,5 @@ def counted(first_jobs: int | None, within: float | None) -> Callable[[Plan, flo
         raise UsageError(f"first_jobs={first_jobs}: expected a number of jobs, at least 1")
     horizon = inf if within is None else 3600 * number("within", within, 0)
     if first_jobs is None and horizon == inf:
-        return lambda plan, now: plan
-    return lambda plan, now: [one for one in plan if one[1] <= now + horizon][:first_jobs]
+        return lambda plan, now: [one for one in plan if one[1] < inf]
+    return lambda plan, now: [one for one in plan if inf > one[1] <= now + horizon][:first_jobs]

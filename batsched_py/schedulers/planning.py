@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import inf
+from math import inf, nextafter
 from typing import Any
 
 from batsched_py.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.errors import UsageError
 from batsched_py.held import Held
-from batsched_py.jobs import Job
+from batsched_py.jobs import Job, JobState
 from batsched_py.machine import Machine
 from batsched_py.options import one_of
 from batsched_py.orders import fixed_key
@@ -46,7 +46,7 @@ class Planner:
         self._limits = Limits(limits, begins) if limits else None
         self._full_admission = one_of("admission", admission, ADMISSION) == ADMISSION[0]
         self._reserved: dict[int, float] = {}  # start by the job's number
-        self._seen = 0
+        self._seen = 0  # jobs below this number were looked at
         self._calls: set[float] = set()
         self.plan: Plan = []
         """The plan that is carried out."""
@@ -55,13 +55,8 @@ class Planner:
         self, now: float, queue: WaitingQueue, machine: Machine, order: Iterable[Job]
     ) -> Iterator[Decision]:
         """Admit or reject the reservations among the new jobs; ``order`` is the active one."""
-        news = []
-        for job in reversed(queue):
-            if job.number < self._seen:
-                break
-            news.append(job)
-        self._seen = queue.nb_arrived
-        for job in reversed(news):
+        for job in queue.since(self._seen):
+            self._seen = job.number + 1
             if job.estimate == inf:
                 raise UsageError(
                     f"job {job.id} has no walltime: planning needs one, or --walltime exact"
@@ -113,9 +108,9 @@ class Planner:
                 start = line.earliest(job.size, job.estimate, allowed)
             if start < inf:
                 line.occupy(start, start + job.estimate, job.size)
+                if not self._backfilling:
+                    after = start
             starts.append(start)
-            if not self._backfilling:
-                after = start
         return starts
 
     def carry_out(
@@ -123,14 +118,17 @@ class Planner:
     ) -> Iterator[Decision]:
         """Start what is planned for ``now``, and ask for a call where no event will come."""
         self.plan = plan
-        for job in [job for job in queue if self._reserved.get(job.number, inf) <= now]:
+        reserved = self._reserved
+        due = [job for job in queue if reserved.get(job.number, inf) <= now] if reserved else ()
+        for job in due:
             if job.size <= machine.free:
                 del self._reserved[job.number]
                 yield Start(job)
         for job, start in plan:
             if start == now:
-                yield Start(job)
-            elif start == inf:
+                if job.size <= machine.free:  # else it waits for the end of a job of no length
+                    yield Start(job)
+            elif start == inf and not machine.unavailable:
                 yield Reject(job)  # the limits of the site never allow it
         if self._limits is not None or self._reserved or machine.unavailable:
             yield from self._wake_ups(now, plan)
@@ -138,7 +136,8 @@ class Planner:
     def _wake_ups(self, now: float, plan: Plan) -> Iterator[Decision]:
         """Reservations and limits begin and end without an event of the simulator."""
         self._calls = {time for time in self._calls if time > now}
-        starts = [start for _, start in plan if now < start < inf]
+        soon = nextafter(now, inf)  # behind jobs that outlive their estimates: they have ends
+        starts = [start for _, start in plan if soon < start < inf]
         starts += [start for start in self._reserved.values() if start > now]
         if starts and min(starts) not in self._calls:
             self._calls.add(min(starts))
@@ -149,7 +148,8 @@ class Planner:
         if job.number in self._reserved:
             start = self._reserved[job.number]
             return Held("plan", until=start, free=machine.free, note="an advance reservation")
-        starts = {other.number: (place, start) for place, (other, start) in enumerate(self.plan, 1)}
+        waiting = [entry for entry in self.plan if entry[0].state is JobState.WAITING]
+        starts = {other.number: (place, start) for place, (other, start) in enumerate(waiting, 1)}
         place, start = starts.get(job.number, (None, inf))
         return Held("plan", place, until=start, free=machine.free, note=note)
 

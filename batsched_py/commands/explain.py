@@ -1,0 +1,171 @@
+"""``batsched-py explain``: why a job started when it did."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from batsched_py.commands.process import json_object
+from batsched_py.errors import InputError, UsageError
+from batsched_py.explain.history import find_job, job_ids
+from batsched_py.explain.lines import MOST, explanation
+from batsched_py.explain.replayed import Turn, beginning, has_six_decimals, read_turns, replay
+from batsched_py.explain.watch import Watch
+from batsched_py.explain.words import in_words
+from batsched_py.files import make_folder_of
+from batsched_py.process import DecisionProcess
+from batsched_py.signals import stop_signals
+from batsched_py.simulation import ProcessSettings, make_process, parse_options
+
+MARGIN = 0.05
+"""Share of the time from submission to end that a picture shows before and after it."""
+_EXCHANGE = "_exchange.jsonl"
+
+
+def explain(
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN",
+            help="Prefix of a run of `simulate --record`, or the file of a recorded exchange.",
+        ),
+    ],
+    job: Annotated[
+        str, typer.Option("--job", help="The job: 15, or with its workload w0!15.", metavar="ID")
+    ],
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler",
+            help="Policy of the exchange (default: that of PREFIX_run.json).",
+            metavar="NAME",
+        ),
+    ] = None,
+    scheduler_option: Annotated[
+        list[str] | None,
+        typer.Option("-O", help="Option of that policy (repeatable).", metavar="KEY=VALUE"),
+    ] = None,
+    gantt: Annotated[
+        Path | None,
+        typer.Option("--gantt", help="Draw the schedule around the job.", metavar="FILE.png"),
+    ] = None,
+    all_lines: Annotated[
+        bool, typer.Option("--all", help="Tell every move of a reservation, however many lines.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what held a job at each decision until it started, and why it started then.
+
+    RUN was recorded by `simulate ... --record -e RUN` or `serve --record`.
+    """
+    if scheduler is None and scheduler_option:
+        raise UsageError("-O means nothing without --scheduler: the options are in PREFIX_run.json")
+    if gantt is not None:
+        _check_picture(gantt)
+    exchange, described = _paths(run)
+    settings, nb_messages = (
+        (ProcessSettings(scheduler=scheduler, scheduler_options=_options(scheduler_option)), None)
+        if scheduler is not None
+        else _read_run(described)
+    )
+    with stop_signals():
+        turns = read_turns(exchange)
+        process = _make(exchange, turns, settings)
+        if nb_messages is not None and nb_messages != len(turns):
+            raise InputError(
+                f"{described} is of another run: it has {nb_messages} messages, and {exchange} "
+                f"{len(turns)}; simulate again with --record"
+            )
+        wanted = find_job(job, job_ids((turn.message, turn.reply) for turn in turns))
+        watch = Watch(wanted, process.scheduler, MARGIN if gantt else 0.0)
+        try:
+            replay(turns, process, watch)
+        except InputError as error:
+            raise InputError(f"{exchange}: {error}") from None
+        _tell(watch, settings.scheduler, sys.maxsize if all_lines else MOST, as_json)
+        if gantt is not None:
+            from batsched_py.explain.gantt import draw
+
+            draw(watch, gantt, MARGIN)
+            if not as_json:
+                print(f"wrote {gantt}")
+
+
+def _tell(watch: Watch, policy: str, most: int, as_json: bool) -> None:
+    told = explanation(watch, policy, hasattr(watch.policy, "held"), most)
+    if as_json:
+        print(msgspec.json.format(msgspec.json.encode(told)).decode())
+        return
+    for line in in_words(told):
+        print(line)
+
+
+def _options(texts: list[str] | None) -> dict[str, Any]:
+    return parse_options(texts or [], "-O")
+
+
+def _paths(run: str) -> tuple[Path, Path]:
+    """Return the exchange and the description of a run; raises :class:`InputError`."""
+    if Path(run).is_file():
+        return Path(run), Path(run.removesuffix(_EXCHANGE) + "_run.json")
+    exchange, described = Path(f"{run}{_EXCHANGE}"), Path(f"{run}_run.json")
+    if exchange.is_file():
+        return exchange, described
+    if described.is_file():
+        raise InputError(f"there is no {exchange}: run again with --record")
+    raise InputError(
+        f"there is no run {run}: expected {exchange}, which `simulate ... --record -e {run}` writes"
+    )
+
+
+class _Settings(msgspec.Struct):
+    """What a policy is made of, as PREFIX_run.json has it."""
+
+    scheduler: str
+    scheduler_options: dict[str, Any] = {}
+
+
+class _Described(msgspec.Struct):
+    """The part of PREFIX_run.json that matters here."""
+
+    run: _Settings
+    nb_messages: int | None = None
+
+
+def _read_run(path: Path) -> tuple[ProcessSettings, int | None]:
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=_Described)
+    except FileNotFoundError:
+        raise UsageError(
+            f"there is no {path}, which says the policy: give --scheduler NAME, and its options -O"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise InputError(f"{path} is not the description of a run: {error}") from None
+    settings = ProcessSettings(
+        scheduler=found.run.scheduler, scheduler_options=found.run.scheduler_options
+    )
+    return settings, found.nb_messages
+
+
+def _make(exchange: Path, turns: list[Turn], settings: ProcessSettings) -> DecisionProcess:
+    """Return the process; options in Batsim's ``--sched-cfg`` complete those given."""
+    try:
+        config = beginning(turns).config
+    except InputError as error:
+        raise InputError(f"{exchange}: {error}") from None
+    if text := config.get("sched-config"):
+        options = json_object(text, f"Batsim's --sched-cfg {text}") | settings.scheduler_options
+        settings = msgspec.structs.replace(settings, scheduler_options=options)
+    return make_process(settings, None, six_decimals=has_six_decimals(turns))
+
+
+def _check_picture(path: Path) -> None:
+    if path.suffix.lower() != ".png":
+        raise UsageError(f"--gantt {path}: expected a name that ends with .png")
+    make_folder_of(path)

@@ -1,0 +1,111 @@
+"""What became of each job of a recorded exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+from typing import Any
+
+import msgspec
+
+from batsched_py.errors import UsageError
+from batsched_py.protocol import messages as m
+from batsched_py.text import did_you_mean
+
+REJECTED = "REJECTED"
+
+
+class Life(msgspec.Struct):
+    """A job from its submission on; times in seconds, None for what has not happened."""
+
+    id: str
+    number: int
+    """Rank of its submission."""
+    size: int
+    submitted: float
+    estimate: float
+    """Run time that the policy plans with, inf where nothing is known."""
+    extra: dict[str, Any]
+    start: float | None = None
+    end: float | None = None
+    processors: int = 0
+    """Allocated processors as a bitmask."""
+    state: str = "WAITING"
+    """``WAITING``, ``RUNNING``, ``REJECTED``, or Batsim's final state."""
+
+    @property
+    def expected_end(self) -> float:
+        """When it should end (seconds), inf where nobody knows."""
+        return inf if self.start is None else self.start + self.estimate
+
+
+class History:
+    """The lives of all jobs so far."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, Life] = {}
+        self.nb_processors = 0
+
+    def heard(self, message: m.Message) -> None:
+        """Take what the simulator says into account."""
+        for event in message.events:
+            if isinstance(event, m.JobCompleted):
+                job = self.jobs.get(event.job_id)
+                if job is not None:
+                    job.end, job.state = message.now, event.job_state
+            elif isinstance(event, m.SimulationBegins):
+                self.nb_processors = event.nb_compute_resources
+
+    def answered(self, message: m.Message, reply: m.Message) -> None:
+        """Take the submissions and the reply to them into account."""
+        for event in reply.events:
+            if isinstance(event, m.RegisterJob):
+                self._submitted(message.now, event.job)
+        for event in message.events:
+            if isinstance(event, m.JobSubmitted):
+                self._submitted(message.now, event.job)
+        for event in reply.events:
+            if isinstance(event, m.ExecuteJob):
+                job = self.jobs[event.job_id]
+                job.start, job.processors, job.state = message.now, event.alloc, "RUNNING"
+            elif isinstance(event, m.RejectJob):
+                job = self.jobs[event.job_id]
+                job.end, job.state = message.now, REJECTED
+
+    def _submitted(self, now: float, job: m.JobDescription) -> None:
+        if job.id in self.jobs:
+            return  # the echo of a registration
+        told = job.extra.get("estimate")
+        if type(told) is not float and type(told) is not int:
+            told = job.walltime
+        estimate = inf if told is None else float(told)
+        self.jobs[job.id] = Life(job.id, len(self.jobs), job.res, now, estimate, job.extra)
+
+
+def job_ids(messages: Iterable[tuple[m.Message, m.Message]]) -> list[str]:
+    """Return the jobs that messages or their replies submit, in order."""
+    found: dict[str, None] = {}
+    for message, reply in messages:
+        for event in (*message.events, *reply.events):
+            if isinstance(event, m.JobSubmitted | m.RegisterJob):
+                found[event.job_id] = None
+    return list(found)
+
+
+def find_job(wanted: str, ids: list[str]) -> str:
+    """Return the id that ``wanted`` means: an id, or the part of it after the workload's name.
+
+    Raises :class:`UsageError` for no such job, and for several.
+    """
+    if wanted in ids:
+        return wanted
+    found = [name for name in ids if name.partition("!")[2] == wanted]
+    if not found:
+        near = did_you_mean(wanted, ids) or did_you_mean(
+            wanted, (name.partition("!")[2] for name in ids)
+        )
+        hint = near or (f"; its jobs are {ids[0]} to {ids[-1]}" if ids else "; it has no jobs")
+        raise UsageError(f"--job {wanted}: there is no such job in the log{hint}")
+    if len(found) > 1:
+        raise UsageError(f"--job {wanted}: which one, {' or '.join(found)}?")
+    return found[0]

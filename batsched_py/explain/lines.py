@@ -1,0 +1,178 @@
+"""The passes after which a job waits, merged to lines, and the whole explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby, pairwise
+from typing import Any
+
+import msgspec
+
+from batsched_py.explain.history import History, Life
+from batsched_py.explain.watch import Happened, Pass, Started, Watch
+from batsched_py.held import Why
+from batsched_py.processors import to_text
+
+MOST = 30
+"""Lines that are wanted at most: as long as there are more, less of them is told apart."""
+
+
+class Line(msgspec.Struct, omit_defaults=True):
+    """What held the job during successive passes; pairs are first and last, or least and most."""
+
+    begin: float
+    end: float
+    """The next pass, when it was no longer so (seconds)."""
+    decisions: int
+    why: Why
+    by: list[str]
+    """The jobs in the way, in the order in which they were."""
+    until: tuple[float, float]
+    place: tuple[int | None, int | None]
+    waiting: tuple[int, int]
+    """Jobs in the queue, first and last."""
+    free: tuple[int, int]
+    """Free processors, least and most."""
+    extra: tuple[int, int]
+    note: str
+    moves: int
+    """How often the time of the reservation or the planned start changed meanwhile."""
+    needs_end_of: list[str] = []
+    moved_from: float | None = None
+    """When the start was planned before."""
+    moved_by: Happened | None = None
+
+
+class Explanation(msgspec.Struct):
+    """Why a job started when it did, or why it did not."""
+
+    job: str
+    size: int
+    estimate: float
+    policy: str
+    nb_processors: int
+    explains_itself: bool
+    """Whether the policy says what holds a job."""
+    submitted: float
+    start: float | None
+    end: float | None
+    state: str
+    processors: str
+    waited: float
+    """Seconds, up to the end of the log if it waits then."""
+    log_end: float
+    """Time of the last message that was looked at."""
+    overtaken_by: list[str]
+    """Jobs submitted later that started earlier, in the order of their starts."""
+    held: list[Line]
+    started: Started | None
+    extra: dict[str, Any]
+
+
+def explanation(watch: Watch, policy: str, explains_itself: bool, most: int) -> Explanation:
+    """Return what ``watch`` saw of its job, in at most about ``most`` lines."""
+    life = watch.life
+    assert life is not None  # find_job knew it
+    left = next((time for time in (life.start, life.end) if time is not None), watch.now)
+    return Explanation(
+        job=life.id,
+        size=life.size,
+        estimate=life.estimate,
+        policy=policy,
+        nb_processors=watch.history.nb_processors,
+        explains_itself=explains_itself,
+        submitted=life.submitted,
+        start=life.start,
+        end=life.end,
+        state=life.state,
+        processors=to_text(life.processors),
+        waited=left - life.submitted,
+        log_end=watch.now,
+        overtaken_by=overtakers(watch.history, life, left),
+        held=lines(watch.passes, left, most),
+        started=watch.started,
+        extra=life.extra,
+    )
+
+
+def overtakers(history: History, life: Life, left: float) -> list[str]:
+    """Return the jobs submitted after ``life`` that started before it did."""
+    later = [
+        (job.start, job.number, job.id)
+        for job in history.jobs.values()
+        if job.number > life.number and job.start is not None and job.start < left
+    ]
+    return [name for _, _, name in sorted(later)]
+
+
+def lines(passes: Sequence[Pass], left: float, most: int = MOST) -> list[Line]:
+    """Merge successive passes of the same reason; ``left`` is when the job waited no more.
+
+    Reservations that move are told apart as long as that gives at most ``most`` lines, then only
+    those of different jobs, then only the kinds of reasons.
+    """
+    found: list[Line] = []
+    for key in (_exactly, _by_job, _by_kind):
+        found = _merged(passes, left, key)
+        if len(found) <= most:
+            break
+    return found
+
+
+def _exactly(one: Pass) -> Any:
+    held = one.held
+    if held.why == "processors":
+        return held.why
+    return held.why, held.by, held.until, held.note
+
+
+def _by_job(one: Pass) -> Any:
+    held = one.held
+    return held.why if held.why == "processors" else (held.why, held.by, held.note)
+
+
+def _by_kind(one: Pass) -> Any:
+    return one.held.why
+
+
+def _merged(passes: Sequence[Pass], left: float, key: Callable[[Pass], Any]) -> list[Line]:
+    groups = [list(group) for _, group in groupby(passes, key)]
+    ends = [group[0].time for group in groups[1:]] + [left]
+    before = [None, *(group[-1] for group in groups)]
+    return [
+        _line(group, end, previous)
+        for group, end, previous in zip(groups, ends, before, strict=False)
+    ]
+
+
+def _line(group: list[Pass], end: float, before: Pass | None) -> Line:
+    first, last = group[0], group[-1]
+    helds = [one.held for one in group]
+    free = [-1 if held.free is None else held.free for held in helds]
+    extra = [held.extra for held in helds]
+    moved = before is not None and before.held.why == first.held.why == "plan"
+    moved = moved or (before is not None and before.held.why == first.held.why == "head")
+    moved_from = before.held.until if moved and before is not None else None
+    if moved_from == first.held.until:
+        moved_from = None
+    return Line(
+        begin=first.time,
+        end=end,
+        decisions=len(group),
+        why=first.held.why,
+        by=[] if first.held.why == "processors" else _distinct(held.by for held in helds),
+        until=(first.held.until, last.held.until),
+        place=(first.held.place, last.held.place),
+        waiting=(first.waiting, last.waiting),
+        free=(min(free), max(free)),
+        extra=(min(extra), max(extra)),
+        note="; ".join(_distinct(held.note for held in helds)[:3]),
+        moves=sum(one.until != other.until for one, other in pairwise(helds)),
+        needs_end_of=last.needs_end_of,
+        moved_from=moved_from,
+        moved_by=first.happened if moved_from is not None else None,
+    )
+
+
+def _distinct(values: Any) -> list[str]:
+    return [value for value in dict.fromkeys(values) if value]

@@ -1,0 +1,246 @@
+"""A recorded exchange answered anew, decision by decision, without the workload file."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from math import inf
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from batsched_py.errors import BatschedError, InputError, PluginError, ProtocolError
+from batsched_py.machine import Machine
+from batsched_py.process import DYNAMIC, DecisionProcess
+from batsched_py.protocol import codec
+from batsched_py.protocol import messages as m
+from batsched_py.protocol.handshake import codec_for
+from batsched_py.replay import pairs
+from batsched_py.transport.recording import Record, read_exchange
+from batsched_py.waiting import WaitingQueue
+from batsched_py.workload.jobs import WorkloadJob
+
+SHOWN = 200
+"""Characters of a decision that an error shows."""
+
+
+class Turn(msgspec.Struct, gc=False):
+    """A message of the simulator and what was answered."""
+
+    n: int
+    message: m.Message
+    raw: str
+    """The recorded reply."""
+    reply: m.Message
+
+
+class Watcher(Protocol):
+    """Looks at a replay and changes nothing."""
+
+    def passed(self, now: float, queue: WaitingQueue, machine: Machine) -> None:
+        """Look at the state after a scheduling pass."""
+        ...
+
+    def heard(self, message: m.Message) -> None:
+        """Learn of a message before it is answered."""
+        ...
+
+    def answered(self, message: m.Message, reply: m.Message) -> None:
+        """Learn of a message and its reply."""
+        ...
+
+    def seen_all(self, now: float) -> bool:
+        """Tell whether what comes after ``now`` does not matter."""
+        ...
+
+
+def read_turns(path: Path) -> list[Turn]:
+    """Read a recorded exchange; raises :class:`InputError` naming the file."""
+    records = read_exchange(path)
+    try:
+        exchange = pairs(records)
+        codec_for(exchange[0][0].raw.encode())
+        return [_turn(message, reply) for message, reply in exchange]
+    except BatschedError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _turn(message: Record, reply: Record) -> Turn:
+    try:
+        return Turn(
+            message.n,
+            codec.decode_events(message.raw),
+            reply.raw,
+            codec.decode_decisions(reply.raw),
+        )
+    except ProtocolError as error:
+        raise InputError(f"message {message.n}: {error}") from None
+
+
+def beginning(turns: list[Turn]) -> m.SimulationBegins:
+    """Return the event that begins the simulation; raises :class:`InputError` without one."""
+    for event in turns[0].message.events:
+        if isinstance(event, m.SimulationBegins):
+            return event
+    raise InputError("the first message is not SIMULATION_BEGINS: the beginning is missing")
+
+
+def has_six_decimals(turns: Iterable[Turn]) -> bool:
+    """Tell whether calls were asked for at times of six decimals, as Batsim has them."""
+    calls = (
+        event.time
+        for turn in turns
+        for event in turn.reply.events
+        if isinstance(event, m.CallMeLater)
+    )
+    return all(time == round(time, 6) for time in calls)
+
+
+def replay(turns: list[Turn], process: DecisionProcess, watcher: Watcher) -> None:
+    """Answer the messages until ``watcher`` has seen all it wants.
+
+    Raises :class:`InputError` at the first reply that is not the recorded one.
+    """
+    process.observer = watcher.passed
+    begin_turn = _attach_users(turns, process)
+    for at, turn in enumerate(turns):
+        begin_turn(at)
+        watcher.heard(turn.message)
+        reply = _answer(process, turn)
+        if codec.encode_decisions(reply).decode() != turn.raw:
+            _check_equal(turn, reply)
+        watcher.answered(turn.message, reply)
+        if watcher.seen_all(turn.message.now):
+            return
+
+
+def _attach_users(turns: list[Turn], process: DecisionProcess) -> Callable[[int], None]:
+    """Give the process users if jobs were dynamic; return what to call before each turn."""
+    if not beginning(turns).config.get("dynamic-jobs-enabled"):
+        return lambda at: None
+    users = RecordedUsers(turns)
+    process.users = users
+    return users.begin_turn
+
+
+def _answer(process: DecisionProcess, turn: Turn) -> m.Message:
+    try:
+        return process.answer(turn.message)
+    except PluginError:
+        raise
+    except BatschedError as error:
+        raise _differs(turn, f"the policy cannot answer here: {error}") from None
+
+
+def _check_equal(turn: Turn, reply: m.Message) -> None:
+    """Raise :class:`InputError` unless both replies hold the same decisions."""
+    recorded, ours = _decisions(turn.reply), _decisions(reply)
+    if recorded != ours:
+        only = [
+            f"only {name}: {next(iter(more))[:SHOWN]}"
+            for name, more in (("recorded", recorded - ours), ("here", ours - recorded))
+            if more
+        ]
+        raise _differs(turn, "; ".join(only))
+
+
+def _decisions(reply: m.Message) -> Counter[str]:
+    content: dict[str, Any] = msgspec.json.decode(codec.encode_decisions(reply))
+    return Counter(
+        msgspec.json.encode([event["type"], event["data"]], order="sorted").decode()
+        for event in content["events"]
+    )
+
+
+def _differs(turn: Turn, reason: str) -> InputError:
+    return InputError(
+        f"the reply to message {turn.n} at {turn.message.now:.15g} s is not the recorded one: the "
+        f"log is not of this policy, its options or this version ({reason})"
+    )
+
+
+class RecordedUsers:
+    """Users who submit what the recorded replies register, when they registered it.
+
+    A job that was registered after the rejection of another one is submitted only then: nothing
+    else within an instant makes users act.
+    """
+
+    def __init__(self, turns: list[Turn]) -> None:
+        self._known: dict[str, dict[str, Any]] = {}
+        self.profiles: Mapping[str, dict[str, Any]] = self._known
+        self._turns = turns
+        self._reuse = bool(beginning(turns).config.get("profile-reuse-enabled"))
+        self._names: set[str] = set()
+        self._out = 0  # jobs that were submitted and have not ended
+        self._now = 0.0
+        self._jobs: deque[tuple[int, WorkloadJob]] = deque()
+        self._rejected = 0
+        self._call = inf
+        self._registrations = deque(
+            turn.message.now
+            for turn in turns
+            if any(isinstance(event, m.RegisterJob) for event in turn.reply.events)
+        )
+
+    def begin_turn(self, at: int) -> None:
+        """Get ready for the message number ``at``."""
+        turn = self._turns[at]
+        events = turn.reply.events
+        self._now = turn.message.now
+        self._jobs.clear()
+        self._rejected = rejected = 0
+        profiles = {}
+        for event in events:
+            if isinstance(event, m.RegisterProfile):
+                profiles[event.profile_name] = event.profile
+            elif isinstance(event, m.RegisterJob):
+                self._names.add(event.job_id)
+                self._jobs.append((rejected, self._job(event.job, profiles)))
+            elif isinstance(event, m.RejectJob):
+                rejected += event.job_id in self._names
+        if self._jobs:
+            self._registrations.popleft()
+        # A policy's call may be last too; then it is outstanding, and none is made for users.
+        last = events[-1] if events else None
+        self._call = last.time if isinstance(last, m.CallMeLater) else inf
+
+    def _job(
+        self, description: m.JobDescription, profiles: dict[str, dict[str, Any]]
+    ) -> WorkloadJob:
+        """Return what the process makes ``description`` from; ``profiles`` came with it."""
+        name = description.id.removeprefix(f"{DYNAMIC}!")
+        profile = description.profile
+        if not self._reuse:  # the process has appended the job's name
+            profile = profile.rpartition(f"#{name}")[0] or profile
+        if description.profile in profiles:
+            self._known[profile] = profiles[description.profile]
+        return WorkloadJob(
+            id=name,
+            submit_time=description.subtime,
+            size=description.res,
+            profile=profile,
+            walltime=description.walltime,
+            extra=description.extra,
+        )
+
+    def next_submission(self) -> float:
+        """Return when the next job is due, as far as it shows in the recording."""
+        if self._jobs and self._jobs[0][0] <= self._rejected:
+            return self._now
+        if self._call < inf:
+            return self._call
+        if not self._out and self._registrations and self._registrations[0] > self._now:
+            return self._registrations[0]
+        return inf
+
+    def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
+        """Return the job that is due."""
+        self._out += 1
+        return [self._jobs.popleft()[1]]
+
+    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        """Note the end; a rejection may be what others wait for."""
+        self._out -= 1
+        self._rejected += state == "REJECTED"

@@ -1,0 +1,204 @@
+"""Looks at one job during a replay: what holds it after each pass, and how it starts at last."""
+
+from __future__ import annotations
+
+from math import inf
+
+import msgspec
+
+from batsched_py.decisions import Scheduler
+from batsched_py.errors import PluginError
+from batsched_py.explain.history import History, Life
+from batsched_py.held import Held
+from batsched_py.jobs import Job, JobState
+from batsched_py.machine import Machine
+from batsched_py.protocol import messages as m
+from batsched_py.waiting import WaitingQueue
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """A job that ended."""
+
+    job: str
+    size: int
+    early: float
+    """Seconds before its expected end, inf where none was known."""
+
+
+class Happened(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an instant brought, as far as a policy may care."""
+
+    ended: list[Ended] = []
+    submitted: list[str] = []
+    called: bool = False
+    """A call came that the policy or the users had asked for."""
+    machine_changed: bool = False
+
+
+class Pass(msgspec.Struct, frozen=True):
+    """A scheduling pass after which the job waits."""
+
+    time: float
+    held: Held
+    waiting: int
+    """Jobs in the queue."""
+    happened: Happened
+    needs_end_of: list[str]
+    """Of the head: the running jobs whose ends its reservation counts on, the last one decides."""
+
+
+class Started(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How the job started."""
+
+    time: float
+    free: int
+    """Free processors when the policy began to decide."""
+    happened: Happened
+    together_with: list[str] = []
+    """Other jobs that started at that instant."""
+    still_waiting: list[str] = []
+    """Jobs submitted before it that still wait: those that it overtook."""
+    behind: str | None = None
+    """The job behind whose reservation it was backfilled."""
+    reservation: float = inf
+    """When that reservation is."""
+
+
+class Watch:
+    """Follows the job ``wanted`` through a replay under ``policy``."""
+
+    def __init__(self, wanted: str, policy: Scheduler, margin: float = 0.0) -> None:
+        self.history = History()
+        self.passes: list[Pass] = []
+        self.started: Started | None = None
+        self.now = 0.0
+        self._wanted = wanted
+        self.policy = policy
+        self._margin = margin
+        self._job: Job | None = None
+        self._happened = Happened()
+        self._head: str | None = None  # who had the reservation after the last pass
+        self._newest = -1
+        self._queue = WaitingQueue()
+        self._machine = Machine(0)
+
+    @property
+    def life(self) -> Life | None:
+        """What became of the job so far, None before its submission."""
+        return self.history.jobs.get(self._wanted)
+
+    def seen_all(self, now: float) -> bool:
+        """Tell whether the job ended, and as much time passed as a picture shows behind it."""
+        life = self.life
+        if life is None or life.end is None:
+            return False
+        return now > life.end + self._margin * (life.end - life.submitted)
+
+    def heard(self, message: m.Message) -> None:
+        """Note what happened."""
+        self.now = message.now
+        ended, submitted = [], []
+        called = changed = False
+        for event in message.events:
+            if isinstance(event, m.JobCompleted):
+                job = self.history.jobs.get(event.job_id)
+                if job is not None:
+                    ended.append(Ended(job.id, job.size, job.expected_end - message.now))
+            elif isinstance(event, m.JobSubmitted):
+                submitted.append(event.job_id)
+            elif isinstance(event, m.RequestedCall):
+                called = True
+            elif isinstance(event, m.Notify):
+                changed = changed or event.type.startswith("event_machine_")
+        self._happened = Happened(ended, submitted, called, changed)
+        self.history.heard(message)
+
+    def passed(self, now: float, queue: WaitingQueue, machine: Machine) -> None:
+        """Ask the policy what holds the job, if it waits."""
+        self._queue, self._machine = queue, machine
+        if self._job is None:
+            self._job = self._find()
+        job = self._job
+        if job is None or job.state is not JobState.WAITING:
+            return
+        held = self._held(job)
+        needs = _counts_on(job, held, machine) if held.why == "head" else []
+        self.passes.append(Pass(now, held, len(queue), self._happened, needs))
+        self._head = job.id if held.why == "head" else held.by
+
+    def answered(self, message: m.Message, reply: m.Message) -> None:
+        """Note the replies' submissions, and how the job started."""
+        self.history.answered(message, reply)
+        started = []
+        for event in reply.events:
+            if isinstance(event, m.RegisterJob):
+                self._happened.submitted.append(event.job_id)
+            elif isinstance(event, m.ExecuteJob):
+                started.append(event.job_id)
+        if self._wanted in started:
+            self._note_start(started)
+
+    def _note_start(self, started: list[str]) -> None:
+        job = next(job for job in self._machine.releases() if job.id == self._wanted)
+        sizes = (self.history.jobs[name].size for name in started)
+        head, until = self._reservation()
+        backfilled = head is not None and self._was_ahead(head, job)
+        self.started = Started(
+            time=self.now,
+            free=self._machine.free + sum(sizes),
+            happened=self._happened,
+            together_with=[name for name in started if name != job.id],
+            still_waiting=[other.id for other in self._queue if other.number < job.number],
+            behind=head.id if head is not None and backfilled else None,
+            reservation=until if backfilled else inf,
+        )
+
+    def _reservation(self) -> tuple[Job | None, float]:
+        """Return the head that has a reservation and its time (seconds), None if there is none."""
+        first = self._queue.head
+        if first is None:
+            return None, inf
+        held = self._held(first)
+        if held.why == "head":
+            return first, held.until
+        if held.why in ("processors", "reservation"):
+            return next((job for job in self._queue if job.id == held.by), None), held.until
+        return None, inf
+
+    def _was_ahead(self, head: Job, job: Job) -> bool:
+        """Tell whether ``head`` was before ``job`` in the order, as far as that can be known."""
+        key = getattr(getattr(self.policy, "order", None), "key", None)
+        return head.id == self._head if key is None else bool(key(head) < key(job))
+
+    def _find(self) -> Job | None:
+        """Return the job if it waits and came since the last pass."""
+        news = self._queue.since(self._newest + 1)
+        if news:
+            self._newest = news[-1].number
+        return next((job for job in news if job.id == self._wanted), None)
+
+    def _held(self, job: Job) -> Held:
+        """Ask the policy; one that does not answer leaves what everybody can see."""
+        ask = getattr(self.policy, "held", None)
+        queue, machine = self._queue, self._machine
+        answer = None if ask is None else ask(job, self.now, queue, machine)
+        if answer is None:
+            place = next(at for at, other in enumerate(queue, 1) if other is job)
+            return Held("unknown", place, free=machine.free)
+        if not isinstance(answer, Held):
+            name = type(self.policy).__name__
+            raise PluginError(f"{name}.held returned {answer!r}: expected Held or None")
+        return answer
+
+
+def _counts_on(job: Job, held: Held, machine: Machine) -> list[str]:
+    """Return the running jobs whose expected ends make room for the head by its reservation."""
+    if held.until == inf:
+        return []
+    free, found = machine.free, []
+    for other in machine.releases():
+        if free >= job.size or other.expected_end > held.until:
+            break
+        free += other.size
+        found.append(other.id)
+    return found

@@ -1,0 +1,266 @@
+"""An explanation in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
+
+from batsched_py.explain.history import REJECTED
+from batsched_py.explain.lines import Explanation, Line
+from batsched_py.explain.watch import Ended, Happened, Started
+from batsched_py.held import Why
+
+LISTED = 5
+"""Jobs that a list names; of the others it says how many they are."""
+_DAY, _HOUR, _MINUTE = 86_400, 3_600, 60
+_UNITS = (("d", _DAY, "h", _HOUR), ("h", _HOUR, "min", _MINUTE), ("min", _MINUTE, "s", 1))
+
+
+def in_words(told: Explanation) -> Iterator[str]:
+    """Give the lines of the account, the summary first."""
+    yield _summary(told)
+    if told.overtaken_by:
+        count = len(told.overtaken_by)
+        jobs = "job" if count == 1 else "jobs"
+        yield f"overtaken by {count} later {jobs}: {listed(told.overtaken_by)}"
+    if told.state == REJECTED:
+        yield _rejection(told)
+    if told.held:
+        yield f"what held it under {told.policy}:"
+        if not told.explains_itself:
+            yield (
+                f"  ({told.policy} does not explain itself: what follows is only what everybody "
+                "can see, and its place is that in submission order)"
+            )
+        for line in told.held:
+            yield f"  from {at(line.begin)} to {at(line.end)} ({_decisions(line)}): " + (
+                _REASONS[line.why](told, line)
+            )
+    if told.started is not None:
+        yield from _start(told, told.started)
+
+
+def _summary(told: Explanation) -> str:
+    job = f"{told.job} ({_processors(told.size)}, expected to run {lasting(told.estimate)}): "
+    job += f"submitted at {at(told.submitted)}"
+    if told.start is None and told.state == REJECTED:
+        waited = f", after {lasting(told.waited)}" if told.waited else ""
+        return f"{job}, rejected at {at(told.submitted + told.waited)}{waited}"
+    if told.start is None:
+        return (
+            f"{job}, never started: the log ends at {at(told.log_end)}, when it had waited "
+            f"{lasting(told.waited)}"
+        )
+    waited = f"waited {lasting(told.waited)}" if told.waited else "did not wait"
+    ended = "" if told.end is None else f"; it ended at {at(told.end)} ({told.state})"
+    return f"{job}, started at {at(told.start)}, {waited}{ended}"
+
+
+def _rejection(told: Explanation) -> str:
+    if not 0 < told.size <= told.nb_processors:
+        return (
+            f"it asked for {_processors(told.size)}, and the machine has {told.nb_processors}: no "
+            "policy sees such a job"
+        )
+    if {"reserved_start", "reserved_end"} & told.extra.keys():
+        return f"it asked for an advance reservation, and {told.policy} had no room for it then"
+    return f"{told.policy} rejected it, and does not say why (a limit of the site, for example)"
+
+
+# What held it --------------------------------------------------------------------------------
+
+
+def _needed(told: Explanation, line: Line) -> str:
+    return f"{_processors(told.size)} needed, {_between(line.free)} free"
+
+
+def _place(line: Line) -> str:
+    first, last = line.place
+    if first is None or last is None:
+        return ""
+    before = f"place {first} of {line.waiting[0]}"
+    if (first, line.waiting[0]) == (last, line.waiting[1]):
+        return f"; {before}"
+    return f"; {before}, at last {last} of {line.waiting[1]}"
+
+
+def _head(told: Explanation, line: Line) -> str:
+    text = f"{_needed(told, line)}; head of the queue"
+    if line.until[1] == inf:
+        return text
+    text += f", reservation at {_moving(line)}"
+    if line.needs_end_of:
+        text += f", when {_all_of(line.needs_end_of)} should have ended"
+    return text + _moved(line)
+
+
+def _too_few(told: Explanation, line: Line) -> str:
+    return _needed(told, line) + _place(line)
+
+
+def _reserved(told: Explanation, line: Line) -> str:
+    holder = f"the reservation of {listed(line.by)} at {_moving(line)}"
+    if line.until[1] == inf:
+        holder = f"the start of {listed(line.by)}, whose time is not known"
+    end = line.begin + told.estimate
+    ends = f"it would run until {at(end)}" if end < inf else "nobody knows how long it would run"
+    return (
+        f"fits into the {_between(line.free)} free processors, but would delay {holder}: "
+        f"{ends}, and needs more than the {_between(line.extra)} extra nodes{_place(line)}"
+    )
+
+
+def _behind(told: Explanation, line: Line) -> str:
+    fits = "it fits, but" if told.size <= line.free[0] else f"{_needed(told, line)}, and"
+    return f"{fits} nobody overtakes {listed(line.by)}{_place(line)}"
+
+
+def _planned(told: Explanation, line: Line) -> str:
+    note = f" ({line.note.removeprefix('planned ')})" if line.note else ""
+    when = f"planned for {_moving(line)}" if line.until[1] < inf else "not planned"
+    return f"{when}{note}; {_needed(told, line)}{_place(line)}{_moved(line)}"
+
+
+def _limited(told: Explanation, line: Line) -> str:
+    until = f" before {_moving(line)}" if line.until[1] < inf else ""
+    note = f" ({line.note})" if line.note else ""
+    return f"a rule of the site forbids it to run{until}{note}{_place(line)}"
+
+
+def _unknown(told: Explanation, line: Line) -> str:
+    note = f"; {line.note}" if line.note else ""
+    return _needed(told, line) + _place(line) + note
+
+
+_REASONS: dict[Why, Callable[[Explanation, Line], str]] = {
+    "head": _head,
+    "processors": _too_few,
+    "reservation": _reserved,
+    "behind": _behind,
+    "plan": _planned,
+    "limit": _limited,
+    "unknown": _unknown,
+}
+
+
+def _moving(line: Line) -> str:
+    first, last = line.until
+    if not line.moves:
+        return at(last)
+    times = "once" if line.moves == 1 else f"{line.moves} times"
+    return f"{at(last)} (at first {at(first)}; it moved {times})"
+
+
+def _moved(line: Line) -> str:
+    if line.moved_from is None or line.moved_by is None:
+        return ""
+    before = at(line.moved_from) if line.moved_from < inf else "a time that was not known"
+    return f"; moved from {before}{_when(line.moved_by)}"
+
+
+def _when(happened: Happened) -> str:
+    """Say what happened when a plan moved: early ends make room, submissions take it."""
+    parts = []
+    early = [ended for ended in happened.ended if 0 < ended.early < inf]
+    if early:
+        parts.append(f"{_ends(early)} before the expected end")
+    elif happened.ended:
+        parts.append(_ends(happened.ended))
+    if happened.submitted:
+        parts.append(f"{listed(happened.submitted)} {_was(happened.submitted)} submitted")
+    if happened.machine_changed:
+        parts.append("processors went or came back")
+    return f", when {' and '.join(parts)}" if parts else ""
+
+
+# How it started ------------------------------------------------------------------------------
+
+
+def _start(told: Explanation, started: Started) -> Iterator[str]:
+    place = f"on processors {told.processors}"
+    yield f"started at {at(started.time)} {place}: {_cause(told, started)}"
+    if started.behind is not None:
+        when = f" at {at(started.reservation)}" if started.reservation < inf else ""
+        yield f"  backfilled: it does not delay the reservation of {started.behind}{when}"
+    if started.still_waiting:
+        count = len(started.still_waiting)
+        jobs = "1 job" if count == 1 else f"{count} jobs"
+        yield (
+            f"  overtook {jobs} submitted before it, still waiting: {listed(started.still_waiting)}"
+        )
+    if started.together_with:
+        yield f"  at the same instant started {listed(started.together_with)}"
+
+
+def _cause(told: Explanation, started: Started) -> str:
+    needed = f"{_processors(told.size)} needed, {started.free} free"
+    happened = started.happened
+    if not told.held:
+        text = f"at once, {needed}"
+        return f"{text}, as {_ends(happened.ended)} at that instant" if happened.ended else text
+    if happened.ended:
+        freed = sum(ended.size for ended in happened.ended)
+        before = started.free - freed
+        return f"{_ends(happened.ended)}, which made {started.free} free instead of {before}"
+    if happened.machine_changed:
+        return f"processors came back: {needed}"
+    if happened.submitted:
+        jobs = listed(happened.submitted)
+        return f"{needed}; {jobs} {_was(happened.submitted)} submitted, and the order changed"
+    return f"its time had come: {needed}"
+
+
+# Small words ---------------------------------------------------------------------------------
+
+
+def at(time: float) -> str:
+    """Write a time in seconds, and as days and clock."""
+    days, rest = divmod(int(time), _DAY)
+    clock = f"{rest // _HOUR:02}:{rest % _HOUR // _MINUTE:02}:{rest % _MINUTE:02}"
+    day = f"{days} d " if days else ""
+    return f"t={time:.15g} ({day}{clock})"
+
+
+def lasting(seconds: float) -> str:
+    """Write a duration for people, its two largest units; with the seconds beyond a minute."""
+    if seconds == inf:
+        return "an unknown time"
+    if seconds < _MINUTE:
+        return f"{seconds:.6g} s"
+    unit, size, next_unit, next_size = next(row for row in _UNITS if seconds >= row[1])
+    whole, rest = divmod(seconds, size)
+    more = f" {int(rest // next_size)} {next_unit}" if rest >= next_size else ""
+    return f"{int(whole)} {unit}{more} ({seconds:.15g} s)"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Write some names, and how many more there are."""
+    if len(names) <= LISTED + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:LISTED])} and {len(names) - LISTED} more"
+
+
+def _all_of(names: Sequence[str]) -> str:
+    """Name the last of the jobs that must end, and how many there are besides."""
+    more = len(names) - 1
+    return names[-1] if not more else f"{names[-1]} and {more} {'other' if more == 1 else 'others'}"
+
+
+def _ends(ended: Sequence[Ended]) -> str:
+    return listed([f"{one.job} ({_processors(one.size)})" for one in ended]) + " ended"
+
+
+def _processors(count: int) -> str:
+    return f"{count} processor" if count == 1 else f"{count} processors"
+
+
+def _between(pair: tuple[int, int]) -> str:
+    return str(pair[0]) if pair[0] == pair[1] else f"{pair[0]} to {pair[1]}"
+
+
+def _decisions(line: Line) -> str:
+    return "1 decision" if line.decisions == 1 else f"{line.decisions} decisions"
+
+
+def _was(names: Sequence[str]) -> str:
+    return "was" if len(names) == 1 else "were"

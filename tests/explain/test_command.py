@@ -1,0 +1,161 @@
+"""``batsched-py explain`` as a user runs it, and the data of its picture."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
+from schedules import workload
+from test_reasons import JOBS, record
+
+from batsched_py.explain.gantt import NAMES, Bar, figure_of, picture
+from batsched_py.explain.replayed import read_turns, replay
+from batsched_py.explain.watch import Watch
+from batsched_py.process import DecisionProcess
+from batsched_py.schedulers.easy import Easy
+from batsched_py.workload.sample import cached_sample_log
+
+PNG = b"\x89PNG"
+
+
+def command(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "batsched_py", *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, cwd=folder, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of the sample log: ``users``, ``rigid``, and ``silent`` without a log."""
+    made = tmp_path_factory.mktemp("runs")
+    log = cached_sample_log()
+    for prefix, *options in (
+        ("users", "--users", "feedback", "--record"),
+        ("rigid", "--scheduler", "easy", "-O", "backfill_order=sjf", "--first", 800, "--record"),
+        ("silent", "--users", "feedback"),
+    ):
+        done = command(made, "simulate", log, "-e", prefix, *options)
+        assert done.returncode == 0, done.stderr
+    return made
+
+
+def test_recording_changes_no_result(folder: Path) -> None:
+    for name in ("jobs.csv", "schedule.csv"):
+        assert (folder / f"users_{name}").read_bytes() == (folder / f"silent_{name}").read_bytes()
+    one, other = (
+        json.loads((folder / f"{run}_run.json").read_text()) for run in ("users", "silent")
+    )
+    del one["wall_time"], other["wall_time"]
+    assert one == other
+
+
+def test_words_and_picture(folder: Path) -> None:
+    done = command(folder, "explain", "users", "--job", "150", "--gantt", "deep/150.png")
+    assert done.returncode == 0, done.stderr
+    first, second, *_ = done.stdout.splitlines()
+    assert first.startswith("dyn!150 (32 processors, expected to run 2 h (7200 s)): submitted at")
+    assert second.startswith("overtaken by 4 later jobs: dyn!")
+    assert "what held it under easy:" in done.stdout
+    assert "head of the queue, reservation at t=" in done.stdout
+    assert "wrote deep/150.png" in done.stdout
+    assert (folder / "deep" / "150.png").read_bytes().startswith(PNG)
+
+
+def test_json(folder: Path) -> None:
+    """The path of the exchange is as good as the prefix; the policy's options are found."""
+    done = command(folder, "explain", "rigid_exchange.jsonl", "--job", "w0!150", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["job"] == "w0!150"
+    assert told["policy"] == "easy"
+    assert told["waited"] == told["start"] - told["submitted"]
+    assert isinstance(told["held"], list)
+
+
+def test_the_policy_by_options(folder: Path) -> None:
+    options = ("--scheduler", "easy", "-O", "backfill_order=sjf")
+    by_run, by_options = (
+        command(folder, "explain", "rigid", "--job", "150", *more) for more in ((), options)
+    )
+    assert by_options.returncode == 0, by_options.stderr
+    assert by_options.stdout == by_run.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["users", "--job", "99999"], 2, "no such job"),
+        (["rigid", "--job", "w0!15O"], 2, "did you mean 'w0!15"),
+        (["silent", "--job", "15"], 1, "run again with --record"),
+        (["nothing", "--job", "15"], 1, "no run nothing"),
+        (["users", "--job", "15", "--scheduler", "esay"], 2, "did you mean 'easy'"),
+        (["users", "--job", "15", "--scheduler", "fcfs"], 1, "not of this policy"),
+        (["users", "--job", "15", "-O", "order=sjf"], 2, "-O means nothing"),
+        (["mixed", "--job", "15"], 1, "of another run"),
+        (["alone_exchange.jsonl", "--job", "15"], 2, "give --scheduler"),
+        (["damaged", "--job", "15"], 1, "damaged_exchange.jsonl:3"),
+        (["headless", "--job", "15"], 1, "the beginning is missing"),
+        (["broken", "--job", "15"], 1, "broken_run.json is not the description"),
+        (["users", "--job", "15", "--gantt", "x.pdf"], 2, ".png"),
+        (["users"], 2, "--job"),
+    ],
+)
+def test_errors_are_one_line(folder: Path, arguments: list[str], code: int, said: str) -> None:
+    exchange, run = (folder / "users_exchange.jsonl").read_bytes(), folder / "users_run.json"
+    lines = exchange.splitlines(keepends=True)
+    (folder / "mixed_exchange.jsonl").write_bytes(exchange)
+    (folder / "mixed_run.json").write_bytes((folder / "rigid_run.json").read_bytes())
+    (folder / "alone_exchange.jsonl").write_bytes(exchange)
+    (folder / "damaged_exchange.jsonl").write_bytes(b"".join(lines[:2]) + lines[2][:50])
+    (folder / "damaged_run.json").write_bytes(run.read_bytes())
+    (folder / "headless_exchange.jsonl").write_bytes(b"".join(lines[2:]))
+    (folder / "headless_run.json").write_bytes(run.read_bytes())
+    (folder / "broken_exchange.jsonl").write_bytes(exchange)
+    (folder / "broken_run.json").write_bytes(run.read_bytes()[:90])
+    done = command(folder, "explain", *arguments)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert arguments == ["users"] or len(done.stderr.splitlines()) == 1
+
+
+def test_the_rectangles(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    record(path, workload([JOBS[0], JOBS[1], JOBS[3], JOBS[4], JOBS[5]], 8), Easy())
+    watch = Watch("w0!0002", Easy(), 0.1)
+    replay(read_turns(path), DecisionProcess(watch.policy), watch)
+    shown = picture(watch, 0.1)
+    # submitted at 14, started at 150 and ended at 450: 43.6 s more on both sides
+    assert (shown.submitted, shown.left) == (14, 150)
+    assert (shown.begin, shown.end) == pytest.approx((14 - 43.6, 450 + 43.6))
+    assert shown.bars == [
+        Bar("w0!0000", "other", 0, 100, 0, 5),
+        Bar("w0!0001", "reserved", 100, 150, 0, 7),
+        Bar("w0!0002", "explained", 150, 450, 0, 1),
+        Bar("w0!0003", "other", 150, 210, 2, 5),
+        Bar("w0!0004", "overtook", 16, 36, 6, 6),
+    ]
+    (axes,) = figure_of(shown).axes
+    drawn = {str(one.get_label()): len(one.get_paths()) for one in axes.collections}
+    assert drawn == {"other": 2, "overtook": 1, "reserved": 1, "explained": 1}
+    assert drawn.keys() == NAMES.keys()
+    assert axes.get_xlabel() == "minutes since the submission of w0!0002"
+    assert {text.get_text() for text in axes.texts} >= {"w0!0000", "w0!0001", "w0!0002"}
+
+
+def test_a_job_that_has_not_ended_goes_to_the_edge(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    record(path, workload(JOBS, 8), Easy())
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:8]))
+    watch = Watch("w0!0001", Easy(), 0.5)
+    replay(read_turns(path), DecisionProcess(watch.policy), watch)
+    shown = picture(watch, 0.5)
+    assert shown.left == watch.now
+    assert all(bar.end == shown.end for bar in shown.bars)
+    figure_of(shown)

@@ -1,0 +1,480 @@
+"""The reasons that policies give, on schedules that can be drawn by hand."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from math import inf
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from schedules import J, workload
+
+from batsched_py.decisions import CallMeLater, Decision, Reject, Scheduler, Start
+from batsched_py.errors import InputError, PluginError
+from batsched_py.explain.lines import Explanation, Line, explanation
+from batsched_py.explain.replayed import has_six_decimals, read_turns, replay
+from batsched_py.explain.watch import Ended, Watch
+from batsched_py.explain.words import in_words, lasting
+from batsched_py.held import Held
+from batsched_py.jobs import Job
+from batsched_py.machine import Machine
+from batsched_py.process import DecisionProcess, UserModel
+from batsched_py.schedulers.conservative import Conservative
+from batsched_py.schedulers.creasy import Creasy
+from batsched_py.schedulers.dynp import Dynp
+from batsched_py.schedulers.easy import Easy
+from batsched_py.schedulers.fcfs import Fcfs, ListScheduling
+from batsched_py.schedulers.planning import Planning
+from batsched_py.schedulers.ups import Ups
+from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.platform import homogeneous
+from batsched_py.transport.recording import Recorder, recorded
+from batsched_py.waiting import WaitingQueue
+from batsched_py.workload import Workload, WorkloadJob
+
+Maker = Callable[[], Scheduler]
+
+
+def record(
+    path: Path,
+    load: Workload,
+    policy: Scheduler,
+    users: UserModel | None = None,
+    *,
+    reuse: bool = True,
+    shake: int | None = None,
+) -> None:
+    """Simulate and write the exchange to ``path``."""
+    options = Options(dynamic_jobs=users is not None, profile_reuse=reuse, shake=shake)
+    simulator = Simulator(homogeneous(load.nb_res), [load] if users is None else [], options)
+    process = DecisionProcess(policy, users, shake=shake)
+    with Recorder(path) as recorder:
+        simulator.run(recorded(process.answer, recorder))
+
+
+def explained(path: Path, policy: Scheduler, job: str, most: int = 30) -> Explanation:
+    """Explain a job of the exchange in ``path``."""
+    turns = read_turns(path)
+    process = DecisionProcess(policy, six_decimals=has_six_decimals(turns))
+    watch = Watch(job, policy)
+    replay(turns, process, watch)
+    return explanation(watch, type(policy).__name__.lower(), hasattr(policy, "held"), most)
+
+
+def why(
+    path: Path,
+    jobs: list[J],
+    nb: int,
+    policy: Maker,
+    number: int,
+    more: dict[str, Any] | None = None,
+) -> Explanation:
+    load = workload(jobs, nb)
+    for key, value in (more or {}).items():
+        load.jobs[number].extra[key] = value
+    record(path / "x.jsonl", load, policy())
+    return explained(path / "x.jsonl", policy(), f"w0!{number:04d}")
+
+
+def short(line: Line) -> tuple[Any, ...]:
+    """Return begin, end, decisions and reason."""
+    return line.begin, line.end, line.decisions, line.why
+
+
+# 6 of 8 processors until 100; a head; three that are short, too long, and long and narrow
+JOBS = [J(0, 6, 100), J(10, 8, 50), J(12, 2, 80), J(14, 2, 300), J(15, 4, 60), J(16, 1, 20)]
+
+
+def test_easy(tmp_path: Path) -> None:
+    head = why(tmp_path, JOBS, 8, Easy, 1)
+    (line,) = head.held
+    assert short(line) == (10, 100, 6, "head")
+    assert line.until == (100, 100)
+    assert line.free == (0, 2)
+    assert line.needs_end_of == ["w0!0000"]
+    assert head.waited == 90
+    assert head.overtaken_by == ["w0!0002"]
+    assert head.started is not None
+    assert head.started.happened.ended == [Ended("w0!0000", 6, 0.0)]
+    assert head.started.free == 8
+
+    short_one = why(tmp_path, JOBS, 8, Easy, 2)
+    assert short_one.held == []
+    assert short_one.started is not None
+    assert short_one.started.behind == "w0!0001"
+    assert short_one.started.reservation == 100
+    assert short_one.started.still_waiting == ["w0!0001"]
+
+
+def test_easy_tells_a_job_that_fits_from_one_that_does_not(tmp_path: Path) -> None:
+    found = why(tmp_path, [JOBS[0], JOBS[1], JOBS[3], JOBS[4], JOBS[5]], 8, Easy, 2)
+    assert [short(line) for line in found.held] == [
+        (14, 16, 2, "reservation"),
+        (16, 36, 1, "processors"),
+        (36, 100, 1, "reservation"),
+        (100, 150, 1, "head"),
+    ]
+    first = found.held[0]
+    assert first.by == ["w0!0001"]
+    assert first.until == (100, 100)
+    assert (first.free, first.extra, first.place, first.waiting) == ((2, 2), (0, 0), (2, 2), (2, 3))
+    text = "\n".join(in_words(found))
+    assert (
+        "fits into the 2 free processors, but would delay the reservation of w0!0001 at t=100 "
+        "(00:01:40): it would run until t=314 (00:05:14), and needs more than the 0 extra nodes; "
+        "place 2 of 2, at last 2 of 3"
+    ) in text
+    assert (
+        "from t=16 (00:00:16) to t=36 (00:00:36) (1 decision): 2 processors needed, 1 free" in text
+    )
+    assert "overtaken by 1 later job: w0!0004" in text
+
+
+def test_an_early_end_moves_the_reservation(tmp_path: Path) -> None:
+    jobs = [J(0, 2, 10, 50), J(0, 2, 30, 40), J(0, 4, 60), J(1, 8, 5)]
+    found = why(tmp_path, jobs, 8, Easy, 3)
+    (line,) = found.held
+    assert line.until == (60, 60), "the widest ends last"
+    moved = why(tmp_path, [J(0, 4, 10, 50), J(0, 4, 20, 30), J(1, 8, 5)], 8, Easy, 2)
+    assert [(line.begin, line.until[0], line.moved_from) for line in moved.held] == [
+        (1, 50, None),
+        (10, 30, 50),
+    ]
+    assert "moved from t=50 (00:00:50), when w0!0000 (4 processors) ended before the" in "\n".join(
+        in_words(moved)
+    )
+
+
+def test_fcfs(tmp_path: Path) -> None:
+    """The short job fits all the time, and nobody overtakes."""
+    found = why(tmp_path, JOBS[:3], 8, Fcfs, 2)
+    assert [short(line) for line in found.held] == [(12, 100, 1, "behind"), (100, 150, 1, "head")]
+    assert found.held[0].by == ["w0!0001"]
+    assert found.held[0].place == (2, 2)
+    text = "\n".join(in_words(found))
+    assert "it fits, but nobody overtakes w0!0001; place 2 of 2" in text
+    assert "2 processors needed, 0 free; head of the queue" in text
+    assert "w0!0001 (8 processors) ended, which made 8 free instead of 0" in text
+
+
+def test_list_scheduling(tmp_path: Path) -> None:
+    """First fit in the order of size, largest first: what is too wide waits."""
+
+    def policy() -> Scheduler:
+        return ListScheduling(order="sjf", take="first_fit")
+
+    found = why(tmp_path, JOBS[:3], 8, policy, 1)
+    assert [short(line) for line in found.held] == [(10, 100, 3, "head")]
+    assert found.overtaken_by == ["w0!0002"]
+    assert found.started is not None
+    assert found.started.behind is None
+
+
+@pytest.mark.parametrize("policy", [Creasy, Ups], ids=["creasy", "ups"])
+def test_orders_of_the_clock(tmp_path: Path, policy: Maker) -> None:
+    """With one head and one too long for its reservation all orders agree."""
+    jobs = [J(0, 6, 100, user="a"), J(10, 8, 50, user="b"), J(14, 2, 300, user="b")]
+    head = why(tmp_path, jobs, 8, policy, 1)
+    held = why(tmp_path, jobs, 8, policy, 2)
+    assert {line.why for line in head.held + held.held} <= {"head", "reservation", "processors"}
+    by = [(line.why, line.by, line.until[0]) for line in held.held if line.begin == 14]
+    heads = [line for line in head.held if line.why == "head"]
+    assert (by[0] == ("reservation", ["w0!0001"], 100)) == bool(heads)
+    assert head.started is not None
+    assert held.started is not None
+
+
+def test_sjf_head_behind_whom_an_older_job_is_backfilled(tmp_path: Path) -> None:
+    """Under EASY-SJF the head may be younger: the key of the order says who was before whom."""
+    jobs = [J(0, 6, 100), J(1, 3, 99, 99), J(2, 8, 50), J(2, 2, 60)]
+
+    def policy() -> Scheduler:
+        return Easy(order="sjf")
+
+    found = why(tmp_path, jobs, 8, policy, 3)
+    assert found.started is not None
+    assert (found.started.behind, found.started.time) == ("w0!0002", 2)
+
+
+def test_conservative(tmp_path: Path) -> None:
+    found = why(tmp_path, JOBS, 8, Conservative, 3)
+    assert {line.why for line in found.held} == {"plan"}
+    assert found.start == found.held[-1].until[1]
+    assert found.held[0].note == "its own reservation"
+    assert found.held[-1].end == found.start
+
+
+def test_conservative_compresses(tmp_path: Path) -> None:
+    found = why(tmp_path, [J(0, 8, 10, 50), J(1, 8, 20, 30), J(2, 8, 5)], 8, Conservative, 2)
+    assert [(line.begin, line.until[0], line.moved_from) for line in found.held] == [
+        (2, 80, None),
+        (10, 40, 80),
+    ]
+    assert found.held[1].moved_by is not None
+    assert found.held[1].moved_by.ended == [Ended("w0!0000", 8, 40.0)]
+    assert found.start == 30
+
+
+def test_planning(tmp_path: Path) -> None:
+    """A shorter job pushes the plan of the longer one back; its end early pulls it forward."""
+
+    def policy() -> Scheduler:
+        return Planning(order="sjf")
+
+    jobs = [J(0, 8, 100), J(10, 8, 50), J(20, 8, 5, 40)]
+    found = why(tmp_path, jobs, 8, policy, 1)
+    assert [(*short(line), line.until[0], line.moved_from) for line in found.held] == [
+        (10, 20, 1, "plan", 100, None),
+        (20, 105, 2, "plan", 140, 100),
+    ]
+    assert found.held[1].place == (2, 1)
+    assert found.held[1].waiting == (2, 1)
+    text = "\n".join(in_words(found))
+    assert "planned for t=140 (00:02:20) (in the order sjf)" in text
+    assert "moved from t=100 (00:01:40), when w0!0002 was submitted" in text
+    assert "w0!0002 (8 processors) ended, which made 8 free instead of 0" in text
+
+
+def test_an_advance_reservation(tmp_path: Path) -> None:
+    """It starts at its time with nothing else happening, or is rejected for want of room."""
+    jobs = [J(0, 2, 100), J(5, 4, 10)]
+    found = why(tmp_path, jobs, 8, Planning, 1, {"reserved_start": 40})
+    assert [(*short(line), line.until[0]) for line in found.held] == [(5, 40, 1, "plan", 40)]
+    assert found.held[0].note == "an advance reservation"
+    assert found.started is not None
+    assert found.started.happened.called
+    assert "its time had come" in "\n".join(in_words(found))
+    rejected = why(tmp_path, [J(0, 8, 100), J(5, 4, 10)], 8, Planning, 1, {"reserved_start": 40})
+    assert (rejected.state, rejected.start, rejected.end) == ("REJECTED", None, 5)
+    assert "an advance reservation, and planning had no room for it" in "\n".join(
+        in_words(rejected)
+    )
+
+
+def test_dynp(tmp_path: Path) -> None:
+    found = why(tmp_path, JOBS, 8, Dynp, 3)
+    assert {line.why for line in found.held} == {"plan"}
+    assert all(line.note.startswith("planned in the order ") for line in found.held)
+    assert found.held[-1].until[1] == found.start or found.held[-1].until[1] > found.start
+
+
+def test_too_wide(tmp_path: Path) -> None:
+    found = why(tmp_path, [J(0, 9, 5), J(1, 1, 5)], 8, Easy, 0)
+    lines = list(in_words(found))
+    assert lines[0].endswith("rejected at t=0 (00:00:00)")
+    assert lines[1].startswith("it asked for 9 processors, and the machine has 8")
+
+
+# Plug-ins ------------------------------------------------------------------------------------
+
+
+class Silent:
+    """FCFS without a word."""
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        while (head := queue.head) and head.size <= machine.free:
+            yield Start(head)
+
+
+class Speaking(Silent):
+    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> Held | None:
+        if now >= 100:
+            return None
+        return Held("limit", until=100, free=machine.free, note="lunch")
+
+
+class Wrong(Silent):
+    def held(self, *_: object) -> str:
+        return "because"
+
+
+def test_a_plugin_without_held(tmp_path: Path) -> None:
+    found = why(tmp_path, JOBS[:3], 8, Silent, 2)
+    assert [short(line) for line in found.held] == [(12, 150, 2, "unknown")]
+    text = "\n".join(in_words(found))
+    assert "silent does not explain itself" in text
+    assert "2 processors needed, 0 to 2 free; place 2 of 2, at last 1 of 1" in text
+
+
+def test_a_plugin_with_held(tmp_path: Path) -> None:
+    found = why(tmp_path, JOBS[:3], 8, Speaking, 2)
+    assert [short(line) for line in found.held] == [(12, 100, 1, "limit"), (100, 150, 1, "unknown")]
+    text = "\n".join(in_words(found))
+    assert "a rule of the site forbids it to run before t=100 (00:01:40) (lunch)" in text
+    assert "explain itself" not in text
+    with pytest.raises(PluginError, match="expected Held or None"):
+        why(tmp_path, JOBS[:3], 8, Wrong, 2)
+
+
+# Users who submit dynamically ------------------------------------------------------------------
+
+
+class Chain:
+    """A user whose next job follows the end of the last one, or its rejection at once."""
+
+    profiles: ClassVar = {"p": {"type": "parallel_homogeneous", "cpu": 10e9, "com": 0}}
+
+    def __init__(self, jobs: Iterable[tuple[float, int]]) -> None:
+        self._left = list(jobs)  # pause before it, size
+        self._due = 0.0
+        self._given = 0
+
+    def next_submission(self) -> float:
+        return self._due if self._left else inf
+
+    def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
+        _, size = self._left.pop(0)
+        self._due = inf
+        self._given += 1
+        return [
+            WorkloadJob(
+                id=f"c{self._given}",
+                submit_time=now,
+                size=size,
+                profile="p",
+                walltime=20.5,
+                user="chain",
+                extra={"session": self._given},
+            )
+        ]
+
+    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        if self._left:
+            self._due = now + self._left[0][0]
+
+
+class Two:
+    """Two users at once."""
+
+    profiles: ClassVar = Chain.profiles | {
+        "q": {"type": "parallel_homogeneous", "cpu": 7e9, "com": 0}
+    }
+
+    def __init__(self) -> None:
+        self._chains = [
+            Chain([(0, 4), (3.25, 9), (0, 2), (0, 9)]),
+            Chain([(0, 5), (1, 5), (40, 1)]),
+        ]
+
+    def next_submission(self) -> float:
+        return min(chain.next_submission() for chain in self._chains)
+
+    def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
+        jobs = []
+        for name, chain in zip("qr", self._chains, strict=True):
+            if chain.next_submission() <= now:
+                for job in chain.jobs_to_submit(now):
+                    job.id = name + job.id
+                    job.profile = "q" if name == "q" else "p"
+                    jobs.append(job)
+        return jobs
+
+    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        self._chains["qr".index(job.id[0])].job_ended(now, job, state)
+
+
+class Picky(Easy):
+    """EASY that rejects jobs of two processors during its pass, and calls itself."""
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        for job in [job for job in queue if job.size == 2]:
+            yield Reject(job)
+        yield from super().schedule(now, queue, machine)
+        if len(queue):
+            yield CallMeLater(now + 0.75)
+
+
+@pytest.mark.parametrize("reuse", [True, False])
+@pytest.mark.parametrize("policy", [Easy, Picky])
+@pytest.mark.parametrize("shake", [None, 3])
+def test_users(tmp_path: Path, policy: Maker, reuse: bool, shake: int | None) -> None:
+    path = tmp_path / "x.jsonl"
+    record(path, workload([], 8), policy(), Two(), reuse=reuse, shake=shake)
+    found = explained(path, policy(), "dyn!rc1")
+    other = explained(path, policy(), "dyn!qc1")
+    held = [one for one in (found, other) if one.held]
+    assert len(held) == 1, "4 + 5 processors do not fit into 8"
+    assert held[0].held[0].why == "head"
+    assert held[0].started is not None
+    wide = explained(path, policy(), "dyn!qc2")
+    assert wide.state == "REJECTED"
+
+
+chains = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.5, 1.0, 7.25]), st.integers(1, 9)), min_size=1, max_size=8
+)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(first=chains, second=chains, picky=st.booleans(), reuse=st.booleans())
+def test_any_users_can_be_replayed(
+    tmp_path: Path,
+    first: list[tuple[float, int]],
+    second: list[tuple[float, int]],
+    picky: bool,
+    reuse: bool,
+) -> None:
+    """The stand-in needs no user model: the replies tell who submitted what and when."""
+    users = Two()
+    users._chains = [Chain(first), Chain(second)]
+    policy = Picky if picky else Easy
+    path = tmp_path / "x.jsonl"
+    record(path, workload([], 8), policy(), users, reuse=reuse)
+    turns = read_turns(path)
+    watch = Watch("none", policy())
+    replay(turns, DecisionProcess(watch.policy), watch)
+    assert watch.now == turns[-1].message.now
+
+
+# The log ---------------------------------------------------------------------------------------
+
+
+def test_another_policy_is_found_out(tmp_path: Path) -> None:
+    record(tmp_path / "x.jsonl", workload(JOBS, 8), Easy())
+    with pytest.raises(InputError, match="not of this policy"):
+        explained(tmp_path / "x.jsonl", Fcfs(), "w0!0001")
+
+
+def test_a_log_that_ends_early(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    record(path, workload(JOBS, 8), Easy())
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:9]))
+    found = explained(path, Easy(), "w0!0001")
+    assert found.start is None
+    (line, *_) = in_words(found)
+    assert "never started: the log ends at t=12 (00:00:12), when it had waited 2 s" in line
+
+
+def test_many_moves_become_few_lines(tmp_path: Path) -> None:
+    """Planned anew forty times: told one by one if asked, else as one line with its range."""
+    jobs = [J(0, 8, 1000), J(1, 8, 500), *(J(2 + i, 8, 1 + i) for i in range(40))]
+
+    def policy() -> Scheduler:
+        return Planning(order="sjf")
+
+    few = why(tmp_path, jobs, 8, policy, 1)
+    path = tmp_path / "x.jsonl"
+    many = explained(path, policy(), "w0!0001", most=10**6)
+    assert len(few.held) == 1
+    assert few.held[0].moves == 40
+    assert few.held[0].decisions == sum(line.decisions for line in many.held)
+    assert len(many.held) == 41
+    assert "it moved 40 times" in "\n".join(in_words(few))
+
+
+def test_durations() -> None:
+    assert [lasting(seconds) for seconds in (0.5, 60, 3725, 90000, inf)] == [
+        "0.5 s",
+        "1 min (60 s)",
+        "1 h 2 min (3725 s)",
+        "1 d 1 h (90000 s)",
+        "an unknown time",
+    ]

@@ -1,0 +1,271 @@
+"""Conservative backfilling: by hand, against a slow twin, and its promise."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
+from schedules import J, run, starts, workload
+from streit import FIVE, SORTED, Seconds, check_machine, load_of, place_of, random_jobs, with_fields
+
+from batsched_py.decisions import CallMeLater, Decision, Start
+from batsched_py.errors import UsageError
+from batsched_py.jobs import Job
+from batsched_py.machine import Machine
+from batsched_py.schedulers.conservative import Conservative
+from batsched_py.schedulers.planning import Planning
+from batsched_py.waiting import WaitingQueue
+
+# (what it shows, processors, jobs, starts)
+CASES: list[tuple[str, int, list[J], list[Any]]] = [
+    ("an empty machine starts a job at once", 4, [J(3, 4, 10)], [3]),
+    ("jobs that fit together start together", 4, [J(0, 2, 10), J(0, 2, 5)], [0, 0]),
+    (
+        "a job overtakes if it ends before the reservation of the one ahead",
+        4,
+        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 8)],
+        [0, 10, 2],
+    ),
+    (
+        "one second too long: it goes behind",
+        4,
+        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 9)],
+        [0, 10, 15],
+    ),
+    (
+        "not only the first of the queue is protected: EASY would start the last job at 3",
+        4,
+        [J(0, 3, 10), J(1, 2, 5), J(2, 4, 5), J(3, 1, 13)],
+        [0, 10, 15, 20],
+    ),
+    (
+        "holes between reservations are used",
+        4,
+        [J(0, 4, 10), J(1, 3, 10), J(2, 4, 5), J(3, 1, 10)],
+        [0, 10, 20, 10],
+    ),
+    (
+        "an early end: reservations are made anew one by one, in the order of the queue",
+        4,
+        [J(0, 4, 4, 10), J(1, 4, 5), J(2, 4, 5)],
+        [0, 4, 9],
+    ),
+    (
+        "an early end at 50: the last job fits beside the first and comes from 80; those that "
+        "wait for the whole machine, and behind it, stay where they are",
+        8,
+        [J(0, 6, 100), J(10, 8, 40), J(20, 2, 30, 60), J(30, 4, 100, 200), J(40, 2, 10)],
+        [0, 100, 20, 140, 50],
+    ),
+    (
+        "jobs of no length and estimate end at their own instant",
+        2,
+        [J(0, 2, 0, 5), J(0, 2, 3)],
+        [0, 0],
+    ),
+    (
+        "a job wider than the machine is rejected, and nothing is reserved twice after it",
+        2,
+        [J(0, 3, 5), J(1, 2, 5), J(2, 2, 4), J(3, 2, 1), J(4, 1, 1)],
+        [None, 1, 6, 10, 11],
+    ),
+]
+
+
+@pytest.mark.parametrize(("why", "nb", "jobs", "expected"), CASES, ids=[case[0] for case in CASES])
+def test_by_hand(why: str, nb: int, jobs: list[J], expected: list[Any]) -> None:
+    assert starts(run(workload(jobs, nb), Conservative())) == expected, why
+
+
+def test_the_promise_where_planning_breaks_it() -> None:
+    """Streit's five jobs: planning moves job 4 from 80 to 90, to start job 1 at 50.
+
+    Here job 4 was promised 80, so at 50 job 1 gets 90 and job 3 gets 130; then job 4 itself comes
+    to 50. Its end closes the hole that it left.
+    """
+    promises, outcome = promised(FIVE, Conservative())
+    assert promises[1] == [100, 100, 100, 100, 90, 60]  # at 10, 20, 30, 40, 50, 60
+    assert promises[3] == [140, 140, 130, 100, 100, 100]  # and at 90, where no job was to end
+    assert promises[4] == [80, 50]
+    assert starts(outcome) == [0, 60, 20, 100, 50]
+    assert starts(run(workload(FIVE, 8), Planning())) == [0, 50, 20, 90, 90]
+
+
+@pytest.mark.parametrize(("order", "expected"), [("fcfs", [0, 4, 9, 13]), ("sjf", [0, 8, 4, 13])])
+def test_compression_in_an_order(order: str, expected: list[float]) -> None:
+    """Jobs 1 to 3 are promised 10, 15 and 19; at 4 job 0 ends early.
+
+    Shortest first, job 2 comes to 4, job 3 to 15, and job 1 to 8; at the next end job 3 to 13.
+    """
+    jobs = [J(0, 4, 4, 10), J(1, 4, 5), J(2, 4, 4), J(3, 4, 4)]
+    assert starts(run(workload(jobs, 4), Conservative(order=order))) == expected
+
+
+class SlowConservative:
+    """Conservative backfilling with a number for each second and all reservations in a list."""
+
+    def __init__(self, order: str = "fcfs") -> None:
+        self.order = order
+        self.promised: dict[Job, float] = {}
+        self.running: dict[Job, float] = {}
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        there = set(machine.releases())
+        ended = any(job not in there for job in self.running)
+        self.running = {job: end for job, end in self.running.items() if job in there}
+        if ended:
+            for job in sorted(self.promised, key=SORTED[self.order]):
+                old = self.promised.pop(job)
+                self.promised[job] = new = self.line(now, machine).earliest(job.size, job.estimate)
+                assert new <= old
+        for job in queue:
+            if job not in self.promised:
+                self.promised[job] = self.line(now, machine).earliest(job.size, job.estimate)
+        for job in sorted(self.promised, key=SORTED[self.order]):
+            if self.promised[job] == now:
+                self.running[job] = now + job.estimate
+                del self.promised[job]
+                yield Start(job)
+        for start in sorted(set(self.promised.values())):
+            yield CallMeLater(start)
+
+    def line(self, now: float, machine: Machine) -> Seconds:
+        line = Seconds(machine.nb_processors, now)
+        for job, end in self.running.items():
+            line.take(now, end, job.size)
+        for job, start in self.promised.items():
+            line.take(start, start + job.estimate, job.size)
+        assert line.free.min() >= 0
+        return line
+
+
+@settings(max_examples=200, deadline=None)
+@given(random_jobs(25, spread=80), st.sampled_from(["fcfs", "sjf", "ljf"]))
+def test_equals_its_slow_twin(jobs: list[J], order: str) -> None:
+    jobs = [*jobs[:5], *(job._replace(size=9) for job in jobs[5:6]), *jobs[6:]]
+    load = load_of(jobs)
+    outcome = run(load, Conservative(order=order))
+    check_machine(outcome, 8)
+    assert starts(outcome) == starts(run(load, SlowConservative(order)))
+
+
+def promised(jobs: list[J], policy: Conservative) -> tuple[dict[int, list[float]], Any]:
+    """Return all starts that each job was promised, pass by pass, and the outcome."""
+    promises: dict[int, list[float]] = {}
+
+    class Asking:
+        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+            waiting = {job.number: job for job in queue}
+            yield from policy.schedule(now, queue, machine)
+            left = {job.number for job in queue}
+            for number, job in waiting.items():
+                held = policy.held(job, now, queue, machine) if number in left else None
+                promises.setdefault(place_of(job), []).append(held.until if held else now)
+
+    return promises, run(load_of(jobs), Asking())
+
+
+@settings(max_examples=150, deadline=None)
+@given(random_jobs(25, spread=80), st.sampled_from(["fcfs", "sjf", "ljf", "widest"]))
+def test_never_later_than_promised(jobs: list[J], order: str) -> None:
+    promises, outcome = promised(jobs, Conservative(order=order))
+    for at, start in enumerate(starts(outcome)):
+        assert promises[at] == sorted(promises[at], reverse=True)
+        assert promises[at][-1] == start
+
+
+@settings(max_examples=60, deadline=None)
+@given(random_jobs(20, exact=True))
+def test_exact_estimates_are_planning_in_the_order_of_arrival(jobs: list[J]) -> None:
+    load = load_of(jobs)
+    assert starts(run(load, Conservative())) == starts(run(load, Planning()))
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    random_jobs(20, spread=80),
+    st.lists(st.integers(0, 30), min_size=20, max_size=20),
+    st.one_of(st.none(), st.integers(0, 9)),
+)
+def test_too_short_estimates_do_not_crash(
+    jobs: list[J], estimates: list[int], shake: int | None
+) -> None:
+    """There is no kill limit, and estimates may be 0."""
+    load = load_of([job._replace(walltime=None) for job in jobs])
+    with_fields(load, {at: {"estimate": estimates[at]} for at in range(len(jobs))})
+    for policy in (Conservative(), Planning()):
+        outcome = run(load, policy, shake=shake)
+        check_machine(outcome, 8)
+        assert len(outcome.jobs) == len(jobs)
+
+
+def test_overdue_by_hand() -> None:
+    """Job 0 should end at 5 and ends at 50. Job 1 gets a new promise; job 2 fits before."""
+    load = with_fields(
+        workload([J(0, 3, 50, None), J(1, 2, 10), J(6, 1, 7), J(7, 4, 3)], 4),
+        {0: {"estimate": 5}},
+    )
+    assert starts(run(load, Conservative())) == [0, 50, 6, 60]
+
+
+changes = st.lists(
+    st.tuples(st.integers(0, 100), st.integers(0, 255), st.booleans()), max_size=6
+).map(sorted)
+
+
+@settings(max_examples=120, deadline=None)
+@given(random_jobs(20, spread=80), changes)
+def test_processors_that_fail_do_not_crash(
+    jobs: list[J], changes: list[tuple[float, int, bool]]
+) -> None:
+    """From 130 on all are there again, and a last job lets the policy see it."""
+    jobs = [*jobs, J(130, 1, 1)]
+    for policy in (Conservative(), Planning()):
+        left = [*changes, (130, 255, True)]
+
+        class Failing:
+            def schedule(
+                self, now: float, queue: WaitingQueue, machine: Machine
+            ) -> Iterator[Decision]:
+                while left and left[0][0] <= now:  # noqa: B023
+                    machine.set_available(*left.pop(0)[1:])  # noqa: B023
+                yield from policy.schedule(now, queue, machine)  # noqa: B023
+
+        outcome = run(load_of(jobs), Failing())
+        check_machine(outcome, 8)
+        assert None not in starts(outcome)
+
+
+def test_processors_that_fail_by_hand() -> None:
+    """Processor 0 is away from 1 to 20: job 1 of size 4 cannot be promised anything meanwhile.
+
+    Job 0 frees one processor only, enough for job 2 at 10; job 3 would be in its way before. At 20
+    job 1 gets 23, the end of job 3.
+    """
+    jobs = [J(0, 2, 10), J(1, 4, 5), J(2, 3, 4), J(3, 1, 9), J(20, 1, 1)]
+    left = [(1, 1, False), (20, 1, True)]
+    policy = Conservative()
+
+    class Failing:
+        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+            while left and left[0][0] <= now:
+                machine.set_available(*left.pop(0)[1:])
+            yield from policy.schedule(now, queue, machine)
+
+    assert starts(run(workload(jobs, 4), Failing())) == [0, 23, 10, 14, 20]
+
+
+def test_wrong_options() -> None:
+    for order in ("longest", "expansion_factor"):
+        with pytest.raises(UsageError, match=r"^order="):
+            Conservative(order=order)
+    with pytest.raises(UsageError, match="job w0!0000 has no walltime"):
+        run(workload([J(0, 1, 5, None)], 4), Conservative())

@@ -1,0 +1,261 @@
+"""Rules of a site for when jobs may start: nothing happens at their ends but the policy's calls."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
+from schedules import J, run, starts, workload
+from streit import check_machine, load_of, random_jobs, run_watched
+
+from batsched_py.errors import UsageError
+from batsched_py.jobs import Job
+from batsched_py.schedulers.dynp import Dynp, DynpBounds
+from batsched_py.schedulers.limits import DAYS, Limits
+from batsched_py.schedulers.planning import Planning
+
+HOUR, DAY = 3600, 86_400
+PRIME = {"days": "mon-fri", "from": "06:00", "to": "20:00"}
+NIGHT = {"from": "22:00", "to": "06:00"}
+WEEK_DAYS = {"days": "mon-fri"}
+
+# (what it shows, limits, weekday and time at second 0, jobs, starts); N = 4
+CASES: list[tuple[str, list[dict[str, Any]], str, list[J], list[Any]]] = [
+    (
+        "a wide job waits for the night on an empty machine, a narrow one does not",
+        [{**PRIME, "max_size": 2}],
+        "mon 18:00",
+        [J(0, 3, 60), J(0, 2, 60)],
+        [2 * HOUR, 0],
+    ),
+    (
+        "at night it starts at once",
+        [{**PRIME, "max_size": 2}],
+        "mon 20:00",
+        [J(0, 3, 60)],
+        [0],
+    ),
+    (
+        "one that runs already goes on when the window begins",
+        [{**PRIME, "max_size": 2}],
+        "tue 05:59:59",
+        [J(0, 3, 5 * HOUR), J(2, 3, 60), J(3, 1, 60)],
+        [0, 14 * HOUR + 1, 3],
+    ),
+    (
+        "a share of the machine: 3 of 4 may, 4 may not",
+        [{**PRIME, "max_share": 0.75}],
+        "mon 06:00",
+        [J(0, 4, 60), J(0, 3, 60)],
+        [14 * HOUR, 0],
+    ),
+    (
+        "a long job waits for the weekend; as long as the limit is not too long",
+        [{**WEEK_DAYS, "max_estimate": HOUR}],
+        "mon 00:00",
+        [J(0, 1, 60, HOUR + 1), J(0, 1, 60, HOUR)],
+        [5 * DAY, 0],
+    ),
+    (
+        "on Friday evening that is soon, and the job may run into the week",
+        [{**WEEK_DAYS, "max_estimate": HOUR}],
+        "fri 23:00",
+        [J(0, 4, 3 * DAY), J(1, 4, 60)],
+        [HOUR, 1],
+    ),
+    (
+        "a window over midnight, from before it",
+        [{**NIGHT, "max_size": 1}],
+        "wed 23:00",
+        [J(0, 2, 60)],
+        [7 * HOUR],
+    ),
+    (
+        "and from after it",
+        [{**NIGHT, "max_size": 1}],
+        "wed 01:00",
+        [J(0, 2, 60)],
+        [5 * HOUR],
+    ),
+    (
+        "the one of Sunday ends on Monday, in the next week",
+        [{"days": "sun", "from": "22:00", "to": "06:00", "max_size": 1}],
+        "mon 00:30",
+        [J(0, 2, 60)],
+        [5.5 * HOUR],
+    ),
+    (
+        "days over the end of the week, and single days",
+        [{"days": "sat-mon,Wed", "max_size": 1}],
+        "sun 12:00",
+        [J(0, 2, 60), J(3 * DAY, 2, 60)],
+        [1.5 * DAY, 3.5 * DAY],
+    ),
+    (
+        "two rules: at the end of one window the other holds",
+        [{"to": "08:00", "max_size": 1}, {"from": "08:00", "to": "10:00", "max_estimate": 30}],
+        "tue 07:00",
+        [J(0, 2, 60), J(0, 2, 20), J(0, 1, 60)],
+        [3 * HOUR, HOUR, 0],
+    ),
+    (
+        "a job that is never allowed is rejected, and those behind it go on",
+        [{**WEEK_DAYS, "max_size": 3}, {"days": "sat,sun", "max_size": 2}],
+        "mon 00:00",
+        [J(0, 4, 60), J(0, 3, 60)],
+        [None, 0],
+    ),
+    (
+        "allowed between two windows, but only as long as nobody else is there",
+        [{"to": "12:00", "max_size": 2}, {"from": "12:01", "max_size": 2}],
+        "mon 11:00",
+        [J(0, 3, 120), J(0, 3, 60)],
+        [HOUR, DAY + HOUR],
+    ),
+    (
+        "a wide job waits for the night; a short one uses the time before",
+        [{**PRIME, "max_size": 2}],
+        "mon 19:00",
+        [J(0, 4, 60), J(0, 2, HOUR), J(0, 2, HOUR), J(1, 1, 30)],
+        [HOUR, 0, 0, HOUR + 60],
+    ),
+]
+
+
+@pytest.mark.parametrize(("why", "limits", "begins", "jobs", "expected"), CASES)
+@pytest.mark.parametrize("make", [Planning, Dynp, partial(DynpBounds, lower=0, upper=None)])
+def test_by_hand(
+    make: Any,
+    why: str,
+    limits: list[dict[str, Any]],
+    begins: str,
+    jobs: list[J],
+    expected: list[Any],
+) -> None:
+    outcome, watch = run_watched(workload(jobs, 4), make(limits=limits, begins=begins))
+    assert starts(outcome) == expected, why
+    assert len(watch.passes) < 20
+
+
+def test_strict_order_under_limits() -> None:
+    """Without backfilling the narrow job waits for the wide one, and that for the night."""
+    limits = [{**PRIME, "max_size": 2}]
+    jobs = [J(0, 3, 60), J(0, 1, 60)]
+    policy = Planning(limits=limits, begins="mon 18:00", backfilling=False)
+    assert starts(run(workload(jobs, 4), policy)) == [2 * HOUR, 2 * HOUR]
+
+
+def test_one_call_is_enough() -> None:
+    """The calls are not repeated at each pass before."""
+    limits = [{**PRIME, "max_size": 2}]
+    jobs = [J(0, 3, 60), *(J(at, 1, 1) for at in range(5, 50, 5))]
+    outcome, watch = run_watched(workload(jobs, 4), Planning(limits=limits, begins="mon 18:00"))
+    assert starts(outcome)[0] == 2 * HOUR
+    assert len([one for one in watch.passes if one.now == 2 * HOUR]) == 1
+
+
+rules = st.lists(
+    st.fixed_dictionaries(
+        {
+            "days": st.sampled_from(["mon-fri", "sat,sun", "sun-tue", "wed", "mon-sun"]),
+            "from": st.sampled_from(["00:00", "06:00", "22:30", "12:00:20"]),
+            "to": st.sampled_from(["24:00", "06:00", "07:15", "00:00"]),
+        },
+        optional={
+            "max_size": st.integers(0, 8),
+            "max_share": st.sampled_from([0.5, 0.75, 1]),
+            "max_estimate": st.integers(0, 60),
+        },
+    ),
+    max_size=3,
+)
+
+
+def forbidden(rule: dict[str, Any], job: Job, week_minute: int) -> bool:
+    """Look the minute up: does this rule forbid the job then?"""
+    day, minute = divmod(week_minute, 24 * 60)
+
+    def clock(text: str) -> float:
+        hours, minutes, *seconds = map(int, text.split(":"))
+        return hours * 60 + minutes + (seconds[0] / 60 if seconds else 0)
+
+    begin, end = clock(rule["from"]), clock(rule["to"])
+    days = {
+        "mon-fri": [0, 1, 2, 3, 4],
+        "sat,sun": [5, 6],
+        "sun-tue": [6, 0, 1],
+        "wed": [2],
+        "mon-sun": list(range(7)),
+    }[rule["days"]]
+    inside = day in days and begin <= minute and (minute < end or end <= begin)
+    inside |= (day - 1) % 7 in days and end <= begin and minute < end
+    return inside and (
+        job.size > rule.get("max_size", 8)
+        or job.size > rule.get("max_share", 1) * 8
+        or job.estimate > rule.get("max_estimate", inf)
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(rules, st.integers(1, 8), st.integers(1, 90), st.integers(0, 671), st.sampled_from(DAYS))
+def test_next_moment_equals_a_search(
+    limits: list[dict[str, Any]], size: int, estimate: int, quarter: int, first: str
+) -> None:
+    """By quarters of an hour, at which all windows here end; for a week."""
+    job = Job("w0!0", 0, size, estimate, estimate, 0, {})
+    minute, begin = quarter * 15, DAYS.index(first) * 1440
+    allowed = (
+        at * 60
+        for at in range(minute, minute + 10081, 15)
+        if not any(forbidden(rule, job, (begin + at) % 10080) for rule in limits)
+    )
+    found = Limits(limits, f"{first} 00:00").next_allowed(job, minute * 60, 8)
+    assert found == next(allowed, inf)
+
+
+@settings(max_examples=50, deadline=None)
+@given(random_jobs(10), rules.filter(bool), st.sampled_from([Planning, Dynp, DynpBounds]))
+def test_no_job_starts_where_it_may_not(
+    jobs: list[J], limits: list[dict[str, Any]], make: Any
+) -> None:
+    outcome = run(load_of(jobs), make(limits=limits, begins="tue 05:59"))
+    check_machine(outcome, 8)
+    assert len(outcome.jobs) == len(jobs)
+    made = Limits(limits, "tue 05:59")
+    for done in outcome.jobs:
+        description = done.description
+        job = Job("", 0, description.res, None, description.walltime or inf, 0, {})
+        if done.final_state == "REJECTED":
+            assert made.next_allowed(job, description.subtime, 8) == inf
+        else:
+            assert made.next_allowed(job, done.start_time, 8) == done.start_time
+
+
+def test_wrong_limits() -> None:
+    for limits, words in (
+        ({"max_size": 3}, "^limits=.*expected a list"),
+        (["night"], "^limits: 'night' is not an object"),
+        ([{"max_width": 3}], "^limits: there is no 'max_width'"),
+        ([{"max_size": -1}], "^limits: max_size=-1"),
+        ([{"max_share": 2}], "^limits: max_share=2"),
+        ([{"max_estimate": "2 h"}], "^limits: max_estimate=2 h"),
+        ([{"from": "6"}], "^limits: '6' is not a time of day"),
+        ([{"from": 6}], "^limits: 6 is not a time of day"),
+        ([{"to": "25:00"}], "^limits: '25:00' is not a time of day"),
+        ([{"days": "weekend"}], "^limits: days 'weekend'"),
+        ([{"days": ""}], "^limits: days ''"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            Planning(limits=limits)  # type: ignore[arg-type]
+    for begins in ("monday", "mon 6", "", 5):
+        with pytest.raises(UsageError, match=r"^(begins=|limits: )"):
+            Planning(limits=[{"max_size": 3}], begins=begins)  # type: ignore[arg-type]

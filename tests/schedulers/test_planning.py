@@ -1,0 +1,637 @@
+"""Planning: schedules by hand, against slow twins, with reservations, and its properties.
+
+Numbers in the names of tests are those of the list of properties in the specification of dynP.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
+from schedules import J, run, starts, workload
+from streit import (
+    FIVE,
+    PC2_2001,
+    SIX,
+    SORTED,
+    Seconds,
+    SlowPlanning,
+    Watch,
+    check_machine,
+    load_of,
+    measured,
+    place_of,
+    random_jobs,
+    run_watched,
+    shrunk,
+    slow_plan,
+    table,
+    with_fields,
+)
+
+from batsched_py.decisions import Decision
+from batsched_py.errors import UsageError
+from batsched_py.machine import Machine
+from batsched_py.schedulers.dynp import Dynp, DynpBounds
+from batsched_py.schedulers.planning import Planning
+from batsched_py.simulator.engine import Outcome
+from batsched_py.waiting import WaitingQueue
+
+ORDERS = ("fcfs", "sjf", "ljf")
+
+# (what it shows, processors, jobs, starts under FCFS, SJF, LJF, FCFS without backfilling)
+CASES: list[tuple[str, int, list[J], list[Any], list[Any], list[Any], list[Any]]] = [
+    (
+        "an empty machine starts a job at once",
+        4,
+        [J(3, 4, 10)],
+        [3],
+        [3],
+        [3],
+        [3],
+    ),
+    (
+        "the order decides where jobs cannot run together",
+        4,
+        [J(0, 4, 10), J(1, 4, 5), J(2, 4, 3), J(3, 4, 7)],
+        [0, 10, 15, 18],
+        [0, 13, 10, 18],
+        [0, 17, 22, 10],
+        [0, 10, 15, 18],
+    ),
+    (
+        "a hole in front of a job that was placed already is used: implicit backfilling",
+        4,
+        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 8)],
+        [0, 10, 2],
+        [0, 10, 2],
+        [0, 10, 2],
+        [0, 10, 15],
+    ),
+    (
+        "not by a job that would still run when the other shall start; for LJF it is the first",
+        4,
+        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 9)],
+        [0, 10, 15],
+        [0, 10, 15],
+        [0, 11, 2],
+        [0, 10, 15],
+    ),
+    (
+        "a second too long for the hole beside the first, it goes behind both",
+        4,
+        [J(0, 4, 10), J(1, 3, 5), J(2, 4, 5), J(3, 1, 6)],
+        [0, 10, 15, 20],
+        [0, 10, 15, 20],
+        [0, 10, 16, 10],
+        [0, 10, 15, 20],
+    ),
+    (
+        "without backfilling jobs may start together, never before the one ahead",
+        4,
+        [J(0, 2, 10), J(1, 3, 5), J(2, 1, 9), J(3, 2, 2)],
+        [0, 10, 2, 15],
+        [0, 12, 2, 10],
+        [0, 10, 2, 15],
+        [0, 10, 10, 15],
+    ),
+    (
+        "of equal estimates the first submitted is first in every order",
+        4,
+        [J(0, 4, 10), J(1, 3, 5), J(2, 2, 5), J(3, 2, 5)],
+        [0, 10, 15, 15],
+        [0, 10, 15, 15],
+        [0, 10, 15, 15],
+        [0, 10, 15, 15],
+    ),
+    (
+        "orders go by estimates, not by run times",
+        4,
+        [J(0, 4, 10), J(1, 4, 1, 9), J(2, 4, 7, 8)],
+        [0, 10, 11],
+        [0, 17, 10],
+        [0, 10, 11],
+        [0, 10, 11],
+    ),
+    (
+        "an early end: all is planned anew",
+        4,
+        [J(0, 4, 3, 10), J(1, 4, 5), J(1, 1, 1)],
+        [0, 3, 8],
+        [0, 4, 3],
+        [0, 3, 8],
+        [0, 3, 8],
+    ),
+    (
+        "a job wider than the machine is rejected",
+        2,
+        [J(0, 3, 5), J(1, 2, 5)],
+        [None, 1],
+        [None, 1],
+        [None, 1],
+        [None, 1],
+    ),
+]
+
+
+@pytest.mark.parametrize(("why", "nb", "jobs", "fcfs", "sjf", "ljf", "strict"), CASES)
+def test_by_hand(
+    why: str,
+    nb: int,
+    jobs: list[J],
+    fcfs: list[Any],
+    sjf: list[Any],
+    ljf: list[Any],
+    strict: list[Any],
+) -> None:
+    load = workload(jobs, nb)
+    assert starts(run(load, Planning())) == fcfs, why
+    assert starts(run(load, Planning(order="sjf"))) == sjf, why
+    assert starts(run(load, Planning(order="ljf"))) == ljf, why
+    assert starts(run(load, Planning(backfilling=False))) == strict, why
+
+
+# Worked examples -------------------------------------------------------------------------------
+
+
+def test_five_jobs_plans_under_fcfs() -> None:
+    """At 50 job 4 moves from 80 to 90: FCFS plans anew, and does not keep what it said."""
+    policy = Planning()
+    _, watch = run_watched(workload(FIVE, 8), policy)
+    assert watch.plans == {
+        0: {0: 0},
+        10: {1: 100},
+        20: {1: 100, 2: 20},
+        30: {1: 100, 3: 140},
+        40: {1: 100, 3: 140, 4: 80},
+        50: {1: 50, 3: 90, 4: 90},
+        90: {3: 90, 4: 90},
+        100: {},
+        190: {},
+    }
+    assert policy.statistics() == {"replans": len(watch.passes)}
+
+
+# policy, starts, then ART, AWT, ARTwW, SLDwA, UTIL, makespan
+FIVE_RESULTS = [
+    ("fcfs", [0, 50, 20, 90, 90], 76, 30, 80.0, 1.6, 0.723684, 190),
+    ("sjf", [0, 60, 20, 100, 50], 72, 26, 81.8182, 1.636364, 0.6875, 200),
+    ("ljf", [0, 150, 20, 50, 50], 80, 34, 105.4545, 2.109091, 0.723684, 190),
+]
+
+
+@pytest.mark.parametrize("row", FIVE_RESULTS, ids=ORDERS)
+def test_five_jobs(row: tuple[Any, ...]) -> None:
+    order, expected, *values = row
+    outcome = run(workload(FIVE, 8), Planning(order=order))
+    assert starts(outcome) == expected
+    names = ["ART", "AWT", "ARTwW", "SLDwA", "UTIL", "makespan"]
+    assert measured(outcome, names) == pytest.approx(values, rel=1e-6)
+    if order == "fcfs":  # 2 processors are free for 10 s while job 1 waits
+        assert measured(outcome, ["LOC"]) == [20 / (8 * 190)]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_pc2_nobody_waits(order: str) -> None:
+    outcome = run(workload(PC2_2001, 96), Planning(order=order))
+    assert starts(outcome) == [job.submit for job in PC2_2001]
+    values = measured(outcome, ["ART", "ARTwW", "SLDwA", "UTIL", "makespan"])
+    assert values[:2] == pytest.approx([32034.0909, 24540.3662], abs=5e-5)
+    assert values[3] == pytest.approx(0.408396, abs=5e-7)
+    assert [values[2], values[4]] == [1, 177766]
+
+
+# order, starts, ART, ARTwW, SLDwA, UTIL, makespan
+PC2_RESULTS = [
+    (
+        "fcfs",
+        [0, 80, 0, 243, 243, 243, 0, 0, 0, 22, 243],
+        (32131.7273, 24637.0986, 1.003942, 0.419541, 173043),
+    ),
+    (
+        "sjf",
+        [231, 10, 0, 310, 173, 173, 173, 173, 173, 173, 173],
+        (32194.2727, 24697.3380, 1.006396, 0.419710, 172973),
+    ),
+    (
+        "ljf",
+        [86400, 172800, 47, 0, 0, 0, 0, 0, 25, 61, 0],
+        (55609.8182, 102427.1690, 4.173824, 0.419735, 172963),
+    ),
+]
+
+
+@pytest.mark.parametrize(("order", "expected", "values"), PC2_RESULTS, ids=ORDERS)
+def test_pc2_all_submitted_at_0(order: str, expected: list[float], values: list[float]) -> None:
+    outcome = run(workload(shrunk(PC2_2001, 0), 96), Planning(order=order))
+    assert starts(outcome) == expected
+    names = ["ART", "ARTwW", "SLDwA", "UTIL", "makespan"]
+    for value, printed, digits in zip(
+        measured(outcome, names), values, (5e-5, 5e-5, 5e-7, 5e-7, 0), strict=True
+    ):
+        assert value == pytest.approx(printed, abs=digits, rel=0)
+
+
+def test_six_jobs() -> None:
+    fcfs = run(workload(SIX, 8), Planning())
+    assert starts(fcfs) == [0, 60, 60, 140, 160, 170]
+    assert measured(fcfs, ["SLDwA", "UTIL"]) == pytest.approx([2.393333, 0.478723], abs=5e-7)
+    ljf = run(workload(SIX, 8), Planning(order="ljf"))
+    assert starts(ljf) == [0, 100, 60, 60, 360, 60]
+    assert measured(ljf, ["SLDwA"]) == pytest.approx([3.115556], abs=5e-7)
+
+
+# Properties --------------------------------------------------------------------------------------
+
+orders = st.sampled_from(ORDERS)
+
+
+@settings(max_examples=80, deadline=None)
+@given(random_jobs(), orders, st.booleans())
+def test_property_1_and_2_as_early_as_possible(
+    jobs: list[J], order: str, backfilling: bool
+) -> None:
+    """Every plan is that of the twin, which tries second by second; and so is the schedule."""
+    policy = Planning(order=order, backfilling=backfilling)
+    outcome, watch = run_watched(load_of(jobs), policy)
+    for one in watch.passes:
+        ordered = sorted(one.waiting, key=SORTED[order])
+        assert one.plan == slow_plan(one.now, 8, one.running, ordered, (), backfilling)
+    check_machine(outcome, 8)
+    assert len(outcome.jobs) == len(jobs)
+    for job in outcome.jobs:
+        assert job.finish_time - job.start_time == jobs[int(job.description.id[-4:])].run
+    assert starts(outcome) == starts(run(load_of(jobs), SlowPlanning(order, backfilling)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(random_jobs(), orders)
+def test_property_3_order_of_input(jobs: list[J], order: str) -> None:
+    """The order of the jobs in the file does not count, only submissions and ids."""
+    load, other = load_of(jobs), load_of(jobs)
+    other.jobs.reverse()
+    outcome = starts(run(load, Planning(order=order)))
+    assert outcome == starts(run(other, Planning(order=order)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(random_jobs(12, exact=True))
+def test_property_6_nobody_waits(jobs: list[J]) -> None:
+    apart = [job._replace(submit=30 * at) for at, job in enumerate(jobs)]
+    load = load_of(apart)
+    for policy in (*(Planning(order=order) for order in ORDERS), Dynp(), DynpBounds()):
+        outcome = run(load, policy)
+        assert starts(outcome) == [job.submit for job in apart]
+        assert not jobs or measured(outcome, ["SLDwA"]) == [1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(random_jobs().filter(bool), orders)
+def test_property_7_and_8_metrics_of_schedules(jobs: list[J], order: str) -> None:
+    outcome = run(load_of(jobs), Planning(order=order))
+    rows = table(outcome)
+    widths, areas = rows.size.sum(), rows.area.sum()
+    artww, sldwa, util, loc = measured(outcome, ["ARTwW", "SLDwA", "UTIL", "LOC"])
+    assert sldwa / artww == pytest.approx(widths / areas, rel=1e-12)
+    assert (rows.turnaround / rows.execution >= 1).all()
+    assert sldwa >= 1
+    assert 0 <= util <= 1
+    assert loc >= 0
+    assert util + loc <= 1 + 1e-12
+    # What is missing to 1 is idle time in which nobody waits, counted second by second.
+    begin, end = int(rows.submit.min()), int(rows.finish.max())
+    free, waiting = np.full(end, 8), np.zeros(end)
+    for at in range(len(rows.submit)):
+        free[int(rows.start[at]) : int(rows.finish[at])] -= int(rows.size[at])
+        waiting[int(rows.submit[at]) : int(rows.start[at])] += 1
+    assert free.min() >= 0
+    unneeded = free[begin:][waiting[begin:] == 0].sum() / (8 * (end - begin))
+    assert util + loc + unneeded == pytest.approx(1, abs=1e-12)
+
+
+def test_property_8_saturated() -> None:
+    """Somebody waits until the machine is full with the last: 1 - LOC = UTIL."""
+    outcome = run(workload([J(0, 3, 5), J(0, 4, 2), J(1, 3, 6), J(1, 4, 4)], 4), Planning())
+    util, loc = measured(outcome, ["UTIL", "LOC"])
+    assert starts(outcome) == [0, 5, 7, 13]
+    assert util == (15 + 8 + 18 + 16) / (4 * 17)
+    assert 1 - loc == pytest.approx(util)
+
+
+@settings(max_examples=60, deadline=None)
+@given(random_jobs(exact=True), orders)
+def test_property_12_exact_estimates(jobs: list[J], order: str) -> None:
+    """Under FCFS a planned start never moves; in other orders not as long as nobody comes."""
+    outcome, watch = run_watched(load_of(jobs), Planning(order=order))
+    actual = starts(outcome)
+    for one in watch.passes:
+        if order == "fcfs" or one.now >= max(job.submit for job in jobs):
+            assert one.plan == {at: actual[at] for at in one.plan}
+
+
+@settings(max_examples=40, deadline=None)
+@given(random_jobs(8), st.sampled_from([0, 0.25, 0.5, 2]))
+def test_property_15_shrinking(jobs: list[J], factor: float) -> None:
+    """The areas stay, and the mean time between arrivals is multiplied."""
+    tight = shrunk(jobs, factor)
+    before, after = run(load_of(jobs), Planning()), run(load_of(tight), Planning())
+    if jobs:
+        one, other = table(before), table(after)
+        assert one.area.sum() == other.area.sum()
+        assert np.ptp(other.submit) == factor * np.ptp(one.submit)
+        assert factor or not other.submit.any()
+
+
+# Reservations ----------------------------------------------------------------------------------
+
+# (what it shows, fields by place, jobs, starts with each kind of admission); N = 4
+RESERVATIONS: list[tuple[str, dict[int, dict[str, Any]], list[J], list[Any], list[Any]]] = [
+    (
+        "a reservation starts when it was asked for, though the machine is free before, without "
+        "any event at that time",
+        {0: {"reserved_start": 7}},
+        [J(0, 4, 5)],
+        [7],
+        [7],
+    ),
+    (
+        "a fixed end: it starts its estimate before, and may run shorter",
+        {0: {"reserved_end": 20}},
+        [J(0, 4, 5, 8)],
+        [12],
+        [12],
+    ),
+    (
+        "batch jobs go around it: the first fits before, the second does not",
+        {0: {"reserved_start": 10}},
+        [J(0, 4, 5), J(0, 4, 10), J(0, 1, 11)],
+        [10, 0, 15],
+        [10, 0, 15],
+    ),
+    (
+        "it must not displace a job that runs",
+        {1: {"reserved_start": 9}},
+        [J(0, 2, 10), J(1, 3, 5)],
+        [0, None],
+        [0, None],
+    ),
+    (
+        "it may start at the very end of one",
+        {1: {"reserved_start": 10}},
+        [J(0, 2, 10), J(1, 3, 5)],
+        [0, 10],
+        [0, 10],
+    ),
+    (
+        "a job that is only planned is in its way, or not: that is what admission says",
+        {2: {"reserved_start": 12}},
+        [J(0, 4, 10), J(1, 4, 5), J(2, 3, 6)],
+        [0, 10, None],
+        [0, 18, 12],
+    ),
+    (
+        "jobs submitted with it, and before it, are planned too",
+        {1: {"reserved_start": 2}, 3: {"reserved_start": 7}},
+        [J(0, 2, 4), J(0, 3, 4), J(0, 4, 4), J(0, 1, 4)],
+        [0, None, 4, None],
+        [6, 2, 11, 7],
+    ),
+    (
+        "two reservations that fit together, and a third that does not",
+        {0: {"reserved_start": 5}, 1: {"reserved_start": 6}, 2: {"reserved_start": 9}},
+        [J(0, 2, 5), J(0, 2, 5), J(0, 1, 1)],
+        [5, 6, None],
+        [5, 6, None],
+    ),
+    (
+        "nothing can be reserved in the past",
+        {0: {"reserved_start": 2}, 1: {"reserved_end": 8}},
+        [J(3, 1, 5), J(4, 1, 5)],
+        [None, None],
+        [None, None],
+    ),
+    (
+        "a field that means something else is no request",
+        {0: {"reserved_start": "soon"}, 1: {"reserved_end": True}},
+        [J(3, 1, 5), J(4, 1, 5)],
+        [3, 4],
+        [3, 4],
+    ),
+    (
+        "a job wider than the machine came before: the accepted one is not asked again",
+        {1: {"reserved_start": 10}},
+        [J(0, 5, 5), J(0, 3, 5), J(1, 2, 3), J(2, 1, 9)],
+        [None, 10, 1, 2],
+        [None, 10, 1, 2],
+    ),
+]
+
+
+@pytest.mark.parametrize(("why", "fields", "jobs", "full", "running"), RESERVATIONS)
+@pytest.mark.parametrize("make", [Planning, Dynp, DynpBounds])
+def test_reservations_by_hand(
+    make: Any, why: str, fields: Any, jobs: list[J], full: list[Any], running: list[Any]
+) -> None:
+    load = with_fields(workload(jobs, 4), fields)
+    assert starts(run(load, make())) == full, why
+    other = make(admission="against_running_and_reserved")
+    assert starts(run(load, other)) == running, why
+
+
+def test_rejection_leaves_the_plan() -> None:
+    load = with_fields(
+        workload([J(0, 4, 10), J(1, 4, 5), J(2, 1, 3), J(3, 3, 6)], 4), {3: {"reserved_start": 12}}
+    )
+    for make in (Planning, Dynp):
+        _, watch = run_watched(load, make())
+        assert watch.plans[2] == {1: 10, 2: 15}
+        plans = [one.plan for one in watch.passes if one.now == 3]
+        assert all(plan == {1: 10, 2: 15} for plan in plans)
+
+
+@st.composite
+def with_reservations(draw: st.DrawFn) -> tuple[list[J], dict[int, dict[str, Any]]]:
+    jobs = draw(random_jobs(12).filter(bool))
+    jobs = [job._replace(size=9) if draw(st.integers(0, 9)) == 0 else job for job in jobs]
+    fields: dict[int, dict[str, Any]] = {}
+    for at, job in enumerate(jobs):
+        kind = draw(st.sampled_from(["", "", "reserved_start", "reserved_end"]))
+        if kind:
+            later = draw(st.integers(-5, 90)) + (kind == "reserved_end") * job.walltime
+            fields[at] = {kind: job.submit + later}
+    return jobs, fields
+
+
+@settings(max_examples=120, deadline=None)
+@given(with_reservations(), orders, st.booleans())
+def test_property_16_reservations(
+    case: tuple[list[J], dict[int, dict[str, Any]]], order: str, full: bool
+) -> None:
+    jobs, fields = case
+    load = with_fields(load_of(jobs), fields)
+    admission = "against_full_plan" if full else "against_running_and_reserved"
+    outcome, watch = run_watched(load, Planning(order=order, admission=admission))
+    assert starts(outcome) == starts(run(load, SlowPlanning(order, True, full)))
+    check_reservations(jobs, fields, outcome, watch)
+
+
+@settings(max_examples=50, deadline=None)
+@given(with_reservations(), st.booleans())
+def test_property_16_reservations_under_dynp(
+    case: tuple[list[J], dict[int, dict[str, Any]]], full: bool
+) -> None:
+    jobs, fields = case
+    load = with_fields(load_of(jobs), fields)
+    admission = "against_full_plan" if full else "against_running_and_reserved"
+    for policy in (
+        Dynp(admission=admission),
+        DynpBounds(admission=admission, lower=9, upper=12),
+        Dynp(admission=admission, legacy_fcfs_list_order=True),
+    ):
+        check_reservations(jobs, fields, *run_watched(load, policy))
+
+
+def check_reservations(
+    jobs: list[J], fields: dict[int, dict[str, Any]], outcome: Outcome, watch: Watch
+) -> None:
+    """What was accepted starts when it should; nothing planned is ever in its way."""
+    check_machine(outcome, 8)
+    actual = starts(outcome)
+    for at, more in fields.items():
+        asked = more.get("reserved_start", more.get("reserved_end", 0) - jobs[at].walltime)
+        assert actual[at] in (None, asked)
+    for one in watch.passes:
+        line = Seconds(8, one.now)
+        for end, size in one.running:
+            line.take(one.now, end, size)
+        planned = dict(one.plan)
+        for at in fields:
+            start = actual[at]
+            if start is not None and any(place_of(job) == at for job in one.waiting):
+                planned[at] = start
+        for at, start in planned.items():
+            assert start >= one.now
+            line.take(start, start + jobs[at].walltime, jobs[at].size)
+        assert line.free.min() >= 0
+
+
+# Odd cases -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [Planning, Dynp, DynpBounds])
+def test_estimates_of_0(make: Any) -> None:
+    """They take no room in a plan: what does not fit now waits for their end."""
+    load = workload([J(0, 4, 0), J(0, 4, 3), J(1, 4, 0), J(1, 4, 2)], 4)
+    for job in load.jobs:
+        job.estimate = 0.0 if job.walltime is None else job.walltime
+    outcome = run(load, make())
+    assert starts(outcome) == [0, 0, 3, 3]
+    check_machine(outcome, 4)
+
+
+@pytest.mark.parametrize("make", [Planning, Dynp, DynpBounds])
+@pytest.mark.parametrize("limits", [None, [{"max_size": 3, "from": "06:00", "to": "20:00"}]])
+def test_jobs_that_outlive_their_estimates(make: Any, limits: Any) -> None:
+    """Job 0 was estimated to end at 5 and ends at 5000: no storm of calls meanwhile."""
+    load = with_fields(
+        workload([J(0, 3, 5000, None), J(1, 2, 10, None), J(2, 1, 7, None), J(60, 1, 1, None)], 4),
+        {0: {"estimate": 5}, 1: {"estimate": 4}, 2: {"estimate": 1}, 3: {"estimate": 1}},
+    )
+    outcome, watch = run_watched(load, make(limits=limits))
+    assert starts(outcome) == [0, 5000, 2, 60]
+    assert len(watch.passes) < 2000
+
+
+def test_reservation_behind_a_job_that_outlives_its_estimate() -> None:
+    """Job 0 is still there at 10, when the reservation should start: it starts at 30, and nobody
+    goes before it meanwhile."""
+    load = with_fields(
+        workload([J(0, 4, 30, None), J(1, 4, 5), J(12, 1, 2)], 4),
+        {0: {"estimate": 8}, 1: {"reserved_start": 10}},
+    )
+    outcome, watch = run_watched(load, Planning())
+    assert starts(outcome) == [0, 30, 35]
+    assert len(watch.passes) < 30
+
+
+class Failing:
+    """A policy on a machine of which processors fail and come back; times need an event."""
+
+    def __init__(self, policy: Any, changes: list[tuple[float, int, bool]]) -> None:
+        self.policy, self.changes = policy, changes
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        while self.changes and self.changes[0][0] <= now:
+            machine.set_available(*self.changes.pop(0)[1:])
+        yield from self.policy.schedule(now, queue, machine)
+
+
+@pytest.mark.parametrize("make", [Planning, Dynp, DynpBounds])
+def test_processors_that_fail_for_a_while(make: Any) -> None:
+    """Processor 3 is away from 1 to 20. A job of size 4 waits for it and is not rejected."""
+    jobs = [J(0, 2, 10), J(1, 4, 5), J(2, 1, 4), J(3, 3, 2), J(20, 1, 1)]
+    outcome = run(workload(jobs, 4), Failing(make(), [(1, 8, False), (20, 8, True)]))
+    assert starts(outcome)[1] in (20, 21)
+    assert starts(outcome)[2] == 2
+    assert starts(outcome)[3] == 10
+    check_machine(outcome, 4)
+
+
+def test_never_allowed_does_not_stop_those_behind() -> None:
+    """Job 0 is never allowed; without backfilling the next one still starts."""
+    policy = Planning(backfilling=False, limits=[{"max_size": 3}])
+    assert starts(run(workload([J(0, 4, 5), J(0, 3, 5)], 4), policy)) == [None, 0]
+
+
+def test_held() -> None:
+    notes = []
+
+    class Asking(Watch):
+        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+            yield from super().schedule(now, queue, machine)
+            for job in queue:
+                held = self.policy.held(job, now, queue, machine)
+                notes.append((now, job.number, held.why, held.place, held.until, held.note))
+
+    load = with_fields(
+        workload([J(0, 4, 10), J(1, 4, 5), J(2, 2, 3)], 4), {1: {"reserved_start": 20}}
+    )
+    run(load, Asking(Planning(order="sjf")))
+    assert notes[:3] == [
+        (1, 1, "plan", None, 20, "an advance reservation"),
+        (2, 1, "plan", None, 20, "an advance reservation"),
+        (2, 2, "plan", 1, 10, "planned in the order sjf"),
+    ]
+    for policy in (Dynp(), DynpBounds()):
+        notes.clear()
+        run(load, Asking(policy))
+        assert notes[-1][:5] in ((2, 2, "plan", 1, 10), (13, 1, "plan", None, 20)), notes
+        assert notes[2][5].startswith("planned in the order ")
+
+
+def test_walltimes_are_needed() -> None:
+    for make in (Planning, Dynp, DynpBounds):
+        with pytest.raises(UsageError, match="job w0!0000 has no walltime"):
+            run(workload([J(0, 1, 5, None)], 4), make())
+
+
+def test_wrong_options() -> None:
+    for option, value in (
+        ("order", "longest"),
+        ("order", "expansion_factor"),  # it changes with the clock
+        ("admission", "always"),
+        ("limits", "nights"),
+    ):
+        with pytest.raises(UsageError, match=f"^{option}="):
+            Planning(**{option: value})
+    with pytest.raises(UsageError, match=r"^begins=noon"):
+        Planning(limits=[{"max_size": 3}], begins="noon")
