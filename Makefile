@@ -2,15 +2,17 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SHARED ?= ../shared
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help campaign test check format benchmarks clean
+.PHONY: help campaign test check format benchmarks conformance clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
 	@echo "make test        run the tests"
 	@echo "make check       lint, types, import contracts"
 	@echo "make format      format the code"
+	@echo "make conformance write docs/conformance.md anew, from the logs and schedules in SHARED"
 	@echo "make benchmarks  measure the speed of simulations"
 
 # A marker, so that an interrupted installation is taken up again.
@@ -40,6 +42,9 @@ benchmarks: $(VENV)/installed
 	$(BIN)/python benchmarks/simulation.py
 	$(BIN)/python benchmarks/messages.py sample
 	$(BIN)/python benchmarks/passes.py
+
+conformance: $(VENV)/installed
+	$(BIN)/python experiments/conformance/conformance.py --shared $(SHARED)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

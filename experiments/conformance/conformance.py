@@ -1,0 +1,147 @@
+"""Writes docs/conformance.md: our policies beside published schedules and recorded runs.
+
+    .venv/bin/python experiments/conformance/conformance.py --shared ../shared
+
+The folder has the published schedules (oracles/), logs (swf/) and recorded runs
+(batsim_transcripts/).
+"""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+from pathlib import Path
+
+import conformance_oracles as oracles
+import conformance_runs as runs
+
+from batsched_py.files import write_whole
+from batsched_py.simulation import simulate
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "conformance.md"
+
+TEXT = Path(__file__).with_name("page.md")
+
+
+def published_section(shared: Path) -> str:
+    """Return the tables of the published schedules."""
+    parts = []
+    for name in oracles.VARIANTS:
+        for site, log in oracles.LOGS.items():
+            jobs = len(oracles.published(shared, site, name).starts)
+            parts.append(f"### {site}, {name}\n\n{log}, {jobs:,} jobs.\n")
+            parts.append("\n".join(oracles.table(shared, site, name)) + "\n")
+    return "\n".join(parts).rstrip()
+
+
+METRICS = {
+    "mean_slowdown_by_area": ("SLDwA", 1, 4),
+    "mean_turnaround_time_by_width": ("ARTwW", 1, 0),
+    "mean_waiting_time": ("AWT", 1, 0),
+    "utilisation": ("UTIL", 100, 2),
+}
+"""Our metric: its name in the thesis, the factor of the unit, and the digits printed there."""
+POLICIES = {
+    "fcfs": ("planning", {"order": "fcfs"}),
+    "sjf": ("planning", {"order": "sjf"}),
+    "ljf": ("planning", {"order": "ljf"}),
+    "advanced full": ("dynp", {"decider": "advanced", "when": "full"}),
+}
+
+
+def planning_section(shared: Path, logs: list[str] | None = None) -> str:
+    """Return the table of planning and dynP for some logs, by default for all."""
+    path = ROOT / "experiments" / "dynp" / "published.toml"
+    given = tomllib.loads(path.read_text(encoding="utf-8"))
+    lines = [
+        "| log | policy | metric | ours | reference | thesis |",
+        "|---|---|---|---:|---:|---:|",
+    ]
+    for log in given["reference"] if logs is None else logs:
+        if log != "columns":
+            lines += planning_rows(shared, log, given)
+    return "\n".join(lines)
+
+
+def planning_rows(shared: Path, log: str, given: dict[str, dict[str, list[float]]]) -> list[str]:
+    """Return the lines of a log."""
+    lines = []
+    for policy, (scheduler, options) in POLICIES.items():
+        result = simulate(
+            shared / "swf" / f"{log}.swf.gz",
+            rules="dynp",
+            scheduler=scheduler,
+            scheduler_options=options,
+        )
+        overall = result.metrics["overall"]
+        reference = given["reference"][log][policy]
+        for (metric, (name, factor, digits)), wanted in zip(
+            METRICS.items(), reference, strict=False
+        ):
+            ours = overall[metric] * factor
+            places = digits + 2
+            shown = f"{ours:.{places}f}"
+            theirs = of_thesis(given, str(given["logs"][log]), policy, name)
+            printed = [f"{value:.{digits}f}" for value in theirs]
+            if f"{ours:.{digits}f}" in printed:
+                shown = f"**{shown}**"
+            lines.append(
+                f"| {log} | {policy} | {name} | {shown} | {wanted:.{places}f} "
+                f"| {' or '.join(printed)} |"
+            )
+    return lines
+
+
+def of_thesis(
+    given: dict[str, dict[str, list[float]]], trace: str, policy: str, metric: str
+) -> list[float]:
+    """Return the thesis's values, which are several where it contradicts itself."""
+    found = []
+    if metric == "SLDwA":
+        for table in ("table5_1", "table5_2"):
+            columns: list[object] = list(given[table]["columns"])
+            if policy in columns:
+                found.append(given[table][trace][columns.index(policy)])
+    if policy == "fcfs":
+        columns = list(given["table3_6"]["columns"])
+        found.append(given["table3_6"][trace][columns.index(metric)])
+    return list(dict.fromkeys(found))
+
+
+def recorded_parts(shared: Path) -> dict[str, str]:
+    """Return what the page says of the recorded runs, by place holder."""
+    neighbours = runs.in_one_block(shared, "40_random300_pybatsim_easyBackfill")
+    not_all = runs.in_one_block(shared, "40_random300_batsched_easy_bf")
+    return {
+        "recorded": "\n".join(runs.table(shared)),
+        "others": "\n".join(runs.others(shared)),
+        "neighbours": f"all {neighbours[1]}" if len(set(neighbours)) == 1 else f"{neighbours[0]}",
+        "not_neighbours": f"{not_all[0]} of {not_all[1]}",
+    }
+
+
+def page(shared: Path) -> str:
+    """Return the whole page."""
+    parts = {
+        "published": published_section(shared),
+        **recorded_parts(shared),
+        "planning": planning_section(shared),
+    }
+    text = TEXT.read_text(encoding="utf-8")
+    for name, part in parts.items():
+        text = text.replace("{{" + name + "}}", part)
+    return text
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description="Write docs/conformance.md.")
+    parser.add_argument("--shared", type=Path, required=True, help="folder of logs and recordings")
+    parser.add_argument("--output", type=Path, default=PAGE, help="default: docs/conformance.md")
+    arguments = parser.parse_args()
+    write_whole(arguments.output, page(arguments.shared))
+
+
+if __name__ == "__main__":
+    main()

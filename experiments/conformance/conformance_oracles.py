@@ -1,0 +1,268 @@
+"""Published per-job schedules against our variants of the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from batsched_py import metrics
+from batsched_py.protocol import messages as m
+from batsched_py.results import EmbeddedOutput
+from batsched_py.simulation import ProcessSettings, make_process
+from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.platform import homogeneous
+from batsched_py.transport import Partner
+from batsched_py.workload import Workload
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import make_rules
+from batsched_py.workload.swf import read_swf
+
+LOGS = {"KTH-SP2": "KTH-SP2-1996-2", "SDSC-SP2": "SDSC-SP2-1998-4.1-cln"}
+"""The published name of a log, and ours."""
+
+
+class PassesOfPredictsim:
+    """Runs the policy when the simulator predictsim does: stands between simulator and policy.
+
+    An instant's message is cut into several. There is a pass after every submission, then after
+    every end in the order of the starts. But jobs that end exactly at their estimate are free
+    from the first pass of the instant on, since the plan of that simulator has them end there.
+    """
+
+    def __init__(self, answer: Partner) -> None:
+        self._answer = answer
+        self._estimates: dict[str, float] = {}
+        self._expected: dict[str, float] = {}
+
+    def __call__(self, message: m.Message) -> m.Message:
+        """Answer one message of the simulator."""
+        decisions: list[Any] = []
+        for part in self._parts(message):
+            reply = self._answer(m.Message(message.now, part))
+            decisions += reply.events
+        for decision in decisions:
+            if type(decision) is m.ExecuteJob:
+                estimate = self._estimates.pop(decision.job_id)
+                self._expected[decision.job_id] = message.now + estimate
+        return m.Message(message.now, decisions)
+
+    def _parts(self, message: m.Message) -> list[list[m.Event]]:
+        submitted = [event for event in message.events if type(event) is m.JobSubmitted]
+        ended = [event for event in message.events if type(event) is m.JobCompleted]
+        if not submitted and not ended:
+            return [message.events]
+        for event in submitted:
+            self._estimates[event.job_id] = _estimate(event.job)
+        expected = {event.job_id: self._expected.pop(event.job_id) for event in ended}
+        due = [event for event in ended if expected[event.job_id] == message.now]
+        early = [event for event in ended if expected[event.job_id] != message.now]
+        parts: list[list[m.Event]] = [[event] for event in [*submitted, *early]]
+        if due and (submitted or ended[0] is not due[0]):
+            parts[0] = [*due, *parts[0]]
+        elif due:
+            parts.insert(0, list(due))
+        others = [event for event in message.events if event not in submitted + ended]
+        parts[-1] += others
+        return parts
+
+
+def _estimate(job: m.JobDescription) -> float:
+    estimate = job.extra.get("estimate", job.walltime)
+    return float("inf") if estimate is None else float(estimate)
+
+
+PASSES = {"instant": "per instant", "event": "per event", "predictsim": "as predictsim"}
+"""When the policy runs, and how the page says it."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A policy with its options, when it runs, and why it differs from the published one."""
+
+    policy: str
+    options: dict[str, Any] = field(default_factory=dict)
+    passes: str = "instant"
+    cause: str = ""
+
+    @property
+    def label(self) -> str:
+        """The policy as the page writes it."""
+        options = "".join(f" {key}={value}" for key, value in self.options.items())
+        return f"`{self.policy}{options}`"
+
+
+@dataclass
+class Schedule:
+    """The start of each job by its number, and the three metrics of the page."""
+
+    starts: dict[str, float]
+    mean_wait: float
+    slowdown: float
+    makespan: float
+
+
+FIRST = {"extra_nodes": "first"}
+ALL = {"extra_nodes": "instant"}
+SJBF = {"backfill_order": "sjf"}
+BY_EVENT = "order of events within an instant: predictsim takes submissions before ends and runs "
+BY_EVENT += "a pass after each; jobs that end exactly at their estimate are free from the first on"
+BY_DUE = "ends at the estimate: they free their processors one by one here, together and at once "
+BY_DUE += "in predictsim"
+BY_EXTRA = "extra nodes: those that come free at the shadow time itself count up to the first that "
+BY_EXTRA += "suffices, in predictsim all of them"
+BOTH = "both: extra nodes, and the order of events"
+NO_EXTRA = "no extra nodes: only jobs that end by the shadow time overtake"
+FIXED = "no extra nodes, and the shadow time stays when jobs end early"
+SLACK = "the head may be delayed by half its estimate"
+CONSERVATIVE = "every waiting job has a reservation, not the head alone"
+FCFS = "nobody overtakes"
+
+OTHER_RULES = [
+    Variant("conservative_streit", {}, "instant", NO_EXTRA),
+    Variant("easy_fixed", {}, "instant", FIXED),
+    Variant("slack", {}, "instant", SLACK),
+    Variant("conservative", {}, "instant", CONSERVATIVE),
+    Variant("fcfs", {}, "instant", FCFS),
+]
+BY_ORDER = "the jobs behind the head are tried shortest first"
+BY_QUEUE = "the whole queue is shortest first, so the head is another job"
+VARIANTS = {
+    "easy_exact": [
+        Variant("easy", ALL),
+        Variant("easy", ALL, "predictsim"),
+        Variant("easy", ALL, "event", BY_DUE),
+        Variant("easy", FIRST, "instant", BY_EXTRA),
+        Variant("easy", ALL | SJBF, "instant", BY_ORDER),
+        *OTHER_RULES,
+    ],
+    "easy_requested": [
+        Variant("easy", ALL, "predictsim"),
+        Variant("easy", ALL, "event", BY_DUE),
+        Variant("easy", ALL, "instant", BY_EVENT),
+        Variant("easy", FIRST, "predictsim", BY_EXTRA),
+        Variant("easy", FIRST, "instant", BOTH),
+        Variant("easy", ALL | SJBF, "instant", BY_ORDER),
+        *OTHER_RULES,
+    ],
+    "easy_sjbf_exact": [
+        Variant("easy", ALL | SJBF, "predictsim"),
+        Variant(
+            "easy", ALL | SJBF, "instant",
+            "jobs submitted together: in predictsim the first may be backfilled before a shorter "
+            "one has arrived",
+        ),
+        Variant("easy", ALL | SJBF, "event", BY_DUE),
+        Variant("easy", FIRST | SJBF, "instant", BOTH),
+        Variant("easy", ALL, "instant", "the jobs behind the head are tried in queue order"),
+        Variant("easy", ALL | {"order": "sjf"}, "instant", BY_QUEUE),
+    ],
+}  # fmt: skip
+"""Variants by published file, the one that must fit first."""
+
+
+def published(shared: Path, site: str, name: str) -> Schedule:
+    """Return a published schedule."""
+    log = read_swf(shared / "oracles" / "predictsim" / site / f"{name}.swf.gz")
+    numbers = log.column("job_number").astype(int)
+    submit, wait, run = (log.column(name) for name in ("submit_time", "wait_time", "run_time"))
+    slowdown = np.maximum(1.0, (wait + run) / np.maximum(run, metrics.BOUND))
+    return Schedule(
+        starts=dict(zip(map(str, numbers), (submit + wait).tolist(), strict=True)),
+        mean_wait=float(wait.mean()),
+        slowdown=float(slowdown.mean()),
+        makespan=float((submit + wait + run).max() - submit.min()),
+    )
+
+
+@cache
+def _workload(path: Path, exact: bool) -> Workload:
+    rules = make_rules("predictsim", walltime="exact" if exact else None)
+    return load_workload(path, rules)
+
+
+def simulated(shared: Path, site: str, name: str, variant: Variant) -> Schedule:
+    """Simulate the log of a published schedule under a variant."""
+    workload = _workload(shared / "swf" / f"{LOGS[site]}.swf.gz", name.endswith("_exact"))
+    process = make_process(
+        ProcessSettings(scheduler=variant.policy, scheduler_options=dict(variant.options)), None
+    )
+    answer: Callable[[m.Message], m.Message] = process.answer
+    if variant.passes == "predictsim":
+        answer = PassesOfPredictsim(answer)
+    options = Options(each_event=variant.passes == "event")
+    simulator = Simulator(homogeneous(workload.nb_res), [workload], options)
+    return of_output(EmbeddedOutput(simulator.run(answer)))
+
+
+def of_output(output: EmbeddedOutput) -> Schedule:
+    """Return what the embedded simulator left as a schedule of the jobs that ran."""
+    table = output.table()
+    names = [job.description.id.partition("!")[2] for job in output.outcome.jobs]
+    starts = zip(names, table.start.tolist(), strict=True)
+    return Schedule(
+        starts={name: start for name, start in starts if start == start},
+        mean_wait=metrics.mean_waiting_time(table),
+        slowdown=metrics.mean_bounded_slowdown(table),
+        makespan=metrics.makespan(table),
+    )
+
+
+def differing(theirs: Schedule, ours: Schedule) -> list[str]:
+    """Return the jobs that start at another time, in order of the earlier of their two starts."""
+    names = theirs.starts.keys() | ours.starts.keys()
+    never = float("inf")
+
+    def both(name: str) -> tuple[float, float]:
+        return theirs.starts.get(name, never), ours.starts.get(name, never)
+
+    found = [name for name in names if both(name)[0] != both(name)[1]]
+    return sorted(found, key=lambda name: (min(both(name)), name))
+
+
+def share(theirs: Schedule, different: list[str]) -> str:
+    """Return how many of the starts are identical, as per cent rounded down."""
+    total = len(theirs.starts)
+    same = total - len(different)
+    return f"{same * 10_000 // total / 100:.2f} %"
+
+
+def row(theirs: Schedule, ours: Schedule, variant: Variant) -> str:
+    """Return the line of a variant."""
+    different = differing(theirs, ours)
+    first, cause = "", ""
+    if different:
+        name = different[0]
+        first = f"job {name}: {theirs.starts[name]:.0f}, ours {ours.starts[name]:.0f}"
+        cause = variant.cause
+    cells = [
+        variant.label,
+        PASSES[variant.passes],
+        f"{ours.mean_wait:.4f}",
+        f"{ours.slowdown:.6f}",
+        f"{ours.makespan:.0f}",
+        share(theirs, different),
+        str(len(different)),
+        first,
+        cause,
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def table(shared: Path, site: str, name: str, variants: list[Variant] | None = None) -> list[str]:
+    """Return the table of a published schedule, a line each."""
+    theirs = published(shared, site, name)
+    lines = [
+        "| | passes | mean wait [s] | mean bounded slowdown | makespan [s] | identical starts "
+        "| others | first other start | cause |",
+        "|---|---|---:|---:|---:|---:|---:|---|---|",
+        f"| **published** | | {theirs.mean_wait:.4f} | {theirs.slowdown:.6f} "
+        f"| {theirs.makespan:.0f} | | | | |",
+    ]
+    for variant in VARIANTS[name] if variants is None else variants:
+        lines.append(row(theirs, simulated(shared, site, name, variant), variant))
+    return lines

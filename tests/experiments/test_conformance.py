@@ -1,0 +1,122 @@
+"""The page docs/conformance.md is what its command writes now, and its causes are proven."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments" / "conformance"))
+import conformance
+import conformance_oracles as oracles
+import conformance_runs as runs
+
+from batsched_py.protocol import messages as m
+
+PAGE = conformance.PAGE.read_text(encoding="utf-8")
+RULE = oracles.Variant("easy", oracles.ALL)
+SJBF = oracles.ALL | oracles.SJBF
+
+
+def test_the_text_of_the_page() -> None:
+    """Every line of the text outside the tables that the command fills in."""
+    lines = conformance.TEXT.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if "{{" not in line and line not in PAGE.splitlines()] == []
+    assert "{{" not in PAGE
+
+
+def test_the_recorded_runs_of_the_page(shared: Path) -> None:
+    for part in conformance.recorded_parts(shared).values():
+        assert part in PAGE
+
+
+@pytest.mark.parametrize(
+    ("site", "name", "variant", "others"),
+    [
+        ("KTH-SP2", "easy_exact", RULE, 0),
+        ("KTH-SP2", "easy_requested", oracles.Variant("easy", oracles.ALL, "predictsim"), 0),
+        ("KTH-SP2", "easy_requested", oracles.Variant("easy", oracles.ALL, "event"), 9),
+        ("KTH-SP2", "easy_requested", RULE, 456),
+        ("KTH-SP2", "easy_sjbf_exact", oracles.Variant("easy", SJBF, "predictsim"), 0),
+        ("KTH-SP2", "easy_sjbf_exact", oracles.Variant("easy", SJBF), 28),
+        ("SDSC-SP2", "easy_requested", oracles.Variant("easy", oracles.ALL, "predictsim"), 0),
+    ],
+)
+def test_published_schedules(
+    shared: Path, site: str, name: str, variant: oracles.Variant, others: int
+) -> None:
+    """The counts, and that the page has this row below its heading."""
+    wanted = next(
+        known
+        for known in oracles.VARIANTS[name]
+        if (known.label, known.passes) == (variant.label, variant.passes)
+    )
+    theirs = oracles.published(shared, site, name)
+    ours = oracles.simulated(shared, site, name, wanted)
+    assert len(oracles.differing(theirs, ours)) == others
+    section = PAGE.partition(f"### {site}, {name}\n")[2].partition("\n#")[0]
+    assert oracles.row(theirs, ours, wanted) in section.splitlines()
+
+
+def test_planning_on_kth(shared: Path) -> None:
+    rows = conformance.planning_section(shared, ["KTH-SP2-1996-2"])
+    assert rows in PAGE
+
+
+def job(number: int, walltime: float) -> m.JobSubmitted:
+    name = f"w0!{number}"
+    return m.JobSubmitted(
+        timestamp=0.0, job_id=name, job=m.JobDescription(name, 0.0, 1, "p", walltime, {})
+    )
+
+
+def end(number: int) -> m.JobCompleted:
+    return m.JobCompleted(
+        timestamp=10.0,
+        job_id=f"w0!{number}",
+        job_state="COMPLETED_SUCCESSFULLY",
+        return_code=0,
+        alloc=1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("events", "parts"),
+    [
+        ([end(1), end(2)], [["w0!1"], ["w0!2"]]),  # 1 is due and comes first: a pass of its own
+        ([end(2), end(1)], [["w0!1", "w0!2"]]),  # the first event is 2, and 1 is free already
+        ([end(2), end(1), job(5, 1.0)], [["w0!1", "w0!5"], ["w0!2"]]),
+        ([end(1), end(3)], [["w0!1", "w0!3"]]),
+        ([end(2), end(4)], [["w0!2"], ["w0!4"]]),
+    ],
+)
+def test_passes_of_predictsim(events: list[m.Event], parts: list[list[str]]) -> None:
+    """Jobs 1 and 3 end at their estimate, 2 and 4 before it."""
+    seen: list[list[str]] = []
+
+    def answer(message: m.Message) -> m.Message:
+        seen.append([event.job_id for event in message.events])
+        started = [
+            m.ExecuteJob(timestamp=message.now, job_id=event.job_id, alloc=1)
+            for event in message.events
+            if type(event) is m.JobSubmitted and message.now == 0
+        ]
+        return m.Message(message.now, list(started))
+
+    passes = oracles.PassesOfPredictsim(answer)
+    walltimes = {1: 10.0, 2: 20.0, 3: 10.0, 4: 20.0}
+    passes(m.Message(0.0, [job(number, walltime) for number, walltime in walltimes.items()]))
+    assert seen == [["w0!1"], ["w0!2"], ["w0!3"], ["w0!4"]]
+    seen.clear()
+    passes(m.Message(10.0, events))
+    assert seen == parts
+
+
+@pytest.mark.parametrize(
+    "run", ["30_batsched_conservative_bf_small", runs.RANDOM300 + "batsched_conservative_bf"]
+)
+def test_the_twin_of_batsched(shared: Path, run: str) -> None:
+    """Processors by number and 5 s are all that sets batsched's conservative apart: the proof."""
+    equal, total = runs.equal_replies(shared, runs.Comparison(run, runs.TWIN))
+    assert equal == total
