@@ -86,15 +86,17 @@ class Dynp:
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Plan, with a self-tuning step if one is due, and start what is planned for now."""
         planner = self._planner
-        arrived, ended = queue.nb_arrived > self._seen, machine.nb_ended > self._ended
         active = queue.ranked(fixed_key(self.active))
         yield from planner.arrivals(now, queue, machine, active)
-        self._seen, self._ended = queue.nb_arrived, machine.nb_ended
+        waiting, news = planner.movable(queue), planner.movable(queue.since(self._seen))
+        ended = self._full and machine.nb_ended > self._ended
+        self._seen = news[-1].number + 1 if news else self._seen
+        self._ended = machine.nb_ended
         base = planner.base(now, queue, machine)
-        waiting = planner.movable(queue)
-        if waiting and (arrived or (ended and self._full)):
-            plan = self._self_tuning_step(now, queue, base, waiting)
-        else:
+        plan = None
+        for jobs in self._lists.steps(waiting, len(news), ended):
+            plan = self._self_tuning_step(now, queue, base, jobs)
+        if plan is None or self._lists.plans_anew:
             plan = self._plan(self.active, queue, base, waiting)
         for decision in planner.carry_out(now, queue, machine, plan):
             if isinstance(decision, Start):
@@ -122,8 +124,6 @@ class Dynp:
         if self.observer is not None:
             history = list(zip(base.times, base.free, strict=True))
             self.observer(Step(now, history, plans, values, old, new))
-        if self._lists.plans_anew:
-            return self._plan(new, queue, base, waiting)
         return plans[new]
 
     def statistics(self) -> dict[str, Any]:
@@ -214,6 +214,13 @@ class _Lists:
     plans_anew = False
     """Whether the plan that is carried out is made once more after the decision."""
 
+    def steps(self, waiting: list[Job], nb_new: int, ended: bool) -> list[list[Job]]:
+        """Return the jobs that each self-tuning step of this instant plans: one step, if any.
+
+        The last ``nb_new`` of ``waiting`` were submitted now; ``ended`` says that jobs ended.
+        """
+        return [waiting] if waiting and (nb_new or ended) else []
+
     def evaluation_order(self, old: str) -> tuple[str, ...]:
         """Return in which order the policies plan; it does not matter here."""
         return POLICIES
@@ -226,11 +233,18 @@ class _Lists:
 class _LegacyList(_Lists):
     """One list for all policies, which FCFS leaves as SJF or LJF have sorted it.
 
-    With it the tie statistics of the thesis come out, which no FCFS that sorts can give: what is
-    carried out under FCFS follows the order in which the last evaluation left the list.
+    With it the thesis's numbers for half self-tuning come out, which no FCFS that sorts can
+    give: what is carried out under FCFS follows the order in which the last evaluation left the
+    list. There is a step at each submission, also at simultaneous ones, if two jobs wait then.
     """
 
     plans_anew = True
+
+    def steps(self, waiting: list[Job], nb_new: int, ended: bool) -> list[list[Job]]:
+        """Return what waits after the ends of this instant, and after each submission."""
+        nb_old = len(waiting) - nb_new
+        lengths = [*([nb_old] if ended else []), *range(nb_old + 1, len(waiting) + 1)]
+        return [waiting[:length] for length in lengths if length > 1]
 
     def __init__(self) -> None:
         self._list: list[Job] = []

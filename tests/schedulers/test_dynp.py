@@ -489,7 +489,7 @@ def test_legacy_fcfs_follows_the_list_as_it_is() -> None:
     policy.observer = steps.append
     outcome, watch = run_watched(workload(jobs, 4), policy)
     assert watch.plans[2] == {2: 10, 1: 18}
-    at_2, at_10 = steps[2], steps[3]
+    at_2, at_10 = steps  # none while one job waits alone
     assert (at_2.values, at_2.new) == ({"fcfs": 124, "sjf": 124, "ljf": 144}, "fcfs")
     assert (at_10.values, at_10.new) == ({"fcfs": 144, "sjf": 124, "ljf": 144}, "sjf")
     assert starts(outcome) == [0, 10, 13]
@@ -509,13 +509,14 @@ def test_legacy_carries_out_the_list_as_it_is() -> None:
 def test_legacy_orders_of_evaluation() -> None:
     """With LJF active, SJF is evaluated before FCFS, which then has SJF's value.
 
-    The estimates are 10, 8, 9 and 1. LJF sorts to 0, 2, 1, 3; SJF leaves the list as 3, 1, 2, 0.
+    Of the four jobs that come together each but the first makes a step; the first step sees the
+    two with the estimates 10 and 8.
     """
     jobs = [J(0, 4, 10), J(0, 4, 8), J(0, 1, 9), J(0, 4, 1)]
     for old, orders in (
-        ("fcfs", {"fcfs": [0, 1, 2, 3], "sjf": [3, 1, 2, 0], "ljf": [0, 2, 1, 3]}),
-        ("sjf", {"sjf": [3, 1, 2, 0], "fcfs": [3, 1, 2, 0], "ljf": [0, 2, 1, 3]}),
-        ("ljf", {"ljf": [0, 2, 1, 3], "sjf": [3, 1, 2, 0], "fcfs": [3, 1, 2, 0]}),
+        ("fcfs", {"fcfs": [0, 1], "sjf": [1, 0], "ljf": [0, 1]}),
+        ("sjf", {"sjf": [1, 0], "fcfs": [1, 0], "ljf": [0, 1]}),
+        ("ljf", {"ljf": [0, 1], "sjf": [1, 0], "fcfs": [1, 0]}),
     ):
         policy = Dynp(legacy_fcfs_list_order=True)
         policy.active = old
@@ -526,6 +527,8 @@ def test_legacy_orders_of_evaluation() -> None:
         assert steps[0].old == old
         assert {name: [place_of(job) for job, _ in plans[name]] for name in plans} == orders
         assert list(plans) == list(orders)
+        at_0 = [len(step.plans["sjf"]) for step in steps if step.now == 0]
+        assert at_0 == [2, 3, 4]
 
 
 @settings(max_examples=60, deadline=None)
