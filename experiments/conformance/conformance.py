@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import conformance_oracles as oracles
 import conformance_runs as runs
@@ -42,11 +43,20 @@ METRICS = {
     "utilisation": ("UTIL", 100, 2),
 }
 """Our metric: its name in the thesis, the factor of the unit, and the digits printed there."""
-POLICIES = {
+UNSORTED = ", unsorted FCFS"
+POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "fcfs": ("planning", {"order": "fcfs"}),
     "sjf": ("planning", {"order": "sjf"}),
     "ljf": ("planning", {"order": "ljf"}),
     "advanced full": ("dynp", {"decider": "advanced", "when": "full"}),
+    f"simple half{UNSORTED}": (
+        "dynp",
+        {"decider": "simple", "when": "half", "legacy_fcfs_list_order": True},
+    ),
+    f"advanced half{UNSORTED}": (
+        "dynp",
+        {"decider": "advanced", "when": "half", "legacy_fcfs_list_order": True},
+    ),
 }
 
 
@@ -75,20 +85,21 @@ def planning_rows(shared: Path, log: str, given: dict[str, dict[str, list[float]
             scheduler_options=options,
         )
         overall = result.metrics["overall"]
-        reference = given["reference"][log][policy]
+        reference = given["reference"][log].get(policy, [None])
         for (metric, (name, factor, digits)), wanted in zip(
             METRICS.items(), reference, strict=False
         ):
             ours = overall[metric] * factor
             places = digits + 2
             shown = f"{ours:.{places}f}"
-            theirs = of_thesis(given, str(given["logs"][log]), policy, name)
+            key = policy.removesuffix(UNSORTED)
+            theirs = of_thesis(given, str(given["logs"][log]), key, name)
             printed = [f"{value:.{digits}f}" for value in theirs]
             if f"{ours:.{digits}f}" in printed:
                 shown = f"**{shown}**"
+            beside = "" if wanted is None else f"{wanted:.{places}f}"
             lines.append(
-                f"| {log} | {policy} | {name} | {shown} | {wanted:.{places}f} "
-                f"| {' or '.join(printed)} |"
+                f"| {log} | {policy} | {name} | {shown} | {beside} | {' or '.join(printed)} |"
             )
     return lines
 
