@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.jobs import Job
-from batsched_py.orders import ORDERS, SAME_ORDERS, ClockOrder, FixedOrder, fixed_key, order
-from batsched_py.sorted_jobs import FANOUT, SortedJobs
 from batsched_py.waiting import WaitingQueue
+from batsched_py.waiting.orders import ORDERS, SAME_ORDERS, ClockOrder, FixedOrder, fixed_key, order
+from batsched_py.waiting.sorted_jobs import FANOUT, SortedJobs
 
 NOW = 100.0
 

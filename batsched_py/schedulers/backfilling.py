@@ -11,8 +11,8 @@ from batsched_py.held import Held
 from batsched_py.jobs import Job
 from batsched_py.machine import Machine
 from batsched_py.options import one_of
-from batsched_py.orders import Order
 from batsched_py.waiting import WaitingQueue
+from batsched_py.waiting.orders import Order
 
 EXTRA_NODES = ("first", "instant", "none")
 

@@ -10,9 +10,9 @@ from batsched_py.errors import UsageError
 from batsched_py.held import Held
 from batsched_py.jobs import Job, JobState
 from batsched_py.machine import Machine
-from batsched_py.orders import fixed_key
 from batsched_py.timeline import Timeline
 from batsched_py.waiting import WaitingQueue
+from batsched_py.waiting.orders import fixed_key
 
 
 class Conservative:

@@ -6,11 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from batsched_py.options import number
-from batsched_py.orders import ClockOrder
 from batsched_py.schedulers.backfilling import Backfilling
+from batsched_py.waiting.orders import ClockOrder
 
 if TYPE_CHECKING:
-    from batsched_py.columns import Columns, Floats
+    from batsched_py.waiting.columns import Columns, Floats
 
 MINUTE = 60.0
 

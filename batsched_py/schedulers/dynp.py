@@ -13,12 +13,12 @@ from batsched_py.held import Held
 from batsched_py.jobs import Job
 from batsched_py.machine import Machine
 from batsched_py.options import number, one_of
-from batsched_py.orders import fixed_key
 from batsched_py.schedulers.deciders import DECIDERS, Decider, case_of, with_slackness
 from batsched_py.schedulers.plan_metrics import PLAN_METRICS, counted
 from batsched_py.schedulers.planning import Plan, Planner
 from batsched_py.timeline import Timeline
 from batsched_py.waiting import WaitingQueue
+from batsched_py.waiting.orders import fixed_key
 
 POLICIES = ("fcfs", "sjf", "ljf")
 

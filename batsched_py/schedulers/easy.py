@@ -7,8 +7,8 @@ from math import inf
 from batsched_py.jobs import Job
 from batsched_py.machine import Machine
 from batsched_py.options import number
-from batsched_py.orders import order as order_named
 from batsched_py.schedulers.backfilling import Backfilling
+from batsched_py.waiting.orders import order as order_named
 
 
 class Easy(Backfilling):

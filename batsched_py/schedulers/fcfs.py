@@ -10,10 +10,10 @@ from batsched_py.held import Held
 from batsched_py.jobs import Job
 from batsched_py.machine import Machine
 from batsched_py.options import one_of
-from batsched_py.orders import RankedJobs
-from batsched_py.orders import order as order_named
 from batsched_py.schedulers.backfilling import place_in
 from batsched_py.waiting import WaitingQueue
+from batsched_py.waiting.orders import RankedJobs
+from batsched_py.waiting.orders import order as order_named
 
 TAKE = ("front", "first_fit", "best_fit")
 

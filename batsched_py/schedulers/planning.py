@@ -12,10 +12,10 @@ from batsched_py.held import Held
 from batsched_py.jobs import Job, JobState
 from batsched_py.machine import Machine
 from batsched_py.options import one_of
-from batsched_py.orders import fixed_key
 from batsched_py.schedulers.limits import Limits
 from batsched_py.timeline import Timeline
 from batsched_py.waiting import WaitingQueue
+from batsched_py.waiting.orders import fixed_key
 
 Plan = list[tuple[Job, float]]
 """Waiting jobs with their planned starts (seconds, inf = never), in the order of placement."""

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from batsched_py.errors import UsageError
 from batsched_py.jobs import Job
 from batsched_py.text import did_you_mean
-from batsched_py.waiting import Key, WaitingQueue, by_submission
+from batsched_py.waiting.queue import Key, WaitingQueue, by_submission
 
 if TYPE_CHECKING:
-    from batsched_py.columns import Columns, Floats
+    from batsched_py.waiting.columns import Columns, Floats
 
 
 class RankedJobs(Protocol):
@@ -88,7 +88,7 @@ class _AtClock:
 
     @property
     def head(self) -> Job | None:
-        from batsched_py.columns import GONE
+        from batsched_py.waiting.columns import GONE
 
         columns, priorities = self._columns, self._priorities
         if not len(columns):

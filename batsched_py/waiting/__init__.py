@@ -1,0 +1,9 @@
+"""The waiting queue and its orders.
+
+:mod:`queue` is what policies see, :mod:`sorted_jobs` the tree behind its rankings, :mod:`columns`
+the jobs as numpy arrays, and :mod:`orders` the orders by name.
+"""
+
+from batsched_py.waiting.queue import Key, Ranking, WaitingQueue, by_submission
+
+__all__ = ["Key", "Ranking", "WaitingQueue", "by_submission"]
