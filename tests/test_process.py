@@ -295,7 +295,7 @@ def test_easy_that_delays_its_head_is_caught() -> None:
                     yield Start(job)
 
     jobs = [J(0, 3, 10), J(1, 4, 5), J(2, 1, 100)]
-    with pytest.raises(InvariantError, match="EASY delayed the head"):
+    with pytest.raises(InvariantError, match="Forgetful delayed the head"):
         run(workload([*jobs, J(3, 1, 1)], 4), Forgetful())
 
 
