@@ -28,82 +28,48 @@ def by_submission(job: Job) -> int:
 
 
 class _BySize:
-    """Jobs of each size in ascending order of a key."""
+    """Jobs of each size in ascending order of a key.
 
-    __slots__ = ("buckets", "sizes")
-
-    def __init__(self) -> None:
-        self.sizes: list[int] = []
-        self.buckets: list[SortedJobs] = []
-
-    def add(self, key: Any, job: Job) -> None:
-        at = bisect_left(self.sizes, job.size)
-        if at == len(self.sizes) or self.sizes[at] != job.size:
-            self.sizes.insert(at, job.size)
-            self.buckets.insert(at, SortedJobs())
-        self.buckets[at].add(key, job)
-
-    def remove(self, key: Any, job: Job) -> None:
-        at = bisect_left(self.sizes, job.size)
-        bucket = self.buckets[at]
-        bucket.remove(key)
-        if not bucket:
-            del self.sizes[at], self.buckets[at]
-
-
-class Ranking:
-    """Waiting jobs in ascending order of a key that does not change while they wait.
-
-    The jobs of each size are sorted on their own: a search for a job to backfill looks at each
-    size that fits, never at each job.
+    A job gets its place at the first search after it came: most jobs start at once, and are gone
+    before anybody searches.
     """
 
-    __slots__ = ("_by_size", "_key", "_whole")
+    __slots__ = ("_buckets", "_fresh", "_key", "_sizes")
 
-    def __init__(self, key: Key, jobs: Iterable[Job] = ()) -> None:
+    def __init__(self, key: Key) -> None:
         self._key = key
-        self._whole = SortedJobs()
-        self._by_size: _BySize | None = None  # from the first search on
-        for job in jobs:
-            self.add(job)
-
-    def __iter__(self) -> Iterator[Job]:
-        return iter(self._whole)
-
-    @property
-    def head(self) -> Job | None:
-        """The first job, None if nobody waits."""
-        return self._whole.first()[1] if self._whole else None
+        self._sizes: list[int] = []
+        self._buckets: list[SortedJobs] = []
+        self._fresh: dict[int, Job] = {}
 
     def add(self, job: Job) -> None:
-        """Add a job; only the queue does this."""
-        key = self._key(job)
-        self._whole.add(key, job)
-        if self._by_size is not None:
-            self._by_size.add(key, job)
+        self._fresh[job.number] = job
 
     def remove(self, job: Job) -> None:
-        """Take a job out; only the queue does this."""
-        key = self._key(job)
-        self._whole.remove(key)
-        if self._by_size is not None:
-            self._by_size.remove(key, job)
+        if self._fresh.pop(job.number, None) is not None:
+            return
+        at = bisect_left(self._sizes, job.size)
+        bucket = self._buckets[at]
+        bucket.remove(self._key(job))
+        if not bucket:
+            del self._sizes[at], self._buckets[at]
 
-    def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
-        """Return the first job that may start ``now`` without delaying a reservation.
+    def _settle(self) -> None:
+        for job in self._fresh.values():
+            at = bisect_left(self._sizes, job.size)
+            if at == len(self._sizes) or self._sizes[at] != job.size:
+                self._sizes.insert(at, job.size)
+                self._buckets.insert(at, SortedJobs())
+            self._buckets[at].add(self._key(job), job)
+        self._fresh.clear()
 
-        That is a job which fits into ``free`` processors and either ends by ``horizon`` (seconds)
-        or needs at most ``extra`` processors. None if there is none.
-        """
-        by_size = self._by_size
-        if by_size is None:
-            by_size = self._by_size = _BySize()
-            for job in self:
-                by_size.add(self._key(job), job)
+    def first(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
+        if self._fresh:
+            self._settle()
         best_key, best = None, None
         at = 0
-        buckets = by_size.buckets
-        for size in by_size.sizes:
+        buckets = self._buckets
+        for size in self._sizes:
             if size > free:
                 break
             bucket = buckets[at]
@@ -119,14 +85,57 @@ class Ranking:
         return best
 
 
+class Ranking:
+    """Waiting jobs in ascending order of a key that does not change while they wait.
+
+    The jobs of each size are sorted on their own: a search for a job to backfill looks at each
+    size that fits, never at each job.
+    """
+
+    __slots__ = ("_by_size", "_key", "_whole")
+
+    def __init__(self, key: Key, jobs: Iterable[Job] = ()) -> None:
+        self._key = key
+        self._whole = SortedJobs()
+        self._by_size = _BySize(key)
+        for job in jobs:
+            self.add(job)
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self._whole)
+
+    @property
+    def head(self) -> Job | None:
+        """The first job, None if nobody waits."""
+        return self._whole.first()[1] if self._whole else None
+
+    def add(self, job: Job) -> None:
+        """Add a job; only the queue does this."""
+        self._whole.add(self._key(job), job)
+        self._by_size.add(job)
+
+    def remove(self, job: Job) -> None:
+        """Take a job out; only the queue does this."""
+        self._whole.remove(self._key(job))
+        self._by_size.remove(job)
+
+    def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
+        """Return the first job that may start ``now`` without delaying a reservation.
+
+        That is a job which fits into ``free`` processors and either ends by ``horizon`` (seconds)
+        or needs at most ``extra`` processors. None if there is none.
+        """
+        return self._by_size.first(now, free, horizon, extra)
+
+
 class _SubmissionRanking(Ranking):
     """The queue's own order, which the queue keeps already."""
 
     __slots__ = ("_jobs",)
 
     def __init__(self, jobs: OrderedDict[int, Job]) -> None:
-        super().__init__(by_submission)
         self._jobs = jobs
+        super().__init__(by_submission, jobs.values())
 
     def __iter__(self) -> Iterator[Job]:
         return iter(self._jobs.values())
@@ -136,12 +145,10 @@ class _SubmissionRanking(Ranking):
         return next(iter(self._jobs.values()), None)
 
     def add(self, job: Job) -> None:
-        if self._by_size is not None:
-            self._by_size.add(job.number, job)
+        self._by_size.add(job)
 
     def remove(self, job: Job) -> None:
-        if self._by_size is not None:
-            self._by_size.remove(job.number, job)
+        self._by_size.remove(job)
 
 
 class WaitingQueue:
