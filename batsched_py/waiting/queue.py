@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 Key = Callable[[Job], Any]
 
 
+MOST_FRESH = 32
+"""More jobs than these are sorted by size for a search."""
+
+
 def by_submission(job: Job) -> int:
     """Return the key of the queue's own order."""
     return job.number
@@ -30,8 +34,7 @@ def by_submission(job: Job) -> int:
 class _BySize:
     """Jobs of each size in ascending order of a key.
 
-    A job gets its place at the first search after it came: most jobs start at once, and are gone
-    before anybody searches.
+    The latest jobs are only looked through: most are gone before they are too many for that.
     """
 
     __slots__ = ("_buckets", "_fresh", "_key", "_sizes")
@@ -64,7 +67,7 @@ class _BySize:
         self._fresh.clear()
 
     def first(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
-        if self._fresh:
+        if len(self._fresh) > MOST_FRESH:
             self._settle()
         best_key, best = None, None
         at = 0
@@ -82,6 +85,12 @@ class _BySize:
                 continue
             if best is None or key < best_key:
                 best_key, best = key, job
+        for job in self._fresh.values():
+            size = job.size
+            if size <= free and (size <= extra or now + job.estimate <= horizon):
+                key = self._key(job)
+                if best is None or key < best_key:
+                    best_key, best = key, job
         return best
 
 
