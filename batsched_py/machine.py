@@ -57,9 +57,14 @@ class Machine:
             available += job_size
             if available >= size:
                 shadow_time, extra = expected_end, available - size
-                if not whole_instant:
+                if not whole_instant or expected_end == inf:  # unknown ends are no instant
                     break
         return shadow_time, extra
+
+    @property
+    def nb_available(self) -> int:
+        """Number of processors that are not out of order."""
+        return self.nb_processors - self.unavailable.bit_count()
 
     def timeline(self, now: float) -> Timeline:
         """Return the free processors from ``now`` on if no further job starts."""

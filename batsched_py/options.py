@@ -19,6 +19,13 @@ def one_of(option: str, value: Any, allowed: Iterable[str]) -> str:
     return str(value)
 
 
+def boolean(option: str, value: Any) -> bool:
+    """Return ``value``, true or false; raises :class:`UsageError`."""
+    if not isinstance(value, bool):
+        raise UsageError(f"{option}={value}: expected true or false")
+    return value
+
+
 def number(option: str, value: Any, least: float, most: float = float("inf")) -> float:
     """Return ``value``, a number from ``least`` to ``most``; raises :class:`UsageError`."""
     fits = isinstance(value, float | int) and not isinstance(value, bool) and isfinite(value)

@@ -190,8 +190,11 @@ class DecisionProcess:
             )
 
     def _called(self, event: m.RequestedCall) -> None:
-        if self._calls:  # one event for each call, in order of their times
-            heappop(self._calls)
+        due = (
+            heappop(self._calls) if self._calls else self.now
+        )  # calls come in order of their times
+        if due > self.now:  # too early, by the last digit of a clock
+            self._call_at(due)
         self._must_schedule = True
 
     def _submitted(self, event: m.JobSubmitted) -> None:
@@ -283,6 +286,8 @@ class DecisionProcess:
             raise InvariantError(f"a call at {time!r} was asked for: expected seconds")
         if self._six_decimals:
             time = _six_decimals_up(time)
+        if time in self._calls:
+            return
         if time <= self.now:
             raise InvariantError(f"a call at {time} was asked for at {self.now}: it must be later")
         heappush(self._calls, time)

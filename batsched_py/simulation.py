@@ -15,7 +15,6 @@ from batsched_py import plugins
 from batsched_py.backends.external import Timeouts
 from batsched_py.backends.run import EMBEDDED, SOCKET, check_backend, run_outside
 from batsched_py.errors import UsageError
-from batsched_py.files import whole_file
 from batsched_py.process import DecisionProcess, UserModel
 from batsched_py.results import EmbeddedOutput, Output, Result, versions
 from batsched_py.simulator.engine import Options, Simulator
@@ -201,7 +200,7 @@ def _embedded(
     )
     if record is None:
         return EmbeddedOutput(simulator.run(process.answer))
-    with whole_file(record) as part, Recorder(part) as recorder:
+    with Recorder(record) as recorder:  # a failure leaves all that was said before it
         return EmbeddedOutput(simulator.run(recorded(process.answer, recorder)))
 
 

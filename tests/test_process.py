@@ -12,12 +12,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from schedules import J, run, starts, workload
+from wire import begins, message, submitted
 
 from batsched_py.decisions import CallMeLater, Decision, Kill, Reject, Start
 from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.jobs import Job
 from batsched_py.machine import Machine
 from batsched_py.process import DecisionProcess
+from batsched_py.protocol import codec
 from batsched_py.protocol import messages as m
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
@@ -282,6 +284,30 @@ def test_a_reservation_counts_no_processors_that_failed() -> None:
     assert machine.reservation(3) == (inf, 0)
     machine.end(job)
     assert (machine.free, machine.free_processors) == (2, 0b1100)
+
+
+def test_a_call_that_comes_too_early_is_asked_for_again() -> None:
+    """By the last digit of a clock: a policy that waits for a time must not wait for ever."""
+
+    def waits(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        if now < 100 and queue.head:
+            yield CallMeLater(100.0)
+            yield CallMeLater(100.0)  # asked for twice, it comes once
+        elif queue.head:
+            yield Start(queue.head)
+
+    process = DecisionProcess(Policy(waits), six_decimals=True)
+
+    def answer(raw: bytes) -> list[m.Event]:
+        return process.answer(codec.decode_events(raw)).events
+
+    answer(begins(4))
+    assert [type(event) for event in answer(submitted("0", now=1.0))] == [m.CallMeLater]
+    (early,) = answer(message(99.999999, ("REQUESTED_CALL", {})))
+    assert isinstance(early, m.CallMeLater)
+    assert early.time == 100
+    (started,) = answer(message(100.0, ("REQUESTED_CALL", {})))
+    assert isinstance(started, m.ExecuteJob)
 
 
 def test_easy_that_delays_its_head_is_caught() -> None:

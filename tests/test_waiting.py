@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import InvariantError, UsageError
 from batsched_py.jobs import Job
 from batsched_py.waiting import WaitingQueue
 from batsched_py.waiting.orders import ORDERS, SAME_ORDERS, ClockOrder, FixedOrder, fixed_key, order
@@ -80,7 +80,7 @@ def test_orders_equal_sorted_lists(
             gone = waiting.pop(data.draw(st.integers(0, len(waiting) - 1)))
             queue.remove(gone)
     assert list(queue) == waiting
-    assert (queue.head, len(queue), queue.nb_arrived) == (waiting[0], len(waiting), len(everybody))
+    assert (queue.head, len(queue)) == (waiting[0], len(waiting))
     ranked = order(name).at(NOW, queue)
     free, extra = data.draw(st.integers(0, 10)), data.draw(st.integers(0, 9))
     horizon = NOW + data.draw(st.sampled_from([-inf, 0, 10, 25, 60, inf]))
@@ -184,3 +184,29 @@ def test_removing_who_does_not_wait() -> None:
     queue.append(job(0, 1, 1))
     with pytest.raises(ValueError, match="does not wait"):
         queue.remove(job(1, 1, 1))
+
+
+def test_a_lambda_at_each_pass_is_noticed() -> None:
+    queue = WaitingQueue()
+
+    def pass_after_pass() -> None:
+        for _ in range(100):
+            queue.ranked(lambda job: job.estimate)
+
+    with pytest.raises(InvariantError, match="a new lambda at each pass"):
+        pass_after_pass()
+
+
+def test_keys_need_not_be_unique() -> None:
+    queue = WaitingQueue()
+    jobs = [job(number, 1, 5.0) for number in range(5)]
+    for one in jobs:
+        queue.append(one)
+    ranked = queue.ranked(by_estimate)
+    assert list(ranked) == jobs
+    queue.remove(jobs[2])
+    assert list(ranked) == [*jobs[:2], *jobs[3:]]
+
+
+def by_estimate(job: Job) -> float:
+    return job.estimate

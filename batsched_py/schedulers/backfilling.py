@@ -53,8 +53,11 @@ class Backfilling:
         self.shadow_time, self.extra = shadow_time, extra
         if not machine.free:
             return
-        # Where nothing is known of the ends, nothing ends in time: only extra nodes are safe.
-        horizon = shadow_time if shadow_time < inf else -inf
+        # Where nothing is known of the ends, nothing ends in time: only extra nodes are safe. A
+        # head that must wait for a repair is delayed by nobody.
+        horizon = shadow_time
+        if shadow_time == inf and head.size <= machine.nb_available:
+            horizon = -inf
         if self.backfill_order is not self.order:
             ranked = self.backfill_order.at(now, queue)
         while job := ranked.first_to_backfill(now, machine.free, horizon, self.extra):

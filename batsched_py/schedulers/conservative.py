@@ -14,6 +14,10 @@ from batsched_py.timeline import Timeline
 from batsched_py.waiting import WaitingQueue
 from batsched_py.waiting.orders import fixed_key
 
+LATE = 1e-3
+"""Seconds by which an end may come late: Batsim's clock has six decimals, and it may tell the
+events of an instant one after the other."""
+
 
 class Conservative:
     """Conservative backfilling: jobs may overtake if they delay nobody who waits already.
@@ -32,7 +36,6 @@ class Conservative:
         self._key = fixed_key(order)
         self._line = Timeline(0, 0.0)
         self._starts: dict[int, float] = {}  # reservation by the job's number
-        self._call = -inf
         self._running: list[Job] = []
         self._broken = True  # no promise holds before the first pass
         self._seen = 0
@@ -60,10 +63,9 @@ class Conservative:
     def _wake_up(self, now: float) -> Iterator[Decision]:
         """Behind a hole a reservation can begin where no job is expected to end."""
         due = min(self._starts.values(), default=inf)
-        if self._broken or not now < due < inf or due == self._call:
+        if self._broken or not now < due < inf:
             return
         if all(job.expected_end != due for job in self._running):
-            self._call = due
             yield CallMeLater(due)
 
     def _take_ends_into_account(self, now: float) -> bool:
@@ -113,4 +115,5 @@ class Conservative:
 def _breaks_promises(now: float, machine: Machine) -> bool:
     """Tell whether processors are out of order, or a job has outlived its estimate."""
     first = next(machine.releases(), None)
-    return bool(machine.unavailable) or (first is not None and first.expected_end < now)
+    late = first is not None and first.expected_end < now - LATE
+    return bool(machine.unavailable) or late

@@ -7,6 +7,7 @@ SJF, LJF). Source: A. Streit's thesis, 2003, section 4.4.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 
 Values = dict[str, float]
 Decider = Callable[[Values, str], str]
@@ -57,7 +58,7 @@ def with_slackness(values: Values, old: str, slackness: float) -> Values:
     All are scaled by 100, so that whole numbers stay whole and the comparison is exact. At
     exact equality the advanced decider stays, as the thesis's code does.
     """
-    if not slackness:
+    if not slackness or values[old] == inf:
         return values
     scaled = {policy: 100 * value for policy, value in values.items()}
     scaled[old] -= abs(values[old]) * slackness

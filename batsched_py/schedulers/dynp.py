@@ -8,13 +8,12 @@ from typing import Any
 import msgspec
 
 from batsched_py.decisions import Decision, Start
-from batsched_py.errors import UsageError
 from batsched_py.held import Held
 from batsched_py.jobs import Job
 from batsched_py.machine import Machine
-from batsched_py.options import number, one_of
+from batsched_py.options import boolean, number, one_of
 from batsched_py.schedulers.deciders import DECIDERS, Decider, case_of, with_slackness
-from batsched_py.schedulers.plan_metrics import PLAN_METRICS, counted
+from batsched_py.schedulers.plan_metrics import plan_metric
 from batsched_py.schedulers.planning import Plan, Planner
 from batsched_py.timeline import Timeline
 from batsched_py.waiting import WaitingQueue
@@ -70,12 +69,10 @@ class Dynp:
         name = one_of("decider", decider, DECIDERS)
         self._decide: Decider = DECIDERS[name](preferred_reading)
         self._full = one_of("when", when, ("full", "half")) == "full"
-        self._metric = PLAN_METRICS[one_of("metric", metric, PLAN_METRICS)]
+        self._value = plan_metric(metric, first_jobs, within)
         self._slackness = number("slackness", slackness, 0, 100)
-        self._counted = counted(first_jobs, within)
-        if not isinstance(legacy_fcfs_list_order, bool):
-            raise UsageError(f"legacy_fcfs_list_order={legacy_fcfs_list_order}: expected a boolean")
-        self._lists: _Lists = _LegacyList() if legacy_fcfs_list_order else _Lists()
+        legacy = boolean("legacy_fcfs_list_order", legacy_fcfs_list_order)
+        self._lists: _Lists = _LegacyList() if legacy else _Lists()
         self.active = POLICIES[0]
         """The policy that plans now."""
         self.observer: Callable[[Step], None] | None = None
@@ -115,8 +112,7 @@ class Dynp:
             policy: self._plan(policy, queue, base, waiting)
             for policy in self._lists.evaluation_order(old)
         }
-        metric, choose = self._metric, self._counted
-        values = {policy: metric(choose(plans[policy], now), now) for policy in POLICIES}
+        values = {policy: self._value(plans[policy], now) for policy in POLICIES}
         compared = with_slackness(values, old, self._slackness)
         new = self._decide(compared, old)
         self._counts.step(case_of(compared, old), old, new)

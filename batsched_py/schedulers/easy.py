@@ -58,7 +58,8 @@ class EasyFixed(Easy):
         super().__init__(order=order, backfill_order=backfill_order, extra_nodes="none")
 
     def _reservation(self, head: Job, now: float, machine: Machine) -> tuple[float, int]:
-        if head is self.head:
+        kept = head is self.head and machine.unavailable == self._unavailable
+        if kept and self.shadow_time < inf:
             return self.shadow_time, 0
         return super()._reservation(head, now, machine)
 
@@ -83,7 +84,7 @@ class Slack(Easy):
 
     def _reservation(self, head: Job, now: float, machine: Machine) -> tuple[float, int]:
         shadow_time, extra = machine.reservation(head.size, True)
-        if head is self.head and self.shadow_time > now:
+        if head is self.head:
             deadline = max(self.shadow_time, shadow_time)
         else:
             slack = self._slack * head.estimate if head.estimate < inf else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from math import inf
+from math import floor, inf
 from typing import Any
 
 from batsched_py.errors import UsageError
@@ -31,14 +31,22 @@ class _Limit:
         if self.max_estimate != inf:
             number("limits: max_estimate", self.max_estimate, 0)
         begin, end = _clock(rule.get("from", "00:00")), _clock(rule.get("to", "24:00"))
+        if begin == end:
+            raise UsageError(
+                f"limits: from and to are both {rule.get('from')}: a window of no length"
+            )
         length = end - begin if end > begin else end - begin + DAY  # over midnight
         self.windows = [(day * DAY + begin, length) for day in _days(rule.get("days", "mon-sun"))]
+        if not any(key.startswith("max_") for key in rule):
+            raise UsageError(
+                f"limits: {rule!r} limits nothing: give max_size, max_share or max_estimate"
+            )
 
     def forbids(self, job: Job, nb_processors: int) -> bool:
         """Tell whether ``job`` may not start in the windows."""
         return (
             job.size > self.max_size
-            or job.size > self.max_share * nb_processors
+            or job.size > floor(self.max_share * nb_processors + 1e-9)
             or job.estimate > self.max_estimate
         )
 
@@ -84,7 +92,10 @@ def _clock(text: Any) -> float:
     if not match:
         raise UsageError(f"limits: {text!r} is not a time of day such as 06:00")
     hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    return min(hours * 3600.0 + minutes * 60 + seconds, DAY)
+    clock = hours * 3600.0 + minutes * 60 + seconds
+    if clock > DAY:
+        raise UsageError(f"limits: {text!r} is after 24:00")
+    return clock
 
 
 def _days(text: Any) -> list[int]:

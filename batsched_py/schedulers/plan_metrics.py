@@ -13,7 +13,7 @@ from math import fsum, inf
 
 from batsched_py.errors import UsageError
 from batsched_py.jobs import Job
-from batsched_py.options import number
+from batsched_py.options import number, one_of
 from batsched_py.schedulers.planning import Plan
 
 PlanMetric = Callable[[Plan, float], float]
@@ -37,8 +37,8 @@ def artwa(plan: Plan, now: float) -> float:
 
 
 def makespan(plan: Plan, now: float) -> float:
-    """Latest planned end, seconds (eq. 3.5)."""
-    return max((start + job.estimate for job, start in plan), default=0.0)
+    """Time until the latest planned end, seconds (eq. 3.5)."""
+    return max((start + job.estimate for job, start in plan), default=now) - now
 
 
 def sld(plan: Plan, now: float) -> float:
@@ -62,7 +62,7 @@ def ppsld_60(plan: Plan, now: float) -> float:
 def util(plan: Plan, now: float) -> float:
     """UTIL of the plan from now to its end, negated as larger is better (eq. 3.6)."""
     area = fsum(job.size * job.estimate for job, _ in plan)
-    length = makespan(plan, now) - now
+    length = makespan(plan, now)
     return -area / length if 0 < length < inf else 0.0
 
 
@@ -85,16 +85,42 @@ PLAN_METRICS: dict[str, PlanMetric] = {
 """Self-tuning metrics by the names of the thesis."""
 
 
-def counted(first_jobs: int | None, within: float | None) -> Callable[[Plan, float], Plan]:
-    """Return what chooses the planned jobs that count: all, the first of the plan, or those
-    planned to start within some hours. Plans may then count different jobs. Jobs that cannot
-    start in any plan never count.
+_WEIGHTS: dict[str, Callable[[Job], float]] = {
+    "ART": lambda job: 1,
+    "ARTwW": lambda job: job.size,
+    "ARTwA": lambda job: job.size * job.estimate,
+    "SLDwA": lambda job: job.size * job.estimate,
+    "SLD": lambda job: 1,
+    "SLDwW": lambda job: job.size,
+    "ppSLD_60": lambda job: 1,
+}
+"""What the sums are divided by where plans count different jobs."""
 
-    Source: section 4.5, named there and not evaluated.
+
+def plan_metric(
+    name: str, first_jobs: int | None = None, within: float | None = None
+) -> PlanMetric:
+    """Return the metric called ``name`` over all jobs of a plan, or some of them.
+
+    Counted are the ``first_jobs`` of the plan, or those planned to start ``within`` some hours;
+    plans then count different jobs, so sums become means, and a plan of which no job counts is
+    worse than any other. Jobs that cannot start in any plan never count.
+
+    Source of the restrictions: section 4.5, named there and not evaluated.
     """
     if first_jobs is not None and (type(first_jobs) is not int or first_jobs < 1):
         raise UsageError(f"first_jobs={first_jobs}: expected a number of jobs, at least 1")
     horizon = inf if within is None else 3600 * number("within", within, 0)
+    metric = PLAN_METRICS[one_of("metric", name, PLAN_METRICS)]
     if first_jobs is None and horizon == inf:
-        return lambda plan, now: [one for one in plan if one[1] < inf]
-    return lambda plan, now: [one for one in plan if inf > one[1] <= now + horizon][:first_jobs]
+        return lambda plan, now: metric([one for one in plan if one[1] < inf], now)
+    weight = _WEIGHTS.get(name)
+
+    def restricted(plan: Plan, now: float) -> float:
+        some = [one for one in plan if inf > one[1] <= now + horizon][:first_jobs]
+        if not some:
+            return inf
+        total = 1 if weight is None else fsum(weight(job) for job, _ in some)
+        return metric(some, now) / total if total else 0.0
+
+    return restricted

@@ -11,7 +11,7 @@ from batsched_py.errors import UsageError
 from batsched_py.held import Held
 from batsched_py.jobs import Job, JobState
 from batsched_py.machine import Machine
-from batsched_py.options import one_of
+from batsched_py.options import boolean, one_of
 from batsched_py.schedulers.limits import Limits
 from batsched_py.timeline import Timeline
 from batsched_py.waiting import WaitingQueue
@@ -42,12 +42,13 @@ class Planner:
         begins: str = "mon 00:00",
         admission: str = "against_full_plan",
     ) -> None:
-        self._backfilling = backfilling
-        self._limits = Limits(limits, begins) if limits else None
+        self._backfilling = boolean("backfilling", backfilling)
+        rules = Limits([] if limits is None else limits, begins)
+        self._limits = None if limits is None else rules
         self._full_admission = one_of("admission", admission, ADMISSION) == ADMISSION[0]
         self._reserved: dict[int, float] = {}  # start by the job's number
         self._seen = 0  # jobs below this number were looked at
-        self._calls: set[float] = set()
+        self._nb_processors = 0
         self.plan: Plan = []
         """The plan that is carried out."""
 
@@ -71,11 +72,14 @@ class Planner:
 
     def _admits(self, job: Job, start: float, line: Timeline, waiting: list[Job]) -> bool:
         end = start + job.estimate
-        if start < line.times[0]:
+        # Batsim's clock may be some microseconds behind the submission.
+        if start < min(line.times[0], job.submit_time):
+            return False
+        if self._limits and self._limits.next_allowed(job, start, self._nb_processors) > start:
             return False
         if self._full_admission:
             self.place(line, self.movable(waiting))
-        return line.least_free(start, end) >= job.size
+        return line.least_free(max(start, line.times[0]), end) >= job.size
 
     def movable(self, jobs: Iterable[Job]) -> list[Job]:
         """Return the jobs that are no reservations."""
@@ -84,6 +88,7 @@ class Planner:
 
     def base(self, now: float, queue: WaitingQueue, machine: Machine) -> Timeline:
         """Return what running jobs and reservations leave free."""
+        self._nb_processors = machine.nb_processors
         line = machine.timeline(now)
         for job in queue if self._reserved else ():
             start = self._reserved.get(job.number)
@@ -102,7 +107,7 @@ class Planner:
         for job in jobs:
             start = line.earliest(job.size, job.estimate, after)
             while self._limits is not None and start < inf:
-                allowed = self._limits.next_allowed(job, start, line.free_at(inf))
+                allowed = self._limits.next_allowed(job, start, self._nb_processors)
                 if allowed == start:
                     break
                 start = line.earliest(job.size, job.estimate, allowed)
@@ -131,17 +136,16 @@ class Planner:
             elif start == inf and not machine.unavailable:
                 yield Reject(job)  # the limits of the site never allow it
         if self._limits is not None or self._reserved or machine.unavailable:
-            yield from self._wake_ups(now, plan)
+            yield from self._wake_ups(now, machine, plan)
 
-    def _wake_ups(self, now: float, plan: Plan) -> Iterator[Decision]:
+    def _wake_ups(self, now: float, machine: Machine, plan: Plan) -> Iterator[Decision]:
         """Reservations and limits begin and end without an event of the simulator."""
-        self._calls = {time for time in self._calls if time > now}
         soon = nextafter(now, inf)  # behind jobs that outlive their estimates: they have ends
         starts = [start for _, start in plan if soon < start < inf]
         starts += [start for start in self._reserved.values() if start > now]
-        if starts and min(starts) not in self._calls:
-            self._calls.add(min(starts))
-            yield CallMeLater(min(starts))
+        due = min(starts, default=inf)
+        if due < inf and all(job.expected_end != due for job in machine.releases()):
+            yield CallMeLater(due)
 
     def held(self, job: Job, machine: Machine, note: str) -> Held:
         """Say what holds ``job``, which still waits."""

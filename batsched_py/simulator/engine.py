@@ -116,6 +116,8 @@ class Simulator:
         while (now := self._next_time()) < inf:
             self.now = now
             self._pending += self._events_of_instant(now)
+            if self.options.each_event:
+                self._pending.sort(key=lambda event: type(event) is not m.JobSubmitted)  # stable
             while self._pending and not self._busy:
                 self._exchange(partner, self._next_part())
         self._check_all_done()
@@ -165,7 +167,6 @@ class Simulator:
         """Take the next message's events from the pending ones: all of them, unless shaken."""
         events, self._pending = self._pending, []
         if self.options.each_event:
-            events.sort(key=lambda event: type(event) is not m.JobSubmitted)  # stable
             self._pending = events[1:]
             return events[:1]
         if self._random is None or len(events) < 2 or any(type(e) is m.JobKilled for e in events):

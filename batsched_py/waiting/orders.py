@@ -132,35 +132,35 @@ def _newest(job: Job) -> int:
     return -job.number
 
 
-def _shortest(job: Job) -> tuple[float, int]:
-    return job.estimate, job.number
+def _shortest(job: Job) -> float:
+    return job.estimate
 
 
-def _longest(job: Job) -> tuple[float, int]:
-    return -job.estimate, job.number
+def _longest(job: Job) -> float:
+    return -job.estimate
 
 
-def _narrowest(job: Job) -> tuple[float, int]:
-    return job.size, job.number
+def _narrowest(job: Job) -> int:
+    return job.size
 
 
-def _widest(job: Job) -> tuple[float, int]:
-    return -job.size, job.number
+def _widest(job: Job) -> int:
+    return -job.size
 
 
-def _smallest_area(job: Job) -> tuple[float, int]:
-    return job.size * job.estimate, job.number
+def _smallest_area(job: Job) -> float:
+    return job.size * job.estimate
 
 
-def _largest_area(job: Job) -> tuple[float, int]:
-    return -job.size * job.estimate, job.number
+def _largest_area(job: Job) -> float:
+    return -job.size * job.estimate
 
 
-def _largest_smith_ratio(job: Job) -> tuple[float, int]:
+def _largest_smith_ratio(job: Job) -> float:
     area = job.size * job.estimate
     weight = job.extra.get("weight", 1.0)
     weight = weight if type(weight) is float or type(weight) is int else 1.0
-    return -weight / area if area else -inf, job.number
+    return -weight / area if area else -inf
 
 
 def expansion_factor(now: float, columns: Columns) -> Floats:

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from batsched_py.errors import InvariantError
 from batsched_py.jobs import Job
 from batsched_py.waiting.sorted_jobs import SortedJobs
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Key = Callable[[Job], Any]
 
 
+MOST_RANKINGS = 16
 MOST_FRESH = 32
 """More jobs than these are sorted by size for a search."""
 
@@ -95,7 +97,7 @@ class _BySize:
 
 
 class Ranking:
-    """Waiting jobs in ascending order of a key that does not change while they wait.
+    """Waiting jobs in ascending order of a key, equals in submission order.
 
     The jobs of each size are sorted on their own: a search for a job to backfill looks at each
     size that fits, never at each job.
@@ -104,9 +106,9 @@ class Ranking:
     __slots__ = ("_by_size", "_key", "_whole")
 
     def __init__(self, key: Key, jobs: Iterable[Job] = ()) -> None:
-        self._key = key
+        self._key: Key = key if key is by_submission else lambda job: (key(job), job.number)
         self._whole = SortedJobs()
-        self._by_size = _BySize(key)
+        self._by_size = _BySize(self._key)
         for job in jobs:
             self.add(job)
 
@@ -167,14 +169,12 @@ class WaitingQueue:
     :meth:`ranked` for another order and :attr:`columns` for all jobs as arrays.
     """
 
-    __slots__ = ("_columns", "_jobs", "_rankings", "nb_arrived")
+    __slots__ = ("_columns", "_jobs", "_rankings")
 
     def __init__(self) -> None:
         self._jobs: OrderedDict[int, Job] = OrderedDict()
         self._rankings: dict[Key, Ranking] = {}
         self._columns: Columns | None = None
-        self.nb_arrived = 0
-        """Number of jobs that ever came in."""
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -208,11 +208,17 @@ class WaitingQueue:
     def ranked(self, key: Key = by_submission) -> Ranking:
         """Return the jobs in ascending order of ``key``, kept up to date from the first use on.
 
-        The keys must be unique and must not change while a job waits: end them with the job's
-        number.
+        Equals stay in submission order. ``key`` is a function of a job whose value does not
+        change while the job waits; give the same function object at each pass, not a new lambda.
+        Raises :class:`InvariantError` for too many different keys.
         """
         ranking = self._rankings.get(key)
         if ranking is None:
+            if len(self._rankings) >= MOST_RANKINGS:
+                raise InvariantError(
+                    f"the policy asked for more than {MOST_RANKINGS} orders of the queue: keep one "
+                    "key function, rather than a new lambda at each pass"
+                )
             own = key is by_submission
             ranking = _SubmissionRanking(self._jobs) if own else Ranking(key, self)
             self._rankings[key] = ranking
@@ -221,7 +227,6 @@ class WaitingQueue:
     def append(self, job: Job) -> None:
         """Add the newest job (its submission number is the largest)."""
         self._jobs[job.number] = job
-        self.nb_arrived += 1
         for ranking in self._rankings.values():
             ranking.add(job)
         if self._columns is not None:

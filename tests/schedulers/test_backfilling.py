@@ -22,10 +22,13 @@ from batsched_py.decisions import Decision, Scheduler, Start
 from batsched_py.errors import UsageError
 from batsched_py.jobs import Job
 from batsched_py.machine import Machine
+from batsched_py.process import DecisionProcess
 from batsched_py.schedulers.creasy import Creasy, criticality
 from batsched_py.schedulers.easy import ConservativeOfStreit, Easy, EasyFixed, Slack
 from batsched_py.schedulers.fcfs import Fcfs, Filler, ListScheduling
 from batsched_py.schedulers.ups import Ups
+from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.platform import homogeneous
 from batsched_py.waiting import WaitingQueue
 
 HOUR = 3600
@@ -406,3 +409,38 @@ def test_fcfs_is_the_list_in_submission_order() -> None:
     jobs = [J(i % 7, 1 + i * 7 % 9, 3 + i * 13 % 29, 5 + i * 13 % 41) for i in range(300)]
     load = workload(jobs, 8)
     assert starts(run(load, Fcfs())) == starts(run(load, ListScheduling()))
+
+
+@pytest.mark.parametrize("policy", [Easy, partial(Easy, extra_nodes="instant"), Slack])
+def test_unknown_ends_do_not_starve_the_head(policy: Callable[[], Scheduler]) -> None:
+    """Without walltimes narrow jobs come all the time; the head starts when four are free."""
+    first = [J(0, 1, 100 + number, None) for number in range(8)]
+    stream = [J(3 * number, 1, 90, None) for number in range(1, 300)]
+    jobs = [*first, J(1, 4, 50, None), *stream]
+    start = starts(run(workload(jobs, 8), policy()))[8]
+    assert start is not None
+    assert start <= 200
+
+
+def test_a_deadline_is_not_renewed_at_the_deadline() -> None:
+    """The pass before the last end of an instant must not give the head a fresh slack."""
+    jobs = [J(0, 3, 100), J(1, 4, 100), J(2, 1, 148), J(149, 1, 100), J(150, 1, 100)]
+    load = workload(jobs, 4)
+    usual = starts(run(load, Slack()))
+    assert usual[1] == 150
+    options = Options(each_event=True)
+    outcome = Simulator(homogeneous(4), [load], options).run(DecisionProcess(Slack()).answer)
+    assert starts(outcome)[1] == 150
+
+
+@pytest.mark.parametrize("policy", [Easy, EasyFixed, Slack, Creasy, Ups])
+def test_a_head_that_waits_for_a_repair_holds_nobody(policy: Callable[[], Any]) -> None:
+    machine, queue = Machine(8), WaitingQueue()
+    machine.set_available(1, available=False)
+    wide = Job("w0!0", 0, 8, 10.0, 10.0, 0.0, {})
+    narrow = Job("w0!1", 1, 1, 10.0, 10.0, 0.0, {})
+    for job in (wide, narrow):
+        queue.append(job)
+    decision = next(iter(policy().schedule(1.0, queue, machine)))
+    assert isinstance(decision, Start)
+    assert decision.job is narrow

@@ -38,7 +38,7 @@ from batsched_py.errors import UsageError
 from batsched_py.jobs import Job
 from batsched_py.schedulers.deciders import DECIDERS, case_of, with_slackness
 from batsched_py.schedulers.dynp import POLICIES, Dynp, DynpBounds, Step
-from batsched_py.schedulers.plan_metrics import PLAN_METRICS, counted
+from batsched_py.schedulers.plan_metrics import PLAN_METRICS, plan_metric
 from batsched_py.schedulers.planning import Planning
 
 
@@ -560,7 +560,7 @@ def test_metrics_of_a_plan() -> None:
         "SLD": pytest.approx(110 / 50 + 80 / 20 + 220 / 200),
         "SLDwW": pytest.approx(2 * 110 / 50 + 4 * 80 / 20 + 220 / 200),
         "ppSLD_60": pytest.approx(1 + 1 + 220 / 200),
-        "makespan": 320,
+        "makespan": 320 - 100,
         "UTIL": pytest.approx(-(100 + 80 + 200) / (320 - 100)),
     }
     empty = {name: metric([], 100) for name, metric in PLAN_METRICS.items()}
@@ -613,18 +613,22 @@ def test_property_7_two_metrics_rank_plans_alike(jobs: list[J]) -> None:
 
 
 def test_what_counts() -> None:
-    assert counted(None, None)(PLAN, 100) == PLAN
-    assert counted(2, None)(PLAN, 100) == PLAN[:2]
-    assert counted(None, 0.01)(PLAN, 100) == [PLAN[0], PLAN[2]]  # until 136
-    assert counted(1, 0.01)(PLAN, 100) == PLAN[:1]
-    assert counted(None, 0)(PLAN, 100) == PLAN[:1]
+    """Plans that count different jobs are compared by means; with no job a plan is the worst."""
+    assert plan_metric("ART")(PLAN, 100) == 110 + 80 + 220
+    assert plan_metric("ART", 2)(PLAN, 100) == (110 + 80) / 2
+    assert plan_metric("ART", within=0.01)(PLAN, 100) == (110 + 220) / 2  # until 136
+    assert plan_metric("ARTwW", within=0.01)(PLAN, 100) == (2 * 110 + 220) / 3
+    assert plan_metric("SLDwA", within=0.01)(PLAN, 100) == (2 * 110 + 220) / 300
+    assert plan_metric("makespan", within=0.01)(PLAN, 100) == 220
+    assert plan_metric("ART", 1, 0.01)(PLAN, 100) == 110
+    assert plan_metric("ART", within=0)(PLAN[1:], 100) == inf
 
 
 def test_first_jobs_in_a_step() -> None:
     """The five jobs at 40: first in the plans are job 1 at 100, job 4 at 80, job 3 at 100."""
     _, _, steps = observed(FIVE, 8, first_jobs=1)
     step = next(step for step in steps if step.now == 40)
-    assert step.values == {"fcfs": 8 * 130, "sjf": 2 * 50, "ljf": 4 * 270}
+    assert step.values == {"fcfs": 130, "sjf": 50, "ljf": 270}
     assert step.new == "sjf"
 
 
@@ -632,7 +636,7 @@ def test_jobs_that_start_soon_in_a_step() -> None:
     """Only job 4, planned for 80 by all, starts within 50 seconds of 40."""
     _, _, steps = observed(FIVE, 8, within=50 / 3600)
     step = next(step for step in steps if step.now == 40)
-    assert step.values == {"fcfs": 2 * 50, "sjf": 2 * 50, "ljf": 2 * 50}
+    assert step.values == {"fcfs": 50, "sjf": 50, "ljf": 50}
 
 
 @settings(max_examples=60, deadline=None)

@@ -17,11 +17,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from schedules import J, run, starts, workload
 from streit import check_machine, load_of, random_jobs, run_watched
 
+from batsched_py.decisions import Start
 from batsched_py.errors import UsageError
 from batsched_py.jobs import Job
+from batsched_py.machine import Machine
 from batsched_py.schedulers.dynp import Dynp, DynpBounds
 from batsched_py.schedulers.limits import DAYS, Limits
 from batsched_py.schedulers.planning import Planning
+from batsched_py.waiting import WaitingQueue
 
 HOUR, DAY = 3600, 86_400
 PRIME = {"days": "mon-fri", "from": "06:00", "to": "20:00"}
@@ -154,6 +157,30 @@ def test_strict_order_under_limits() -> None:
     assert starts(run(workload(jobs, 4), policy)) == [2 * HOUR, 2 * HOUR]
 
 
+def test_shares_are_not_rounded_away() -> None:
+    """0.29 x 100 is 28.999...; 29 of 100 processors are not more than a share of 0.29."""
+    limits = [{"max_share": 0.29}]
+    load = workload([J(0, 29, 60), J(0, 30, 60)], 100)
+    assert starts(run(load, Planning(limits=limits))) == [0, None]
+
+
+def test_shares_are_of_the_whole_machine() -> None:
+    machine, queue = Machine(8), WaitingQueue()
+    machine.set_available(0b11, available=False)
+    waiting = Job("w0!0", 0, 4, 60.0, 60.0, 0.0, {})
+    queue.append(waiting)
+    decisions = list(Planning(limits=[{"max_share": 0.5}]).schedule(0.0, queue, machine))
+    assert [decision.job for decision in decisions if isinstance(decision, Start)] == [waiting]
+
+
+def test_a_reservation_keeps_to_the_limits() -> None:
+    jobs = [J(0, 2, 60)]
+    load = workload(jobs, 4)
+    load.jobs[0].extra["reserved_start"] = 0.0
+    assert starts(run(load, Planning(limits=[{"max_size": 1}]))) == [None]
+    assert starts(run(load, Planning(limits=[{"max_size": 2}]))) == [0]
+
+
 def test_one_call_is_enough() -> None:
     """The calls are not repeated at each pass before."""
     limits = [{**PRIME, "max_size": 2}]
@@ -175,7 +202,7 @@ rules = st.lists(
             "max_share": st.sampled_from([0.5, 0.75, 1]),
             "max_estimate": st.integers(0, 60),
         },
-    ),
+    ).filter(lambda rule: len(rule) > 3 and rule["from"] != rule["to"]),
     max_size=3,
 )
 
@@ -253,6 +280,10 @@ def test_wrong_limits() -> None:
         ([{"to": "25:00"}], "^limits: '25:00' is not a time of day"),
         ([{"days": "weekend"}], "^limits: days 'weekend'"),
         ([{"days": ""}], "^limits: days ''"),
+        ([{"days": "mon"}], "limits nothing"),
+        ([{"from": "06:00", "to": "06:00", "max_size": 3}], "are both 06:00"),
+        ([{"to": "24:30", "max_size": 3}], "'24:30' is after 24:00"),
+        (0, "^limits=0: expected a list"),
     ):
         with pytest.raises(UsageError, match=words):
             Planning(limits=limits)  # type: ignore[arg-type]
