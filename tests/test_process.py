@@ -12,14 +12,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from schedules import J, run, starts, workload
-from wire import begins, message, submitted
 
 from batsched_py.decisions import CallMeLater, Decision, Kill, Reject, Start
 from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.jobs import Job
 from batsched_py.machine import Machine
 from batsched_py.process import DecisionProcess
-from batsched_py.protocol import codec
 from batsched_py.protocol import messages as m
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
@@ -298,15 +296,16 @@ def test_a_call_that_comes_too_early_is_asked_for_again() -> None:
 
     process = DecisionProcess(Policy(waits), six_decimals=True)
 
-    def answer(raw: bytes) -> list[m.Event]:
-        return process.answer(codec.decode_events(raw)).events
+    def answer(now: float, event: m.Event) -> list[m.Event]:
+        return process.answer(m.Message(now, [event])).events
 
-    answer(begins(4))
-    assert [type(event) for event in answer(submitted("0", now=1.0))] == [m.CallMeLater]
-    (early,) = answer(message(99.999999, ("REQUESTED_CALL", {})))
+    answer(0.0, begins(4))
+    asked = answer(1.0, submitted("0", 1, 1.0))
+    assert [type(event) for event in asked] == [m.CallMeLater]
+    (early,) = answer(99.999999, m.RequestedCall(timestamp=99.999999))
     assert isinstance(early, m.CallMeLater)
     assert early.time == 100
-    (started,) = answer(message(100.0, ("REQUESTED_CALL", {})))
+    (started,) = answer(100.0, m.RequestedCall(timestamp=100.0))
     assert isinstance(started, m.ExecuteJob)
 
 
