@@ -139,9 +139,10 @@ def execute(
     """Simulate ``run`` on ``source``; see :func:`simulate`.
 
     ``folder`` is where another process as back end finds its inputs and leaves its outputs,
-    logs and commands (None: a temporary one). ``record`` is a file for the exchange.
+    logs and commands (None: a temporary one). ``record`` is a file for the exchange; what was
+    said before a failure is left beside it, in a file that ends with ``.part``.
     """
-    _check(run)
+    check(run)
     given = read_platform(run.platform) if run.platform and _must_read(run) else None
     if isinstance(source, Workload):
         workload, digest = source, None
@@ -153,16 +154,19 @@ def execute(
             speed_factor=run.speed_factor * _relative_speed(given, run),
         )
         digest = sha256(source)
+    part = None if record is None else Path(f"{record}.part")
     process = make_process(run, workload)  # for another process too: mistakes are found here
     begin = time.perf_counter()
     output: Output
     if run.backend == EMBEDDED:
         machine = scaled(given, run.speed_factor) if given else _default_platform(run, workload)
-        output, details = _embedded(run, workload, machine, process, record), None
+        output, details = _embedded(run, workload, machine, process, part), None
     else:
         root = None if folder is None else Path(folder)
-        output, details = run_outside(run, workload, run.nodes or workload.nb_res, root, record)
+        output, details = run_outside(run, workload, run.nodes or workload.nb_res, root, part)
     wall_time = time.perf_counter() - begin
+    if part is not None and record is not None:
+        part.replace(record)  # an earlier recording is lost only now
     settings = {
         "input": {"name": workload.name, "sha256": digest, "nb_jobs": len(workload.jobs)},
         "run": msgspec.to_builtins(run),
@@ -185,7 +189,7 @@ def _embedded(
     workload: Workload,
     machine: Platform,
     process: DecisionProcess,
-    record: str | Path | None,
+    record: Path | None,
 ) -> EmbeddedOutput:
     dynamic = run.dynamic
     simulator = Simulator(
@@ -200,7 +204,7 @@ def _embedded(
     )
     if record is None:
         return EmbeddedOutput(simulator.run(process.answer))
-    with Recorder(record) as recorder:  # a failure leaves all that was said before it
+    with Recorder(record) as recorder:
         return EmbeddedOutput(simulator.run(recorded(process.answer, recorder)))
 
 
@@ -237,7 +241,8 @@ def sha256(path: str | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _check(run: Run) -> None:
+def check(run: Run) -> None:
+    """Raise :class:`UsageError` for what makes no sense before a file is read."""
     if run.nodes is not None and run.nodes <= 0:
         raise UsageError(f"--nodes {run.nodes}: expected at least 1")
     if run.platform is not None and run.nodes is not None:
@@ -245,9 +250,7 @@ def _check(run: Run) -> None:
     if not 0 < run.speed_factor < float("inf"):
         raise UsageError(f"--speed-factor {run.speed_factor}: expected a positive number")
     if run.each_event and (run.backend != EMBEDDED or run.shake is not None):
-        raise UsageError(
-            "--each-event is an order of events of the embedded simulator, without --shake"
-        )
+        raise UsageError("--each-event works with --backend embedded only, and not with --shake")
     check_settings(run)
     check_backend(run)
 

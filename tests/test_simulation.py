@@ -207,3 +207,27 @@ def test_exact_estimates_know_the_speed_of_the_platform(tmp_path: Path, sample: 
     assert one.jobs_csv() == other.jobs_csv()
     (job, *_) = one.output.outcome.jobs
     assert job.description.extra["estimate"] == job.finish_time - job.start_time
+
+
+def test_a_recording_takes_the_place_of_an_earlier_one_at_the_end(tmp_path: Path) -> None:
+    """A run that fails leaves the earlier recording, and beside it what was said."""
+    (tmp_path / "lazy.py").write_text(
+        "class Lazy:\n    def schedule(self, now, queue, machine):\n        return []\n"
+    )
+    line = ("simulate", "sample", "--first", "20", "--record", "-e", "r")
+    assert command(*line, folder=tmp_path).returncode == 0
+    exchange = tmp_path / "r_exchange.jsonl"
+    before = exchange.read_bytes()
+    failed = command(*line, "--scheduler", "lazy.py:Lazy", folder=tmp_path)
+    assert failed.returncode == 1
+    assert "deadlock" in failed.stderr
+    assert exchange.read_bytes() == before
+    assert (tmp_path / "r_exchange.jsonl.part").stat().st_size > 0
+
+
+def test_what_the_other_back_end_cannot_do_is_said_before(tmp_path: Path) -> None:
+    line = ("simulate", "sample", "--each-event", "--check-against", "socket", "-e", "r")
+    done = command(*line, folder=tmp_path)
+    assert done.returncode == 2
+    assert "--backend embedded only" in done.stderr
+    assert not list(tmp_path.iterdir())

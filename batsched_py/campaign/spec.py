@@ -119,7 +119,8 @@ def read_campaign(
     for planned in runs:
         given = {key: value for key, value in (instead or {}).items() if value is not None}
         planned.settings = msgspec.structs.replace(planned.settings, **given)
-    name = head["name"] or path.parent.name
+    own = path.resolve().parent.name if path.stem == "campaign" else path.stem
+    name = head["name"] or own
     return Campaign(name, path, runs, head["report"], head["hint"] or "")
 
 

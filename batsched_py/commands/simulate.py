@@ -9,13 +9,13 @@ from typing import Annotated
 import msgspec
 import typer
 
-from batsched_py.backends.run import EMBEDDED, check_backend, parse_timeouts
+from batsched_py.backends.run import EMBEDDED, parse_timeouts
 from batsched_py.commands import options as o
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.files import make_folder_of, write_whole
 from batsched_py.results import Result
 from batsched_py.signals import stop_signals
-from batsched_py.simulation import Run, execute, parse_options
+from batsched_py.simulation import Run, check, execute, parse_options
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.rules import Rules, describe
 
@@ -141,7 +141,7 @@ def simulate(
         other = msgspec.structs.replace(
             run, backend=check_against, batsim=batsim if check_against == "batsim" else None
         )
-        check_backend(other)
+        check(other)
     path = find_log(source, log_dir or [])
     with stop_signals():
         exchange = Path(f"{prefix}_exchange.jsonl") if record else None

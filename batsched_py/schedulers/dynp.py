@@ -128,7 +128,7 @@ class Dynp:
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> Held:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
-        return self._planner.held(job, machine, f"planned in the order {self.active}")
+        return self._planner.held(job, now, machine, f"planned in the order {self.active}")
 
 
 class DynpBounds:
@@ -182,7 +182,7 @@ class DynpBounds:
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> Held:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
-        return self._planner.held(job, machine, f"planned in the order {self.active}")
+        return self._planner.held(job, now, machine, f"planned in the order {self.active}")
 
 
 class _Counts(msgspec.Struct):

@@ -20,6 +20,7 @@ class _Limit:
     """On some days from one time of day to another, no job beyond a size or an estimate starts."""
 
     def __init__(self, rule: Any) -> None:
+        self.rule = rule
         if not isinstance(rule, dict):
             raise UsageError(f"limits: {rule!r} is not an object with {', '.join(_KEYS)}")
         for key in rule:
@@ -73,6 +74,14 @@ class Limits:
         if day not in DAYS:
             raise UsageError(f"begins={begins}: expected such as 'tue 08:15'")
         self._begins = DAYS.index(day) * DAY + _clock(clock.strip() or "00:00")
+
+    def why(self, job: Job, time: float, nb_processors: int) -> str:
+        """Return the rule that forbids ``job`` to start at ``time``; empty if none does."""
+        second = (self._begins + time) % WEEK
+        for limit in self._limits:
+            if limit.forbids(job, nb_processors) and limit.end_of_window(second):
+                return ", ".join(f"{key} {value}" for key, value in limit.rule.items())
+        return ""
 
     def next_allowed(self, job: Job, time: float, nb_processors: int) -> float:
         """Return the first moment from ``time`` on at which ``job`` may start, inf if never."""

@@ -147,7 +147,7 @@ class Planner:
         if due < inf and all(job.expected_end != due for job in machine.releases()):
             yield CallMeLater(due)
 
-    def held(self, job: Job, machine: Machine, note: str) -> Held:
+    def held(self, job: Job, now: float, machine: Machine, note: str) -> Held:
         """Say what holds ``job``, which still waits."""
         if job.number in self._reserved:
             start = self._reserved[job.number]
@@ -155,6 +155,8 @@ class Planner:
         waiting = [entry for entry in self.plan if entry[0].state is JobState.WAITING]
         starts = {other.number: (place, start) for place, (other, start) in enumerate(waiting, 1)}
         place, start = starts.get(job.number, (None, inf))
+        if self._limits and (rule := self._limits.why(job, now, machine.nb_processors)):
+            return Held("limit", place, until=start, free=machine.free, note=f"the rule {rule}")
         return Held("plan", place, until=start, free=machine.free, note=note)
 
 
@@ -202,14 +204,22 @@ class Planning:
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> Held:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
-        return self._planner.held(job, machine, f"planned in the order {self._order}")
+        return self._planner.held(job, now, machine, f"planned in the order {self._order}")
 
 
 def _reserved_start(job: Job) -> float | None:
-    """Return when the reservation that a job asks for begins, None if it asks for none."""
-    start, end = job.extra.get("reserved_start"), job.extra.get("reserved_end")
-    if type(start) is float or type(start) is int:
-        return float(start)
-    if type(end) is float or type(end) is int:
-        return end - job.estimate
-    return None
+    """Return when the reservation that a job asks for begins, None if it asks for none.
+
+    Raises :class:`UsageError` for what is no time, and for both a start and an end.
+    """
+    asked = {
+        name: job.extra[name] for name in ("reserved_start", "reserved_end") if name in job.extra
+    }
+    for name, time in asked.items():
+        if isinstance(time, bool) or not isinstance(time, float | int):
+            raise UsageError(f"job {job.id}: {name} is {time!r}, expected a time in seconds")
+    if len(asked) > 1:
+        raise UsageError(f"job {job.id} has reserved_start and reserved_end: give one of them")
+    if "reserved_end" in asked:
+        return float(asked["reserved_end"]) - job.estimate
+    return float(asked["reserved_start"]) if asked else None

@@ -163,6 +163,22 @@ def test_fcfs(tmp_path: Path) -> None:
     assert "w0!0001 (8 processors) ended, which made 8 free instead of 0" in text
 
 
+def test_a_limit_of_the_site(tmp_path: Path) -> None:
+    """The machine is empty, and the rule that keeps it so is named."""
+
+    def nightly() -> Scheduler:
+        return Planning(
+            limits=[{"from": "06:00", "to": "20:00", "max_size": 4}], begins="mon 19:00"
+        )
+
+    found = why(tmp_path, [J(0, 8, 60)], 8, nightly, 0)
+    (line,) = found.held
+    assert (line.why, line.until) == ("limit", (3600, 3600))
+    text = "\n".join(in_words(found))
+    assert "a rule of the site forbids it to run before t=3600" in text
+    assert "the rule from 06:00, to 20:00, max_size 4" in text
+
+
 def test_list_scheduling(tmp_path: Path) -> None:
     """First fit in the order of size, largest first: what is too wide waits."""
 

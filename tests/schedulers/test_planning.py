@@ -420,13 +420,6 @@ RESERVATIONS: list[tuple[str, dict[int, dict[str, Any]], list[J], list[Any], lis
         [None, None],
     ),
     (
-        "a field that means something else is no request",
-        {0: {"reserved_start": "soon"}, 1: {"reserved_end": True}},
-        [J(3, 1, 5), J(4, 1, 5)],
-        [3, 4],
-        [3, 4],
-    ),
-    (
         "a job wider than the machine came before: the accepted one is not asked again",
         {1: {"reserved_start": 10}},
         [J(0, 5, 5), J(0, 3, 5), J(1, 2, 3), J(2, 1, 9)],
@@ -635,3 +628,18 @@ def test_wrong_options() -> None:
             Planning(**{option: value})
     with pytest.raises(UsageError, match=r"^begins=noon"):
         Planning(limits=[{"max_size": 3}], begins="noon")
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"reserved_start": "soon"}, "job w0!0000: reserved_start is 'soon', expected a time"),
+        ({"reserved_end": True}, "reserved_end is True, expected a time"),
+        ({"reserved_start": 5, "reserved_end": 10}, "give one of them"),
+    ],
+)
+def test_wrong_requests_for_reservations(fields: dict[str, Any], said: str) -> None:
+    load = workload([J(3, 1, 5)], 4)
+    load.jobs[0].extra.update(fields)
+    with pytest.raises(UsageError, match=said):
+        run(load, Planning())
