@@ -298,15 +298,12 @@ class DecisionProcess:
     def _enqueue(self, description: m.JobDescription) -> None:
         extra = description.extra
         walltime = description.walltime
-        estimate = extra.get("estimate")
-        if type(estimate) is not float and type(estimate) is not int:
-            estimate = walltime  # a field of that name that means something else
         job = Job(
             description.id,
             self._nb_jobs,
             description.res,
             walltime,
-            inf if estimate is None else estimate,
+            description.estimate(),
             description.subtime,
             extra,
         )

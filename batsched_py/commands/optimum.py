@@ -22,13 +22,7 @@ from batsched_py.workload.rules import Rules, describe
 def optimum(
     *,
     rules: Rules,
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="INPUT",
-            help="SWF log (.swf, .swf.gz) or Batsim workload (.json): a file or a log's name.",
-        ),
-    ],
+    source: o.Input,
     prefix: Annotated[
         str, typer.Option("-e", "--export", help="Prefix of the output file.", metavar="PREFIX")
     ] = "out",
@@ -36,10 +30,7 @@ def optimum(
         list[str] | None,
         typer.Option("-O", help="Option of dynp (repeatable).", metavar="KEY=VALUE"),
     ] = None,
-    nodes: Annotated[
-        int | None,
-        typer.Option("--nodes", help="Number of processors (default: the log's machine)."),
-    ] = None,
+    nodes: o.Nodes = None,
     steps: Annotated[int, typer.Option("--steps", help="Most steps to solve.", metavar="K")] = 10,
     from_time: Annotated[
         float, typer.Option("--from-time", help="No step before this time (s).", metavar="S")

@@ -72,6 +72,17 @@ LogDirs = Annotated[
         help="Folder to look for logs in first (repeatable; also the variable BATSCHED_LOGS).",
     ),
 ]
+Input = Annotated[
+    str,
+    typer.Argument(
+        metavar="INPUT",
+        help="SWF log (.swf, .swf.gz) or Batsim workload (.json): a file or a log's name.",
+    ),
+]
+Nodes = Annotated[
+    int | None,
+    typer.Option("--nodes", help="Number of processors (default: the log's machine)."),
+]
 Backend = Annotated[
     str | None,
     typer.Option(

@@ -27,13 +27,7 @@ SHOWN = 10
 def simulate(
     *,
     rules: Rules,
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="INPUT",
-            help="SWF log (.swf, .swf.gz) or Batsim workload (.json): a file or a log's name.",
-        ),
-    ],
+    source: o.Input,
     prefix: Annotated[
         str, typer.Option("-e", "--export", help="Prefix of the output files.", metavar="PREFIX")
     ] = "out",
@@ -64,10 +58,7 @@ def simulate(
         str | None,
         typer.Option("-p", "--platform", help="SimGrid platform file.", metavar="X.xml"),
     ] = None,
-    nodes: Annotated[
-        int | None,
-        typer.Option("--nodes", help="Number of processors (default: the log's machine)."),
-    ] = None,
+    nodes: o.Nodes = None,
     speed_factor: Annotated[
         float, typer.Option("--speed-factor", help="Speed of the processors, as a multiple.")
     ] = 1.0,

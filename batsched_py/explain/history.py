@@ -75,11 +75,7 @@ class History:
     def _submitted(self, now: float, job: m.JobDescription) -> None:
         if job.id in self.jobs:
             return  # the echo of a registration
-        told = job.extra.get("estimate")
-        if type(told) is not float and type(told) is not int:
-            told = job.walltime
-        estimate = inf if told is None else float(told)
-        self.jobs[job.id] = Life(job.id, len(self.jobs), job.res, now, estimate, job.extra)
+        self.jobs[job.id] = Life(job.id, len(self.jobs), job.res, now, job.estimate(), job.extra)
 
 
 def job_ids(messages: Iterable[tuple[m.Message, m.Message]]) -> list[str]:

@@ -9,6 +9,7 @@ Source: the protocol as observed from Batsim 4.2.0.
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any, ClassVar
 
 import msgspec
@@ -25,6 +26,14 @@ class JobDescription(msgspec.Struct, eq=False, gc=False):
     walltime: float | None = None
     extra: dict[str, Any] = msgspec.field(default_factory=dict)
     """All further fields, which Batsim keeps and hands on."""
+
+    def estimate(self) -> float:
+        """Return the run time to plan with, seconds: the field ``estimate`` if it is a number,
+        else the walltime; inf where nothing is known."""
+        told = self.extra.get("estimate")
+        if type(told) is not float and type(told) is not int:
+            told = self.walltime  # a field of that name that means something else
+        return inf if told is None else told
 
 
 class Message(msgspec.Struct, gc=False):

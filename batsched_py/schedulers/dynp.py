@@ -35,7 +35,33 @@ class Step(msgspec.Struct, gc=False):
     new: str
 
 
-class Dynp:
+class _Switching:
+    """A planner whose order changes, and what it counts."""
+
+    def __init__(self, planner: Planner) -> None:
+        self._planner = planner
+        self.active = POLICIES[0]
+        """The policy that plans now."""
+        self._counts = _Counts()
+
+    def _carry_out(
+        self, now: float, queue: WaitingQueue, machine: Machine, plan: Plan
+    ) -> Iterator[Decision]:
+        for decision in self._planner.carry_out(now, queue, machine, plan):
+            if isinstance(decision, Start):
+                self._counts.started[self.active] += 1
+            yield decision
+
+    def statistics(self) -> dict[str, Any]:
+        """Return the counters of the thesis: steps, cases, switches, jobs started per policy."""
+        return msgspec.to_builtins(self._counts)  # type: ignore[no-any-return]
+
+    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> Held:
+        """Say what holds ``job``, which still waits after the pass at ``now``."""
+        return self._planner.held(job, now, machine, f"planned in the order {self.active}")
+
+
+class Dynp(_Switching):
     """Self-tuning dynP: plan with FCFS, SJF and LJF, and switch to the best plan's policy.
 
     The plans are compared by ``metric`` over the waiting jobs (``ARTwW``; smaller is better), and
@@ -64,7 +90,7 @@ class Dynp:
         begins: str = "mon 00:00",
         admission: str = "against_full_plan",
     ) -> None:
-        self._planner = Planner(limits=limits, begins=begins, admission=admission)
+        super().__init__(Planner(limits=limits, begins=begins, admission=admission))
         one_of("preferred_reading", preferred_reading, ("minimum", "old"))
         name = one_of("decider", decider, DECIDERS)
         self._decide: Decider = DECIDERS[name](preferred_reading)
@@ -73,12 +99,9 @@ class Dynp:
         self._slackness = number("slackness", slackness, 0, 100)
         legacy = boolean("legacy_fcfs_list_order", legacy_fcfs_list_order)
         self._lists: _Lists = _LegacyList() if legacy else _Lists()
-        self.active = POLICIES[0]
-        """The policy that plans now."""
         self.observer: Callable[[Step], None] | None = None
         """Called at each self-tuning step; None costs nothing."""
         self._seen = self._ended = 0
-        self._counts = _Counts()
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Plan, with a self-tuning step if one is due, and start what is planned for now."""
@@ -95,14 +118,10 @@ class Dynp:
             plan = self._self_tuning_step(now, queue, base, jobs)
         if plan is None or self._lists.plans_anew:
             plan = self._plan(self.active, queue, base, waiting)
-        for decision in planner.carry_out(now, queue, machine, plan):
-            if isinstance(decision, Start):
-                self._counts.started[self.active] += 1
-            yield decision
+        yield from self._carry_out(now, queue, machine, plan)
 
     def _plan(self, policy: str, queue: WaitingQueue, base: Timeline, waiting: list[Job]) -> Plan:
-        jobs = self._planner.movable(self._lists.sorted(policy, queue, waiting))
-        return list(zip(jobs, self._planner.place(base.copy(), jobs), strict=True))
+        return self._planner.planned(base.copy(), self._lists.sorted(policy, queue, waiting))
 
     def _self_tuning_step(
         self, now: float, queue: WaitingQueue, base: Timeline, waiting: list[Job]
@@ -122,16 +141,8 @@ class Dynp:
             self.observer(Step(now, history, plans, values, old, new))
         return plans[new]
 
-    def statistics(self) -> dict[str, Any]:
-        """Return the counters of the thesis: steps, cases, switches, jobs started per policy."""
-        return msgspec.to_builtins(self._counts)  # type: ignore[no-any-return]
 
-    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> Held:
-        """Say what holds ``job``, which still waits after the pass at ``now``."""
-        return self._planner.held(job, now, machine, f"planned in the order {self.active}")
-
-
-class DynpBounds:
+class DynpBounds(_Switching):
     """dynP with bounds: the mean estimate of the waiting jobs (AERT) chooses the order.
 
     Up to ``lower`` seconds SJF, up to ``upper`` FCFS, beyond LJF; with nobody waiting the policy
@@ -149,11 +160,9 @@ class DynpBounds:
         begins: str = "mon 00:00",
         admission: str = "against_full_plan",
     ) -> None:
-        self._planner = Planner(limits=limits, begins=begins, admission=admission)
+        super().__init__(Planner(limits=limits, begins=begins, admission=admission))
         self._lower = number("lower", lower, 0)
         self._upper = float("inf") if upper is None else number("upper", upper, self._lower)
-        self.active = POLICIES[0]
-        self._counts = _Counts()
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Choose the order, plan, and start what is planned for now."""
@@ -163,26 +172,14 @@ class DynpBounds:
             old = self.active
             self.active = self._choose(sum(job.estimate for job in waiting) / len(waiting))
             self._counts.step(None, old, self.active)
-        jobs = planner.movable(queue.ranked(fixed_key(self.active)))
-        starts = planner.place(planner.base(now, queue, machine), jobs)
-        plan = list(zip(jobs, starts, strict=True))
-        for decision in planner.carry_out(now, queue, machine, plan):
-            if isinstance(decision, Start):
-                self._counts.started[self.active] += 1
-            yield decision
+        order = queue.ranked(fixed_key(self.active))
+        plan = planner.planned(planner.base(now, queue, machine), order)
+        yield from self._carry_out(now, queue, machine, plan)
 
     def _choose(self, average_estimate: float) -> str:
         if average_estimate <= self._lower:
             return "sjf"
         return "fcfs" if average_estimate <= self._upper else "ljf"
-
-    def statistics(self) -> dict[str, Any]:
-        """Return steps, switches and jobs started per policy."""
-        return msgspec.to_builtins(self._counts)  # type: ignore[no-any-return]
-
-    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> Held:
-        """Say what holds ``job``, which still waits after the pass at ``now``."""
-        return self._planner.held(job, now, machine, f"planned in the order {self.active}")
 
 
 class _Counts(msgspec.Struct):

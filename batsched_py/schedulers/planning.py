@@ -118,6 +118,11 @@ class Planner:
             starts.append(start)
         return starts
 
+    def planned(self, line: Timeline, order: Iterable[Job]) -> Plan:
+        """Return the plan of the jobs in ``order`` that are no reservations, in ``line``."""
+        jobs = self.movable(order)
+        return list(zip(jobs, self.place(line, jobs), strict=True))
+
     def carry_out(
         self, now: float, queue: WaitingQueue, machine: Machine, plan: Plan
     ) -> Iterator[Decision]:
@@ -193,10 +198,9 @@ class Planning:
         planner = self._planner
         ranked = queue.ranked(self._key)
         yield from planner.arrivals(now, queue, machine, ranked)
-        jobs = planner.movable(ranked)
         self._replans += 1
-        starts = planner.place(planner.base(now, queue, machine), jobs)
-        yield from planner.carry_out(now, queue, machine, list(zip(jobs, starts, strict=True)))
+        plan = planner.planned(planner.base(now, queue, machine), ranked)
+        yield from planner.carry_out(now, queue, machine, plan)
 
     def statistics(self) -> dict[str, Any]:
         """Return the number of plans made."""

@@ -7,6 +7,7 @@ submitted first, everywhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -163,20 +164,11 @@ def _largest_smith_ratio(job: Job) -> float:
     return -weight / area if area else -inf
 
 
-def expansion_factor(now: float, columns: Columns) -> Floats:
-    """Return (waited + estimate) / estimate of each row, estimates of 0 counting as 1e-9 s."""
+def expansion_factor(least: float, now: float, columns: Columns) -> Floats:
+    """Return (waited + estimate) / estimate of each row, estimates below ``least`` s as such."""
     import numpy as np
 
-    estimate = np.maximum(columns.estimate, 1e-9)
-    return 1 + (now - columns.submit) / estimate
-
-
-def bounded_expansion_factor(now: float, columns: Columns) -> Floats:
-    """Return the expansion factor with estimates below 10 s counting as 10 s."""
-    import numpy as np
-
-    estimate = np.maximum(columns.estimate, 10.0)
-    return 1 + (now - columns.submit) / estimate
+    return 1 + (now - columns.submit) / np.maximum(columns.estimate, least)
 
 
 ORDERS: dict[str, Order] = {
@@ -189,8 +181,8 @@ ORDERS: dict[str, Order] = {
     "ffia": FixedOrder(_smallest_area),
     "largest_area": FixedOrder(_largest_area),
     "smith": FixedOrder(_largest_smith_ratio),
-    "expansion_factor": ClockOrder(expansion_factor),
-    "bounded_expansion_factor": ClockOrder(bounded_expansion_factor),
+    "expansion_factor": ClockOrder(partial(expansion_factor, 1e-9)),
+    "bounded_expansion_factor": ClockOrder(partial(expansion_factor, 10.0)),
 }
 """Queue orders by name; estimates stand for run times."""
 

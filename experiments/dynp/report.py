@@ -87,13 +87,7 @@ def show(sections: Iterable[tuple[str, Any]], console: Console) -> None:
         table = _shared().rich_table(title, header, lines)
         for row in table.rows:
             row.end_section = False
-        width = console.width
-        # Rather too wide for the terminal than without the last digits.
-        needed = console.measure(table, options=console.options.update(width=1000)).maximum
-        console.width = max(width, needed)
-        console.print(table)
-        console.width = width
-        console.print()
+        _shared().print_whole(table, console)
 
 
 def _markdown(

@@ -66,14 +66,7 @@ def show(results: Results, console: Console) -> None:
     published = tables.read_published(results.study)
     cells = tables.compare(results.runs, published)
     for title, own in tables.sections(cells, published):
-        table = tables.rich_table(title, *tables.grid(own))
-        width = console.width
-        # Rather too wide for the terminal than without the last digits.
-        needed = console.measure(table, options=console.options.update(width=1000)).maximum
-        console.width = max(width, needed)
-        console.print(table)
-        console.width = width
-        console.print()
+        tables.print_whole(tables.rich_table(title, *tables.grid(own)), console)
     for line in tables.summary_lines(tables.count(cells), tables.rank(cells)):
         console.print(line, markup=False, highlight=False)
 

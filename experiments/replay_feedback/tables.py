@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
 TABLES = ("table1", "table2")
@@ -322,3 +323,13 @@ def _csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     writer.writerow(header)
     writer.writerows(rows)
     return text.getvalue()
+
+
+def print_whole(table: Table, console: Console) -> None:
+    """Print a table, rather too wide for the terminal than without the last digits."""
+    width = console.width
+    needed = console.measure(table, options=console.options.update(width=1000)).maximum
+    console.width = max(width, needed)
+    console.print(table)
+    console.width = width
+    console.print()
