@@ -25,7 +25,7 @@ from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform import homogeneous
 from batsched_py.waiting import WaitingQueue
 from batsched_py.workload import WorkloadJob
-from users.feedback import ThinkTimeFeedback
+from users.models.feedback import ThinkTimeFeedback
 
 
 class Policy:

@@ -24,7 +24,7 @@ from batsched_py.protocol.messages import SimulationBegins
 from batsched_py.schedulers.easy import Easy
 from batsched_py.transport import endpoint as transport
 from batsched_py.workload import Workload, WorkloadJob
-from users.feedback import ThinkTimeFeedback
+from users.models.feedback import ThinkTimeFeedback
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
 JSON = st.recursive(

@@ -17,8 +17,8 @@ from schedules import J, run, workload
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.workload import Workload
-from users.feedback import ThinkTimeFeedback
 from users.graph import build_graph
+from users.models.feedback import ThinkTimeFeedback
 from users.sessions import Delimitation, partition
 
 HOUR = 3600.0

@@ -1,0 +1,1 @@
+"""Analytic companions: small queueing models with users of both kinds."""

@@ -1,0 +1,62 @@
+"""Clock time of simulated seconds: weekdays, hours, and whole weeks."""
+
+from __future__ import annotations
+
+from math import floor
+
+import msgspec
+
+from batsched_py.workload import Workload
+from batsched_py.workload.clock import local_hours
+
+HOUR = 3_600.0
+DAY = 24 * HOUR
+WEEK = 7 * DAY
+
+
+class Calendar(msgspec.Struct, frozen=True):
+    """What time of the week it is at each second of a simulation.
+
+    Weeks begin on Monday at 0:00. There is no summer time: the clock runs on from second 0 as it
+    stood then, so that a shift by whole weeks keeps weekday and time of day exactly.
+    """
+
+    at_origin: float = 0.0
+    """Time of the week at second 0, in seconds from Monday 0:00, [0, WEEK)."""
+
+    @classmethod
+    def of(cls, workload: Workload) -> Calendar:
+        """Return the calendar of a log; if its start is unknown, second 0 is Monday 0:00."""
+        if workload.unix_start_time is None:
+            return cls()
+        hours = local_hours([0.0], workload.unix_start_time, workload.time_zone)
+        return cls(round(float(hours[0]) * HOUR, 6) % WEEK)
+
+    def time_of_week(self, time: float) -> float:
+        """Return the seconds since the last Monday 0:00, in [0, WEEK)."""
+        return (time + self.at_origin) % WEEK
+
+    def time_of_day(self, time: float) -> float:
+        """Return the seconds since midnight, in [0, DAY)."""
+        return (time + self.at_origin) % DAY
+
+    def weekday(self, time: float) -> int:
+        """Return the day of the week, 0 for Monday to 6 for Sunday."""
+        return int(self.time_of_week(time) // DAY)
+
+    def midnight(self, time: float) -> float:
+        """Return the second at which the day of ``time`` began; it may be before second 0."""
+        return time - self.time_of_day(time)
+
+    @property
+    def first_week(self) -> float:
+        """The first Monday 0:00 at or after second 0: where week 0 begins."""
+        return (-self.at_origin) % WEEK
+
+    def week(self, time: float) -> int:
+        """Return the number of the week of ``time``; -1 is the part of a week before week 0."""
+        return floor((time - self.first_week) / WEEK)
+
+    def week_start(self, number: int) -> float:
+        """Return the second at which week ``number`` begins."""
+        return self.first_week + number * WEEK

@@ -1,0 +1,1 @@
+"""The commands of the user layer: ``batsched-py sessions`` and ``batsched-py users``."""

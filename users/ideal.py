@@ -1,0 +1,76 @@
+"""Users on a machine without limits: every job starts at once.
+
+It gives the workload that users would submit if nobody ever waited, and it is the oracle of
+identity replays: when every job ends as recorded, users who replay must submit as recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+
+import msgspec
+
+from batsched_py.errors import WorkloadError
+from batsched_py.process import UserModel
+from batsched_py.workload import WorkloadJob
+from batsched_py.workload.jobs import REFERENCE_SPEED
+
+SUCCESS = "COMPLETED_SUCCESSFULLY"
+
+EndOf = Callable[[WorkloadJob, float], float]
+"""From a job and its submission to its end, both in seconds."""
+
+
+class Played(msgspec.Struct, gc=False):
+    """A job that was submitted and has ended."""
+
+    job: WorkloadJob
+    submit: float
+    end: float
+
+
+def play(users: UserModel, end_of: EndOf | None = None) -> Iterator[Played]:
+    """Yield the jobs that ``users`` submit, in order of submission, until they have no more.
+
+    ``end_of`` says when a job ends; None: after its run time (:func:`run_time`). At one instant
+    all ends come before submissions, as in a simulation.
+    """
+    if end_of is None:
+        profiles = users.profiles
+
+        def end_of(job: WorkloadJob, now: float) -> float:
+            return now + run_time(job, profiles[job.profile])
+
+    ends: list[tuple[float, int, WorkloadJob]] = []
+    order = count()
+    while True:
+        due = users.next_submission()
+        if ends and ends[0][0] <= due:
+            now, _, job = heappop(ends)
+            users.job_ended(now, job, SUCCESS)
+        elif due < inf:
+            for job in users.jobs_to_submit(due):
+                end = end_of(job, due)
+                heappush(ends, (end, next(order), job))
+                yield Played(job, due, end)
+        else:
+            return
+
+
+def run_time(job: WorkloadJob, profile: dict[str, object]) -> float:
+    """Return how long a job runs on the log's machine, in seconds, at most its walltime.
+
+    Raises :class:`WorkloadError` for a profile that does not simply compute or wait.
+    """
+    kind = profile.get("type")
+    amount = profile.get("delay" if kind == "delay" else "cpu")
+    if kind not in ("delay", "parallel_homogeneous") or not isinstance(amount, int | float):
+        raise WorkloadError(
+            f"job {job.id}: the run time of its profile {job.profile!r} ({kind}) is known to a "
+            "simulator only; expected delay or parallel_homogeneous"
+        )
+    duration = amount if kind == "delay" else amount / REFERENCE_SPEED
+    return duration if job.walltime is None else min(duration, job.walltime)

@@ -1,0 +1,1 @@
+"""Learning the parameters of user models from logs."""

@@ -1,0 +1,41 @@
+"""Batsim profiles of jobs that models make up: named by their run time, and nothing is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from batsched_py.text import whole
+from batsched_py.workload.jobs import REFERENCE_SPEED
+
+
+def profile_of(run_time: float) -> str:
+    """Return the name in :class:`RunTimeProfiles` of a run time in seconds."""
+    return f"r{whole(run_time)}"
+
+
+class RunTimeProfiles(Mapping[str, dict[str, Any]]):
+    """The profile of every run time: ``r60`` computes for 60 s on the log's machine.
+
+    It is as those that logs get by default (``parallel_homogeneous`` without communication), so
+    that on processors twice as fast the run time is the half. It has no length and no list of
+    names, for it would be endless.
+    """
+
+    def __getitem__(self, name: str) -> dict[str, Any]:
+        """Return the profile called ``name``; raises KeyError."""
+        try:
+            run_time = float(name.removeprefix("r"))
+        except ValueError:
+            raise KeyError(name) from None
+        if not name.startswith("r") or not 0 <= run_time < float("inf"):
+            raise KeyError(name)
+        return {"type": "parallel_homogeneous", "cpu": whole(run_time * REFERENCE_SPEED), "com": 0}
+
+    def __iter__(self) -> Iterator[str]:
+        """Nothing is listed."""
+        return iter(())
+
+    def __len__(self) -> int:
+        """Nothing is stored."""
+        return 0
