@@ -1,8 +1,8 @@
 """Sessions: the stretches of continuous work of each user.
 
-Sources: N. Zakay, PhD thesis, chapter 2 (the methods Last, Max and Arrival); M. Madon, G. Da
-Costa, J.-M. Pierson, "Replay with Feedback", FGCS 155 (2024), section 3 (Arrival; "a60" is
-``arrival:60``, "a0" is ``arrival:0``).
+Sources: N. Zakay, PhD thesis, chapter 2 (the methods Last, Max, Last+Cut, Max+Cut and Arrival);
+M. Madon, G. Da Costa, J.-M. Pierson, "Replay with Feedback", FGCS 155 (2024), section 3 (Arrival;
+"a60" is ``arrival:60``, "a0" is ``arrival:0``).
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from operator import attrgetter, ge, gt
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.text import did_you_mean
+from batsched_py.text import did_you_mean, whole
 from batsched_py.workload import WorkloadJob
 
 METHODS = ("arrival", "last", "max")
 BOUNDARIES = (">=", ">")
 _FORMS = (
-    "expected METHOD:MINUTES or METHOD:MINUTES:BOUNDARY with METHOD arrival, last or max, "
-    "MINUTES >= 0 and BOUNDARY '>=' or '>', for example arrival:60 or max:20:>"
+    "expected METHOD:MINUTES or METHOD:MINUTES:BOUNDARY with METHOD arrival, last, max, last+CUT "
+    "or max+CUT (CUT in minutes), MINUTES >= 0 and BOUNDARY '>=' or '>', for example arrival:60, "
+    "max:20:> or last+30:20"
 )
 
 
@@ -41,8 +42,16 @@ class Delimitation(msgspec.Struct, frozen=True):
         maximum over the jobs of the present session gives the same sessions: the job that opened
         it was submitted, and so finished, no earlier than all jobs before it had finished.
 
-    Raises :class:`UsageError` for an unknown method or boundary and for a threshold that is not
-    a number >= 0. An infinite threshold makes one session of all jobs of a user.
+    With a ``cut``, ``last`` and ``max`` are Zakay's Last+Cut and Max+Cut: of a job that ran longer
+    after its submission, they see min(finish, submit + cut). Without any time for it (0), both are
+    ``arrival``.
+
+    With a threshold of 0 and boundary ``>``, the sessions by ``last`` or ``max`` are Zakay's
+    *batches* by that method: what was submitted while the jobs before had not ended.
+
+    Raises :class:`UsageError` for an unknown method or boundary, for a threshold or cut that is
+    not a number >= 0, and for ``arrival`` with a cut. An infinite threshold makes one session of
+    all jobs of a user.
     """
 
     method: str
@@ -51,6 +60,8 @@ class Delimitation(msgspec.Struct, frozen=True):
     """Minutes."""
     boundary: str = ">="
     """``>=`` (Madon et al.) or ``>`` (Zakay): whether a gap of exactly the threshold cuts."""
+    cut: float = inf
+    """Minutes; what a job does later than this after its submission is not seen."""
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -58,28 +69,29 @@ class Delimitation(msgspec.Struct, frozen=True):
             raise UsageError(f"sessions: unknown method {self.method!r}{hint}; {_FORMS}")
         if not self.threshold >= 0:  # also catches nan
             raise UsageError(f"sessions: a threshold of {self.threshold} minutes; {_FORMS}")
+        if not self.cut >= 0:
+            raise UsageError(f"sessions: a cut of {self.cut} minutes; {_FORMS}")
+        if self.cut < inf and self.method == "arrival":
+            raise UsageError(f"sessions: arrival looks at no finish, so it has no cut; {_FORMS}")
         if self.boundary not in BOUNDARIES:
             raise UsageError(f"sessions: unknown boundary {self.boundary!r}; {_FORMS}")
 
     @classmethod
     def parse(cls, text: str) -> Delimitation:
-        """Read ``arrival:60`` or ``max:20:>``; raises :class:`UsageError` for anything else."""
+        """Read ``arrival:60``, ``max:20:>`` or ``last+30:20``; raises :class:`UsageError`."""
         method, *rest = text.split(":")
         if len(rest) not in (1, 2):
             raise UsageError(f"sessions: {text!r} is not a delimitation; {_FORMS}")
-        try:
-            threshold = float(rest[0])
-        except ValueError:
-            raise UsageError(
-                f"sessions: {rest[0]!r} in {text!r} is not a number of minutes; {_FORMS}"
-            ) from None
-        return cls(method, threshold, *rest[1:])
+        method, plus, cut = method.partition("+")
+        boundary = rest[1] if len(rest) == 2 else ">="
+        return cls(method, _minutes(rest[0], text), boundary, _minutes(cut, text) if plus else inf)
 
     def __str__(self) -> str:
         """Return the shortest text that :meth:`parse` reads back."""
-        minutes = int(self.threshold) if float(self.threshold).is_integer() else self.threshold
+        cut = "" if self.cut == inf else f"+{whole(self.cut)}"
         boundary = "" if self.boundary == ">=" else f":{self.boundary}"
-        return f"{self.method}:{minutes}{boundary}"
+        minutes = self.threshold if self.threshold == inf else whole(self.threshold)
+        return f"{self.method}{cut}:{minutes}{boundary}"
 
     @property
     def seconds(self) -> float:
@@ -90,6 +102,23 @@ class Delimitation(msgspec.Struct, frozen=True):
     def needs_finish_times(self) -> bool:
         """Whether the rule looks at the recorded finish of jobs."""
         return self.method != "arrival"
+
+    def seen_finish(self, job: WorkloadJob) -> float:
+        """Return the finish of a job as this rule sees it: no later than the cut allows.
+
+        Only for jobs with a recorded finish.
+        """
+        assert job.finish_time is not None
+        return min(job.finish_time, job.submit_time + round(self.cut * 60, 6))
+
+
+def _minutes(text: str, whole_text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(
+            f"sessions: {text!r} in {whole_text!r} is not a number of minutes; {_FORMS}"
+        ) from None
 
 
 class Session(msgspec.Struct, gc=False):
@@ -162,9 +191,9 @@ def _cut(user: str, jobs: list[WorkloadJob], delimitation: Delimitation) -> list
     for previous, job in pairwise(jobs):
         reference = previous.submit_time
         if delimitation.method != "arrival":
-            assert previous.finish_time is not None  # checked by the caller
-            latest = max(latest, previous.finish_time)
-            reference = latest if delimitation.method == "max" else previous.finish_time
+            finish = delimitation.seen_finish(previous)
+            latest = max(latest, finish)
+            reference = latest if delimitation.method == "max" else finish
         if opens(job.submit_time - reference, threshold):
             groups.append([job])
         else:

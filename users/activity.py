@@ -1,0 +1,99 @@
+"""Activity cycles: the hours of the week in which a user works."""
+
+from __future__ import annotations
+
+from random import Random
+
+import msgspec
+
+from batsched_py.errors import UsageError
+from batsched_py.options import number
+from users.calendar import DAY, HOUR, Calendar
+
+WEEKDAYS = frozenset(range(5))
+"""Monday to Friday."""
+WEEKEND = frozenset((5, 6))
+"""Saturday and Sunday."""
+MORNING = 7.5 * HOUR
+"""Where the hours of day users begin, before the shift of each user: 7:30."""
+EVENING = 17.5 * HOUR
+"""Where the hours of day users end, and those of night users begin: 17:30."""
+
+_MICROSECOND = 1e-6
+
+
+class ActivityCycle(msgspec.Struct, frozen=True):
+    """When a user works: one window a day, on some days of the week.
+
+    The window is open from ``opens`` (included) to ``closes`` (not included). It crosses midnight
+    if ``closes`` is not after ``opens``; it then belongs to the day on which it opens: a night
+    user of weekdays works from Friday evening until Saturday morning, one of weekends from Sunday
+    evening until Monday morning. With ``closes == opens`` it lasts 24 hours.
+
+    Raises :class:`UsageError` for a time outside [0, DAY), for no day, and for one not in 0..6.
+
+    Source: Shmueli, Feitelson, TPDS 20(7), 2009 (activity cycles of Site-Sim), adapted by Zakay's
+    thesis. To which day the night belongs is not said there.
+    """
+
+    opens: float
+    """Seconds since midnight."""
+    closes: float
+    """Seconds since midnight."""
+    days: frozenset[int] = frozenset(range(7))
+    """Days on which the window opens, 0 for Monday to 6 for Sunday."""
+
+    def __post_init__(self) -> None:
+        for name in ("opens", "closes"):
+            if not 0 <= number(name, getattr(self, name), 0) < DAY:
+                raise UsageError(f"{name}={getattr(self, name)}: expected seconds below {DAY:g}")
+        if not self.days or not self.days <= set(range(7)):
+            raise UsageError(f"days={sorted(self.days)}: expected some of 0 (Monday) to 6 (Sunday)")
+
+    @classmethod
+    def draw(
+        cls,
+        random: Random,
+        *,
+        p_day: float = 0.7,
+        p_weekdays: float = 0.8,
+        shift: float = HOUR,
+        morning: float = MORNING,
+        evening: float = EVENING,
+    ) -> ActivityCycle:
+        """Draw the cycle of one user: three numbers of ``random``, in any case.
+
+        With probability ``p_day`` the user works from ``morning`` to ``evening``, else from
+        evening to morning; with ``p_weekdays`` on Monday to Friday, else on Saturday and Sunday.
+        The whole window is moved by one uniform time in [-``shift``, ``shift``], all in seconds.
+        """
+        by_day = random.random() < p_day
+        days = WEEKDAYS if random.random() < p_weekdays else WEEKEND
+        moved = random.uniform(-shift, shift)
+        opens, closes = (morning, evening) if by_day else (evening, morning)
+        # Whole seconds: nobody comes at a fraction, and sums with them are exact.
+        return cls(round(opens + moved) % DAY, round(closes + moved) % DAY, days)
+
+    def is_open(self, calendar: Calendar, time: float) -> bool:
+        """Tell whether the user works at ``time``."""
+        since_midnight, today = calendar.time_of_day(time), calendar.weekday(time)
+        if self.opens < self.closes:
+            return self.opens <= since_midnight < self.closes and today in self.days
+        if since_midnight >= self.opens:
+            return today in self.days
+        return since_midnight < self.closes and (today - 1) % 7 in self.days
+
+    def next_opening(self, calendar: Calendar, time: float) -> float:
+        """Return the first second from ``time`` on at which the user works: itself, if open.
+
+        The window is open at the second returned; where sums of fractions would fall short of
+        the opening it is a microsecond later.
+        """
+        if self.is_open(calendar, time):
+            return time
+        today = calendar.weekday(time)
+        ahead = 0 if calendar.time_of_day(time) < self.opens else 1
+        while (today + ahead) % 7 not in self.days:
+            ahead += 1
+        opening = max(time, calendar.midnight(time) + ahead * DAY + self.opens)
+        return opening if self.is_open(calendar, opening) else opening + _MICROSECOND

@@ -1,0 +1,135 @@
+"""Batches: the jobs of a session that overlap, and which batches a user waited for.
+
+Source: N. Zakay, PhD thesis, chapters 2 and 4. A batch is a set of jobs of one session that
+overlap each other, directly or through others; it is submitted without waiting for any of its
+own jobs, and is the unit of think times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from batsched_py.options import one_of
+from batsched_py.workload import WorkloadJob
+from users.graph import build_graph
+from users.sessions import Delimitation, Session, partition
+
+TIES = ("joins", "opens")
+JOINS = "joins"
+"""A job that comes at the very instant at which its batch ends joins it: the counts of the
+thesis come out so, while its formal definition (strict overlap) would open another batch."""
+
+
+class Batch(msgspec.Struct, gc=False, eq=False):
+    """Jobs of one session that overlap; all times are recorded ones, in seconds."""
+
+    session: int
+    """Id of its session."""
+    jobs: list[WorkloadJob]
+    """At least one, in submission order."""
+    start: float
+    """First submission."""
+    last: float
+    """Last submission."""
+    end: float
+    """Latest finish."""
+    opens_session: bool
+    depends_on: tuple[int, ...] = ()
+    """Places among the batches of the user of those that it waited for, transitively reduced."""
+    think_time: float | None = None
+    """From the end of all that it depends on to its start; None if it depends on none."""
+    inter_arrival: float | None = None
+    """From the last submission of the batch before to its start; None for the first of a user."""
+
+
+class Trace(msgspec.Struct, gc=False, eq=False):
+    """What one user did: a sub-trace of a log, kept as it is."""
+
+    user: str
+    sessions: list[Session]
+    batches: list[Batch]
+    """In order of submission; each *follows* the one before."""
+
+    @property
+    def start(self) -> float:
+        """First submission."""
+        return self.batches[0].start
+
+    @property
+    def last(self) -> float:
+        """Last submission."""
+        return self.batches[-1].last
+
+
+def traces(
+    jobs: Iterable[WorkloadJob], sessions: Delimitation, tie: str = JOINS
+) -> dict[str, Trace]:
+    """Return what each user did, users in order of first appearance.
+
+    Raises :class:`batsched_py.errors.UsageError` for jobs without user or recorded finish.
+    """
+    return {
+        user: Trace(user, own, batches_of(own, tie))
+        for user, own in partition(jobs, sessions).items()
+    }
+
+
+def batches_of(sessions: Sequence[Session], tie: str = JOINS) -> list[Batch]:
+    """Return the batches of a user's sessions, in order, with what they depend on.
+
+    In a session the batches are the connected components of overlapping jobs. A batch depends on
+    the one before in its session; the first of a session depends on the last batch of each session
+    all jobs of which had ended when it began. Only the transitive reduction is kept, which
+    changes no think time: what it leaves out ended before what it keeps began.
+
+    ``tie`` says whether a job submitted at the end of a batch ``joins`` it or ``opens`` another.
+    Raises :class:`batsched_py.errors.UsageError` for jobs without recorded finish.
+
+    Source: Zakay, section 4.1 (follows, depends on) and the definitions there.
+    """
+    one_of("tie", tie, TIES)
+    before = build_graph(sessions).predecessors
+    batches: list[Batch] = []
+    lasts: list[int] = []  # place of the last batch of each session
+    for session, predecessors in zip(sessions, before, strict=True):
+        for number, jobs in enumerate(_components(session.jobs, tie)):
+            batch = _batch(session.id, jobs, opens_session=not number)
+            if number:
+                batch.depends_on = (len(batches) - 1,)
+            else:
+                batch.depends_on = tuple(sorted(lasts[index] for index, _ in predecessors))
+            if batch.depends_on:
+                batch.think_time = batch.start - max(batches[i].end for i in batch.depends_on)
+            if batches:
+                batch.inter_arrival = batch.start - batches[-1].last
+            batches.append(batch)
+        lasts.append(len(batches) - 1)
+    return batches
+
+
+def _components(jobs: Sequence[WorkloadJob], tie: str) -> list[list[WorkloadJob]]:
+    groups: list[list[WorkloadJob]] = []
+    latest = 0.0
+    for job in jobs:
+        assert job.finish_time is not None  # the session graph has checked it
+        gap = job.submit_time - latest
+        if not groups or gap > 0 or (gap == 0 and tie != JOINS):
+            groups.append([job])
+            latest = job.finish_time
+        else:
+            groups[-1].append(job)
+            latest = max(latest, job.finish_time)
+    return groups
+
+
+def _batch(session: int, jobs: list[WorkloadJob], *, opens_session: bool) -> Batch:
+    return Batch(
+        session,
+        jobs,
+        jobs[0].submit_time,
+        jobs[-1].submit_time,
+        max(job.finish_time or 0.0 for job in jobs),
+        opens_session,
+    )

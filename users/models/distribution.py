@@ -1,0 +1,74 @@
+"""Distribution-based feedback: gaps drawn by chance, and hours of work (Zakay, after Shmueli)."""
+
+from __future__ import annotations
+
+from random import Random
+
+from batsched_py.workload import Workload
+from users.activity import ActivityCycle
+from users.batches import JOINS, Batch, Trace
+from users.calendar import DAY, HOUR, Calendar
+from users.chance import Chance, Seed
+from users.engine import SESSIONS, BatchFeedback, Reason, Visit
+from users.gaps import gaps_between_sessions, gaps_inside_sessions
+from users.models.adjusted import recorded_gap
+from users.thinking import continuation
+
+LONGEST_BREAK = 8 * HOUR
+"""Longer gaps are nights and holidays, which the hours of work stand for."""
+
+
+class Distribution(BatchFeedback):
+    """Users with hours of work who go on, or take a break, by how long their last job took.
+
+    Each user works by day or by night, on weekdays or at weekends
+    (:class:`users.activity.ActivityCycle`). A batch that may come outside these hours comes when
+    they begin. Else the user goes on with probability 0.8 / (0.05 R + 1), R being the response
+    time of the last job that ended in minutes (0 before any has), after a gap drawn from those
+    that the user made inside sessions; or takes a break drawn from the gaps between sessions
+    shorter than 8 hours, and to the next hours of work if it ends outside them. Who never made
+    such a gap takes the batch's own in a session, and as a break leaves until work begins again.
+
+    Source: Zakay, PhD thesis, section 4.3 (model B), adapted from Shmueli and Feitelson 2009.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        sessions: str = SESSIONS,
+        tie: str = JOINS,
+        seed: Seed = 0,
+    ) -> None:
+        super().__init__(workload.profiles)
+        calendar, chance = Calendar.of(workload), Chance(seed)
+        self.replay(
+            workload,
+            sessions,
+            tie,
+            lambda trace: InHours(calendar, trace, chance.stream("user", trace.user)),
+        )
+
+
+class InHours:
+    """The reaction of one user, with hours of work drawn at the beginning."""
+
+    def __init__(self, calendar: Calendar, trace: Trace, random: Random) -> None:
+        self._calendar = calendar
+        self._random = random
+        self._cycle = ActivityCycle.draw(random)
+        self._inside = gaps_inside_sessions(trace)
+        self._between = gaps_between_sessions(trace, LONGEST_BREAK)
+
+    def arrival(self, visit: Visit, batch: Batch, now: float, reason: Reason) -> float:
+        """Return when the batch comes, as :class:`Distribution` says."""
+        calendar, cycle = self._calendar, self._cycle
+        if not cycle.is_open(calendar, now):
+            return cycle.next_opening(calendar, now)
+        if self._random.random() < continuation(visit.response / 60):
+            gap = self._inside.draw(reason, self._random)
+            return now + (recorded_gap(batch, reason) if gap is None else gap)
+        gap = self._between.draw(reason, self._random)
+        if gap is None:
+            gap = (cycle.closes - calendar.time_of_day(now)) % DAY  # until these hours are over
+        return cycle.next_opening(calendar, now + gap)

@@ -1,0 +1,197 @@
+"""Fluid feedback: work flows from one recorded session window to the next (Zakay)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from itertools import accumulate
+from math import ceil, floor, inf
+from random import Random
+from typing import Protocol
+
+import msgspec
+
+from batsched_py.options import one_of
+from batsched_py.workload import Workload
+from users.batches import JOINS, Batch, Trace
+from users.calendar import WEEK, Calendar
+from users.chance import Chance, Seed
+from users.engine import SESSIONS, BatchFeedback, Reason, Visit
+from users.gaps import Gaps, gaps_inside_sessions
+from users.models.adjusted import recorded_gap
+
+
+class Fluid(BatchFeedback):
+    """Users who work when they worked, and do then what they have got to.
+
+    The recorded sessions of a user are windows of time. A batch that may come while a window is
+    open comes after a gap drawn from those that the user made inside sessions; else at the start
+    of the user's next window. So days, nights and holidays stay, and work flows between
+    sessions. When the windows are used up, all of them come again some whole weeks later.
+
+    ``window_end`` is a session's ``last_arrival`` or ``last_end``. ``check="arrival"`` also moves a
+    batch whose gap leads beyond the window to the next one. ``recycle="next_week"`` lets a window
+    that nothing came in open again a week later (chapter 5 has both; chapter 4, the default,
+    ``check="release"`` and ``recycle="after_last"``).
+
+    Source: Zakay, PhD thesis, section 4.3 (model C, "fluid").
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        sessions: str = SESSIONS,
+        tie: str = JOINS,
+        check: str = "release",
+        recycle: str = "after_last",
+        window_end: str = "last_arrival",
+        seed: Seed = 0,
+    ) -> None:
+        super().__init__(workload.profiles)
+        windows = WindowRules(Calendar.of(workload), check, recycle, window_end)
+        chance = Chance(seed)
+        self.replay(
+            workload,
+            sessions,
+            tie,
+            lambda trace: InWindows(windows, trace, 0.0, chance.stream("user", trace.user)),
+        )
+
+
+class WindowRules(msgspec.Struct, frozen=True):
+    """The switches of the fluid model; raises :class:`UsageError` for values they do not have."""
+
+    calendar: Calendar
+    check: str = "release"
+    recycle: str = "after_last"
+    window_end: str = "last_arrival"
+
+    def __post_init__(self) -> None:
+        one_of("check", self.check, ("release", "arrival"))
+        one_of("recycle", self.recycle, ("after_last", "next_week"))
+        one_of("window_end", self.window_end, ("last_arrival", "last_end"))
+
+
+class InWindows:
+    """The reaction of one user: a drawn gap while a window is open, else the next window."""
+
+    def __init__(self, rules: WindowRules, trace: Trace, shift: float, random: Random) -> None:
+        self._gaps: Gaps = gaps_inside_sessions(trace)
+        self._random = random
+        self._also_at_arrival = rules.check == "arrival"
+        last = rules.window_end == "last_end"
+        spans = [
+            (s.start + shift, (s.finish if last else s.jobs[-1].submit_time) + shift)
+            for s in trace.sessions
+        ]
+        kind = Recycled if rules.recycle == "after_last" else Reinserted
+        self._windows: Windows = kind(spans, rules.calendar)
+
+    def arrival(self, visit: Visit, batch: Batch, now: float, reason: Reason) -> float:
+        """Return ``now`` plus a drawn gap if a window is open, else the start of the next."""
+        end = self._windows.open_until(now)
+        if end is not None:
+            gap = self._gaps.draw(reason, self._random)
+            # Who never had two batches in a session has no such gap: it is the batch's own then.
+            arrival = now + (recorded_gap(batch, reason) if gap is None else gap)
+            if not (self._also_at_arrival and arrival > end):
+                return arrival
+        return self._windows.next_start(now)
+
+
+class Windows(Protocol):
+    """The windows of a user, for times that do not go back."""
+
+    def open_until(self, now: float) -> float | None:
+        """Return when the window that is open at ``now`` closes, None if none is open."""
+        ...
+
+    def next_start(self, now: float) -> float:
+        """Return when the first window opens after ``now``."""
+        ...
+
+
+class Recycled:
+    """All windows come again, shifted by whole weeks, from the week after the last one on."""
+
+    def __init__(self, spans: list[tuple[float, float]], calendar: Calendar) -> None:
+        self._starts = [start for start, _ in spans]
+        # Windows may overlap: one is open iff the latest end of those begun has not passed.
+        self._ends = list(accumulate((end for _, end in spans), max))
+        self._period = round_length(spans, calendar)
+        self._origin = calendar.week_start(calendar.week(self._starts[0]))
+
+    def open_until(self, now: float) -> float | None:
+        """Return when the window that is open at ``now`` closes, None if none is open."""
+        shift, local = self._local(now)
+        begun = bisect_right(self._starts, local)
+        if begun and self._ends[begun - 1] >= local:
+            return self._ends[begun - 1] + shift
+        if shift and self._ends[-1] >= local + self._period:  # of the round before
+            return self._ends[-1] + shift - self._period
+        return None
+
+    def next_start(self, now: float) -> float:
+        """Return when the first window opens after ``now``."""
+        shift, local = self._local(now)
+        place = bisect_right(self._starts, local)
+        if place == len(self._starts):
+            return self._starts[0] + shift + self._period
+        return self._starts[place] + shift
+
+    def _local(self, now: float) -> tuple[float, float]:
+        """Return the shift of the round of ``now``, and ``now`` in the first round."""
+        shift = max(0.0, floor((now - self._origin) / self._period) * self._period)
+        return shift, now - shift
+
+
+class Reinserted:
+    """A window that nothing came in opens again a week later; when none is left, all come again."""
+
+    def __init__(self, spans: list[tuple[float, float]], calendar: Calendar) -> None:
+        self._spans = spans
+        self._period = round_length(spans, calendar)
+        self._rounds = 0
+        self._left = sorted(spans)
+        self._used = {spans[0]}  # the visit begins there
+
+    def open_until(self, now: float) -> float | None:
+        """Return when the window that is open at ``now`` closes, None if none is open."""
+        begun = self._pass(now)
+        self._used.update(begun)
+        return max((end for _, end in begun), default=None)
+
+    def next_start(self, now: float) -> float:
+        """Return when the first window opens after ``now``."""
+        begun = self._pass(now)
+        while len(begun) == len(self._left):
+            self._refill()
+        span = self._left[len(begun)]
+        self._used.add(span)
+        return span[0]
+
+    def _pass(self, now: float) -> list[tuple[float, float]]:
+        """Return the windows that are open; those that are over go, or come in a later week."""
+        begun = bisect_right(self._left, (now, inf))
+        passed = self._left[:begun]
+        is_open = [span for span in passed if span[1] >= now]
+        self._left[:begun] = is_open
+        for span in passed:
+            start, end = span
+            if end < now and span not in self._used:
+                shift = ceil((now - start) / WEEK) * WEEK
+                insort(self._left, (start + shift, end + shift))
+            elif end < now:
+                self._used.discard(span)
+        return is_open
+
+    def _refill(self) -> None:
+        self._rounds += 1
+        shift = self._rounds * self._period
+        for start, end in self._spans:
+            insort(self._left, (start + shift, end + shift))
+
+
+def round_length(spans: list[tuple[float, float]], calendar: Calendar) -> float:
+    """Return after how many seconds windows come again: in the week after that of the last."""
+    return (calendar.week(spans[-1][0]) - calendar.week(spans[0][0]) + 1) * WEEK

@@ -1,0 +1,165 @@
+"""Resampled workloads: users drawn from a log, who come at their recorded times (Zakay)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+from typing import Any
+
+import msgspec
+
+from batsched_py.options import number
+from batsched_py.workload import Workload, WorkloadJob
+from users.batches import JOINS
+from users.calendar import WEEK, Calendar
+from users.chance import Chance, Seed
+from users.engine import SESSIONS, log_order
+from users.resampling.crowd import LONG_TERM, RARE, Crowd, Size, Start
+from users.resampling.pools import EDGE_WEEKS, Rare, make_pools
+from users.sessions import Delimitation
+
+
+class Resampled:
+    """Users drawn from a log by chance, each with what he recorded, whole weeks later or earlier.
+
+    It is replay without feedback, of another workload at each seed: long-term users, always as
+    many, who begin anywhere in what they did and begin anew after the length of the log, and
+    temporary ones who come and go (see :class:`users.resampling.crowd.Crowd`). ``weeks`` is for
+    how long (None: as long as the log); ``load`` multiplies the numbers of users; ``n_long``,
+    ``n_temporary``, ``rate`` set them. ``rare`` (``USER`` or ``USER:BEGIN:END`` in days, with
+    commas) takes rare behaviour out of the log, of which ``rare_per_week`` come in its stead; it
+    loads the machine and is not measured.
+
+    Source: Zakay, PhD thesis, chapter 3.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        weeks: float | None = None,
+        load: float = 1.0,
+        n_long: float | None = None,
+        n_temporary: float | None = None,
+        rate: float | None = None,
+        rare: str = "",
+        rare_per_week: float = 0.0,
+        rate_over: str = "inner",
+        edge_weeks: float = EDGE_WEEKS,
+        seed: Seed = 0,
+    ) -> None:
+        size = Size(load, n_long, n_temporary, rate, rare_per_week, rate_over)
+        self.profiles = workload.profiles
+        self._people = People(workload, SESSIONS, JOINS, size, rare, edge_weeks, weeks, seed)
+        self._ranks = log_order(workload)
+        self._due: list[tuple[float, int, int, _Trip]] = []
+        self._planned = count()
+        self._numbers = count(1)
+
+    def next_submission(self) -> float:
+        """Return the time of the next job, inf if there is none any more."""
+        crowd = self._people.crowd
+        while crowd.next_week < inf and crowd.next_week <= self._head():
+            for start in crowd.come():
+                self._plan(_Trip(start, self._people.notes(start)))
+        return self._head()
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        """Return the jobs due by ``now``, simultaneous ones in log order."""
+        jobs = []
+        while self.next_submission() <= now:
+            trip = heappop(self._due)[3]
+            jobs.append(self._submitted(trip))
+            self._plan(trip)
+        return jobs
+
+    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        """Nobody reacts."""
+
+    def _head(self) -> float:
+        return self._due[0][0] if self._due else inf
+
+    def _plan(self, trip: _Trip) -> None:
+        """Plan the next job of a trip; at its end, a long-term user begins anew."""
+        start = trip.start
+        if trip.batch == len(start.trace.batches):
+            if start.kind != LONG_TERM:
+                return
+            trip = _Trip(self._people.crowd.again(start, None), trip.notes)
+        job = trip.job
+        time = job.submit_time + trip.start.shift
+        if time < self._people.until:
+            heappush(self._due, (time, self._ranks[job.id], next(self._planned), trip))
+
+    def _submitted(self, trip: _Trip) -> WorkloadJob:
+        start, job = trip.start, trip.job
+        batch = start.trace.batches[trip.batch]
+        extra = {
+            **job.extra,
+            **trip.notes,
+            "session": start.sessions_before + batch.session,
+            "batch": trip.batch + 1,
+            "original_submission_time": job.submit_time + start.shift,
+            "original_job": job.id,
+        }
+        trip.place += 1
+        if trip.place == len(batch.jobs):
+            trip.batch, trip.place = trip.batch + 1, 0
+        name = str(next(self._numbers))
+        return msgspec.structs.replace(job, id=name, user=self._people.name(start), extra=extra)
+
+
+class _Trip(msgspec.Struct, eq=False):
+    """Where a user is in his trace."""
+
+    start: Start
+    notes: dict[str, Any]
+    batch: int = -1
+    place: int = 0
+    """Place of the next job in the batch."""
+
+    def __post_init__(self) -> None:
+        self.batch = self.start.first
+
+    @property
+    def job(self) -> WorkloadJob:
+        return self.start.trace.batches[self.batch].jobs[self.place]
+
+
+class People:
+    """A crowd drawn from a log, as its options say, and how its users are called."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        sessions: str,
+        tie: str,
+        size: Size,
+        rare: str,
+        edge_weeks: float,
+        weeks: float | None,
+        seed: Seed,
+    ) -> None:
+        """See :class:`Resampled`; raises :class:`UsageError` for options that make no sense."""
+        self.calendar = Calendar.of(workload)
+        self.chance = Chance(seed)
+        pools = make_pools(
+            workload.jobs,
+            Delimitation.parse(str(sessions)),
+            tie,
+            rare=Rare.parse(str(rare)),
+            edge_weeks=number("edge_weeks", edge_weeks, 0),
+        )
+        length = pools.weeks if weeks is None else number("weeks", weeks, 0)
+        self.until = self.calendar.first_week + length * WEEK
+        self.crowd = Crowd(pools, self.calendar, self.chance, size, self.until)
+
+    def name(self, start: Start) -> str:
+        """Return who it is: the user of the log, and which of those who are like him."""
+        return f"{start.trace.user}.{start.person}"
+
+    def notes(self, start: Start) -> dict[str, Any]:
+        """Return what all jobs of a user carry."""
+        return {"behaviour": RARE} if start.kind == RARE else {}

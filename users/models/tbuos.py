@@ -1,0 +1,110 @@
+"""TBUOS: users drawn from a log who react to the system (Zakay)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from math import inf
+
+from batsched_py.options import one_of
+from batsched_py.workload import Workload
+from users.batches import JOINS
+from users.chance import Seed
+from users.engine import SESSIONS, BatchFeedback, Reaction, Visit, log_order
+from users.models.adjusted import AsRecorded
+from users.models.distribution import InHours
+from users.models.fluid import InWindows, WindowRules
+from users.models.resampled import People
+from users.resampling.crowd import LONG_TERM, Size, Start
+from users.resampling.pools import EDGE_WEEKS
+
+
+class Tbuos(BatchFeedback):
+    """Trace-based user-oriented simulation: a resampled population with feedback.
+
+    Users are drawn as for ``resampled``, and react as in ``fluid`` (or ``adjusted``,
+    ``distribution``). Temporary users come whatever happens and leave when their last job has
+    ended; long-term ones never leave, and begin anew after their last job has ended. So what
+    the users submit in a given time, the throughput, depends on how well the system serves them.
+
+    ``regeneration`` is what lies between: the ``gap`` of a resampled user, or ``none`` (the first
+    week possible). The other options are those of ``resampled`` and of ``fluid``.
+
+    Source: Zakay, PhD thesis, chapter 5.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        reaction: str = "fluid",
+        sessions: str = SESSIONS,
+        tie: str = JOINS,
+        weeks: float | None = None,
+        load: float = 1.0,
+        n_long: float | None = None,
+        n_temporary: float | None = None,
+        rate: float | None = None,
+        rare: str = "",
+        rare_per_week: float = 0.0,
+        rate_over: str = "inner",
+        edge_weeks: float = EDGE_WEEKS,
+        regeneration: str = "gap",
+        check: str = "release",
+        recycle: str = "after_last",
+        window_end: str = "last_arrival",
+        seed: Seed = 0,
+    ) -> None:
+        size = Size(load, n_long, n_temporary, rate, rare_per_week, rate_over)
+        self._people = People(workload, sessions, tie, size, rare, edge_weeks, weeks, seed)
+        super().__init__(workload.profiles, until=self._people.until)
+        self._ranks = log_order(workload)
+        self._numbers = map(str, count(1))
+        self._gap = one_of("regeneration", regeneration, ("gap", "none")) == "gap"
+        windows = WindowRules(self._people.calendar, check, recycle, window_end)
+        self._react = self._reactions(windows)[one_of("reaction", reaction, REACTIONS)]
+
+    def next_submission(self) -> float:
+        """Return the time of the next planned submission, inf if none is planned."""
+        crowd = self._people.crowd
+        while crowd.next_week < inf and crowd.next_week <= super().next_submission():
+            for start in crowd.come():
+                self._enter(start)
+        return super().next_submission()
+
+    def left(self, visit: Visit, now: float) -> None:
+        """Let a long-term user begin anew."""
+        start = visit.origin
+        if isinstance(start, Start) and start.kind == LONG_TERM:
+            crowd = self._people.crowd
+            self._enter(crowd.again(start, now) if self._gap else crowd.at_once(start, now))
+
+    def _enter(self, start: Start) -> None:
+        self.enter(
+            Visit(
+                self._people.name(start),
+                start.trace,
+                self._react(start),
+                start.first,
+                start.shift,
+                names=self._numbers.__next__,
+                notes=self._people.notes(start),
+                sessions_before=start.sessions_before,
+                origin=start,
+            )
+        )
+
+    def _reactions(self, windows: WindowRules) -> dict[str, Callable[[Start], Reaction]]:
+        chance, calendar = self._people.chance, self._people.calendar
+        return {
+            "fluid": lambda start: InWindows(
+                windows, start.trace, start.shift, chance.stream(start.person, start.shift)
+            ),
+            "adjusted": lambda start: AsRecorded(),
+            "distribution": lambda start: InHours(
+                calendar, start.trace, chance.stream(start.person)
+            ),
+        }
+
+
+REACTIONS = ("fluid", "adjusted", "distribution")

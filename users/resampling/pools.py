@@ -1,0 +1,134 @@
+"""Pools of users to draw from: those who stay, those who come and go, and rare behaviour.
+
+Source: N. Zakay, PhD thesis, chapter 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from batsched_py.errors import UsageError
+from batsched_py.workload import WorkloadJob
+from users.batches import JOINS, Trace, traces
+from users.calendar import DAY, WEEK, Calendar
+from users.sessions import Delimitation
+
+LONG_TERM_WEEKS = 12
+"""Who is active for longer stays; activities cluster below, and are spread evenly above."""
+EDGE_WEEKS = 4.0
+"""Temporary users of the first and the last weeks may have been cut off by the log's edge.
+
+The thesis says 4 weeks; the pools that it prints for LANL-CM5 and KTH-SP2 come out, to the job,
+with 60 days."""
+
+
+class Pools(msgspec.Struct):
+    """The users of a log by what they are drawn for; each as a trace."""
+
+    long_term: list[Trace]
+    temporary: list[Trace]
+    discarded: list[Trace]
+    """Temporary users at the edges of the log."""
+    rare: list[Trace]
+    start: float
+    """First submission of the log, seconds."""
+    end: float
+    """Last submission of the log, seconds."""
+    edge_weeks: float
+    """How long the edges are whose temporary users are discarded."""
+
+    @property
+    def weeks(self) -> float:
+        """Length of the log in weeks."""
+        return (self.end - self.start) / WEEK
+
+
+class Rare(msgspec.Struct, frozen=True):
+    """A stretch of rare behaviour: what one user did from ``begin`` to ``end`` (seconds)."""
+
+    user: str
+    begin: float = float("-inf")
+    end: float = float("inf")
+
+    @classmethod
+    def parse(cls, text: str) -> list[Rare]:
+        """Read ``374``, ``31:200:215`` or several with commas; times are days of the log.
+
+        Raises :class:`UsageError` for anything else.
+        """
+        return [cls._one(part.strip()) for part in text.split(",") if part.strip()]
+
+    @classmethod
+    def _one(cls, text: str) -> Rare:
+        user, *days = text.split(":")
+        try:
+            begin, end = (float(day) * DAY for day in days) if days else (cls.begin, cls.end)
+            if begin < end:
+                return cls(user, begin, end)
+        except (ValueError, TypeError):
+            pass
+        raise UsageError(
+            f"rare={text}: expected USER, or USER:BEGIN:END with BEGIN < END in days of the log"
+        )
+
+
+def make_pools(
+    jobs: Sequence[WorkloadJob],
+    sessions: Delimitation,
+    tie: str = JOINS,
+    *,
+    rare: Sequence[Rare] = (),
+    edge_weeks: float = EDGE_WEEKS,
+) -> Pools:
+    """Split the users of a log into pools.
+
+    Who submitted for more than 12 weeks, from the first job to the last, is long-term; the others
+    are temporary, and discarded if all that they did lies in the first or in the last
+    ``edge_weeks``. The jobs of ``rare`` behaviour are taken out of their users' traces before.
+
+    Raises :class:`UsageError` for jobs without user or recorded finish, and for rare behaviour
+    without jobs.
+    """
+    if not jobs:
+        raise UsageError("resampling needs a log with jobs; this one has none")
+    edge = edge_weeks * WEEK
+    start = min(job.submit_time for job in jobs)
+    end = max(job.submit_time for job in jobs)
+    kept, apart = _set_apart(jobs, rare)
+    pools = Pools([], [], [], [], start, end, edge_weeks)
+    pools.rare = [trace for own in apart for trace in traces(own, sessions, tie).values()]
+    for trace in traces(kept, sessions, tie).values():
+        if trace.last - trace.start > LONG_TERM_WEEKS * WEEK:
+            pools.long_term.append(trace)
+        elif trace.last <= start + edge or trace.start >= end - edge:
+            pools.discarded.append(trace)
+        else:
+            pools.temporary.append(trace)
+    return pools
+
+
+def weeks_active(trace: Trace, calendar: Calendar) -> int:
+    """Return in how many weeks of the calendar a user was there, first to last submission."""
+    return calendar.week(trace.batches[-1].start) - calendar.week(trace.start) + 1
+
+
+def _set_apart(
+    jobs: Iterable[WorkloadJob], rare: Sequence[Rare]
+) -> tuple[list[WorkloadJob], list[list[WorkloadJob]]]:
+    """Return the jobs that stay, and those of each rare behaviour."""
+    kept: list[WorkloadJob] = []
+    apart: list[list[WorkloadJob]] = [[] for _ in rare]
+    for job in jobs:
+        for one, own in zip(rare, apart, strict=True):
+            if job.user == one.user and one.begin <= job.submit_time < one.end:
+                own.append(job)
+                break
+        else:
+            kept.append(job)
+    for one, own in zip(rare, apart, strict=True):
+        if not own:
+            days = "" if one.begin < 0 else f" from day {one.begin / DAY:g} to {one.end / DAY:g}"
+            raise UsageError(f"rare: user {one.user} has no job{days} in the log")
+    return kept, apart
