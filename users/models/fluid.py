@@ -166,6 +166,7 @@ class Reinserted:
         begun = self._pass(now)
         while len(begun) == len(self._left):
             self._refill()
+            begun = self._pass(now)
         span = self._left[len(begun)]
         self._used.add(span)
         return span[0]
@@ -183,6 +184,9 @@ class Reinserted:
                 insort(self._left, (start + shift, end + shift))
             elif end < now:
                 self._used.discard(span)
+        if not self._left:
+            self._refill()
+            return self._pass(now)
         return is_open
 
     def _refill(self) -> None:

@@ -1,0 +1,253 @@
+"""Site-level users (Shmueli, Feitelson 2009): a closed loop learnt from many logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+from math import inf
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from batsched_py.errors import InputError, UsageError
+from batsched_py.options import number, one_of
+from batsched_py.workload import Workload, WorkloadJob
+from users import thinking
+from users.activity import ActivityCycle
+from users.calendar import WEEK, Calendar
+from users.chance import Chance, Seed
+from users.distributions import Quantiles, Table, read_distribution, write_distribution
+from users.profiles import RunTimeProfiles, profile_of
+
+SHIPPED = Path(__file__).parents[1] / "data" / "site"
+"""The set of distributions that comes with the project, made by ``users.learning.site.learn_site``
+from the logs that its files name."""
+
+SUBMITTED, ENDED = "submitted", "ended"
+REDRAW, CUT = "redraw", "cut"
+EXACT, LEARNT = "exact", "learnt"
+
+
+class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
+    """What site-level users draw from: one file each, called as the field."""
+
+    think_times: Quantiles
+    """Seconds from the end of a batch to the next one of the session: 0 to 20 minutes."""
+    breaks: Quantiles
+    """Seconds from the end of a batch to the next one of another session: 20 minutes to 8 h."""
+    batch_widths: Table
+    """Jobs that are submitted without waiting for the one before."""
+    sizes: Table
+    """Processors of a job."""
+    run_times: Quantiles
+    """Seconds."""
+    repetitions: Table
+    """How many jobs of the same size a user submits in succession."""
+    requested_times: Quantiles | None = None
+    """Seconds; None if the logs have none."""
+
+    @classmethod
+    def read(cls, folder: str | Path) -> SiteDistributions:
+        """Read a set; ``requested_times`` may be absent. Raises UsageError, InputError."""
+        found: dict[str, Any] = {}
+        for name in cls.__struct_fields__:
+            path = Path(folder) / f"{name}.json"
+            if name == "requested_times" and not path.exists():
+                continue
+            found[name] = read_distribution(path)
+            kind = Table if name in ("batch_widths", "sizes", "repetitions") else Quantiles
+            if not isinstance(found[name], kind):
+                wanted = "probabilities" if kind is Table else "quantiles"
+                raise InputError(f"{path}: expected {wanted}")
+            least = 1 if kind is Table else 0
+            if found[name].quantile(0.0) < least:
+                raise InputError(f"{path}: {found[name].quantile(0.0):g} is less than {least}")
+        return cls(**found)
+
+    def write(self, folder: str | Path) -> None:
+        """Write one file for each distribution to ``folder``; raises OutputError."""
+        for name in self.__struct_fields__:
+            if (distribution := getattr(self, name)) is not None:
+                write_distribution(Path(folder) / f"{name}.json", distribution)
+
+
+class _User(msgspec.Struct, eq=False):
+    """One user: what is under way, and what comes next."""
+
+    name: str
+    random: Random
+    cycle: ActivityCycle
+    session: int = 1
+    batch: int = 0
+    awaited: str = ""
+    """Last job of the batch under way."""
+    unfinished: int = 0
+    """Jobs of the batch under way that have not ended."""
+    since: float | None = None
+    """When the batch before the next was submitted, then when it ended; None before the first."""
+    size: int = 0
+    run_time: float = 0.0
+    request: float = 0.0
+    left: int = 0
+    """How often this size and run time will be repeated."""
+
+
+class SiteUsers:
+    """Users who submit a batch, wait for its last job, and go on, take a break, or sleep.
+
+    When the last job of a batch ends after a response time R, the user
+
+    - sleeps until the next opening of the activity cycle, if it is closed now;
+    - else goes on with the session with probability ``continuation(R in minutes)``, after a think
+      time of less than 20 minutes. The work goes on even if the window closes meanwhile;
+    - else comes back after a break of 20 minutes to 8 hours; if the window is closed then, at its
+      next opening.
+
+    Sleep and breaks begin new sessions. All jobs of a batch are submitted at one instant. A
+    size and a run time are drawn, independently, and repeated in succession, across batches too,
+    as often as a third draw says (locality). At first a user comes at a uniform instant of the
+    first seven days, or at the next opening, as if the work had always gone on. Times drawn are
+    rounded to seconds, run times are at least one.
+
+    ``workload`` gives the machine size and the calendar; its jobs are not looked at.
+    ``distributions`` is a folder of files (None: those that come with the project);
+    ``continuation`` a function of minutes, or a number for a probability that does not depend on
+    the response. ``last_job`` is the job that is waited for: the last ``submitted``, as the think
+    times were learnt, or the last that ``ended``. Sizes beyond the machine are drawn again
+    (``redraw``), or ``cut`` to it. The ``estimates`` that policies are told are ``exact`` (the
+    paper's users have run times only), or ``learnt``: a requested time of the logs that is no
+    shorter than the run time (on the shipped set run times are then 22 % of the request on
+    average, 34 % in the logs). No job has a walltime. After ``weeks`` nothing more is submitted.
+
+    Source: Shmueli, Feitelson, TPDS 20(7), 2009, section 3. Which job is the last, the starts,
+    what a closed window does to think times and breaks, and the widths beyond the machine
+    are not said there. Raises :class:`UsageError`, and InputError for wrong files.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        nb_users: int = 250,
+        weeks: float = 26.0,
+        distributions: str | Path | None = None,
+        continuation: Callable[[float], float] | float = thinking.continuation,
+        last_job: str = SUBMITTED,
+        too_wide: str = REDRAW,
+        estimates: str = EXACT,
+        seed: Seed = 0,
+    ) -> None:
+        self.profiles = RunTimeProfiles()
+        self._until = number("weeks", weeks, 0) * WEEK
+        self._calendar = Calendar.of(workload)
+        self._nb_res = workload.nb_res
+        self._all_must_end = one_of("last_job", last_job, (SUBMITTED, ENDED)) == ENDED
+        self._drawn = SiteDistributions.read(SHIPPED if distributions is None else distributions)
+        self._sizes = self._drawn.sizes
+        if one_of("too_wide", too_wide, (REDRAW, CUT)) == REDRAW:
+            self._sizes = self._sizes.at_most(workload.nb_res)
+        learnt = one_of("estimates", estimates, (EXACT, LEARNT)) == LEARNT
+        self._requests = self._drawn.requested_times if learnt else None
+        if learnt and self._requests is None:
+            raise UsageError(f"estimates={estimates}: {distributions} has no requested_times.json")
+        self._continuation = _probability(continuation)
+        self._nb_jobs = 0
+        self._due: list[tuple[float, int]] = []  # time, user
+        chance = Chance(seed)
+        if number("nb_users", nb_users, 1) != int(nb_users):
+            raise UsageError(f"nb_users={nb_users}: expected a whole number")
+        self._users = [self._newcomer(user, chance) for user in range(int(nb_users))]
+
+    def _newcomer(self, index: int, chance: Chance) -> _User:
+        random = chance.stream("site", index)
+        user = _User(str(index + 1), random, ActivityCycle.draw(random))
+        first = round(random.uniform(0, WEEK))
+        self._plan(index, user.cycle.next_opening(self._calendar, first))
+        return user
+
+    def _plan(self, index: int, time: float) -> None:
+        if time < self._until:
+            heappush(self._due, (time, index))
+
+    # The user model ------------------------------------------------------------------------------
+
+    def next_submission(self) -> float:
+        """Return the time of the next planned batch, inf if none is planned."""
+        return self._due[0][0] if self._due else inf
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        """Return the jobs of the batches due by ``now``, simultaneous ones in order of users."""
+        jobs: list[WorkloadJob] = []
+        while self._due and self._due[0][0] <= now:
+            _, index = heappop(self._due)
+            self._submit(self._users[index], now, jobs)
+        return jobs
+
+    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        """Let the user think, rest or sleep if it was the last job of the batch."""
+        index = int(job.user or 0) - 1
+        user = self._users[index]
+        if self._all_must_end:
+            user.unfinished -= 1
+            if user.unfinished:
+                return
+        elif job.id != user.awaited:
+            return
+        assert user.since is not None  # a batch is under way
+        response, user.since = now - user.since, now
+        self._plan(index, self._next(user, now, response))
+
+    # A user --------------------------------------------------------------------------------------
+
+    def _next(self, user: _User, now: float, response: float) -> float:
+        """Return when the user comes next, who waited for ``response`` seconds until ``now``."""
+        calendar, random = self._calendar, user.random
+        back = now
+        if user.cycle.is_open(calendar, now):
+            if random.random() < self._continuation(response / 60):
+                return now + round(self._drawn.think_times.sample(random))
+            back += round(self._drawn.breaks.sample(random))
+        user.session += 1
+        return user.cycle.next_opening(calendar, back)
+
+    def _submit(self, user: _User, now: float, jobs: list[WorkloadJob]) -> None:
+        width = int(self._drawn.batch_widths.sample(user.random))
+        user.batch += 1
+        notes: dict[str, Any] = {"session": user.session, "batch": user.batch}
+        extra = notes if user.since is None else {**notes, "think_time": now - user.since}
+        for _ in range(width):
+            jobs.append(self._job(user, now, extra))
+            extra = notes  # the others were not thought about
+        user.awaited, user.unfinished, user.since = jobs[-1].id, width, now
+
+    def _job(self, user: _User, now: float, extra: dict[str, Any]) -> WorkloadJob:
+        if not user.left:
+            self._draw_job(user)
+        user.left -= 1
+        self._nb_jobs += 1
+        return WorkloadJob(
+            id=str(self._nb_jobs),
+            submit_time=now,
+            size=user.size,
+            profile=profile_of(user.run_time),
+            estimate=user.request,
+            user=user.name,
+            extra=extra,
+        )
+
+    def _draw_job(self, user: _User) -> None:
+        random, drawn = user.random, self._drawn
+        user.size = min(int(self._sizes.sample(random)), self._nb_res)
+        user.run_time = user.request = max(1, round(drawn.run_times.sample(random)))
+        user.left = int(drawn.repetitions.sample(random))
+        if self._requests is not None:
+            user.request = round(self._requests.sample(random, least=user.run_time))
+
+
+def _probability(continuation: Callable[[float], float] | float) -> Callable[[float], float]:
+    if callable(continuation):
+        return continuation
+    constant = number("continuation", continuation, 0, 1)
+    return lambda response: constant

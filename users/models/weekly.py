@@ -1,0 +1,269 @@
+"""Users of whole weeks: they work on some days, one job at a time, and think in between.
+
+Source: S. Schlagkamp, "Influence of Dynamic Think Times on Parallel Job Scheduler Performances in
+Generative Simulations", JSSPP 2015.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from math import floor, inf
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any
+
+import msgspec
+
+from batsched_py.errors import InputError, UsageError
+from batsched_py.options import number, one_of
+from batsched_py.workload import Workload, WorkloadJob
+from users.calendar import DAY, WEEK, Calendar
+from users.chance import Chance, Seed
+from users.profiles import RunTimeProfiles, profile_of
+from users.thinking import ThinkTime
+
+PUBLISHED = Path(__file__).parents[1] / "data" / "weekly.json"
+"""The parameters of the paper's simulations."""
+
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+_Clock = Annotated[float, msgspec.Meta(ge=0, lt=DAY)]
+
+
+class SizeClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Jobs of one size: how frequent they are, and their normally distributed run times."""
+
+    size: Annotated[int, msgspec.Meta(ge=1)]
+    """Processors; the paper has powers of two."""
+    probability: _Share
+    mean: Annotated[float, msgspec.Meta(ge=1)]
+    """Run time in seconds, before short ones are redrawn or clipped."""
+    deviation: Annotated[float, msgspec.Meta(ge=0)]
+    """Seconds."""
+
+
+class UserClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of equal users; shares sum to 1."""
+
+    name: str
+    count: Annotated[int, msgspec.Meta(ge=1)]
+    """Users of the class."""
+    activity: _Share
+    """Chance of a week to be an active one (p_a)."""
+    weekdays: Annotated[list[_Share], msgspec.Meta(min_length=7, max_length=7)]
+    """Share of each weekday from Monday to Sunday (p_d)."""
+    day_begin: _Clock
+    """Begin of the working day in seconds since midnight (t_b)."""
+    day_end: _Clock
+    """Its end (t_e); no job is submitted later that day."""
+    sizes: Annotated[list[SizeClass], msgspec.Meta(min_length=1)]
+
+    def __post_init__(self) -> None:
+        if self.day_end < self.day_begin:
+            raise ValueError(
+                f"day_end={self.day_end:g} is before day_begin={self.day_begin:g}: expected a "
+                "working day of one calendar day"
+            )
+        shares = {"weekdays": self.weekdays, "sizes": [s.probability for s in self.sizes]}
+        for what, parts in shares.items():
+            if abs(sum(parts) - 1) > 1e-3:  # files have rounded shares
+                raise ValueError(f"{what}: the shares sum to {sum(parts):g}, expected 1")
+
+
+class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a parameter file of the model holds."""
+
+    classes: Annotated[list[UserClass], msgspec.Meta(min_length=1)]
+    source: str = ""
+    """Where the numbers are from."""
+
+
+def read_parameters(path: str | Path) -> Parameters:
+    """Read a parameter file (JSON); raises UsageError if it is missing, InputError if wrong."""
+    path = Path(path)
+    if not path.is_file():
+        raise UsageError(f"parameters={path}: there is no such file; expected JSON as {PUBLISHED}")
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Parameters)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+class _User(msgspec.Struct, eq=False, kw_only=True):
+    name: str
+    kind: UserClass
+    jobs: Random
+    """Sizes and run times: the k-th job of a user is the same under every policy."""
+    moves: Random
+    """Where submissions move to, for those options that leave it to chance."""
+    submitted: float = 0.0
+    """When the job in the system was submitted."""
+    week: int | None = None
+    worked: tuple[bool, ...] = ()
+    """Which days of that week are worked, Monday first."""
+
+
+class WeeklyUsers:
+    """Each user has at most one job in the system; when it ends, the user thinks, and goes on.
+
+    Weeks are active by the chance ``activity``. A submission that would fall outside the working
+    day [day_begin, day_end], or on a day that is not worked, moves to the next working day of the
+    user. That holds after long jobs too: one that ends in the evening, at the weekend or in an
+    inactive week is followed by a job on the next working day, and a user who thinks beyond the
+    evening goes on the next working day, not after the rest of the think time.
+
+    The paper leaves open, and the options decide:
+
+    ``days`` -- how the shares p_d of the weekdays select days.
+        ``each`` (default): in an active week a day is worked by the chance min(1, 5 p_d), so that
+        users of five equal days work all of them. ``draw``: a submission that has to move draws
+        one weekday and goes to the next such day, today included, of an active week; those of
+        the present day stay.
+    ``short`` -- run times below 1 s.
+        ``redraw`` (default) draws again, ``clip`` takes 1 s.
+    ``first`` -- when the first job of a day is submitted.
+        ``begin`` (default; the paper speaks of the start of the next day): at its begin, all users
+        at once. ``spread``: at an instant drawn from the whole working day.
+
+    Jobs wider than the machine ask for all of it and keep their run time. Run times are whole
+    seconds; policies are told them as estimates (of a machine as fast as the log's), and there is
+    no kill limit. The first submissions are looked for from second 0 on; it is Monday 0:00 if the
+    workload does not know its time. Nothing is submitted from ``weeks`` weeks on.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        nb_users: int | None = None,
+        weeks: float = 10.0,
+        think: str = "lin",
+        parameters: str | None = None,
+        activity: float | None = None,
+        days: str = "each",
+        short: str = "redraw",
+        first: str = "begin",
+        seed: Seed = 0,
+    ) -> None:
+        """Prepare the users; of ``workload`` only the machine's size and the clock are used.
+
+        ``nb_users`` (None: as many as ``parameters`` has) are shared among the classes in
+        proportion to their counts. ``think`` is a text for :meth:`users.thinking.ThinkTime.parse`.
+        ``parameters`` is a file (None: :data:`PUBLISHED`, the paper's 10 users), ``activity`` takes
+        the place of its p_a.
+
+        Raises :class:`UsageError` for options and :class:`InputError` for files that are wrong.
+        """
+        self.profiles = RunTimeProfiles()
+        self._most = workload.nb_res
+        self._calendar = Calendar.of(workload)
+        self._horizon = number("weeks", weeks, 0) * WEEK
+        self._think = ThinkTime.parse(str(think))
+        self._activity = None if activity is None else number("activity", activity, 0, 1)
+        self._draws = one_of("days", days, ("each", "draw")) == "draw"
+        self._clips = one_of("short", short, ("redraw", "clip")) == "clip"
+        self._spreads = one_of("first", first, ("begin", "spread")) == "spread"
+        self._chance = Chance(seed)
+        self._nb_jobs = 0
+        self._due: list[tuple[float, int]] = []  # time, user
+        self._in_system: dict[str, _User] = {}  # by job
+        self._users: list[_User] = []
+        for kind in _deal(read_parameters(parameters or PUBLISHED), nb_users):
+            name = str(len(self._users) + 1)
+            jobs, moves = (self._chance.stream(what, name) for what in ("jobs", "moves"))
+            user = _User(name=name, kind=kind, jobs=jobs, moves=moves)
+            self._users.append(user)
+            self._plan(user, 0.0, None)
+
+    def next_submission(self) -> float:
+        """Return the time of the next planned submission, inf if none is planned."""
+        return self._due[0][0] if self._due else inf
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        """Return the jobs due by ``now``, simultaneous ones in order of the users."""
+        jobs = []
+        while self._due and self._due[0][0] <= now:
+            user = self._users[heappop(self._due)[1]]
+            user.submitted = now
+            job = self._job(user, now)
+            self._in_system[job.id] = user
+            jobs.append(job)
+        return jobs
+
+    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        """Let the user think, however the job ended, and plan the next submission."""
+        user = self._in_system.pop(job.id)
+        wish = now + self._think(now - user.submitted)
+        self._plan(user, wish, self._day(user.submitted))
+
+    def _job(self, user: _User, now: float) -> WorkloadJob:
+        self._nb_jobs += 1
+        sizes = user.kind.sizes
+        (drawn,) = user.jobs.choices(sizes, [each.probability for each in sizes])
+        run_time = user.jobs.gauss(drawn.mean, drawn.deviation)
+        while run_time < 1:  # ends soon: the mean is at least 1
+            run_time = 1.0 if self._clips else user.jobs.gauss(drawn.mean, drawn.deviation)
+        run_time = float(round(run_time))
+        return WorkloadJob(
+            id=str(self._nb_jobs),
+            submit_time=now,
+            size=min(drawn.size, self._most),
+            profile=profile_of(run_time),
+            estimate=run_time,
+            user=user.name,
+        )
+
+    def _plan(self, user: _User, wish: float, today: int | None) -> None:
+        """Plan the submission wished for; ``today`` is the day of the last one."""
+        due = self._move(user, wish, today)
+        if due < self._horizon:
+            heappush(self._due, (due, int(user.name) - 1))
+
+    def _day(self, time: float) -> int:
+        """Return the number of a day; day 0 is the Monday of the week of second 0."""
+        return floor((time + self._calendar.at_origin) / DAY)
+
+    def _move(self, user: _User, wish: float, today: int | None) -> float:
+        """Return ``wish`` or the time it moves to; a time beyond the horizon may be any such."""
+        kind, midnight = user.kind, -self._calendar.at_origin
+        day = self._day(wish)
+        time_of_day = wish - midnight - day * DAY
+        if kind.day_begin <= time_of_day <= kind.day_end and (
+            day == today or (not self._draws and self._is_worked(user, day))
+        ):
+            return wish
+        if time_of_day > kind.day_end:
+            day += 1
+        weekday = user.moves.choices(range(7), kind.weekdays)[0] if self._draws else None
+        while midnight + day * DAY < self._horizon and not self._is_worked(user, day, weekday):
+            day += 1
+        offset = kind.day_begin
+        if self._spreads:
+            offset = user.moves.uniform(kind.day_begin, kind.day_end)
+        return max(wish, midnight + day * DAY + offset)
+
+    def _is_worked(self, user: _User, day: int, weekday: int | None = None) -> bool:
+        """Tell whether the user works on a day; in active weeks on no other ``weekday``, if any."""
+        week, at = divmod(day, 7)
+        if week != user.week:
+            user.week, user.worked = week, self._draw_week(user, week)
+        return user.worked[at] and weekday in (None, at)
+
+    def _draw_week(self, user: _User, week: int) -> tuple[bool, ...]:
+        chance = self._chance.stream("week", user.name, week)
+        activity = user.kind.activity if self._activity is None else self._activity
+        if chance.random() >= activity:
+            return (False,) * 7
+        if self._draws:
+            return (True,) * 7
+        return tuple(chance.random() < 5 * share for share in user.kind.weekdays)
+
+
+def _deal(parameters: Parameters, nb_users: Any) -> list[UserClass]:
+    """Return the class of each of ``nb_users`` users, in proportion to the counts."""
+    listed = [kind for kind in parameters.classes for _ in range(kind.count)]
+    if nb_users is None:
+        return listed
+    if not isinstance(nb_users, int) or isinstance(nb_users, bool) or nb_users < 1:
+        raise UsageError(f"nb_users={nb_users}: expected a whole number, at least 1")
+    return [listed[(2 * k + 1) * len(listed) // (2 * nb_users)] for k in range(nb_users)]
