@@ -110,6 +110,18 @@ def throughput_per_hour(table: JobTable) -> float:
     return ratio(float(table.ran.sum()), makespan(table) / HOUR)
 
 
+def throughput_to_last_submission(table: JobTable) -> float:
+    """Jobs that ended by the last submission, by hour of ``max a - min a``.
+
+    Where users react, what gets done is a result; it is over the time in which they submit, since
+    after their horizon the machine only empties. Zakay does not say over which time his is.
+
+    Unit: jobs/h. Source: Zakay, PhD thesis, chapter 5 (our reading).
+    """
+    begin, end = float(np.min(table.submit)), float(np.max(table.submit))
+    return ratio(float((table.only_ran.finish <= end).sum()), (end - begin) / HOUR)
+
+
 def mean_queue_length(table: JobTable) -> float:
     """Jobs that wait, in the mean over time: ``sum (s - a) / (max f - min a)``.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 
-from batsched_py.metrics import lateness, machine, slowdown, users, waiting
+from batsched_py.metrics import lateness, machine, saturation, slowdown, users, waiting
 from batsched_py.metrics.table import JobTable
 
 RAN = "jobs that ran"
@@ -187,6 +187,14 @@ _ALL = (
     Metric(users.mean_activity_length, "s", OF_USERS, _ZAKAY),
     Metric(users.active_weeks_per_user, "weeks", OF_USERS, f"{_ZAKAY}, chapter 5"),
     Metric(users.throughput_per_user, "jobs/h", OF_USERS, f"{_ZAKAY}, chapter 6"),
+    # Users who stop at a horizon; too many users
+    Metric(
+        machine.throughput_to_last_submission,
+        "jobs/h",
+        RAN,
+        f"{_ZAKAY}, chapter 5 (our reading)",
+    ),
+    Metric(saturation.backlog_growth, "jobs/week", RAN, f"{_ZAKAY}, chapter 3"),
 )
 
 METRICS: dict[str, Metric] = {metric.compute.__name__: metric for metric in _ALL}

@@ -67,6 +67,8 @@ EXPECTED = {
     "mean_activity_length": 35,
     "active_weeks_per_user": 1,
     "throughput_per_user": 4 * 36,  # a is there for 100 s, b for none
+    "throughput_to_last_submission": 3600 / 70,  # until 70 s one has ended
+    "backlog_growth": nan,  # all in one week
 }
 
 

@@ -82,7 +82,7 @@ def test_c2_dependencies_are_reduced() -> None:
             (400, 410),
             (430, 440),
             (1200, 1210),
-        )  # fmt: skip
+        )
     )
     assert of_jobs(found) == [1, 2, 3, 4, 4, 5, 6, 7]
     assert [batch.session for batch in found] == [1, 1, 1, 2, 3, 3, 4]

@@ -1,0 +1,79 @@
+"""Whether a simulation was saturated: does the backlog grow from week to week?
+
+Source: N. Zakay, PhD thesis, chapter 3. Where more comes than the machine can do, the number of
+outstanding jobs grows as long as the simulation lasts, and its mean waiting time says more about
+that length than about the policy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from batsched_py.metrics.table import JobTable, ratio
+
+WEEK = 7 * 86_400.0
+LIMIT = 1.0
+"""Up to this growth a simulation is stable, jobs/week."""
+MOST_WEEKS = 100_000
+"""Some 2,000 years: of more, times were not in seconds, and memory would be for the weeks."""
+
+
+def backlog_growth(table: JobTable) -> float:
+    """Slope of the low marks of the backlog, weeks as ``x``: see :func:`growth`.
+
+    Not defined for simulations with submissions in fewer than three weeks (or in more than
+    :data:`MOST_WEEKS`).
+
+    Unit: jobs/week. Source: Zakay, PhD thesis, chapter 3.
+    """
+    weeks = np.ptp(table.submit) / WEEK if len(table.submit) else 0
+    return growth(backlog(table)) if weeks <= MOST_WEEKS else float("nan")
+
+
+def saturated(table: JobTable) -> bool:
+    """Return whether the backlog grows by more than one job a week.
+
+    Exactly one, which the source leaves open, is stable, as is what is too short to tell.
+    """
+    return backlog_growth(table) > LIMIT
+
+
+def backlog(table: JobTable) -> NDArray[np.int64]:
+    """Return the jobs submitted and not ended at the beginning of each week; shape (weeks,).
+
+    Weeks are of 7 days from the first submission; a job counts from the instant of its submission
+    to before that of its end. Rejected jobs never count. Only weeks that begin up to the last
+    submission are there: afterwards the machine empties whatever went before, and the minimum
+    over later weeks would be 0 for all.
+    """
+    if not len(table.submit):
+        return np.empty(0, dtype=np.int64)
+    first, last = float(np.min(table.submit)), float(np.max(table.submit))
+    begins = first + WEEK * np.arange(int((last - first) // WEEK) + 1)
+    ran = table.only_ran
+    arrived = np.searchsorted(np.sort(ran.submit), begins, side="right")
+    ended = np.searchsorted(np.sort(ran.finish), begins, side="right")
+    return np.asarray(arrived - ended, dtype=np.int64)
+
+
+def low_marks(counts: ArrayLike) -> NDArray[np.int64]:
+    """Return for each week the least backlog from then on, without the last fifth of the weeks.
+
+    They never fall, so that a peak which the machine works off does not look like growth. The last
+    ones are minima over few weeks, mere backlogs in the end; therefore a fifth is dropped *after*
+    the minima are taken, rounded up (``4 n // 5`` are left; the source says 20 %).
+    """
+    weeks = np.asarray(counts, dtype=np.int64)
+    least = np.minimum.accumulate(weeks[::-1])[::-1]
+    return least[: 4 * len(least) // 5]
+
+
+def growth(counts: ArrayLike) -> float:
+    """Return the slope of the least-squares line through the low marks of weekly backlogs.
+
+    Jobs/week; nan if fewer than two marks are left.
+    """
+    marks = low_marks(counts)
+    week = np.arange(len(marks)) - (len(marks) - 1) / 2  # around 0, so that no mean is needed
+    return ratio(float(week @ marks), float(week @ week))

@@ -1,0 +1,160 @@
+"""Does the backlog grow? Worked examples, and the backlog counted job by job."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from schedules_by_hand import first_fit, table_of
+
+from batsched_py.metrics import JobTable, overall
+from batsched_py.metrics.saturation import (
+    WEEK,
+    backlog,
+    backlog_growth,
+    growth,
+    low_marks,
+    saturated,
+)
+
+
+def test_a_peak_that_is_worked_off() -> None:
+    counts = [3, 9, 4, 5, 30, 6, 5, 7, 6, 8]
+    assert low_marks(counts).tolist() == [3, 4, 4, 5, 5, 5, 5, 6]
+    assert round(growth(counts), 3) == 0.345
+
+
+def test_more_every_week() -> None:
+    counts = [1, 4, 6, 9, 12, 15, 14, 20, 22, 25]
+    assert low_marks(counts).tolist() == [1, 4, 6, 9, 12, 14, 14, 20]
+    assert growth(counts) == 2.5
+
+
+def test_one_a_week() -> None:
+    assert growth(range(10)) == 1
+
+
+@pytest.mark.parametrize(
+    ("weeks", "left"), [(0, 0), (1, 0), (2, 1), (3, 2), (4, 3), (5, 4), (6, 4), (9, 7), (10, 8)]
+)
+def test_a_fifth_is_dropped_rounded_up(weeks: int, left: int) -> None:
+    assert len(low_marks([7] * weeks)) == left
+    found = growth([7] * weeks)
+    assert np.isnan(found) if left < 2 else found == 0
+
+
+@given(counts=st.lists(st.integers(0, 500), max_size=40))
+def test_low_marks_never_fall_and_are_no_more_than_the_backlog(counts: list[int]) -> None:
+    marks = low_marks(counts)
+    assert (np.diff(marks) >= 0).all()
+    assert (marks <= counts[: len(marks)]).all()
+    assert all(mark == min(counts[week:]) for week, mark in enumerate(marks))
+    if len(marks) > 1:
+        line = np.polyfit(np.arange(len(marks)), marks, 1)
+        assert growth(counts) == pytest.approx(line[0], abs=1e-8)
+
+
+def weekly(counts: list[int], weeks_at_the_end: int = 5) -> JobTable:
+    """A table with this backlog: a job from week i to week j, j > i, by each unit it lasts."""
+    jobs, starts, open_jobs = [], [], []
+    for week, count in enumerate(counts):
+        while len(open_jobs) > count:
+            begin = open_jobs.pop()
+            jobs.append((begin * WEEK, 1, (week - begin) * WEEK))
+        open_jobs += [week] * (count - len(open_jobs))
+    jobs += [
+        (begin * WEEK, 1, (len(counts) + weeks_at_the_end - begin) * WEEK) for begin in open_jobs
+    ]
+    starts = [submit for submit, _, _ in jobs]
+    return table_of(jobs, starts, 100)
+
+
+class TestOfTables:
+    EXAMPLES: ClassVar = [
+        ([3, 9, 4, 5, 30, 6, 5, 7, 6, 8], False),
+        ([1, 4, 6, 9, 12, 15, 14, 20, 22, 25], True),
+        ([*range(1, 11)], False),  # one a week: the boundary
+    ]
+
+    @pytest.mark.parametrize(("counts", "expected"), EXAMPLES)
+    def test_examples(self, counts: list[int], expected: bool) -> None:
+        """Weeks after the last submission, in which the machine only empties, do not count."""
+        table = weekly(counts)
+        assert backlog(table).tolist() == counts
+        assert backlog_growth(table) == growth(counts)
+        assert saturated(table) == expected
+        assert overall(table)["backlog_growth"] == growth(counts)
+
+
+@given(
+    jobs=st.lists(
+        st.tuples(st.integers(0, 60), st.integers(1, 2), st.integers(1, 30), st.booleans()),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_backlog_job_by_job(jobs: list[tuple[int, int, int, bool]]) -> None:
+    """Days; rejected jobs are submissions, but never outstanding."""
+    day = 86_400
+    own = [(a * day, w, p * day) for a, w, p, _ in jobs]
+    starts = first_fit(own, 2)
+    table = table_of(own, starts, 2)
+    rejected = np.array([no for *_, no in jobs])
+    for column in (table.start, table.finish, table.execution):
+        column[rejected] = np.nan
+    first, last = min(a for a, _, _ in own), max(a for a, _, _ in own)
+    expected = [
+        sum(
+            a <= week < s + p and not no
+            for (a, _, p), s, no in zip(own, starts, rejected, strict=True)
+        )
+        for week in range(first, last + 1, 7 * day)
+    ]
+    assert backlog(table).tolist() == expected
+
+
+def test_too_short_to_tell() -> None:
+    """Three weeks leave two low marks, two weeks one."""
+    short = table_of([(0, 1, 10), (2 * WEEK - 1, 1, 10)], [0, 2 * WEEK - 1], 4)
+    assert overall(short)["backlog_growth"] is None
+    assert not saturated(short)
+    longer = table_of([(0, 1, 10), (2 * WEEK, 1, 10)], [0, 2 * WEEK], 4)
+    assert backlog(longer).tolist() == [1, 0, 1]
+    assert backlog_growth(longer) == 0
+
+
+def test_queue_of_a_machine_that_is_too_small() -> None:
+    """Three jobs a week of half a week each on one processor: one more is left every week."""
+    jobs = [(week * WEEK, 1, WEEK / 2) for week in range(20) for _ in range(3)]
+    table = table_of(jobs, first_fit(jobs, 1), 1)
+    assert backlog(table).tolist() == list(range(3, 23))
+    assert backlog_growth(table) == 1
+    four = [(week * WEEK, 1, WEEK / 2) for week in range(20) for _ in range(4)]
+    assert saturated(table_of(four, first_fit(four, 1), 1))
+    assert not saturated(table_of(four, first_fit(four, 2), 2))
+
+
+def test_times_that_are_no_seconds() -> None:
+    """Weeks are counted one by one; a table over 1e294 of them has no growth, but other metrics."""
+    endless = table_of([(0, 1, 1), (1e300, 1, 1)], [0, 1e300], 4)
+    assert overall(endless)["backlog_growth"] is None
+    assert not saturated(endless)
+    assert overall(endless)["makespan"] == 1e300
+
+
+def test_no_jobs() -> None:
+    nothing = table_of([(0, 1, 1)], [0]).select(np.array([], dtype=int))
+    assert backlog(nothing).tolist() == []
+    assert not saturated(nothing)
+
+
+def test_throughput_to_last_submission() -> None:
+    """Four hours of submissions, in which two of four jobs end, one of them at the last instant."""
+    hour = 3600
+    jobs = [(0, 1, hour), (hour, 1, 3 * hour), (2 * hour, 1, 9 * hour), (4 * hour, 1, 9 * hour)]
+    table = table_of(jobs, [a for a, _, _ in jobs], 4)
+    assert overall(table)["throughput_to_last_submission"] == 2 / 4
+    assert overall(table.select(np.array([0])))["throughput_to_last_submission"] is None

@@ -1,0 +1,296 @@
+"""The re-open model against a slow twin, closed forms and the printed tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import accumulate
+from math import exp, inf, isnan
+
+import msgspec
+import pytest
+
+from batsched_py.errors import UsageError
+from users.analytic.reopen import (
+    Continuation,
+    Reopen,
+    constant,
+    exponential,
+    hyperbola,
+    reopen,
+    with_constant,
+)
+from users.chance import Chance
+from users.thinking import continuation
+
+HYPERBOLA = hyperbola(10)
+
+
+def approx(means: Reopen, rel: float) -> dict[str, object]:
+    return {
+        name: pytest.approx(value, rel=rel, nan_ok=True)
+        for name, value in msgspec.structs.asdict(means).items()
+    }
+
+
+def test_hyperbola_by_hand() -> None:
+    """At 0, 1, 5, 10, 20, 60 and 600 minutes."""
+    expected = [0.8, 0.7619, 0.64, 0.5333, 0.4, 0.2, 0.0258]
+    assert [round(continuation(r), 4) for r in (0, 1, 5, 10, 20, 60, 600)] == expected
+    scaled = [0.8, 0.64, 0.5333, 0.4, 0.2286]
+    assert [round(HYPERBOLA(r), 4) for r in (0, 0.5, 1, 2, 5)] == scaled
+    assert hyperbola()(20) == continuation(20)
+
+
+def test_exponential_by_hand() -> None:
+    """In mean services, which may be given: a response of 20 is e^-2 with services of 10."""
+    expected = [1, 0.6065, 0.3679, 0.1353, 0.0067]
+    assert [round(exponential()(r), 4) for r in (0, 0.5, 1, 2, 5)] == expected
+    assert exponential(10)(20) == pytest.approx(exp(-2))
+
+
+class User(msgspec.Struct):
+    jobs: int = 0
+    since: float = 0.0
+    submitted: float = 0.0
+
+
+def event_by_event(
+    open_rate: float,
+    continues: Continuation,
+    think_time: float,
+    service_rate: float,
+    nb_users: int,
+    seed: int,
+) -> Reopen:
+    """Serve a queue, one event after the other, counting what is there between events."""
+    chance = Chance(seed)
+    streams = {
+        name: chance.stream("reopen", name) for name in ("arrival", "service", "think", "choice")
+    }
+    intervals = [streams["arrival"].expovariate(open_rate) for _ in range(nb_users)]
+    events = [(time, "submits", User()) for time in accumulate(intervals)]
+    queue: list[User] = []
+    responses: list[float] = []
+    runs: dict[bool, list[float]] = {True: [], False: []}
+    residences: list[tuple[int, float]] = []
+    begun = now = area = busy = 0.0
+    while events:
+        event = min(events, key=lambda event: event[0])
+        events.remove(event)
+        then, what, user = event
+        area += len(queue) * (then - now)
+        busy += bool(queue) * (then - now)
+        now = then
+        if what == "submits":
+            user.jobs += 1
+            user.since = user.since or now
+            user.submitted = now
+            queue.append(user)
+            starts = len(queue) == 1
+        else:
+            assert queue.pop(0) is user
+            responses.append(now - user.submitted)
+            stays = streams["choice"].random() < continues(responses[-1])
+            runs[stays].append(now - begun)
+            if stays:
+                think = think_time * streams["think"].expovariate(1)
+                events.append((now + think, "submits", user))
+            else:
+                residences.append((user.jobs, now - user.since))
+            starts = bool(queue)
+        if starts:
+            begun = now
+            run = streams["service"].expovariate(service_rate)
+            events.append((now + run, "ends", queue[0]))
+    jobs = len(responses)
+    return Reopen(
+        throughput=jobs / now,
+        mean_response=sum(responses) / jobs,
+        jobs_per_user=jobs / nb_users,
+        throughput_per_user=jobs / sum(there for _, there in residences),
+        mean_of_user_throughputs=sum(own / there for own, there in residences) / nb_users,
+        continued_run_time=sum(runs[True]) / len(runs[True]) if runs[True] else float("nan"),
+        last_run_time=sum(runs[False]) / nb_users,
+        utilisation=busy / now,
+        mean_queue=area / now,
+    )
+
+
+@pytest.mark.parametrize(
+    ("open_rate", "continues", "think_time", "service_rate"),
+    [
+        (0.5, exponential(), 1, 1),
+        (0.9, HYPERBOLA, 1, 1),
+        (0.5, constant(0.7), 3, 1),  # more than the server can do
+        (0.05, hyperbola(1), 0, 0.1),
+        (2, constant(0), 1, 5),  # nobody stays
+    ],
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_event_by_event(
+    open_rate: float, continues: Continuation, think_time: float, service_rate: float, seed: int
+) -> None:
+    found = reopen(
+        open_rate,
+        continues,
+        think_time=think_time,
+        service_rate=service_rate,
+        nb_users=300,
+        seed=seed,
+    )
+    slow = event_by_event(open_rate, continues, think_time, service_rate, 300, seed)
+    assert msgspec.structs.asdict(found) == approx(slow, 1e-9)
+
+
+# p, X and R with open_rate 0.5, service_rate 1
+CONSTANT = [
+    (0.1, 0.5556, 2.25),
+    (0.2, 0.6250, 2.667),
+    (0.3, 0.7143, 3.5),
+    (0.36, 0.78125, 4.571),
+    (0.4, 0.8333, 6.0),
+    (0.45, 0.9091, 11.0),
+    (0.47, 0.9434, 17.667),
+]
+
+
+@pytest.mark.parametrize(("p", "throughput", "response"), CONSTANT)
+def test_constant_in_closed_form(p: float, throughput: float, response: float) -> None:
+    exact = with_constant(0.5, p)
+    assert exact.throughput == pytest.approx(throughput, abs=5e-5)
+    assert exact.mean_response == pytest.approx(response, abs=5e-4)
+    assert exact.utilisation == exact.throughput
+    assert exact.jobs_per_user == pytest.approx(1 / (1 - p))
+
+
+@pytest.mark.parametrize("think_time", [0.1, 1, 10])
+@pytest.mark.parametrize("p", [0.0, 0.2, 0.36])
+def test_constant_simulated(p: float, think_time: float) -> None:
+    """Up to a load of 0.78; the think time changes the throughput per user only."""
+    exact = with_constant(0.5, p, think_time=think_time)
+    found = reopen(0.5, constant(p), think_time=think_time, nb_users=100_000)
+    assert exact.mean_of_user_throughputs == inf
+    expected = approx(exact, 0.05) | {"mean_of_user_throughputs": found.mean_of_user_throughputs}
+    assert msgspec.structs.asdict(found) == expected
+    assert found.throughput == pytest.approx(exact.throughput, rel=0.01)
+    assert isnan(found.continued_run_time) == (p == 0)
+
+
+@pytest.mark.parametrize(("think_time", "printed"), [(0.1, 0.222), (1, 0.207), (10, 0.124)])
+def test_throughput_per_user(think_time: float, printed: float) -> None:
+    """What is printed is from a simulation; the closed form is 1 to 2.5 % below."""
+    exact = with_constant(0.5, 0.36, think_time=think_time).throughput_per_user
+    assert printed / 1.025 < exact < printed
+    found = reopen(0.5, constant(0.36), think_time=think_time, nb_users=200_000)
+    assert found.throughput_per_user == pytest.approx(exact, rel=0.02)
+
+
+# Model, users by service time, then X, R, jobs per user, throughput per user and the mean run
+# times of continued and of last jobs; service_rate 1, think time 1
+ADAPTIVE = """
+exponential 0.1 0.184  1.18 1.845 0.610 0.500 1.42
+exponential 0.3 0.477  1.66 1.590 0.492 0.500 1.29
+exponential 0.5 0.692  2.44 1.385 0.369 0.500 1.19
+exponential 0.7 0.850  4.02 1.214 0.238 0.500 1.11
+exponential 0.9 0.960 10.9  1.067 0.091 0.498 1.03
+hyperbola   0.1 0.221  1.24 2.217 0.560 0.775 1.27
+hyperbola   0.3 0.573  1.96 1.911 0.412 0.790 1.19
+hyperbola   0.5 0.811  3.34 1.621 0.269 0.811 1.12
+hyperbola   0.7 0.947  6.68 1.353 0.144 0.848 1.05
+hyperbola   0.9 0.998 23.7  1.108 0.042 0.91  1.01
+"""
+MODELS: dict[str, Callable[[float], float]] = {
+    "exponential": exponential(),
+    "hyperbola": HYPERBOLA,
+}
+
+
+# Of R with 60,000 users: four standard deviations, measured over 20 seeds, of the noisier model
+SPREAD = {0.1: 0.012, 0.3: 0.03, 0.5: 0.05, 0.7: 0.11, 0.9: 0.24}
+
+
+@pytest.mark.parametrize("line", ADAPTIVE.strip().splitlines())
+def test_adaptive(line: str) -> None:
+    """The table is of 600,000 users; these are a tenth."""
+    name, *numbers = line.split()
+    open_rate, x, response, jobs, per_user, continued, last = map(float, numbers)
+    found = reopen(open_rate, MODELS[name], nb_users=60_000)
+    assert found.mean_response == pytest.approx(response, rel=SPREAD[open_rate])
+    assert found.throughput_per_user == pytest.approx(per_user, rel=SPREAD[open_rate])
+    assert found.throughput == pytest.approx(x, rel=0.02)
+    assert found.jobs_per_user == pytest.approx(jobs, rel=0.02)
+    assert found.continued_run_time == pytest.approx(continued, rel=0.04)
+    assert found.last_run_time == pytest.approx(last, rel=0.02)
+    assert found.last_run_time > found.continued_run_time
+
+
+@pytest.mark.parametrize("open_rate", [0.1, 0.5, 0.8])
+@pytest.mark.parametrize("service_rate", [1.0, 0.25])
+def test_run_time_of_continued_jobs(open_rate: float, service_rate: float) -> None:
+    """With e^-r those who go on had a run time of half the mean, exactly, at every load.
+
+    e^-(wait + run) weighs the exponential density of the run time, whatever the wait.
+    """
+    mean = 1 / service_rate
+    found = reopen(
+        open_rate * service_rate,
+        exponential(mean),
+        service_rate=service_rate,
+        think_time=mean,
+        nb_users=100_000,
+    )
+    assert found.continued_run_time == pytest.approx(0.5 * mean, rel=0.015)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_bias_of_last_jobs_shrinks_with_load(model: str) -> None:
+    last = [
+        reopen(rate, MODELS[model], nb_users=40_000).last_run_time for rate in (0.1, 0.3, 0.5, 0.9)
+    ]
+    assert last == sorted(last, reverse=True)
+    assert last[-1] > 1
+
+
+def test_mean_of_ratios_does_not_settle() -> None:
+    """At a low load the mean of the users' ratios is far above, and jumps with the seed."""
+    runs = [reopen(0.1, HYPERBOLA, nb_users=20_000, seed=seed) for seed in range(8)]
+    ratios = [run.mean_of_user_throughputs for run in runs]
+    steady = [run.throughput_per_user for run in runs]
+    assert min(ratios) > 2 * max(steady)
+    assert max(ratios) / min(ratios) > 1.2
+    assert max(steady) / min(steady) < 1.05
+
+
+def test_the_unit_of_time_does_not_matter() -> None:
+    """Services of 10 minutes in minutes, and as the unit of time."""
+    short = reopen(0.5, HYPERBOLA, nb_users=5_000)
+    minutes = reopen(0.05, hyperbola(), think_time=10, service_rate=0.1, nb_users=5_000)
+    assert minutes.mean_response == pytest.approx(10 * short.mean_response)
+    assert minutes.throughput == pytest.approx(short.throughput / 10)
+    assert minutes.jobs_per_user == short.jobs_per_user
+
+
+def test_seed() -> None:
+    first, again, other = (reopen(0.5, HYPERBOLA, nb_users=500, seed=s) for s in (3, 3, 4))
+    assert first == again != other
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: constant(1), "users would never leave"),
+        (lambda: constant(-0.1), "probability=-0.1"),
+        (lambda: exponential(0), "unit=0"),
+        (lambda: hyperbola(-1), "minutes=-1"),
+        (lambda: reopen(1, HYPERBOLA), "open_rate=1: expected more than 0 and less than"),
+        (lambda: reopen(0, HYPERBOLA), "open_rate=0"),
+        (lambda: reopen(0.5, HYPERBOLA, think_time=-1), "think_time=-1"),
+        (lambda: reopen(0.5, HYPERBOLA, nb_users=0), "nb_users=0"),
+        (lambda: reopen(0.5, HYPERBOLA, seed=-1), "seed=-1"),
+        (lambda: with_constant(0.5, 0.5), "less than 1 - open_rate / service_rate = 0.5;"),
+        (lambda: with_constant(0.5, 1), "users would never leave"),
+    ],
+)
+def test_no_sense(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        call()

@@ -1,0 +1,195 @@
+"""Re-open model: users come from outside, and how long they stay depends on the response.
+
+Users arrive as a Poisson process. After each job a user submits another with a probability that
+may depend on its response time, after a think time; else the user leaves. One server in FCFS
+order; service and think times are exponential. Source: N. Zakay, PhD thesis, chapter 6; with a
+constant probability the model is called partly open elsewhere. Times and rates may be in any unit
+of time, the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from math import exp, inf, nan
+
+import msgspec
+
+from batsched_py.errors import UsageError
+from batsched_py.options import number
+from users import thinking
+from users.chance import Chance, Seed
+
+Continuation = Callable[[float], float]
+"""Probability of another job by the response time of the last one."""
+
+
+class Reopen(msgspec.Struct, frozen=True):
+    """What happens in the system, in the mean."""
+
+    throughput: float
+    """Jobs by unit of time (X)."""
+    mean_response: float
+    """From submission to end (R)."""
+    jobs_per_user: float
+    throughput_per_user: float
+    """All jobs over the time that all users are there, from first submission to last end."""
+    mean_of_user_throughputs: float
+    """The mean over users of each one's jobs over time. It has no finite expectation where a user
+    with a short first job may leave (constant probability, hyperbola): what a simulation gives
+    depends on a few users who were there for an instant. For comparison only."""
+    continued_run_time: float
+    """Mean service time of jobs after which the user went on; nan if there are none."""
+    last_run_time: float
+    """Mean service time of jobs after which the user left."""
+    utilisation: float
+    mean_queue: float
+    """Jobs at the server in the mean over time, the one in service included."""
+
+
+def constant(probability: float) -> Continuation:
+    """Return a probability that does not depend on the response; raises :class:`UsageError`."""
+    if number("probability", probability, 0, 1) == 1:
+        raise UsageError("probability=1: expected less than 1; users would never leave")
+    return lambda response: probability
+
+
+def exponential(unit: float = 1.0) -> Continuation:
+    """Return ``e^-r`` with r the response time in ``unit``, in the thesis the mean service."""
+    if number("unit", unit, 0) == 0:
+        raise UsageError("unit=0: expected more than 0")
+    return lambda response: exp(-response / unit)
+
+
+def hyperbola(minutes: float = 1.0) -> Continuation:
+    """Return Shmueli's hyperbola (:func:`users.thinking.continuation`).
+
+    ``minutes`` is how long the model's unit of time is. The thesis takes a mean service of 10
+    minutes as the unit, so that ``hyperbola(10)`` is ``0.8 / (0.5 r + 1)``.
+    """
+    if number("minutes", minutes, 0) == 0:
+        raise UsageError("minutes=0: expected more than 0")
+    return lambda response: thinking.continuation(minutes * response)
+
+
+def reopen(
+    open_rate: float,
+    continuation: Continuation,
+    *,
+    think_time: float = 1.0,
+    service_rate: float = 1.0,
+    nb_users: int = 10_000,
+    seed: Seed = 0,
+) -> Reopen:
+    """Simulate ``nb_users`` users, the first to the last, from an empty system until all left.
+
+    ``open_rate`` is the rate at which users arrive, ``think_time`` a mean. ``continuation`` must
+    return less than 1 often enough for users to leave. Rates are over the time to the last end;
+    nothing is discarded. Deterministic for a seed. Raises :class:`UsageError` for arguments that
+    make no sense, ``open_rate >= service_rate`` among them: then the first jobs alone are too
+    many.
+
+    In FCFS order a job's end is known when it is submitted, as no later one can delay it. So the
+    only events are submissions, and the memory is that of the users who are there.
+    """
+    _check(open_rate, think_time, service_rate)
+    if not isinstance(nb_users, int) or isinstance(nb_users, bool) or nb_users < 1:
+        raise UsageError(f"nb_users={nb_users}: expected a whole number, at least 1")
+    chance = Chance(seed)
+    interval, service, think = (
+        chance.stream("reopen", name).expovariate for name in ("arrival", "service", "think")
+    )
+    choice = chance.stream("reopen", "choice").random
+    counts = _Counts()
+    free = 0.0  # when the server has done all that was submitted
+    first = interval(open_rate)
+    due = [(first, first, 0)]  # heap: next submission, first submission and jobs so far of a user
+    to_come = nb_users - 1
+    while due:
+        now, since, jobs = heappop(due)
+        if not jobs and to_come:
+            to_come -= 1
+            newcomer = now + interval(open_rate)
+            heappush(due, (newcomer, newcomer, 0))
+        run = service(service_rate)
+        free = max(now, free) + run
+        counts.response += free - now
+        if choice() < continuation(free - now):
+            counts.continued += 1
+            counts.continued_run += run
+            heappush(due, (free + think_time * think(1.0), since, jobs + 1))
+        else:
+            counts.last_run += run
+            counts.leave(jobs + 1, free - since)
+    return counts.means(nb_users, free)
+
+
+def with_constant(
+    open_rate: float, probability: float, *, think_time: float = 1.0, service_rate: float = 1.0
+) -> Reopen:
+    """Return the steady state for a constant probability, in closed form.
+
+    A user submits ``1 / (1 - p)`` jobs, so ``X = open_rate / (1 - p)``; the network has product
+    form, and ``E[R] = 1 / (service_rate - X)`` as in an M/M/1 queue, whatever the think time. It
+    is stable for ``p < 1 - open_rate / service_rate``; else :class:`UsageError`.
+    """
+    _check(open_rate, think_time, service_rate)
+    constant(probability)
+    throughput = open_rate / (1 - probability)
+    if throughput >= service_rate:
+        raise UsageError(
+            f"probability={probability}: expected less than 1 - open_rate / service_rate = "
+            f"{1 - open_rate / service_rate:g}; with more the queue grows for ever"
+        )
+    response = 1 / (service_rate - throughput)
+    return Reopen(
+        throughput=throughput,
+        mean_response=response,
+        jobs_per_user=1 / (1 - probability),
+        # By user 1 / (1 - p) responses and p / (1 - p) think times
+        throughput_per_user=1 / (response + probability * think_time),
+        mean_of_user_throughputs=inf,
+        continued_run_time=1 / service_rate if probability else nan,
+        last_run_time=1 / service_rate,
+        utilisation=throughput / service_rate,
+        mean_queue=throughput * response,
+    )
+
+
+class _Counts(msgspec.Struct):
+    """Sums over the jobs and users so far."""
+
+    response: float = 0.0
+    continued: int = 0
+    continued_run: float = 0.0
+    last_run: float = 0.0
+    residence: float = 0.0
+    user_throughputs: float = 0.0
+
+    def leave(self, jobs: int, residence: float) -> None:
+        self.residence += residence
+        self.user_throughputs += jobs / residence if residence else inf
+
+    def means(self, nb_users: int, time: float) -> Reopen:
+        jobs = self.continued + nb_users  # each user has one last job
+        return Reopen(
+            throughput=jobs / time,
+            mean_response=self.response / jobs,
+            jobs_per_user=jobs / nb_users,
+            throughput_per_user=jobs / self.residence,
+            mean_of_user_throughputs=self.user_throughputs / nb_users,
+            continued_run_time=self.continued_run / self.continued if self.continued else nan,
+            last_run_time=self.last_run / nb_users,
+            utilisation=(self.continued_run + self.last_run) / time,
+            mean_queue=self.response / time,
+        )
+
+
+def _check(open_rate: float, think_time: float, service_rate: float) -> None:
+    number("think_time", think_time, 0)
+    number("service_rate", service_rate, 0)
+    if not 0 < number("open_rate", open_rate, 0) < service_rate:
+        raise UsageError(
+            f"open_rate={open_rate}: expected more than 0 and less than "
+            f"service_rate={service_rate}; each user submits a job at least"
+        )
