@@ -17,7 +17,7 @@ from users.calendar import WEEK, Calendar
 from users.chance import Chance, Seed
 from users.engine import SESSIONS, log_order
 from users.resampling.crowd import LONG_TERM, RARE, Crowd, Size, Start
-from users.resampling.pools import EDGE_WEEKS, Rare, make_pools
+from users.resampling.pools import EDGE_WEEKS, LONG_WEEKS, Rare, make_pools
 from users.sessions import Delimitation
 
 
@@ -47,12 +47,14 @@ class Resampled:
         rare: str = "",
         rare_per_week: float = 0.0,
         rate_over: str = "inner",
+        long_weeks: float = LONG_WEEKS,
         edge_weeks: float = EDGE_WEEKS,
         seed: Seed = 0,
     ) -> None:
         size = Size(load, n_long, n_temporary, rate, rare_per_week, rate_over)
         self.profiles = workload.profiles
-        self._people = People(workload, SESSIONS, JOINS, size, rare, edge_weeks, weeks, seed)
+        weeks_of_pools = long_weeks, edge_weeks
+        self._people = People(workload, SESSIONS, JOINS, size, rare, weeks_of_pools, weeks, seed)
         self._ranks = log_order(workload)
         self._due: list[tuple[float, int, int, _Trip]] = []
         self._planned = count()
@@ -138,11 +140,14 @@ class People:
         tie: str,
         size: Size,
         rare: str,
-        edge_weeks: float,
+        weeks_of_pools: tuple[float, float],
         weeks: float | None,
         seed: Seed,
     ) -> None:
-        """See :class:`Resampled`; raises :class:`UsageError` for options that make no sense."""
+        """See :class:`Resampled`; ``weeks_of_pools`` are ``long_weeks`` and ``edge_weeks``.
+
+        Raises :class:`UsageError` for options that make no sense.
+        """
         self.calendar = Calendar.of(workload)
         self.chance = Chance(seed)
         pools = make_pools(
@@ -150,7 +155,8 @@ class People:
             Delimitation.parse(str(sessions)),
             tie,
             rare=Rare.parse(str(rare)),
-            edge_weeks=number("edge_weeks", edge_weeks, 0),
+            long_weeks=number("long_weeks", weeks_of_pools[0], 0),
+            edge_weeks=number("edge_weeks", weeks_of_pools[1], 0),
         )
         length = pools.weeks if weeks is None else number("weeks", weeks, 0)
         self.until = self.calendar.first_week + length * WEEK

@@ -16,7 +16,7 @@ from users.models.distribution import InHours
 from users.models.fluid import InWindows, WindowRules
 from users.models.resampled import People
 from users.resampling.crowd import LONG_TERM, Size, Start
-from users.resampling.pools import EDGE_WEEKS
+from users.resampling.pools import EDGE_WEEKS, LONG_WEEKS
 
 
 class Tbuos(BatchFeedback):
@@ -48,6 +48,7 @@ class Tbuos(BatchFeedback):
         rare: str = "",
         rare_per_week: float = 0.0,
         rate_over: str = "inner",
+        long_weeks: float = LONG_WEEKS,
         edge_weeks: float = EDGE_WEEKS,
         regeneration: str = "gap",
         check: str = "release",
@@ -56,7 +57,8 @@ class Tbuos(BatchFeedback):
         seed: Seed = 0,
     ) -> None:
         size = Size(load, n_long, n_temporary, rate, rare_per_week, rate_over)
-        self._people = People(workload, sessions, tie, size, rare, edge_weeks, weeks, seed)
+        weeks_of_pools = long_weeks, edge_weeks
+        self._people = People(workload, sessions, tie, size, rare, weeks_of_pools, weeks, seed)
         super().__init__(workload.profiles, until=self._people.until)
         self._ranks = log_order(workload)
         self._numbers = map(str, count(1))

@@ -135,8 +135,8 @@ class Crowd:
         wanted = self._wanted(self._size.n_long, len(pool))
         if wanted and not pool:
             raise UsageError(
-                "no user of the log is active for more than 12 weeks, so there are no long-term "
-                "users to draw; use a longer log, or n_long=0"
+                "no user of the log is active for so many weeks (long_weeks), so there are no "
+                "long-term users to draw; use a longer log, a lower long_weeks, or n_long=0"
             )
         rounds, rest = divmod(wanted, max(1, len(pool)))
         chosen = set(random.sample(range(len(pool)), rest))

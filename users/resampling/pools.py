@@ -6,6 +6,7 @@ Source: N. Zakay, PhD thesis, chapter 3.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import inf
 
 import msgspec
 
@@ -15,7 +16,7 @@ from users.batches import JOINS, Trace, traces
 from users.calendar import DAY, WEEK, Calendar
 from users.sessions import Delimitation
 
-LONG_TERM_WEEKS = 12
+LONG_WEEKS = 12.0
 """Who is active for longer stays; activities cluster below, and are spread evenly above."""
 EDGE_WEEKS = 4.0
 """Temporary users of the first and the last weeks may have been cut off by the log's edge.
@@ -49,8 +50,8 @@ class Rare(msgspec.Struct, frozen=True):
     """A stretch of rare behaviour: what one user did from ``begin`` to ``end`` (seconds)."""
 
     user: str
-    begin: float = float("-inf")
-    end: float = float("inf")
+    begin: float = -inf
+    end: float = inf
 
     @classmethod
     def parse(cls, text: str) -> list[Rare]:
@@ -64,7 +65,7 @@ class Rare(msgspec.Struct, frozen=True):
     def _one(cls, text: str) -> Rare:
         user, *days = text.split(":")
         try:
-            begin, end = (float(day) * DAY for day in days) if days else (cls.begin, cls.end)
+            begin, end = (float(day) * DAY for day in days) if days else (-inf, inf)
             if begin < end:
                 return cls(user, begin, end)
         except (ValueError, TypeError):
@@ -80,12 +81,13 @@ def make_pools(
     tie: str = JOINS,
     *,
     rare: Sequence[Rare] = (),
+    long_weeks: float = LONG_WEEKS,
     edge_weeks: float = EDGE_WEEKS,
 ) -> Pools:
     """Split the users of a log into pools.
 
-    Who submitted for more than 12 weeks, from the first job to the last, is long-term; the others
-    are temporary, and discarded if all that they did lies in the first or in the last
+    Who submitted for more than ``long_weeks``, from the first job to the last, is long-term; the
+    others are temporary, and discarded if all that they did lies in the first or in the last
     ``edge_weeks``. The jobs of ``rare`` behaviour are taken out of their users' traces before.
 
     Raises :class:`UsageError` for jobs without user or recorded finish, and for rare behaviour
@@ -100,7 +102,7 @@ def make_pools(
     pools = Pools([], [], [], [], start, end, edge_weeks)
     pools.rare = [trace for own in apart for trace in traces(own, sessions, tie).values()]
     for trace in traces(kept, sessions, tie).values():
-        if trace.last - trace.start > LONG_TERM_WEEKS * WEEK:
+        if trace.last - trace.start > long_weeks * WEEK:
             pools.long_term.append(trace)
         elif trace.last <= start + edge or trace.start >= end - edge:
             pools.discarded.append(trace)
