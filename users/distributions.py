@@ -1,0 +1,296 @@
+"""Empirical distributions: numbers learnt from logs, one small readable file each.
+
+A file is a JSON object: ``name``, ``unit``, ``description``, ``sources`` (the logs it was learnt
+from), ``remarks`` on them, ``observations`` (how many values), and one of
+
+``quantiles``
+    pairs [probability, value] from probability 0 to 1, both ascending; between two pairs the
+    value is on a straight line (for times);
+``probabilities``
+    pairs [value, probability], values ascending, probabilities with sum 1 (for counts).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from heapq import heappop, heappush
+from itertools import accumulate, pairwise
+from json import dumps
+from math import isfinite
+from pathlib import Path
+from random import Random
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from batsched_py.errors import InputError, UsageError
+from batsched_py.files import write_whole
+from batsched_py.text import whole
+
+Pair = tuple[float, float]
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What a distribution is of, and where it comes from."""
+
+    name: str
+    unit: str
+    description: str
+    sources: tuple[str, ...] = ()
+    """The logs that it was learnt from."""
+    remarks: str = ""
+    """On the sources, and on how they were put together."""
+    observations: int = 0
+    """How many values it was learnt from."""
+
+
+class Quantiles:
+    """A distribution given by quantiles, with straight lines between.
+
+    Raises :class:`UsageError` unless the pairs (probability, value) ascend from probability 0
+    to 1; probabilities must differ, values need not.
+    """
+
+    def __init__(self, about: About, pairs: tuple[Pair, ...]) -> None:
+        _check(about, pairs)
+        self.about, self.pairs = about, pairs
+        self._probabilities = [float(probability) for probability, _ in pairs]
+        self._values = [float(value) for _, value in pairs]
+        if self._probabilities[0] != 0 or self._probabilities[-1] != 1:
+            raise UsageError(
+                f"{about.name}: quantiles from {self._probabilities[0]:g} to "
+                f"{self._probabilities[-1]:g}; expected probabilities from 0 to 1"
+            )
+        if self._values != sorted(self._values):
+            raise UsageError(f"{about.name}: the values of the quantiles do not ascend")
+
+    def quantile(self, probability: float) -> float:
+        """Return the value not exceeded with ``probability``, in [0, 1]."""
+        return _on_line(self._probabilities, self._values, probability)
+
+    def below(self, value: float) -> float:
+        """Return the probability of being less than ``value``."""
+        return _on_line(self._values, self._probabilities, value)
+
+    def sample(self, random: Random, least: float = 0.0) -> float:
+        """Return a value by chance, of those that are at least ``least`` (>= 0).
+
+        If none is, ``least`` itself. One number of ``random``, by inverse transform.
+        """
+        under = self.below(least) if least else 0.0
+        return max(least, self.quantile(under + (1 - under) * random.random()))
+
+    @property
+    def mean(self) -> float:
+        """The expectation: the area under the lines."""
+        lines = pairwise(zip(self._probabilities, self._values, strict=True))
+        return sum((q - p) * (low + high) / 2 for (p, low), (q, high) in lines)
+
+
+class Table:
+    """A distribution of few values, each with its probability.
+
+    Raises :class:`UsageError` unless the values ascend and the probabilities have sum 1.
+    """
+
+    def __init__(self, about: About, pairs: tuple[Pair, ...]) -> None:
+        _check(about, pairs)
+        self.about, self.pairs = about, pairs
+        self._values = [value for value, _ in pairs]
+        self._up_to = list(accumulate(probability for _, probability in pairs))
+        if min(probability for _, probability in pairs) < 0 or abs(self._up_to[-1] - 1) > 1e-3:
+            raise UsageError(
+                f"{about.name}: probabilities with sum {self._up_to[-1]:g}; expected numbers >= 0 "
+                "with sum 1"
+            )
+        self._up_to = [part / self._up_to[-1] for part in self._up_to]  # written with few digits
+
+    def quantile(self, probability: float) -> float:
+        """Return the least value that is not exceeded with ``probability``, in [0, 1]."""
+        return self._values[bisect_left(self._up_to, probability)]
+
+    def sample(self, random: Random) -> float:
+        """Return a value by chance: one number of ``random``, by inverse transform."""
+        return self.quantile(random.random())
+
+    @property
+    def mean(self) -> float:
+        """The expectation."""
+        shares = np.diff(self._up_to, prepend=0.0)
+        return float(np.dot(shares, self._values))
+
+    def at_most(self, most: float) -> Table:
+        """Return the distribution of the values up to ``most``.
+
+        Raises :class:`UsageError` if there is none.
+        """
+        kept = [(value, probability) for value, probability in self.pairs if value <= most]
+        total = sum(probability for _, probability in kept)
+        if not total:
+            least = min(self._values)
+            raise UsageError(f"{self.about.name}: no value up to {most:g}; the least is {least:g}")
+        return Table(self.about, tuple((value, part / total) for value, part in kept))
+
+
+Distribution = Quantiles | Table
+
+
+# Learning ----------------------------------------------------------------------------------------
+
+_PERCENTILES = 100
+_MOST_PAIRS = 400
+_TOLERANCE = 1e-3
+"""Of the mean: how far the straight lines may be from the values, added up over the lines."""
+
+
+def learn_quantiles(values: ArrayLike, about: About, weights: ArrayLike | None = None) -> Quantiles:
+    """Return the distribution of ``values``, shape (n,); ``weights`` as many, None for equal ones.
+
+    The percentiles are there in any case. Of tails, where a straight line between two of them
+    gives the wrong mean, more is kept: the piece whose mean errs most is halved, until all errors
+    together are at most a thousandth of the mean, or 400 pairs are reached.
+
+    Raises :class:`UsageError` for no values.
+    """
+    sorted_values, up_to = _cumulated(values, weights, about)
+    area = np.concatenate(([0.0], np.cumsum(sorted_values * np.diff(up_to, prepend=0.0))))
+    up_to_with_0 = np.concatenate(([0.0], up_to))
+
+    def at(probability: float) -> float:
+        place = int(np.searchsorted(up_to, probability - 1e-12))
+        return float(sorted_values[min(place, len(sorted_values) - 1)])
+
+    def error(low: float, high: float) -> float:
+        areas = np.interp([low, high], up_to_with_0, area)
+        line = (high - low) * (at(low) + at(high)) / 2
+        return float(abs(areas[1] - areas[0] - line))
+
+    grid = [percent / _PERCENTILES for percent in range(_PERCENTILES + 1)]
+    pieces: list[tuple[float, float, float]] = []
+    for low, high in pairwise(grid):
+        heappush(pieces, (-error(low, high), low, high))
+    allowed = _TOLERANCE * float(np.abs(area[-1]))
+    remaining = -sum(piece[0] for piece in pieces)
+    while remaining > allowed and len(grid) < _MOST_PAIRS:
+        worst, low, high = heappop(pieces)
+        middle = round((low + high) / 2, 9)
+        remaining += worst
+        if not low < middle < high:
+            continue
+        grid.append(middle)
+        for piece in ((low, middle), (middle, high)):
+            heappush(pieces, (-error(*piece), *piece))
+            remaining += error(*piece)
+    pairs = tuple((probability, at(probability)) for probability in sorted(grid))
+    return Quantiles(_counted(about, sorted_values), pairs)
+
+
+def learn_table(values: ArrayLike, about: About, weights: ArrayLike | None = None) -> Table:
+    """Return the distribution of ``values``, shape (n,), as a table; weights as above.
+
+    Raises :class:`UsageError` for no values.
+    """
+    sorted_values, up_to = _cumulated(values, weights, about)
+    last = np.append(sorted_values[1:] != sorted_values[:-1], True)  # of each value
+    shares = np.diff(up_to[last], prepend=0.0)
+    pairs = zip(sorted_values[last].tolist(), shares.tolist(), strict=True)
+    rounded = tuple((value, float(f"{share:.6g}")) for value, share in pairs)
+    return Table(_counted(about, sorted_values), rounded)
+
+
+def _cumulated(
+    values: ArrayLike, weights: ArrayLike | None, about: About
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the values in ascending order, and the share of the weight up to each."""
+    numbers = np.asarray(values, dtype=float)
+    if not numbers.size:
+        raise UsageError(f"{about.name}: there are no values to learn from")
+    order = np.argsort(numbers, kind="stable")
+    heavy = np.ones(numbers.size) if weights is None else np.asarray(weights, dtype=float)[order]
+    sums = np.cumsum(heavy)
+    return numbers[order], sums / sums[-1]
+
+
+def _counted(about: About, values: NDArray[np.float64]) -> About:
+    return msgspec.structs.replace(about, observations=int(values.size))
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    name: str
+    unit: str
+    description: str
+    sources: tuple[str, ...] = ()
+    remarks: str = ""
+    observations: int = 0
+    quantiles: tuple[Pair, ...] | None = None
+    probabilities: tuple[Pair, ...] | None = None
+
+
+def write_distribution(path: str | Path, distribution: Distribution) -> None:
+    """Write ``distribution`` to a file, whole or not at all; raises :class:`OutputError`."""
+    lines = [f" {dumps(key)}: {dumps(value)}," for key, value in _header(distribution.about)]
+    kind = "quantiles" if isinstance(distribution, Quantiles) else "probabilities"
+    pairs = ",\n".join(f"  {dumps([whole(one) for one in pair])}" for pair in distribution.pairs)
+    write_whole(path, "\n".join(["{", *lines, f' "{kind}": [', pairs, " ]", "}", ""]))
+
+
+def read_distribution(path: str | Path) -> Distribution:
+    """Read a distribution.
+
+    Raises :class:`UsageError` if there is no such file, and :class:`InputError`, which names the
+    file, for one that is not as described above.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UsageError(f"no file {path}; expected a distribution (a JSON file)")
+    try:
+        file = msgspec.json.decode(path.read_bytes(), type=_File)
+    except (msgspec.DecodeError, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {error}; expected a distribution") from None
+    about = About(**{key: getattr(file, key) for key in About.__struct_fields__})
+    if (file.quantiles is None) == (file.probabilities is None):
+        raise InputError(f"{path}: expected either quantiles or probabilities")
+    try:
+        if file.quantiles is not None:
+            return Quantiles(about, file.quantiles)
+        return Table(about, file.probabilities or ())
+    except UsageError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _header(about: About) -> list[tuple[str, object]]:
+    return [(key, getattr(about, key)) for key in about.__struct_fields__]
+
+
+# Checks and lines --------------------------------------------------------------------------------
+
+
+def _check(about: About, pairs: tuple[Pair, ...]) -> None:
+    if not pairs:
+        raise UsageError(f"{about.name}: there are no pairs of numbers")
+    for pair in pairs:
+        if not all(isfinite(number) for number in pair):
+            raise UsageError(f"{about.name}: {list(pair)} is no pair of finite numbers")
+    for one, other in pairwise(pairs):
+        if not one[0] < other[0]:
+            raise UsageError(
+                f"{about.name}: {list(other)} follows {list(one)}; expected ascending pairs"
+            )
+
+
+def _on_line(xs: list[float], ys: list[float], x: float) -> float:
+    """Return y at x on the lines through the points; outside of them, that of the last point.
+
+    Where several points have the same x, the first counts.
+    """
+    place = bisect_left(xs, x)
+    if place == len(xs):
+        return ys[-1]
+    if place == 0 or xs[place] == x:
+        return ys[place]
+    low, high = xs[place - 1], xs[place]
+    return ys[place - 1] + (ys[place] - ys[place - 1]) * (x - low) / (high - low)

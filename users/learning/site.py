@@ -1,0 +1,271 @@
+"""Learning from logs what site-level users draw, and the facts to check that against.
+
+Per user, jobs in submission order (ties in log order). The think time after a job is the
+submission of the user's next job minus its own recorded end; it is negative if the next did not
+wait. Source: Shmueli, Feitelson, TPDS 20(7), 2009, section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.errors import UsageError
+from batsched_py.options import one_of
+from batsched_py.workload import Workload
+from batsched_py.workload.clock import local_hours
+from users import thinking
+from users.activity import EVENING, MORNING
+from users.calendar import HOUR
+from users.distributions import About, Quantiles, Table, learn_quantiles, learn_table
+from users.ideal import run_time
+from users.models.site import SiteDistributions
+
+MINUTE = 60.0
+SESSION_END = 20 * MINUTE
+"""A think time of so many seconds, or more, is a break: the session is over."""
+LONGEST_BREAK = 8 * HOUR
+"""Of the breaks that are learnt, in seconds; what is longer belongs to activity cycles."""
+
+RESPONSES = (0.0, 1, 2, 5, 10, 20, 40, 60, 120, 240, 480, 960, float("inf"))
+"""Edges of bins of response times, minutes."""
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+
+class History(msgspec.Struct, frozen=True):
+    """The jobs of a log as columns, each of shape (n,), user by user in submission order."""
+
+    name: str
+    user: Places
+    submit: Floats
+    """Seconds, as are the other times."""
+    end: Floats
+    size: Floats
+    run_time: Floats
+    request: Floats
+    """Walltime; nan where there is none."""
+
+    @classmethod
+    def of(cls, workload: Workload) -> History:
+        """Return the jobs of a workload.
+
+        Load logs with ``make_rules(walltime="requested")``, else ``request`` is not what people
+        asked for. Raises :class:`UsageError` for jobs without user or recorded end.
+        """
+        columns: list[list[float]] = [[], [], [], [], [], []]
+        users: dict[str, int] = {}
+        run_times: dict[str, float] = {}
+        for job in workload.jobs:
+            if job.user is None or job.finish_time is None:
+                missing = "user" if job.user is None else "recorded end"
+                raise UsageError(f"{workload.name}: job {job.id} has no {missing} to learn from")
+            if job.profile not in run_times:
+                unlimited = msgspec.structs.replace(job, walltime=None)
+                run_times[job.profile] = run_time(unlimited, workload.profiles[job.profile])
+            row = (
+                users.setdefault(job.user, len(users)),
+                job.submit_time,
+                job.finish_time,
+                job.size,
+                run_times[job.profile],
+                np.nan if job.walltime is None else job.walltime,
+            )
+            for column, value in zip(columns, row, strict=True):
+                column.append(value)
+        user, submit, *others = (np.array(column, dtype=float) for column in columns)
+        order = np.lexsort((submit, user))  # stable: ties stay in log order
+        rest = (column[order] for column in others)
+        return cls(workload.name, user[order].astype(np.intp), submit[order], *rest)
+
+    @property
+    def same_user(self) -> NDArray[np.bool_]:
+        """Whether a job and the one after it are of one user, shape (n - 1,)."""
+        same: NDArray[np.bool_] = self.user[1:] == self.user[:-1]
+        return same
+
+    @property
+    def think_times(self) -> Floats:
+        """From the end of each job to the user's next submission; inf after the last, (n,)."""
+        times = np.where(self.same_user, self.submit[1:] - self.end[:-1], np.inf)
+        return np.append(times, np.inf)
+
+    def runs(self, joined: NDArray[np.bool_]) -> Floats:
+        """Return the lengths of runs of jobs; ``joined`` (n - 1,) is whether the next belongs."""
+        starts = np.flatnonzero(np.append(True, ~(joined & self.same_user)))
+        return np.diff(np.append(starts, len(self.user))).astype(float)
+
+
+# What users draw ---------------------------------------------------------------------------------
+
+
+def learn_site(
+    workloads: Iterable[Workload], *, weight: str = "jobs", remarks: str = ""
+) -> SiteDistributions:
+    """Return the distributions of all ``workloads`` together; see :meth:`History.of`.
+
+    ``weight`` says how logs are pooled: each value counts the same (``jobs``), so that a log of
+    many jobs dominates, as in the paper; or each log counts the same (``logs``).
+    ``remarks`` go into the files.
+
+    A batch ends where the next think time is not negative. Think times and breaks are those after
+    the last job of a batch. Sizes and run times count once per job, not per run of repetitions:
+    as users draw runs independently of both, their jobs then have the sizes and run times of
+    the logs. Raises :class:`UsageError` for jobs without user or recorded end, and for no values.
+    """
+    one_of("weight", weight, ("jobs", "logs"))
+    logs = [History.of(workload) for workload in workloads]
+    thoughts = [log.think_times for log in logs]
+    sources = tuple(log.name for log in logs)
+
+    def about(name: str, unit: str, description: str) -> About:
+        return About(
+            name=name, unit=unit, description=description, sources=sources, remarks=remarks
+        )
+
+    def pooled(parts: Sequence[Floats]) -> tuple[Floats, Floats]:
+        weights = [np.full(len(p), 1.0 if weight == "jobs" else 1 / max(len(p), 1)) for p in parts]
+        return np.concatenate([*parts, []]), np.concatenate([*weights, []])
+
+    def quantiles(parts: Sequence[Floats], name: str, description: str) -> Quantiles:
+        values, weights = pooled(parts)
+        return learn_quantiles(values, about(name, "seconds", description), weights)
+
+    def table(parts: Sequence[Floats], name: str, unit: str, description: str) -> Table:
+        values, weights = pooled(parts)
+        return learn_table(values, about(name, unit, description), weights)
+
+    requests = [log.request[np.isfinite(log.request)] for log in logs]
+    return SiteDistributions(
+        think_times=quantiles(
+            [times[(times >= 0) & (times < SESSION_END)] for times in thoughts],
+            "think_times",
+            "from the end of a job to the same user's next submission, 0 to 20 minutes",
+        ),
+        breaks=quantiles(
+            [times[(times >= SESSION_END) & (times <= LONGEST_BREAK)] for times in thoughts],
+            "breaks",
+            "from the end of a job to the same user's next submission, 20 minutes to 8 hours",
+        ),
+        batch_widths=table(
+            [log.runs(times[:-1] < 0) for log, times in zip(logs, thoughts, strict=True)],
+            "batch_widths",
+            "jobs",
+            "jobs of a user, each submitted before the one before it had ended",
+        ),
+        sizes=table([log.size for log in logs], "sizes", "processors", "processors of a job"),
+        run_times=quantiles([log.run_time for log in logs], "run_times", "run time of a job"),
+        repetitions=table(
+            [log.runs(log.size[1:] == log.size[:-1]) for log in logs],
+            "repetitions",
+            "jobs",
+            "jobs of a user in succession with the same size",
+        ),
+        requested_times=quantiles(requests, "requested_times", "run time that a job asked for")
+        if any(len(part) for part in requests)
+        else None,
+    )
+
+
+# Facts -------------------------------------------------------------------------------------------
+
+
+class SiteFacts(msgspec.Struct, frozen=True):
+    """What the paper says of its logs, measured on one; shares of jobs unless said."""
+
+    log: str
+    nb_jobs: int
+    nb_users: int
+    negative_think_times: float
+    """Share of the think times between two jobs of a user."""
+    by_day: float
+    """Share submitted from 7:30 to 17:30, local time with summer time."""
+    on_weekdays: float
+    """Share submitted from Monday to Friday, local time."""
+    median_run_time: float
+    """Seconds."""
+    at_most_a_minute: float
+    """Share of run times."""
+    power_of_two: float
+    """Share of sizes 1, 2, 4, 8, ..."""
+    mean_batch_width: float
+    mean_repetitions: float
+
+
+def site_facts(workload: Workload) -> SiteFacts:
+    """Measure the facts on one log; raises :class:`UsageError` as :meth:`History.of` does."""
+    log = History.of(workload)
+    thoughts = log.think_times
+    between = thoughts[np.isfinite(thoughts)]
+    hours = local_hours(log.submit, workload.unix_start_time, workload.time_zone)
+    of_day = hours % 24 * HOUR
+    size = log.size.astype(np.int64)
+    return SiteFacts(
+        log=log.name,
+        nb_jobs=len(size),
+        nb_users=len(np.unique(log.user)),
+        negative_think_times=_share(between < 0),
+        by_day=_share((of_day >= MORNING) & (of_day < EVENING)),
+        on_weekdays=_share(hours < 5 * 24),
+        median_run_time=float(np.median(log.run_time)),
+        at_most_a_minute=_share(log.run_time <= MINUTE),
+        power_of_two=_share((size & (size - 1)) == 0),
+        mean_batch_width=float(np.mean(log.runs(thoughts[:-1] < 0))),
+        mean_repetitions=float(np.mean(log.runs(log.size[1:] == log.size[:-1]))),
+    )
+
+
+class Continuation(msgspec.Struct, frozen=True):
+    """How often a session went on after jobs whose response time is in one bin."""
+
+    least: float
+    """Minutes."""
+    below: float
+    """Minutes."""
+    nb_jobs: int
+    """Last jobs of batches with a response time in [least, below)."""
+    observed: float
+    """Share followed by a think time of less than 20 minutes; nan for no job."""
+    expected: float
+    """Mean of ``0.8 / (0.05 R + 1)`` over the same jobs; nan for no job."""
+
+
+def continuation_by_response(
+    workloads: Iterable[Workload], edges: Sequence[float] = RESPONSES
+) -> list[Continuation]:
+    """Compare how often sessions went on with :func:`users.thinking.continuation`.
+
+    All logs together, each job once. ``edges`` are ascending, in minutes. A user's last job
+    counts as one after which the session did not go on. Raises as :meth:`History.of` does.
+    """
+    responses, went_on = [], []
+    for workload in workloads:
+        log = History.of(workload)
+        thoughts = log.think_times
+        waited = thoughts >= 0
+        responses.append((log.end - log.submit)[waited] / MINUTE)
+        went_on.append(thoughts[waited] < SESSION_END)
+    response, on = np.concatenate([*responses, []]), np.concatenate([*went_on, []])
+    expected = np.array([thinking.continuation(minutes) for minutes in response.tolist()])
+    found = []
+    for least, below in pairwise(edges):
+        inside = (response >= least) & (response < below)
+        found.append(
+            Continuation(
+                float(least),
+                float(below),
+                int(inside.sum()),
+                _share(on[inside]),
+                _share(expected[inside]),
+            )
+        )
+    return found
+
+
+def _share(flags: NDArray[np.bool_] | Floats) -> float:
+    return float(np.mean(flags)) if flags.size else float("nan")
