@@ -1,0 +1,161 @@
+"""Think times of five logs beside Schlagkamp 2015: 0.4826 r + 1779."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from schedules import J, workload
+
+from batsched_py.errors import InputError, UsageError
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import make_rules
+from batsched_py.workload.swf import read_swf
+from users.learning.think_times import (
+    BOUND,
+    Pairs,
+    fit_think_times,
+    fits,
+    pairs_of_log,
+    pairs_of_workload,
+    pooled,
+    think_time_curve,
+    think_time_pairs,
+)
+
+LOGS = {
+    "KTH-SP2-1996-2.1-cln": 0.404,
+    "SDSC-SP2-1998-4.2-cln": 0.409,
+    "LANL-CM5-1994-4.1-cln": 0.378,
+    "HPC2N-2002-2.2-cln": 0.410,
+    "OSC-Clust-2000-3.1-cln": 0.435,
+}
+"""Slope of each log when response times are bounded too."""
+
+
+@pytest.fixture(scope="module")
+def pairs(shared: Path) -> dict[str, Pairs]:
+    return {name: pairs_of_log(read_swf(shared / f"swf/{name}.swf.gz")) for name in LOGS}
+
+
+def test_five_logs(pairs: dict[str, Pairs]) -> None:
+    """160,723 pairs; only with bounded response times is the slope near the paper's 0.4826."""
+    table = fits(pairs)
+    free, bounded = table.pop("pooled")
+    assert free.nb_pairs == 160_723
+    assert free.slope == pytest.approx(0.062, abs=0.0005)
+    assert bounded.slope == pytest.approx(0.404, abs=0.0005)
+    assert bounded.intercept == pytest.approx(1_312, abs=0.5)
+    assert bounded.mean_absolute_residual < free.mean_absolute_residual
+    for name, (alone, alone_bounded) in table.items():
+        assert alone.slope < 0.15
+        assert alone_bounded.slope == pytest.approx(LOGS[name], abs=0.0005)
+        assert alone_bounded.nb_pairs <= alone.nb_pairs == len(pairs[name])
+
+
+def test_curve_of_five_logs(pairs: dict[str, Pairs]) -> None:
+    """Who waited for six hours thinks for longer than who waited for an hour, mean and median."""
+    curve = think_time_curve(pooled(pairs.values()), width=3_600)
+    assert curve.nb_pairs.sum() == 154_729
+    for column in (curve.mean, curve.median):
+        assert column[0] < column[2] < column[4] < column[6]
+    assert (curve.median < curve.mean).all()  # most go on soon, some much later
+
+
+def test_log_and_workload_give_the_same(shared: Path, pairs: dict[str, Pairs]) -> None:
+    """The rules drop one job of no size, which takes one pair away."""
+    name = "KTH-SP2-1996-2.1-cln"
+    found = pairs_of_workload(load_workload(shared / f"swf/{name}.swf.gz", make_rules()))
+    assert len(found) == len(pairs[name]) - 1
+    assert fit_think_times(found, BOUND).slope == pytest.approx(LOGS[name], abs=0.0005)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "expected"),
+    [
+        ([("u", 0, 10), ("u", 15, 20)], [(10, 5)]),  # the plain case
+        ([("u", 0, 10), ("v", 15, 20)], []),  # of different users
+        ([("u", 0, 10), ("v", 12, 13), ("u", 15, 20)], [(10, 5)]),  # another user between
+        ([("u", 0, 20), ("u", 15, 30)], []),  # they overlap
+        ([("u", 0, 15), ("u", 15, 20)], []),  # no think time
+        ([("u", 0, 10), ("u", 10 + 28_800, 30_000)], []),  # the user was away
+        ([("u", 0, 10), ("u", 9 + 28_800, 30_000)], [(10, 28_799)]),  # just in time
+        ([("u", 15, 20), ("u", 0, 10)], [(10, 5)]),  # the order of rows does not matter
+        ([("u", 0, 100), ("u", 5, 10), ("u", 20, 30)], [(5, 10)]),  # only the job before counts
+        ([("u", 0, 10), ("u", 0, 5), ("u", 12, 30)], [(10, 2)]),  # of two at once, the later end
+    ],
+)
+def test_pairs(jobs: list[tuple[str, float, float]], expected: list[tuple[float, float]]) -> None:
+    found = think_time_pairs(*zip(*jobs, strict=True))
+    assert list(zip(found.response.tolist(), found.think.tolist(), strict=True)) == expected
+
+
+def test_unknown_user_or_finish_is_left_out() -> None:
+    """Job 1 has no recorded end: it stands between no pair, and the others are consecutive."""
+    jobs = [
+        J(0, 1, 10, user="u", finish=10),
+        J(12, 1, 10, user="u", finish=None),
+        J(30, 1, 10, user="u", finish=40),
+        J(50, 1, 10, user=None, finish=60),
+    ]
+    found = pairs_of_workload(workload(jobs, 4))
+    assert (found.response.tolist(), found.think.tolist()) == ([10], [20])
+
+
+@given(
+    st.floats(-2, 2),
+    st.floats(-1000, 1000),
+    st.lists(st.integers(0, 50_000), min_size=2, max_size=30, unique=True),
+)
+def test_a_line_is_found(slope: float, intercept: float, responses: list[int]) -> None:
+    x = np.array(responses, dtype=float)
+    found = fit_think_times(Pairs(x, slope * x + intercept))
+    assert found.slope == pytest.approx(slope, abs=1e-6)
+    assert found.intercept == pytest.approx(intercept, abs=1e-2)
+    assert found.mean_absolute_residual == pytest.approx(0, abs=1e-2)
+
+
+@given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 90)), min_size=2, max_size=30))
+def test_least_squares(points: list[tuple[int, int]]) -> None:
+    """No line near the found one is nearer to the points; the bound leaves out the rest."""
+    x, y = np.array(points, dtype=float).T
+    if len(set(x[x < 80])) < 2:
+        with pytest.raises(InputError, match="expected at least two"):
+            fit_think_times(Pairs(x, y), 80)
+        return
+    found = fit_think_times(Pairs(x, y), 80)
+    x, y = x[x < 80], y[x < 80]
+    assert found.nb_pairs == len(x)
+
+    def error(slope: float, intercept: float) -> float:
+        return float(((y - slope * x - intercept) ** 2).sum())
+
+    best = error(found.slope, found.intercept)
+    assert found.explained == pytest.approx(1 - best / error(0, y.mean()) if np.ptp(y) else 1)
+    for slope, intercept in ((0.01, 0), (-0.01, 0), (0, 0.1), (0, -0.1), (0.01, -0.1)):
+        assert best <= error(found.slope + slope, found.intercept + intercept)
+
+
+def test_curve() -> None:
+    """Two bins of 10 s have pairs, one is empty, and a long response is beyond the last bin."""
+    found = Pairs(np.array([0.0, 9, 9, 20, 30]), np.array([1.0, 2, 6, 7, 9]))
+    curve = think_time_curve(found, width=10, most_response=30)
+    assert curve.begin.tolist() == [0, 10, 20]
+    assert curve.nb_pairs.tolist() == [3, 0, 1]
+    assert curve.mean.tolist()[::2] == [3, 7]
+    assert curve.median.tolist()[::2] == [2, 7]
+    assert np.isnan(curve.mean[1])
+    assert np.isnan(curve.median[1])
+
+
+def test_no_pairs_no_line() -> None:
+    with pytest.raises(InputError, match="0 pairs"):
+        fit_think_times(pooled([]))
+    with pytest.raises(UsageError, match="expected positive numbers"):
+        think_time_curve(pooled([]), width=0)
