@@ -1,0 +1,129 @@
+"""``batsched-py users learn``: the parameters of user models from logs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batsched_py.commands import options as o
+from batsched_py.files import make_folder_of
+from batsched_py.workload import Workload
+from batsched_py.workload.archive import find_log
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import Rules, make_rules
+from batsched_py.workload.swf import read_swf
+
+learn = typer.Typer(
+    help="Learn the parameters of user models from logs.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+_Logs = Annotated[
+    list[str], typer.Argument(metavar="LOG...", help="SWF logs: files or names of logs.")
+]
+
+
+@learn.command("site")
+def site(
+    sources: _Logs,
+    folder: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder of the files.")
+    ],
+    weight: Annotated[
+        str,
+        typer.Option(
+            "--weight",
+            metavar="jobs|logs",
+            help="What counts the same: each job, or each log, however many jobs it has.",
+        ),
+    ] = "jobs",
+    skip_bad_lines: o.SkipBadLines = False,
+    log_dir: o.LogDirs = None,
+) -> None:
+    """Write what users of the model `site` draw from: a file for each distribution.
+
+    Also says how far the facts hold by which the paper's authors describe their logs.
+    """
+    from users.learning.site import learn_site, site_facts
+
+    rules = make_rules(walltime="requested")
+    logs = [_load(source, rules, log_dir, skip_bad_lines) for source in sources]
+    make_folder_of(folder / "any")
+    learn_site(logs, weight=weight).write(folder)
+    for log in logs:
+        facts = site_facts(log)
+        shares = ", ".join(
+            f"{getattr(facts, name):.1%} {text}"
+            for name, text in (
+                ("negative_think_times", "negative think times"),
+                ("by_day", "of jobs by day"),
+                ("on_weekdays", "on weekdays"),
+            )
+        )
+        print(f"{log.name}: {shares}")
+    _say(f"wrote {folder}; use it with --users site -U distributions={folder}")
+
+
+@learn.command("weekly")
+@o.with_rules
+def weekly(
+    *,
+    rules: Rules,
+    source: Annotated[
+        str, typer.Argument(metavar="LOG", help="SWF log or Batsim workload: a file or a name.")
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.json", help="To write.")],
+    per: Annotated[
+        str,
+        typer.Option("--per", metavar="pool|user", help="One class of all users, or one for each."),
+    ] = "pool",
+    skip_bad_lines: o.SkipBadLines = False,
+    log_dir: o.LogDirs = None,
+) -> None:
+    """Write the parameters of users of the model `weekly`."""
+    from users.learning.weekly import learn_weekly, write_parameters
+
+    make_folder_of(output)
+    workload = load_workload(find_log(source, log_dir or []), rules, skip_bad_lines=skip_bad_lines)
+    parameters = learn_weekly(workload, per=per)
+    write_parameters(output, parameters)
+    users = sum(one.count for one in parameters.users)
+    _say(f"{workload.name}: {users} users in {len(parameters.users)} classes")
+    _say(f"wrote {output}; use it with --users weekly -U parameters={output}")
+
+
+@learn.command("think-times")
+def think_times(
+    sources: _Logs, skip_bad_lines: o.SkipBadLines = False, log_dir: o.LogDirs = None
+) -> None:
+    """Fit think times to response times, with and without a bound of 8 h on the latter.
+
+    A line is the option `think` of the model `weekly`: --users weekly -U think=linear:M:B.
+    """
+    from users.learning.think_times import fits, pairs_of_log
+    from users.thinking import PUBLISHED
+
+    logs = {}
+    for source in sources:
+        log = read_swf(find_log(source, log_dir or []), skip_bad_lines=skip_bad_lines)
+        logs[log.path.name] = pairs_of_log(log)
+    print(f"{'':32}{'pairs':>9}{'slope':>9}{'intercept (s)':>15}{'mean residual (s)':>19}")
+    for name, lines in fits(logs).items():
+        for line, bound in zip(lines, ("", " (response < 8 h)"), strict=True):
+            label = f"{name.removesuffix('.gz').removesuffix('.swf')[:25]}{bound and ' <8h'}"
+            print(
+                f"{label:32}{line.nb_pairs:9d}{line.slope:9.4f}{line.intercept:15.0f}"
+                f"{line.mean_absolute_residual:19.0f}"
+            )
+    print(f"{'Schlagkamp 2015':32}{'':9}{PUBLISHED.slope:9.4f}{PUBLISHED.intercept:15.0f}")
+
+
+def _load(source: str, rules: Rules, log_dir: list[Path] | None, skip: bool) -> Workload:
+    return load_workload(find_log(source, log_dir or []), rules, skip_bad_lines=skip)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
