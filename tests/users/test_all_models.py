@@ -1,0 +1,126 @@
+"""What holds for every user model, whoever simulates."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from batsched_py import Workload, plugins, simulate
+from batsched_py.process import DecisionProcess
+from batsched_py.schedulers.easy import Easy
+from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.platform import homogeneous
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import make_rules
+from batsched_py.workload.sample import cached_sample_log
+from users.ideal import play
+
+POPULATION = """
+[[member]]
+model = "fluid"
+share = 0.4
+[[member]]
+model = "site"
+options = { nb_users = 3, weeks = 2.0 }
+"""
+
+SHORT = {"long_weeks": 0.7, "edge_weeks": 0.2, "rate": 3, "weeks": 3.0}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "resampled": SHORT,
+    "tbuos": SHORT,
+    "site": {"nb_users": 5, "weeks": 2.0},
+    "weekly": {"weeks": 2.0},
+}
+"""Small settings of the models, for a log of some weeks."""
+GENERATIVE = ("site", "tbuos", "resampled", "weekly")
+
+MODELS = sorted(set(plugins.names(plugins.USERS)))
+
+
+@pytest.fixture(scope="module")
+def log() -> Workload:
+    return load_workload(cached_sample_log(), make_rules(first=600))
+
+
+def options_of(model: str, folder: Path) -> dict[str, Any]:
+    if model == "population":
+        (folder / "population.toml").write_text(POPULATION)
+        return {"file": str(folder / "population.toml")}
+    return OPTIONS.get(model, {})
+
+
+def make(model: str, log: Workload, folder: Path, **further: Any) -> Any:
+    kind = plugins.load(plugins.USERS, model)
+    options = options_of(model, folder) | further
+    accepted = plugins.accepted_options(kind)
+    return plugins.make(
+        kind, model, (log,), {k: v for k, v in options.items() if k in (accepted or ())}
+    )
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_behind_a_socket_as_in_process(model: str, log: Workload, tmp_path: Path) -> None:
+    """Nothing relies on being in the simulator's process: the files are byte-equal."""
+    settings: dict[str, Any] = {"users": model, "user_options": options_of(model, tmp_path)}
+    here = simulate(log, **settings)
+    there = simulate(log, **settings, backend="socket", folder=tmp_path / "socket")
+    assert len(here.table.submit) > 50
+    assert here.jobs_csv() == there.jobs_csv()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_with_times_of_six_decimals_as_batsim_says_them(
+    model: str, log: Workload, tmp_path: Path
+) -> None:
+    """Calls come up to a microsecond late; as many jobs are submitted, about when they should."""
+    counts = []
+    for six_decimals in (False, True):
+        options = Options(dynamic_jobs=True, profile_reuse=True)
+        simulator = Simulator(homogeneous(log.nb_res, 0.7), [], options)
+        users = make(model, log, tmp_path, seed=1)
+        process = DecisionProcess(Easy(), users, six_decimals=six_decimals)
+        outcome = simulator.run(process.answer)
+        counts.append(outcome.nb_messages)
+    assert counts[1] == pytest.approx(counts[0], rel=0.05)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_same_seed_same_jobs(model: str, log: Workload, tmp_path: Path) -> None:
+    def jobs(seed: int) -> list[tuple[str, float, int, str | None]]:
+        users = make(model, log, tmp_path, seed=seed)
+        return [(p.job.id, p.submit, p.job.size, p.job.user) for p in play(users)]
+
+    assert jobs(1) == jobs(1)
+    if model not in ("adjusted", "feedback"):  # these know no chance
+        assert jobs(1) != jobs(2)
+
+
+@pytest.mark.parametrize("model", GENERATIVE)
+def test_a_long_run_needs_no_more_memory_than_a_short_one(
+    model: str, log: Workload, tmp_path: Path
+) -> None:
+    """Ten times the weeks, less than 16 bytes for each further job."""
+
+    def growth(weeks: float) -> tuple[int, int]:
+        users = make(model, log, tmp_path, weeks=weeks, seed=1)
+        stream = play(users)
+        nb_jobs = sum(1 for _, _ in zip(range(200), stream, strict=False))
+        gc.collect()
+        tracemalloc.start()
+        nb_jobs += sum(1 for _ in stream)
+        gc.collect()
+        kept, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return nb_jobs, kept
+
+    jobs, kept = growth(20.0)
+    more_jobs, more_kept = growth(200.0)
+    assert more_jobs > 5 * jobs
+    assert more_kept - kept < 16 * (more_jobs - jobs)
