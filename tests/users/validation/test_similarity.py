@@ -1,0 +1,162 @@
+"""Similarity by session distance: by hand, against all pairs, and under shuffling."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from statistics import fmean
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import users.validation.similarity as module
+from batsched_py.errors import UsageError
+from users.validation.columns import JobColumns
+from users.validation.similarity import MEASURES, POOLS, null_test, similarity
+
+NAN = float("nan")
+Sessions = list[list[float]]
+
+
+def columns(users: list[Sessions]) -> JobColumns:
+    """Jobs of users 0, 1, ... from the values in each of their sessions, two hours apart."""
+    rows = [
+        (user, 7_200.0 * number, value)
+        for user, sessions in enumerate(users)
+        for number, session in enumerate(sessions)
+        for value in session
+    ]
+    rows.sort(key=lambda row: row[1])
+    user, submit, value = np.array(rows, dtype=float).reshape(-1, 3).T
+    return JobColumns(user.astype(np.int64), submit, value, value, value)
+
+
+def slow_ratio(a: float, b: float) -> float:
+    return 1.0 if a == b else min(a, b) / max(a, b)
+
+
+def slow_measure(ratios: list[float], measure: str) -> float:
+    if measure == "mean":
+        return fmean(ratios)
+    if measure == "median":
+        return sorted(ratios)[len(ratios) // 2]
+    return fmean(r == 1 for r in ratios)
+
+
+def slow_similarity(sessions: Sessions, measure: str, pool: str, distance: int) -> float | None:
+    """All pairs, one by one."""
+    known = [[value for value in session if value == value] for session in sessions]
+    groups = []
+    for one, other in zip(known, known[distance:], strict=False):
+        pairs = product(one, other) if distance else combinations(one, 2)
+        if ratios := [slow_ratio(a, b) for a, b in pairs]:
+            groups.append(ratios)
+    if not groups:
+        return None
+    if pool == "sessions":
+        return fmean(slow_measure(ratios, measure) for ratios in groups)
+    return slow_measure([r for ratios in groups for r in ratios], measure)
+
+
+VALUES = st.sampled_from([0.0, 1.0, 2.0, 3.0, 7.0, 50.0, NAN])
+SESSIONS = st.lists(st.lists(VALUES, min_size=1, max_size=5), min_size=1, max_size=6)
+
+
+@given(
+    st.lists(SESSIONS, min_size=1, max_size=3), st.sampled_from(MEASURES), st.sampled_from(POOLS)
+)
+def test_every_pair_counts(users: list[Sessions], measure: str, pool: str) -> None:
+    found = similarity(columns(users), "size", measure, pool=pool, min_sessions=3)
+    expected = {}
+    for user, sessions in enumerate(users):
+        values = [slow_similarity(sessions, measure, pool, distance) for distance in (0, 1, 2)]
+        if len(sessions) >= 3 and None not in values:
+            expected[user] = values
+    assert found.user.tolist() == list(expected)
+    for row, values in zip(found.value, expected.values(), strict=True):
+        assert row == pytest.approx(values, abs=1e-12)
+
+
+def test_medians_of_many_pairs_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With little room, the median is found in two looks, and is the same number."""
+    draws = np.random.default_rng(0)
+    users = [[draws.integers(0, 99, n).astype(float).tolist() for n in (40, 1, 60, 7, 30)]]
+    users.append([[5.0] * 30] * 3)
+    whole = similarity(columns(users), "size", "median", min_sessions=3)
+    monkeypatch.setattr(module, "_CHUNK", 50)
+    pieces = similarity(columns(users), "size", "median", min_sessions=3)
+    np.testing.assert_array_equal(pieces.value, whole.value)
+    assert whole.value[1].tolist() == [1, 1, 1]
+
+
+def test_who_wins() -> None:
+    """User 0 repeats within sessions only, 1 never changes, 2 alternates; 3 has no pair inside."""
+    users: list[Sessions] = [
+        [[1, 1], [2, 2], [4, 4]],
+        [[8, 8], [8], [8]],
+        [[1, 9], [1, 9], [1, 9]],
+        [[1], [2], [3]],
+    ]
+    found = similarity(columns(users), "size", "identical", min_sessions=3)
+    assert found.user.tolist() == [0, 1, 2]
+    np.testing.assert_allclose(found.value, [[1, 0, 0], [1, 1, 1], [0, 0.5, 0.5]])
+    assert found.compare(0, 1) == (1 / 3, 1 / 3, 1 / 3)
+    assert found.compare(1, 2) == (0, 1, 0)
+    assert len(similarity(columns(users), "size").user) == 0, "nobody has 6 sessions"
+
+
+def test_rounding_makes_no_winner() -> None:
+    """A user who never changes, also after one with values that swallow small ones in sums."""
+    giant: Sessions = [[1e12 / 3, 1e12 / 7] * 3] * 9
+    small: Sessions = [[3.7e-5] * 7, [3.7e-5] * 11, [3.7e-5] * 13] * 3
+    found = similarity(columns([giant, small]), "run_time", "mean")
+    np.testing.assert_allclose(found.value[1], 1, rtol=1e-12)
+    assert found.compare(0, 1)[1] >= 0.5
+    assert found.compare(1, 2) == (0, 1, 0)
+
+
+def test_nobody_compares_with_nobody() -> None:
+    assert np.isnan(similarity(columns([[[1.0]]]), "size").compare(0, 1)).all()
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_null_of_sessions_of_a_kind(measure: str) -> None:
+    """Each session has a value of its own; dealt out by chance, hardly any pair is alike."""
+    users: list[Sessions] = [[[float(3**n)] * 4 for n in range(12)] for _ in range(3)]
+    found = null_test(columns(users), "size", measure, repetitions=50, seed=3)
+    assert found.observed == 1
+    assert found.shuffled.max() < 0.6
+    assert found.p_value == 1 / 51
+    again = null_test(columns(users), "size", measure, repetitions=50, seed=3)
+    np.testing.assert_array_equal(found.shuffled, again.shuffled)
+    other = null_test(columns(users), "size", measure, repetitions=50, seed=4)
+    assert (found.shuffled != other.shuffled).any()
+
+
+def test_null_of_jobs_dealt_out_by_chance() -> None:
+    """Where sessions mean nothing, the log is one shuffle among others: p is uniform."""
+    p_values = []
+    for seed in range(40):
+        draws = np.random.default_rng(seed)
+        users = [draws.integers(1, 9, (10, 4)).astype(float).tolist() for _ in range(20)]
+        p_values.append(null_test(columns(users), "size", repetitions=49, seed=seed).p_value)
+    assert np.mean(p_values) == pytest.approx(0.5, abs=0.15)  # three standard errors
+    assert np.quantile(p_values, [0.25, 0.75]) == pytest.approx([0.25, 0.75], abs=0.2)
+
+
+def test_shuffling_keeps_jobs_with_their_user() -> None:
+    users: list[Sessions] = [[[2, 2], [2]], [[5, 5, 5], [5]]]
+    assert null_test(columns(users), "size", repetitions=9).shuffled.tolist() == [1] * 9
+
+
+def test_wrong_use_is_refused() -> None:
+    jobs = columns([[[1.0], [2.0]]])
+    with pytest.raises(UsageError, match="no session has two jobs"):
+        null_test(jobs, "size")
+    with pytest.raises(UsageError, match=r"measure=modus.*expected one of mean"):
+        similarity(jobs, "size", "modus")
+    with pytest.raises(UsageError, match=r"pool=job .*'jobs'"):
+        similarity(jobs, "size", pool="job")
+    with pytest.raises(UsageError, match="min_sessions=0"):
+        similarity(jobs, "size", min_sessions=0)

@@ -1,0 +1,82 @@
+"""Stack depth: the worked example, and a list as oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
+from users.validation.stack import ON_HIT, mean_depth, stack_depths
+
+NAN = float("nan")
+
+
+def slow_depths(values: list[float], tolerance: float, on_hit: str) -> list[int]:
+    """The definition, with a list whose top comes first."""
+    stack: list[float] = []
+    depths = []
+    for value in values:
+        hits = [i for i, e in enumerate(stack) if abs(value - e) <= tolerance * e]
+        depths.append(hits[0] if hits else -1)
+        entry = stack.pop(hits[0]) if hits else value
+        stack.insert(0, entry if on_hit == "keep-old" else value)
+    return depths
+
+
+@pytest.mark.parametrize(
+    ("values", "tolerance", "on_hit", "depths"),
+    [
+        ([4, 4, 8, 4, 16, 8, 8], 0, "keep-old", [-1, 0, -1, 1, -1, 2, 0]),
+        ([100, 97, 200, 104], 0.05, "keep-old", [-1, 0, -1, 1]),  # 104 meets 100
+        ([100, 97, 200, 104], 0.05, "take-new", [-1, 0, -1, -1]),  # 104 meets 97 only
+        ([100, 105, 95], 0.05, "keep-old", [-1, 0, 0]),  # the tolerance itself is within
+        ([100, 111, 106], 0.05, "keep-old", [-1, -1, 0]),  # the topmost that fits, not the nearest
+        ([0, 0, 1], 0.05, "keep-old", [-1, 0, -1]),  # nothing but 0 is like 0
+        ([5, NAN, 5, NAN], 0, "keep-old", [-1, -1, 0, -1]),  # unknown values are no values
+        ([], 0, "keep-old", []),
+    ],
+)
+def test_depths(values: list[float], tolerance: float, on_hit: str, depths: list[int]) -> None:
+    found = stack_depths(np.array(values, dtype=float), tolerance=tolerance, on_hit=on_hit)
+    assert found.tolist() == depths
+
+
+def test_mean_depth_counts_what_was_found_only() -> None:
+    assert mean_depth(stack_depths(np.array([4.0, 4, 8, 4, 16, 8, 8]))) == 0.75  # C7
+    assert np.isnan(mean_depth(stack_depths(np.array([1.0, 2, 3]))))
+
+
+@given(
+    st.lists(st.integers(0, 60).map(float), max_size=80),
+    st.sampled_from([0.0, 0.05, 0.5]),
+    st.sampled_from(ON_HIT),
+)
+def test_any_values_are_found_where_a_list_finds_them(
+    values: list[float], tolerance: float, on_hit: str
+) -> None:
+    found = stack_depths(np.array(values), tolerance=tolerance, on_hit=on_hit)
+    assert found.tolist() == slow_depths(values, tolerance, on_hit)
+
+
+@pytest.mark.parametrize("on_hit", ON_HIT)
+@pytest.mark.parametrize("tolerance", [0.0, 0.001])
+def test_deep_stacks(tolerance: float, on_hit: str) -> None:
+    """Thousands of entries, so that the pieces below the top are looked at too."""
+    values = np.random.default_rng(1).integers(1, 3_000, 6_000).astype(float)
+    found = stack_depths(values, tolerance=tolerance, on_hit=on_hit)
+    assert found.max() > 1_500
+    assert found.tolist() == slow_depths(values.tolist(), tolerance, on_hit)
+
+
+def test_without_locality_the_depth_is_half_the_stack() -> None:
+    values = np.random.default_rng(2).integers(0, 100, 20_000).astype(float)
+    assert mean_depth(stack_depths(values)) == pytest.approx(49.5, abs=1)
+
+
+def test_wrong_options_are_refused() -> None:
+    with pytest.raises(UsageError, match="tolerance=5: expected a number from 0 to 1"):
+        stack_depths(np.ones(2), tolerance=5)
+    with pytest.raises(UsageError, match=r"on_hit=keep .*expected one of keep-old"):
+        stack_depths(np.ones(2), on_hit="keep")

@@ -1,0 +1,288 @@
+"""Similarity of a user's jobs by the distance between their sessions.
+
+Source: N. Zakay, PhD thesis, chapter 3: the nearer two sessions, the more alike are their jobs,
+which is why workloads are resampled by users, not by sessions or jobs. Two values a and b are
+alike by r = min(a, b) / max(a, b), from 0 to 1, and 0 and 0 by 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.errors import UsageError
+from batsched_py.options import number, one_of
+from users.chance import Chance, Seed
+from users.validation.columns import JobColumns, Rows, SessionRows, cut_sessions
+
+MEASURES = ("mean", "median", "identical")
+POOLS = ("jobs", "sessions")
+DISTANCES = (0, 1, 2)
+"""0: two jobs of one session; 1 and 2: jobs of sessions next to each other, or next but one."""
+
+Column = NDArray[np.float64]
+_SAME = 1e-9  # rounding of sums makes no winner
+_CHUNK = 4_000_000  # ratios held at once
+_STEPS = 65_536  # of the first look for a median
+
+
+class Similarity(msgspec.Struct, frozen=True):
+    """How alike the jobs of each of k users are, by distance."""
+
+    user: NDArray[np.int64]
+    """Numbers of the users, shape (k,)."""
+    value: Column
+    """Shape (k, 3), one column for each of :data:`DISTANCES`; in [0, 1]."""
+
+    def compare(self, nearer: int, farther: int) -> tuple[float, float, float]:
+        """Return the shares of users more alike at ``nearer``, equally, and at ``farther``.
+
+        Values closer than 1e-9 are equal: the rest is rounding.
+        """
+        gain = self.value[:, nearer] - self.value[:, farther]
+        if not len(gain):
+            return (float("nan"),) * 3
+        shares = (gain > _SAME, abs(gain) <= _SAME, gain < -_SAME)
+        wins, ties, losses = (float(share.mean()) for share in shares)
+        return wins, ties, losses
+
+
+def similarity(
+    columns: JobColumns,
+    attribute: str,
+    measure: str = "mean",
+    *,
+    pool: str = "jobs",
+    sessions: SessionRows | None = None,
+    min_sessions: int = 6,
+) -> Similarity:
+    """Return how alike each user's jobs are in ``attribute``, at each distance.
+
+    All pairs of different jobs are looked at, of one session or of two sessions of a user. The
+    ``measure`` is the ``mean`` of r, its ``median`` (of an even number of ratios the upper one of
+    the two in the middle) or the share of ``identical`` values. With ``pool="jobs"`` it is taken
+    over all pairs of jobs at that distance; with ``"sessions"`` it is taken for each session (pair)
+    and then its mean over them. Jobs whose value is unknown count for sessions, not for pairs.
+
+    Left out are users with less than ``min_sessions`` sessions or without a pair at some distance;
+    6 gives the numbers of users in the thesis's tables. ``sessions`` by default: arrival:60:>.
+
+    Raises :class:`UsageError` for unknown names.
+    """
+    values = columns.attribute(attribute)
+    one_of("measure", measure, MEASURES)
+    one_of("pool", pool, POOLS)
+    number("min_sessions", min_sessions, 1)
+    sessions = _known_only(cut_sessions(columns) if sessions is None else sessions, values)
+    users = _Users(values[sessions.rows], sessions)
+    per_distance = [users.measure(measure, pool, distance) for distance in DISTANCES]
+    value = np.stack(per_distance, axis=1)
+    kept = (np.diff(users.bounds) >= min_sessions) & ~np.isnan(value).any(axis=1)
+    return Similarity(users.number[kept], value[kept])
+
+
+class NullTest(msgspec.Struct, frozen=True):
+    """Similarity inside the sessions against that of the same jobs dealt out by chance."""
+
+    observed: float
+    """Mean over the users of the similarity at distance 0."""
+    shuffled: Column
+    """The same after each shuffle, shape (repetitions,)."""
+
+    @property
+    def p_value(self) -> float:
+        """Share of the shuffles, with the log itself as one, that are at least as similar."""
+        return float(
+            (1 + (self.shuffled >= self.observed - _SAME).sum()) / (1 + len(self.shuffled))
+        )
+
+
+def null_test(
+    columns: JobColumns,
+    attribute: str,
+    measure: str = "mean",
+    *,
+    pool: str = "jobs",
+    sessions: SessionRows | None = None,
+    repetitions: int = 1_000,
+    seed: Seed = 0,
+) -> NullTest:
+    """Shuffle each user's jobs among his or her sessions, which keep their numbers of jobs.
+
+    All users with a pair of jobs in a session are in. Takes O(n log n) a repetition for ``mean``
+    and ``identical``; a ``median`` looks at every pair. Raises :class:`UsageError`.
+    """
+    values = columns.attribute(attribute)
+    one_of("measure", measure, MEASURES)
+    one_of("pool", pool, POOLS)
+    number("repetitions", repetitions, 1)
+    sessions = _known_only(cut_sessions(columns) if sessions is None else sessions, values)
+    own = values[sessions.rows]
+    users = _Users(own, sessions)
+    if not (users.nb_jobs > 1).any():
+        raise UsageError("null test of similarity: no session has two jobs with a known value")
+    observed = float(np.nanmean(users.measure(measure, pool, 0)))
+    owner = np.repeat(users.owner, users.nb_jobs)
+    chance = Chance(seed).stream("similarity", attribute)
+    draws = np.random.default_rng(chance.getrandbits(128))
+    shuffled = np.empty(repetitions)
+    for index in range(repetitions):
+        order = np.lexsort((draws.random(len(own)), owner))
+        dealt = _Users(own[order], sessions)
+        shuffled[index] = np.nanmean(dealt.measure(measure, pool, 0))
+    return NullTest(observed, shuffled)
+
+
+def _known_only(sessions: SessionRows, values: Column) -> SessionRows:
+    """Return the sessions without the jobs of unknown value; some may be empty then."""
+    known = ~np.isnan(values[sessions.rows])
+    before = np.concatenate(([0], known.cumsum()))
+    return SessionRows(sessions.rows[known], before[sessions.bounds], sessions.user)
+
+
+class _Users:
+    """The values of the jobs of all sessions, session by session, users one after the other."""
+
+    def __init__(self, values: Column, sessions: SessionRows) -> None:
+        self.values = values
+        self.sessions = sessions
+        self.nb_jobs = sessions.nb_jobs
+        self.number, first = np.unique(sessions.user, return_index=True)
+        self.bounds = np.append(first, len(sessions.user))
+        self.owner = np.repeat(np.arange(len(self.number)), np.diff(self.bounds))
+
+    def measure(self, measure: str, pool: str, distance: int) -> Column:
+        """Return a number for each user, nan where there is no pair of jobs; shape (k,)."""
+        left = np.flatnonzero(self.owner[: len(self.owner) - distance] == self.owner[distance:])
+        right = left + distance
+        count = self._nb_pairs(left, right, distance)
+        left, right, count = left[count > 0], right[count > 0], count[count > 0]
+        owner = self.owner[left]
+        if pool == "sessions":
+            if measure == "median":
+                pairs = zip(left.tolist(), right.tolist(), strict=True)
+                value = np.array([self._median([pair], distance) for pair in pairs])
+            else:
+                value = self._sums(left, right, distance, measure) / count
+            weight = np.ones(len(left))
+        elif measure == "median":
+            return self._medians(left, right, owner, distance)
+        else:
+            value, weight = self._sums(left, right, distance, measure), count
+        k = len(self.number)
+        total = np.bincount(owner, value, minlength=k)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(total / np.bincount(owner, weight, minlength=k))
+
+    def _nb_pairs(self, left: Rows, right: Rows, distance: int) -> Column:
+        a, b = self.nb_jobs[left].astype(np.float64), self.nb_jobs[right]
+        return a * b if distance else a * (a - 1) / 2
+
+    def _sums(self, left: Rows, right: Rows, distance: int, measure: str) -> Column:
+        """Return the sum of r, or of identical pairs, of each pair of sessions.
+
+        The pairs across two sessions are those in both taken together less those in either.
+        """
+        per_session = inner_sums(self.values, self.sessions.bounds, measure)
+        if not distance:
+            return per_session[left]
+        place = _ranges(self.sessions.bounds, np.stack((left, right), axis=1).ravel())
+        size = self.nb_jobs[left] + self.nb_jobs[right]
+        both = inner_sums(self.values[place], np.concatenate(([0], size.cumsum())), measure)
+        return both - per_session[left] - per_session[right]
+
+    def _medians(self, left: Rows, right: Rows, owner: Rows, distance: int) -> Column:
+        medians = np.full(len(self.number), np.nan)
+        cuts = np.flatnonzero(np.diff(owner, prepend=-1, append=-1))
+        for low, high in pairwise(cuts.tolist()):
+            pairs = list(zip(left[low:high].tolist(), right[low:high].tolist(), strict=True))
+            medians[owner[low]] = self._median(pairs, distance)
+        return medians
+
+    def _median(self, pairs: list[tuple[int, int]], distance: int) -> float:
+        """Return the upper median of r over pairs of sessions; a large one is found in two looks.
+
+        The first look counts ratios in steps, the second orders those of the step in the middle.
+        """
+        left, right = np.array(pairs, dtype=np.intp).T
+        total = int(self._nb_pairs(left, right, distance).sum())
+        middle = total // 2
+        if total <= _CHUNK:
+            every = np.concatenate(list(self._ratios(pairs, distance)))
+            return float(np.partition(every, middle)[middle])
+        counts = np.zeros(_STEPS + 1, dtype=np.int64)
+        for ratios in self._ratios(pairs, distance):
+            counts += np.bincount((ratios * _STEPS).astype(np.int64), minlength=_STEPS + 1)
+        below = counts.cumsum()
+        step = int(np.searchsorted(below, middle, side="right"))
+        inside = np.concatenate(
+            [r[(r * _STEPS).astype(np.int64) == step] for r in self._ratios(pairs, distance)]
+        )
+        rank = middle - int(below[step] - counts[step])
+        return float(np.partition(inside, rank)[rank])
+
+    def _ratios(self, pairs: list[tuple[int, int]], distance: int) -> Iterator[Column]:
+        """Yield r of all pairs of jobs of the pairs of sessions, not too many at once."""
+        bounds = self.sessions.bounds
+        for one, other in pairs:
+            a = self.values[bounds[one] : bounds[one + 1]]
+            b = self.values[bounds[other] : bounds[other + 1]]
+            rows = max(1, _CHUNK // len(b))
+            for low in range(0, len(a), rows):
+                found = ratio(a[low : low + rows, None], b[None, :])
+                if distance:
+                    yield found.ravel()
+                else:  # each job with those after it
+                    yield found[np.arange(len(b)) > np.arange(low, low + len(found))[:, None]]
+
+
+def ratio(a: Column, b: Column) -> Column:
+    """Return r = min / max elementwise, 1 for 0 and 0; values are at least 0."""
+    larger = np.maximum(a, b)
+    zero = larger == 0
+    return np.asarray(np.where(zero, 1.0, np.minimum(a, b) / np.where(zero, 1.0, larger)))
+
+
+def inner_sums(values: Column, bounds: Rows, measure: str) -> Column:
+    """Return, for each group of values, the sum over its pairs of r, or of being ``identical``.
+
+    Group i is ``values[bounds[i]:bounds[i + 1]]``. Takes O(n log n): among ascending values, r of
+    a pair is the former divided by the latter, so running sums are enough.
+    """
+    size = np.diff(bounds)
+    group = np.repeat(np.arange(len(size)), size)
+    order = np.lexsort((values, group))
+    value, rank = values[order], np.arange(len(values)) - np.repeat(bounds[:-1], size)
+    if measure == "identical":
+        opens = (np.diff(group, prepend=-1) != 0) | (np.diff(value, prepend=np.nan) != 0)
+        run = np.flatnonzero(opens)
+        gain = np.arange(len(value)) - run[opens.cumsum() - 1]  # equal ones before this one
+    else:
+        before = _sums_before(value, rank)
+        gain = np.where(value > 0, before / np.where(value > 0, value, 1.0), rank)
+    return np.bincount(group, gain, minlength=len(size)).astype(np.float64)
+
+
+def _sums_before(values: Column, rank: Rows) -> Column:
+    """Return the sum of the values before each one in its group; ``rank`` is its place there.
+
+    Sums of 1, 2, 4, ... values are joined, never across groups: with one running sum over all
+    groups, its rounding would make the small values of a later one look different.
+    """
+    sums = np.where(rank > 0, np.concatenate(([0.0], values[:-1])), 0.0)[: len(values)]
+    step, longest = 1, int(rank.max(initial=0))
+    while step <= longest:
+        sums[step:] += np.where(rank[step:] >= step, sums[:-step], 0.0)
+        step *= 2
+    return sums
+
+
+def _ranges(bounds: Rows, sessions: Rows) -> Rows:
+    """Return the places of the jobs of the given sessions, one session after the other."""
+    size = bounds[sessions + 1] - bounds[sessions]
+    begin = np.concatenate(([0], size.cumsum()))[:-1]
+    return np.repeat(bounds[sessions] - begin, size) + np.arange(int(size.sum()))
