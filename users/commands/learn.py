@@ -90,8 +90,8 @@ def weekly(
     workload = load_workload(find_log(source, log_dir or []), rules, skip_bad_lines=skip_bad_lines)
     parameters = learn_weekly(workload, per=per)
     write_parameters(output, parameters)
-    users = sum(one.count for one in parameters.users)
-    _say(f"{workload.name}: {users} users in {len(parameters.users)} classes")
+    users = sum(one.count for one in parameters.classes)
+    _say(f"{workload.name}: {users} users in {len(parameters.classes)} classes")
     _say(f"wrote {output}; use it with --users weekly -U parameters={output}")
 
 

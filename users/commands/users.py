@@ -8,6 +8,7 @@ import typer
 
 from batsched_py import plugins
 from batsched_py.errors import PluginError
+from users.commands.compare import compare
 from users.commands.learn import learn
 from users.commands.studies import portrait, thresholds
 
@@ -20,6 +21,7 @@ app = typer.Typer(
 app.add_typer(learn, name="learn")
 app.command("thresholds")(thresholds)
 app.command("portrait")(portrait)
+app.command("compare")(compare)
 
 
 @app.command("list")
