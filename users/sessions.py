@@ -109,7 +109,9 @@ class Delimitation(msgspec.Struct, frozen=True):
         Only for jobs with a recorded finish.
         """
         assert job.finish_time is not None
-        return min(job.finish_time, job.submit_time + round(self.cut * 60, 6))
+        if self.cut == inf:
+            return job.finish_time
+        return min(job.finish_time, job.submit_time + self.cut * 60)
 
 
 def _minutes(text: str, whole_text: str) -> float:

@@ -43,7 +43,8 @@ Drop = Annotated[
     typer.Option(
         "--drop",
         metavar="KIND,...",
-        help="Jobs to leave out: zero-runtime, no-request, too-wide, cancelled, failed, no-user.",
+        help="Jobs to leave out: zero-runtime, no-request, no-allocation, too-wide, cancelled, "
+        "failed, no-user.",
     ),
 ]
 UnknownUser = Annotated[

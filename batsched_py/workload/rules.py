@@ -14,7 +14,9 @@ from batsched_py.workload.clock import clock_of
 from batsched_py.workload.jobs import REFERENCE_SPEED, Workload, WorkloadJob
 from batsched_py.workload.swf import SwfLog
 
-Drop = Literal["zero-runtime", "no-request", "too-wide", "cancelled", "failed", "no-user"]
+Drop = Literal[
+    "zero-runtime", "no-request", "no-allocation", "too-wide", "cancelled", "failed", "no-user"
+]
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -157,6 +159,7 @@ class _Columns:
             "negative-runtime": self.recorded < 0,
             "zero-runtime": self.recorded == 0,
             "no-request": self.request <= 0,
+            "no-allocation": log.column("allocated_processors") <= 0,
             "too-wide": self.size > log.max_processors,
             "cancelled": log.column("status") == 5,
             "failed": log.column("status") == 0,

@@ -148,6 +148,7 @@ def test_an_unknown_wait_counts_as_none(tmp_path: Path) -> None:
         pytest.param({"run_time": 0}, "zero-runtime", id="run time 0"),
         pytest.param({"requested_time": -1}, "no-request", id="unknown request"),
         pytest.param({"requested_time": 0}, "no-request", id="request of 0"),
+        pytest.param({"allocated_processors": 0}, "no-allocation", id="no processors got"),
         pytest.param({"requested_processors": 9}, "too-wide", id="wider than the machine"),
         pytest.param({"status": 5}, "cancelled", id="cancelled"),
         pytest.param({"status": 0}, "failed", id="failed"),

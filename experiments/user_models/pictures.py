@@ -1,0 +1,55 @@
+"""Draws docs/images/users_MODEL.png: the users of KTH-SP2 beside each model, under EASY.
+
+    .venv/bin/python experiments/user_models/pictures.py --shared ../shared [MODEL...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from batsched_py import load_workload, simulate
+from batsched_py.workload.rules import make_rules
+from users.figures import write_figure
+from users.portrait import portrait, portrait_figure
+from users.submissions import from_jobs_file, from_workload
+
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+LOG = "KTH-SP2-1996-2.1-cln"
+
+MODELS: dict[str, dict[str, Any]] = {
+    "feedback": {},
+    "adjusted": {},
+    "distribution": {},
+    "fluid": {},
+    "resampled": {},
+    "tbuos": {},
+    "weekly": {"nb_users": 100, "weeks": 20},
+    "site": {"nb_users": 60},
+}
+"""Options of each model."""
+
+
+def main() -> None:
+    """Draw the models named on the command line, or all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--shared", type=Path, default=Path("../shared"))
+    parser.add_argument("models", nargs="*", default=list(MODELS))
+    arguments = parser.parse_args()
+    path = arguments.shared / "swf" / f"{LOG}.swf.gz"
+    workload = load_workload(path, make_rules())
+    recorded = portrait(from_workload(workload, "KTH-SP2, as recorded"))
+    for model in arguments.models:
+        result = simulate(path, users=model, user_options=MODELS[model])
+        with tempfile.TemporaryDirectory() as folder:
+            result.write(Path(folder) / "out")
+            drawn = portrait(from_jobs_file(Path(folder) / "out_jobs.csv", model))
+        target = IMAGES / f"users_{model}.png"
+        write_figure(portrait_figure([recorded, drawn]), target)
+        print(f"wrote {target}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""Zakay's findings on sessions and batches (PhD thesis, chapter 2; counts of chapter 4).
+
+The files of KTH-SP2 and SDSC-SP2 are the versions of the thesis: counts are equal. Those of
+SDSC-DS and SDSC-BLUE are others. In SDSC-BLUE 8,899 of 232,562 jobs never got a processor; the
+thesis cannot have counted them, and without them our numbers are the printed ones to 0.2 %.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import log10
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from batsched_py.workload import WorkloadJob
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import make_rules
+from users.sessions import Delimitation, partition
+from users.thresholds import (
+    Counts,
+    count,
+    distance,
+    inter_arrival_curve,
+    length_histogram,
+    session_lengths,
+    think_times,
+)
+
+KTH = "KTH-SP2-1996-2"
+SP2 = "SDSC-SP2-1998-4.1-cln"
+DS = "SDSC-DS-2004-2.1-cln"
+BLUE = "SDSC-BLUE-2000-4.2-cln"
+
+
+@cache
+def jobs_that_ran(path: Path) -> list[WorkloadJob]:
+    """The jobs that got processors and have a run time >= 0, by which the rules drop others."""
+    return load_workload(path, make_rules(drop="no-allocation")).jobs
+
+
+@cache
+def counts_of(path: Path, rule: str) -> Counts:
+    delimitation = Delimitation.parse(rule)
+    return count(partition(jobs_that_ran(path), delimitation), delimitation)
+
+
+def file(shared: Path, log: str) -> Path:
+    return shared / f"swf/{log}.swf.gz"
+
+
+@pytest.mark.parametrize(
+    ("log", "printed", "off"),
+    [
+        (KTH, (28_489, 16_488, 10_303), 0),
+        (SP2, (54_051, 32_614 - 1, 18_730), 0),  # one batch fewer, all else equal
+        (DS, (85_003, 41_679, 24_294), 0.001),  # 2.1-cln has 42 more jobs
+        (BLUE, (223_407, 136_460, 58_311), 0.002),  # 4.2-cln has 256 more jobs
+    ],
+)
+def test_counts(shared: Path, log: str, printed: tuple[int, int, int], off: float) -> None:
+    counts = counts_of(file(shared, log), "arrival:60:>")
+    found = (counts.jobs, counts.batches, counts.sessions)
+    assert found == pytest.approx(printed, rel=off, abs=0)
+
+
+def test_sdsc_sp2_as_the_rules_take_it(shared: Path) -> None:
+    """No other filter than the rules' own: 5,674 of 59,725 jobs have a negative run time."""
+    workload = load_workload(file(shared, SP2), make_rules())
+    assert len(workload.jobs) == 54_051
+    assert len(read_swf(file(shared, SP2))) == 59_725
+
+
+@pytest.mark.parametrize(
+    ("log", "rule", "printed", "off"),
+    [
+        # Two or three digits are printed, with "about".
+        (BLUE, "last:20", 0.135, 0.001),
+        (BLUE, "max:20", 0.150, 0.0015),
+        # 17.7 % is printed once for SDSC-DS and once for SDSC-SP2. It is SDSC-SP2's: we find 18.0
+        # there and 16.3 for SDSC-DS. Why Last and Max are 2 and 4 % above the printed is not known.
+        (SP2, "last:20", 0.177, 0.004),
+        (SP2, "max:20", 0.195, 0.009),
+    ],
+)
+def test_share_of_long_sessions(
+    shared: Path, log: str, rule: str, printed: float, off: float
+) -> None:
+    assert counts_of(file(shared, log), rule).long_sessions == pytest.approx(printed, abs=off)
+
+
+@pytest.mark.parametrize(
+    ("log", "cut", "exponent"),
+    [
+        (BLUE, 120, -3.0),  # "slightly above"
+        (BLUE, 60, -3.9),
+        (BLUE, 30, -3.9),
+        (SP2, 120, -3.4),
+        (SP2, 60, -3.7),
+        (SP2, 30, -3.9),
+    ],
+)
+def test_share_of_long_sessions_with_cut(shared: Path, log: str, cut: int, exponent: float) -> None:
+    """Read off a plot; 10^-3.9 is 7 sessions of SDSC-BLUE and 3 of SDSC-SP2: a job matters."""
+    for method in ("last", "max"):
+        share = counts_of(file(shared, log), f"{method}+{cut}:20").long_sessions
+        assert log10(share) == pytest.approx(exponent, abs=0.12)
+        if (log, cut) == (BLUE, 120):
+            assert share > 1e-3
+
+
+def test_longest_sessions(shared: Path) -> None:
+    """Without cut over 10^5 minutes; with it two days, as long as one person kept submitting.
+
+    SDSC-BLUE with cut: printed 2,600 minutes, the file at hand has one of 3,731.
+    """
+    for log in (BLUE, SP2):
+        for rule in ("last:20", "max:20"):
+            assert counts_of(file(shared, log), rule).longest_session > 1e5
+    for cut in (30, 60, 120):
+        assert counts_of(file(shared, SP2), f"max+{cut}:20").longest_session < 2_030
+        assert counts_of(file(shared, BLUE), f"max+{cut}:20").longest_session < 4_000
+
+
+def test_most_sessions_and_batches_have_one_job(shared: Path) -> None:
+    """Printed: generally over 50 % and over 75 %. BLUE's 48.9 %, KTH's 74.5 %, DS's 73.4 %."""
+    counts = {log: counts_of(file(shared, log), "arrival:60:>") for log in (KTH, SP2, DS, BLUE)}
+    assert [log for log, c in counts.items() if c.single_job_sessions > 0.5] == [KTH, SP2, DS]
+    assert [log for log, c in counts.items() if c.single_job_batches > 0.75] == [SP2, BLUE]
+    assert all(c.single_job_sessions > 0.485 for c in counts.values())
+    assert all(c.single_job_batches > 0.73 for c in counts.values())
+
+
+@pytest.mark.parametrize("log", [KTH, SP2, DS, BLUE])
+def test_inter_arrival_times_flatten(shared: Path, log: str) -> None:
+    """E1: the derivative still drops visibly before 40 minutes and is nearly flat after 100."""
+    per_minute = inter_arrival_curve(jobs_that_ran(file(shared, log))).derivative
+    steepness = [
+        -np.polyfit(np.arange(begin, end), per_minute[begin:end], 1)[0]
+        for begin, end in ((10, 40), (40, 100), (100, 200))
+    ]
+    assert steepness[0] > 5 * steepness[1] > 5 * steepness[2] > 0
+    assert steepness[0] > 30 * steepness[2]
+
+
+@pytest.mark.parametrize("log", [BLUE, DS, SP2, KTH])
+def test_last_gives_the_more_believable_think_times(shared: Path, log: str) -> None:
+    """E2: those of Last's own batches are near to the common ones, those of Max's are not."""
+    times = think_times(jobs_that_ran(file(shared, log)))
+    assert distance(times.common_last, times.common_max) < 0.02
+    last = distance(times.unique_last, times.common_last)
+    assert last < 0.11
+    assert distance(times.unique_max, times.common_max) > 2.5 * last
+
+
+def test_arrival_drops_at_its_threshold(shared: Path) -> None:
+    """E3: sessions get fewer right above the threshold; strongly at 10 minutes, less at 60."""
+    kept = []
+    for threshold in (10, 20, 60):
+        rule = Delimitation("arrival", threshold, ">")
+        lengths = session_lengths(partition(jobs_that_ran(file(shared, KTH)), rule), rule)
+        tenth = threshold / 10
+        _, (below, above) = length_histogram(
+            lengths, above=threshold - tenth, width=tenth, most=threshold + tenth
+        )
+        kept.append(above / below)
+    assert kept[0] < kept[1] < kept[2] < 0.75
+    assert kept[0] < 0.5

@@ -1,0 +1,273 @@
+"""The numbers of a portrait, from logs and from files of simulations, and that they are drawn."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from drawn import job
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import InputError, UsageError
+from batsched_py.workload import Workload, WorkloadJob
+from users import thresholds
+from users.calendar import HOUR, Calendar
+from users.figures import write_figure
+from users.portrait import (
+    LONGEST_THINK_TIME,
+    RESPONSES,
+    hours_of_week,
+    portrait,
+    portrait_figure,
+    session_lengths,
+    think_times_by_response,
+)
+from users.sessions import Delimitation, partition
+from users.submissions import Submissions, from_jobs_file, from_workload, make_submissions
+
+Row = tuple[str, float, float]
+
+
+def submissions(*rows: Row, calendar: Calendar | None = None) -> Submissions:
+    users, submits, ends = zip(*rows, strict=True)
+    return make_submissions("drawn", users, np.array(submits), np.array(ends), calendar)
+
+
+def workload(jobs: list[WorkloadJob], start: float | None = None) -> Workload:
+    return Workload(name="log", nb_res=4, jobs=jobs, profiles={}, unix_start_time=start)
+
+
+def test_hours_are_local_ones_from_monday() -> None:
+    """Second 0 is Tuesday 10:30; half an hour later it is 11:00, six days later Monday."""
+    done = submissions(
+        ("u", 0, 1),
+        ("u", 1_800, 1_801),
+        ("v", 1_799, 1_800),
+        ("u", 6 * 24 * HOUR, 9e9),
+        calendar=Calendar(34.5 * HOUR),
+    )
+    hours = hours_of_week(done)
+    assert hours.shape == (168,)
+    assert {at: hours[at] for at in np.flatnonzero(hours).tolist()} == {34: 0.5, 35: 0.25, 10: 0.25}
+
+
+def test_session_lengths_of_drawn_submissions() -> None:
+    """Exactly an hour does not end a session; another user's job is not in it."""
+    done = submissions(("u", 0, 1), ("v", 60, 70), ("u", 3_600, 3_601), ("u", 7_201, 7_300))
+    assert session_lengths(done).tolist() == [0, 0, 60]
+
+
+@pytest.mark.parametrize(
+    ("second", "bin_of_pair", "why"),
+    [
+        (("u", 30, 40), 0, "submitted at once after a job of 30 s"),
+        (("u", 30 + LONGEST_THINK_TIME - 1, 9e9), 0, "just back in time"),
+        (("u", 30 + LONGEST_THINK_TIME, 9e9), None, "away for 8 hours"),
+        (("u", 29, 40), None, "did not wait for it"),
+        (("v", 40, 50), None, "somebody else"),
+    ],
+)
+def test_which_pairs_are_think_times(second: Row, bin_of_pair: int | None, why: str) -> None:
+    quartiles, pairs = think_times_by_response(submissions(("u", 0, 30), second))
+    assert pairs.sum() == (bin_of_pair is not None), why
+    if bin_of_pair is not None:
+        assert quartiles[bin_of_pair].tolist() == [second[1] - 30] * 3, why
+
+
+def test_bins_hold_their_lower_edge() -> None:
+    for index, edge in enumerate(RESPONSES.tolist()):
+        _, pairs = think_times_by_response(submissions(("u", 0, edge), ("u", edge + 5, edge + 6)))
+        assert np.flatnonzero(pairs).tolist() == [index]
+
+
+def test_quartiles_between_values() -> None:
+    """Think times of 0, 10, 20 and 40 s after jobs of 1 s."""
+    times = [0, 1, 12, 33, 74]
+    quartiles, pairs = think_times_by_response(submissions(*(("u", t, t + 1) for t in times)))
+    assert (pairs[0], pairs.sum()) == (4, 4)
+    assert quartiles[0].tolist() == [7.5, 15, 25]
+    assert np.isnan(quartiles[1:]).all()
+
+
+def test_a_job_that_never_ended_is_waited_for_by_nobody() -> None:
+    _, pairs = think_times_by_response(submissions(("u", 0, np.nan), ("u", 5, 6)))
+    assert pairs.sum() == 0
+
+
+_Rows = st.lists(
+    st.tuples(st.sampled_from("uv"), st.integers(0, 90_000), st.integers(0, 20_000)),
+    min_size=1,
+    max_size=15,
+)
+
+
+@given(_Rows)
+def test_numbers_are_those_of_slow_twins(rows: list[tuple[str, int, int]]) -> None:
+    done = submissions(*((user, at, at + lasts) for user, at, lasts in rows))
+    rule = Delimitation.parse("arrival:60:>")
+    jobs = [job(str(i), at, at + lasts, user) for i, (user, at, lasts) in enumerate(rows)]
+    expected = thresholds.session_lengths(partition(jobs, rule), rule)
+    assert session_lengths(done).tolist() == sorted(expected.tolist())
+    pairs: list[list[int]] = [[] for _ in RESPONSES]
+    for user in "uv":
+        own = sorted((at, lasts) for whose, at, lasts in rows if whose == user)
+        for (at, lasts), (following, _) in pairwise(own):
+            if 0 <= following - at - lasts < 28_800:
+                pairs[sum(lasts >= edge for edge in RESPONSES) - 1].append(following - at - lasts)
+    quartiles, counts = think_times_by_response(done)
+    assert counts.tolist() == list(map(len, pairs))
+    for found, values in zip(quartiles, pairs, strict=True):
+        if values:
+            assert found[1] == pytest.approx(float(np.median(values)))
+
+
+@given(st.permutations([("u", 0, 9), ("u", 0, 5), ("v", 3, 4), ("u", 20, 21), ("w", 3, 4)]))
+def test_the_order_of_the_input_is_of_no_matter(rows: list[Row]) -> None:
+    """A log is in order of submission, a result in that of completion."""
+    done = submissions(*rows)
+    assert done.user.tolist() == [0, 0, 0, 1, 2]
+    assert done.end.tolist() == [5, 9, 21, 4, 4]
+
+
+def test_a_log_says_its_clock_or_not() -> None:
+    """Second 0 is 1970-01-01, a Thursday, or nobody knows."""
+    jobs = [job("a", 0, 10), job("b", 50, None)]
+    known, unknown = (from_workload(workload(jobs, start)) for start in (0.0, None))
+    assert (known.clock_known, np.flatnonzero(hours_of_week(known))) == (True, 3 * 24)
+    assert (unknown.clock_known, np.flatnonzero(hours_of_week(unknown))) == (False, 0)
+    assert np.isnan(known.end[1])
+
+
+def test_jobs_of_nobody_are_refused() -> None:
+    with pytest.raises(UsageError, match="1 of 2 jobs have no user"):
+        from_workload(workload([job("a", 0, 1), job("b", 0, 1, None)]))
+
+
+HEADER = "job_id,workload_name,submission_time,final_state,finish_time,user\n"
+JOBS = (
+    HEADER
+    + "2,w0,10.000000,COMPLETED_SUCCESSFULLY,20.000000,u\n"
+    + "1,w0,0.000000,COMPLETED_SUCCESSFULLY,30.500000,v\n"
+    + "3,w0,40.000000,REJECTED,,u\n"
+)
+
+
+def write(folder: Path, jobs: str = JOBS, **beside: str) -> Path:
+    path = folder / "out_jobs.csv"
+    path.write_text(jobs)
+    for name, content in beside.items():
+        (folder / f"out_{name.replace('__', '.')}").write_text(content)
+    return path
+
+
+def test_a_result_is_read(tmp_path: Path) -> None:
+    done = from_jobs_file(write(tmp_path))
+    assert (done.label, done.clock_known) == ("out", False)
+    assert done.user.tolist() == [0, 0, 1]
+    assert done.submit.tolist() == [10, 40, 0]
+    assert done.end.tolist() == pytest.approx([20, np.nan, 30.5], nan_ok=True)
+
+
+def test_the_clock_of_a_result_is_beside_it(tmp_path: Path) -> None:
+    run = '{"unix_start_time": 0.0, "time_zone": "+01:00", "metrics": {"overall": {}}}'
+    done = from_jobs_file(write(tmp_path, run__json=run), "model")
+    assert (done.label, done.clock_known) == ("model", True)
+    assert done.calendar.at_origin == 73 * HOUR
+
+
+def test_the_users_of_a_result_of_batsim_are_beside_it(tmp_path: Path) -> None:
+    """Batsim's own file does not say who submitted; ours beside it does, in any order."""
+    lines = (line.rsplit(",", 1)[0] for line in JOBS.splitlines())
+    users = "job_id,workload_name,user,session\n3,w0,x,1\n1,w0,y,1\n2,w0,x,1\n1,other,z,1\n"
+    done = from_jobs_file(write(tmp_path, "\n".join(lines) + "\n", users__csv=users))
+    assert done.user.tolist() == [0, 0, 1]
+    assert done.submit.tolist() == [10, 40, 0]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "message"),
+    [
+        ("", "out_jobs.csv:1: no column submission_time, finish_time, user"),
+        (HEADER.replace("user", "whose"), "no column user; .*Batsim alone does not say who"),
+        (HEADER.replace("finish", "end"), "no column finish_time; expected .*found 'job_id,"),
+        (HEADER, "out_jobs.csv: no job is in it"),
+        (HEADER + "1,w0,soon,X,1,u\n", "out_jobs.csv:2: submission_time is 'soon'"),
+        (HEADER + "1,w0,5,X,nan,u\n", "out_jobs.csv:2: finish_time is 'nan', expected seconds"),
+        (HEADER + "1,w0,5,X,6,\n", "out_jobs.csv:2: the job has no user"),
+        (HEADER + "1,w0,5,X,6,u\n2,w0,5,X,4,u\n", ":3: finish_time 4 is before submission_time 5"),
+    ],
+)
+def test_what_is_no_result(tmp_path: Path, jobs: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        from_jobs_file(write(tmp_path, jobs))
+
+
+def test_a_broken_run_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"out_run\.json: no clock"):
+        from_jobs_file(write(tmp_path, run__json='{"unix_start_time": "noon"}'))
+
+
+def many(user: str, pause: float) -> list[Row]:
+    return [(user, at * pause, at * pause + 30) for at in range(40)]
+
+
+def test_figure_shows_the_numbers(tmp_path: Path) -> None:
+    monday = Calendar()
+    ones = [
+        portrait(submissions(*many("u", pause), calendar=monday)) for pause in (90, 5_000, 200_000)
+    ]
+    figure = portrait_figure(ones)
+    week, lengths, thinking, counts = figure.axes
+    (first, *_) = week.patches
+    assert first.get_data().values.tolist() == (ones[0].hours * 100).tolist()
+    assert [len(line.get_xdata()) for line in thinking.lines] == [1, 1, 0], "the last came too late"
+    assert thinking.lines[0].get_ydata() == 1  # minutes
+    assert counts.patches[0].get_data().values.tolist() == ones[0].pairs.tolist()
+    assert len(lengths.lines) == 3
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["drawn"] * 3
+    for again in (1, 2):
+        write_figure(portrait_figure(ones), tmp_path / f"{again}.svg")
+    assert (tmp_path / "1.svg").read_bytes() == (tmp_path / "2.svg").read_bytes()
+
+
+def test_days_have_names_only_if_the_clock_is_known() -> None:
+    known, unknown = (
+        portrait(submissions(*many("u", 90), calendar=calendar)) for calendar in (Calendar(), None)
+    )
+    named = portrait_figure([known]).axes[0]
+    assert [tick.get_text() for tick in named.get_xticklabels()][:2] == ["Monday", "Tuesday"]
+    mixed = portrait_figure([known, unknown]).axes[0]
+    assert "unknown" in mixed.get_xlabel()
+
+
+def test_no_texts_of_a_figure_overlap() -> None:
+    """Titles, axis labels, tick labels and legend, with long names and all bins used."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    rows: list[Row] = [("u", 0, 1)]
+    for response in RESPONSES.tolist() * 12:
+        rows.append(("u", rows[-1][2] + 60, rows[-1][2] + 60 + response))
+    done = submissions(*rows, calendar=Calendar())
+    shown = [
+        portrait(Submissions(name * 3, done.user, done.submit, done.end, done.calendar))
+        for name in ("SDSC-SP2-1998 ", "a model of it ")
+    ]
+    figure = portrait_figure(shown)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    texts = list(figure.legends[0].get_texts())
+    for axes in figure.axes:
+        labels = [*axes.get_xticklabels(), *axes.get_yticklabels()]
+        texts += [*labels, axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title]
+    boxes = [
+        (text.get_text(), text.get_window_extent(canvas.get_renderer()))
+        for text in texts
+        if text.get_text() and text.get_visible()
+    ]
+    assert len(boxes) > 30
+    for at, (one, box) in enumerate(boxes):
+        for other, second in boxes[at + 1 :]:
+            assert not box.overlaps(second), f"{one!r} and {other!r}"

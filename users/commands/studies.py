@@ -1,0 +1,232 @@
+"""``batsched-py users thresholds`` and ``portrait``: look at what users do, in logs or results."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batsched_py.commands import options as o
+from batsched_py.errors import UsageError
+from batsched_py.files import make_folder_of, write_whole
+from batsched_py.workload import Workload
+from batsched_py.workload.archive import find_log
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import Rules
+from users.figures import format_of, write_figure
+from users.portrait import Portrait, portrait_figure
+from users.portrait import portrait as portrait_of
+from users.sessions import Delimitation
+from users.submissions import SUFFIX, Submissions, from_jobs_file, from_workload
+from users.threshold_figures import (
+    curves_csv,
+    inter_arrival_figure,
+    session_length_figure,
+    think_time_figure,
+)
+from users.thresholds import USUAL, Study, Values, distance, study
+
+_COUNTS = {
+    "batches": ("batches", "d"),
+    "sessions": ("sessions", "d"),
+    "jobs_per_batch": ("jobs/\nbatch", ".3f"),
+    "batches_per_session": ("batches/\nsession", ".3f"),
+    "single_job_batches": ("one-job\nbatches", ".1%"),
+    "single_job_sessions": ("one-job\nsessions", ".1%"),
+    "long_sessions": ("longer than\n1000 min", ".2%"),
+    "longest_session": ("longest\n(min)", ".0f"),
+}
+"""Field of :class:`users.thresholds.Counts` -> heading and format."""
+_WIDTH = 110
+"""Columns that the table needs; where there are less, the terminal breaks its lines."""
+
+
+@o.with_rules
+def thresholds(
+    *,
+    rules: Rules,
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LOG...",
+            help="SWF logs (.swf, .swf.gz) or Batsim workloads (.json): files or names of logs.",
+        ),
+    ],
+    sessions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sessions",
+            metavar="METHOD:MINUTES",
+            help="Delimitation to try (repeatable), such as arrival:60:>, max:20, last+30:20 "
+            "(default: those of Zakay's thesis).",
+        ),
+    ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            "--figures", metavar="FOLDER", help="Folder for figures, and their curves as CSV."
+        ),
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", metavar="png|svg|pdf", help="Format of the figures.")
+    ] = "png",
+    skip_bad_lines: o.SkipBadLines = False,
+    log_dir: o.LogDirs = None,
+) -> None:
+    """Show what each way to delimit sessions makes of LOG..., to choose one by.
+
+    Prints jobs, batches, sessions and their lengths by delimitation, and how far the think times
+    that follow batches found by one of Last and Max only are from those that both agree on.
+    """
+    tried = [Delimitation.parse(text) for text in dict.fromkeys(sessions or map(str, USUAL))]
+    format_of(Path(f"figure.{form}"))
+    paths = [find_log(source, log_dir or []) for source in sources]
+    if figures is not None:
+        make_folder_of(figures / "curves.csv")
+    studies: list[Study] = []
+    for path in paths:
+        workload = _load(path, rules, skip_bad_lines)
+        studies.append(study(_unused(_stem(workload.name), studies), workload.jobs, tried))
+    for one in studies:
+        _show(one)
+    if figures is not None:
+        _write_studies(studies, figures, form)
+
+
+@o.with_rules
+def portrait(
+    *,
+    rules: Rules,
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT...",
+            help=f"PREFIX{SUFFIX} of simulations, SWF logs or Batsim workloads (.json), for which "
+            "the rules apply: files or names of logs.",
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="FILE", help="Figure to write: .png, .svg or .pdf."),
+    ],
+    labels: Annotated[
+        str | None,
+        typer.Option("--labels", metavar="NAME,...", help="What to call the inputs, in order."),
+    ] = None,
+    skip_bad_lines: o.SkipBadLines = False,
+    log_dir: o.LogDirs = None,
+) -> None:
+    """Draw what the users of INPUT... do: when they submit, how long they stay, how they think.
+
+    Several inputs are laid over each other, for example a log and the simulation of a model.
+    """
+    names = _labels(labels, sources)
+    format_of(output)
+    make_folder_of(output)
+    drawn: list[Portrait] = []
+    for source, name in zip(sources, names, strict=True):
+        if source.endswith(".csv"):
+            done = _simulated(Path(source), name)
+        else:
+            workload = _load(find_log(source, log_dir or []), rules, skip_bad_lines)
+            done = from_workload(workload, name or _stem(workload.name))
+        if not done.clock_known:
+            _say(f"note: {done.label}: the weekday of second 0 is unknown, taken as Monday 0:00")
+        drawn.append(portrait_of(done))
+    write_figure(portrait_figure(drawn), output)
+    for one in drawn:
+        jobs = f"{len(one.session_lengths)} sessions, {one.pairs.sum()} think times"
+        _say(f"{one.label}: {jobs}")
+    _say(f"wrote {output}")
+
+
+def _load(path: Path, rules: Rules, skip_bad_lines: bool) -> Workload:
+    workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines)
+    for note in workload.notes:
+        _say(f"note: {workload.name}: {note}")
+    return workload
+
+
+def _simulated(path: Path, name: str | None) -> Submissions:
+    if not path.is_file():
+        raise UsageError(f"no file {path}; expected the PREFIX{SUFFIX} of a simulation")
+    return from_jobs_file(path, name)
+
+
+def _labels(text: str | None, sources: Sequence[str]) -> list[str | None]:
+    if text is None:
+        return [None] * len(sources)
+    names: list[str | None] = [name.strip() for name in text.split(",")]
+    if len(names) != len(sources) or not all(names):
+        raise UsageError(
+            f"--labels {text!r}: {len(names)} names for {len(sources)} inputs; expected a name "
+            "for each, with commas between"
+        )
+    return names
+
+
+def _show(one: Study) -> None:
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(box=SIMPLE)
+    shown.add_column(no_wrap=True)
+    for heading, _ in _COUNTS.values():
+        shown.add_column(heading, justify="right")
+    for name, counts in one.counts.items():
+        values = [format(getattr(counts, field), form) for field, (_, form) in _COUNTS.items()]
+        shown.add_row(name, *values)
+    jobs = next(iter(one.counts.values())).jobs
+    print(f"{one.name}, {jobs} jobs")
+    Console(width=_WIDTH).print(shown)
+    times = one.think_times
+    print(
+        f"Think times: {len(times.common_last)} after batches that Last and Max agree on; largest "
+        "difference of the distributions of the others from these:"
+    )
+    print(f"  {len(times.unique_last)} by Last only: {_far(times.unique_last, times.common_last)}")
+    print(f"  {len(times.unique_max)} by Max only: {_far(times.unique_max, times.common_max)}")
+
+
+def _far(unique: Values, common: Values) -> str:
+    return f"{distance(unique, common):.3f}" if len(unique) and len(common) else "-"
+
+
+def _write_studies(studies: Sequence[Study], folder: Path, form: str) -> None:
+    figures = {f"inter_arrival_times.{form}": inter_arrival_figure(studies)}
+    for one in studies:
+        figures[f"{one.name}_think_times.{form}"] = think_time_figure(one)
+        figures[f"{one.name}_session_lengths.{form}"] = session_length_figure(one)
+    for name, figure in figures.items():
+        write_figure(figure, folder / name)
+        _say(f"wrote {folder / name}")
+    for one in studies:
+        path = folder / f"{one.name}_curves.csv"
+        write_whole(path, curves_csv(one))
+        _say(f"wrote {path}")
+
+
+def _stem(name: str) -> str:
+    """Return the name of a log without what its kind of file ends with."""
+    for suffix in (".gz", ".swf", ".json"):
+        name = name.removesuffix(suffix)
+    return name
+
+
+def _unused(name: str, studies: Sequence[Study]) -> str:
+    """Return a name that no study has: logs in several folders may be called the same."""
+    taken = {one.name for one in studies}
+    number = 2
+    unused = name
+    while unused in taken:
+        unused = f"{name}-{number}"
+        number += 1
+    return unused
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -1,0 +1,161 @@
+"""Members of a population: what its file says of them, and which users of the log they are."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from batsched_py.errors import InputError, UsageError
+from batsched_py.options import number
+from batsched_py.text import did_you_mean
+from batsched_py.workload import Workload, WorkloadJob
+from users.chance import Chance
+
+_FORM = "expected a TOML file with tables [[member]]"
+_ROUNDING = 1e-9
+"""By so much shares such as ten times 0.1 may miss 1."""
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a population: users of one model.
+
+    At most one of ``share``, ``users`` and ``rest`` says which users of the log it has.
+    """
+
+    name: str
+    model: str
+    options: dict[str, Any] = {}
+    share: float | None = None
+    """Share, 0 to 1, of the users whom no member names."""
+    users: list[str | int] | None = None
+    """Users of the log by name."""
+    rest: bool = False
+    """All users of the log that no other member has, and the jobs of no user."""
+
+    @property
+    def who(self) -> str:
+        """What says which users of the log it has, empty if nothing does."""
+        parts = {"share": self.share is not None, "users": self.users is not None}
+        return ", ".join(name for name, said in (parts | {"rest": self.rest}).items() if said)
+
+
+def where(path: Path, member: Member) -> str:
+    """Return how messages about a member begin."""
+    return f"{path}: member {member.name!r}"
+
+
+def read_members(path: Path) -> list[Member]:
+    """Read a population file, TOML with a table ``[[member]]`` for each.
+
+    Raises :class:`UsageError` if there is no such file and :class:`InputError` for one that is
+    wrong, naming the member.
+    """
+    if not path.is_file():
+        raise UsageError(f"file={path}: there is no such file; {_FORM}")
+    try:
+        content = tomllib.loads(path.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a TOML file: {error}") from None
+    _check_keys(str(path), content, ["member"])
+    tables = content.get("member")
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise InputError(f"{path}: there are no members; {_FORM}")
+    members: list[Member] = []
+    for place, table in enumerate(tables, start=1):
+        member = _member(path, place, table)
+        if member.name in {other.name for other in members}:
+            raise InputError(f"{where(path, member)} is there twice: give one another name")
+        members.append(member)
+    if sum(member.share or 0 for member in members) > 1 + _ROUNDING:
+        shares = ", ".join(f"{m.name} {m.share:g}" for m in members if m.share is not None)
+        raise InputError(f"{path}: the shares sum to more than 1: {shares}")
+    return members
+
+
+def _member(path: Path, place: int, table: dict[str, Any]) -> Member:
+    model = table.get("model")
+    name = table.get("name", model.rpartition(":")[2] if isinstance(model, str) else place)
+    said = f"{path}: member {name!r}"
+    _check_keys(said, table, Member.__struct_fields__)
+    if model is None:
+        raise InputError(f"{said}: model is missing; expected a name or file.py:Class")
+    try:
+        member = msgspec.convert({**table, "name": name}, Member)
+        if member.share is not None:
+            number("share", member.share, 0, 1)
+    except (msgspec.ValidationError, UsageError) as error:
+        raise InputError(f"{said}: {error}") from None
+    if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
+        raise InputError(f"{said}: expected a name of letters, digits and . _ -")
+    if ", " in member.who:
+        raise InputError(f"{said}: {member.who} say which users it has: give one of them")
+    return member
+
+
+def _check_keys(said: str, table: dict[str, Any], known: Sequence[str]) -> None:
+    for key in table:
+        if key not in known:
+            hint = did_you_mean(key, known)
+            raise InputError(f"{said}: unknown key {key!r}{hint}; expected {', '.join(known)}")
+
+
+def deal(
+    path: Path, members: Sequence[Member], workload: Workload, chance: Chance
+) -> list[Workload]:
+    """Return the workload of each member: the machine, the clock, and the jobs of its users.
+
+    Who is in a share is decided by ``chance``: of the users that are not named, in random order,
+    the first share has the first ones, and so on. A larger last share has the same users, and
+    more. Raises :class:`InputError` for names and shares that the log cannot give.
+    """
+    known = list(dict.fromkeys(job.user for job in workload.jobs if job.user is not None))
+    owners: dict[str | None, int] = _named(path, members, known)
+    others = [user for user in known if user not in owners]
+    chance.stream("shares").shuffle(others)
+    total, begin = 0.0, 0
+    for place, member in enumerate(members):
+        if member.share is not None:
+            total += member.share
+            end = round(total * len(others))
+            owners |= dict.fromkeys(others[begin:end], place)
+            begin = end
+    for place, member in enumerate(members):
+        if member.rest and owners.setdefault(None, place) != place:
+            raise InputError(f"{where(path, member)}: rest=true stands for another member too")
+        if member.rest:
+            owners |= dict.fromkeys(others[begin:], place)
+    parts: list[list[WorkloadJob]] = [[] for _ in members]
+    for job in workload.jobs:
+        if job.user in owners:
+            parts[owners[job.user]].append(job)
+    for member, part in zip(members, parts, strict=True):
+        if member.who and not part:
+            raise InputError(
+                f"{where(path, member)}: {member.who} leaves it nobody of the {len(known)} users "
+                f"of {workload.name}"
+            )
+    return [msgspec.structs.replace(workload, jobs=part) for part in parts]
+
+
+def _named(path: Path, members: Sequence[Member], known: Iterable[str]) -> dict[str | None, int]:
+    """Return the place of the member of each user that is named."""
+    owners: dict[str | None, int] = {}
+    there = set(known)
+    for place, member in enumerate(members):
+        for user in map(str, member.users or ()):
+            if user not in there:
+                hint = did_you_mean(user, there)
+                raise InputError(
+                    f"{where(path, member)}: the log has no user {user!r}{hint}; it has "
+                    f"{len(there)} users"
+                )
+            if user in owners:
+                other = members[owners[user]].name
+                raise InputError(f"{where(path, member)}: user {user!r} is in {other!r} already")
+            owners[user] = place
+    return owners

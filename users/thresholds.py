@@ -1,0 +1,252 @@
+"""Numbers by which a delimitation of sessions is chosen.
+
+There is no record of when people sat down and stood up, so a method and its threshold are judged
+by what they lead to: where inter-arrival times stop being those of somebody at work, think times
+that do not depend on how a batch was found, and sessions of a length that a person can hold out.
+
+Source: N. Zakay, PhD thesis, chapter 2. All times here are in **minutes**, as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.workload import WorkloadJob
+from users.batches import batches_of
+from users.sessions import Delimitation, Session, partition
+
+Values = NDArray[np.float64]
+
+DAY = 1_440
+"""Minutes; longer inter-arrival times say nothing about a session."""
+LONG = 1_000.0
+"""Minutes; nobody works for more than 16 hours on end."""
+USUAL = tuple(
+    Delimitation.parse(text)
+    for text in (
+        *("arrival:60:>", "last:20", "max:20"),
+        *(f"{method}+{cut}:20" for method in ("last", "max") for cut in (30, 60, 120)),
+    )
+)
+"""What the thesis compares."""
+
+
+class InterArrivalCurve(msgspec.Struct, frozen=True, eq=False):
+    """How inter-arrival times within a day are distributed."""
+
+    minutes: Values
+    """0, 1, ..., 1440; shape (1441,)."""
+    cumulative: Values
+    """Share of the times that are at most so long, 0 to 1; shape (1441,)."""
+    derivative: Values
+    """Share of the times that fall into each minute, from above its beginning to its end; shape
+    (1440,). Times of 0 are in none."""
+    count: int
+    """Number of inter-arrival times of at most a day."""
+
+
+class ThinkTimes(msgspec.Struct, frozen=True, eq=False):
+    """Think times that follow batches found by both methods (common) and by one only (unique).
+
+    A think time by Last is counted from the end of the batch's last job, one by Max from the end
+    of all its jobs. In minutes, shape (number,), in order of users and submission.
+    """
+
+    common_last: Values
+    common_max: Values
+    """Of the same batches as ``common_last``."""
+    unique_last: Values
+    unique_max: Values
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many jobs, batches and sessions a delimitation finds; shares are 0 to 1."""
+
+    jobs: int
+    batches: int
+    sessions: int
+    jobs_per_batch: float
+    batches_per_session: float
+    single_job_sessions: float
+    """Share of the sessions that have exactly one job."""
+    single_job_batches: float
+    long_sessions: float
+    """Share of the sessions that last longer than 1,000 minutes."""
+    longest_session: float
+    """Minutes."""
+
+
+class Study(msgspec.Struct, frozen=True, eq=False):
+    """All of it for one log."""
+
+    name: str
+    inter_arrival: InterArrivalCurve
+    think_times: ThinkTimes
+    lengths: dict[str, Values]
+    """Delimitation -> session lengths in minutes."""
+    counts: dict[str, Counts]
+
+
+def study(
+    name: str, jobs: Sequence[WorkloadJob], delimitations: Iterable[Delimitation] = USUAL
+) -> Study:
+    """Return the numbers of a log under each delimitation.
+
+    Raises :class:`batsched_py.errors.UsageError` for jobs without user or recorded finish.
+    """
+    lengths: dict[str, Values] = {}
+    counts: dict[str, Counts] = {}
+    for delimitation in delimitations:
+        sessions = partition(jobs, delimitation)
+        lengths[str(delimitation)] = session_lengths(sessions, delimitation)
+        counts[str(delimitation)] = count(sessions, delimitation)
+    return Study(name, inter_arrival_curve(jobs), think_times(jobs), lengths, counts)
+
+
+def inter_arrival_curve(jobs: Iterable[WorkloadJob]) -> InterArrivalCurve:
+    """Return the curve of all users' times between consecutive submissions.
+
+    A threshold belongs where the derivative has become flat (section on choosing it: 40 to 100
+    minutes). Raises :class:`batsched_py.errors.UsageError` for jobs without user.
+    """
+    everything = Delimitation("arrival", float("inf"))
+    submits = [
+        np.array([job.submit_time for job in one.jobs])
+        for sessions in partition(jobs, everything).values()
+        for one in sessions
+    ]
+    gaps = np.concatenate([np.diff(own) for own in submits]) / 60 if submits else np.empty(0)
+    gaps = np.sort(gaps[gaps <= DAY])
+    minutes = np.arange(DAY + 1, dtype=float)
+    cumulative = np.searchsorted(gaps, minutes, side="right") / max(len(gaps), 1)
+    return InterArrivalCurve(minutes, cumulative, np.diff(cumulative), len(gaps))
+
+
+def think_times(jobs: Iterable[WorkloadJob]) -> ThinkTimes:
+    """Compare the batches by Last with those by Max over all jobs of each user.
+
+    A job that comes at the very end of a batch joins it. The think time after a user's last batch
+    is not known. Raises :class:`batsched_py.errors.UsageError` as :func:`partition` does.
+    """
+    jobs = list(jobs)
+    by_last, by_max = _think_times(jobs, "last"), _think_times(jobs, "max")
+    common = by_last.keys() & by_max.keys()
+
+    def values(found: dict[_Batch, float], *, shared: bool) -> Values:
+        return np.array([time for batch, time in found.items() if (batch in common) is shared])
+
+    return ThinkTimes(
+        values(by_last, shared=True),
+        values(by_max, shared=True),
+        values(by_last, shared=False),
+        values(by_max, shared=False),
+    )
+
+
+def session_lengths(
+    sessions: Mapping[str, Sequence[Session]], delimitation: Delimitation
+) -> Values:
+    """Return how long the sessions are in minutes, in order; shape (sessions,).
+
+    From the first submission to the last one (Arrival), to the end of the last job (Last) or of
+    all jobs (Max), as far as a cut lets it be seen.
+    """
+
+    def end(jobs: Sequence[WorkloadJob]) -> float:
+        if delimitation.method == "arrival":
+            return jobs[-1].submit_time
+        if delimitation.method == "last":
+            return delimitation.seen_finish(jobs[-1])
+        return max(map(delimitation.seen_finish, jobs))
+
+    lengths = [end(one.jobs) - one.start for own in sessions.values() for one in own]
+    return np.array(lengths, dtype=float) / 60
+
+
+def count(sessions: Mapping[str, Sequence[Session]], delimitation: Delimitation) -> Counts:
+    """Return the counts of ``sessions``, which ``delimitation`` found (at least one).
+
+    By Last and Max (with or without cut), batches are those of the method: a job opens one if it
+    comes after what the method looks at. In sessions by Arrival they are of overlapping jobs.
+    """
+    in_session = [len(one.jobs) for own in sessions.values() for one in own]
+    in_batch = _batch_sizes(sessions, delimitation)
+    lengths = session_lengths(sessions, delimitation)
+    return Counts(
+        jobs=sum(in_session),
+        batches=len(in_batch),
+        sessions=len(in_session),
+        jobs_per_batch=sum(in_batch) / len(in_batch),
+        batches_per_session=len(in_batch) / len(in_session),
+        single_job_sessions=in_session.count(1) / len(in_session),
+        single_job_batches=in_batch.count(1) / len(in_batch),
+        long_sessions=float(np.mean(lengths > LONG)),
+        longest_session=float(lengths.max()),
+    )
+
+
+def survival(values: Values, at: Values) -> Values:
+    """Return the share of ``values`` (at least one) that are larger than each of ``at``."""
+    return 1 - np.searchsorted(np.sort(values), at, side="right") / len(values)
+
+
+def length_histogram(
+    lengths: Values, *, most: float, width: float = 1.0, above: float = 2.0
+) -> tuple[Values, NDArray[np.int64]]:
+    """Return edges and numbers of the sessions longer than ``above`` and at most ``most`` minutes.
+
+    Sessions of one or two jobs sent off at once (``above``) are so many that they would hide the
+    rest. A bin holds the lengths above its lower edge, up to its upper one: that of a threshold
+    is in the bin that ends there. Shapes (n + 1,) and (n,).
+    """
+    bins = int(np.ceil((most - above) / width))
+    edges = np.array([above + width * index for index in range(bins + 1)])
+    ranks = np.searchsorted(np.sort(lengths), edges, side="right")
+    return edges, np.diff(ranks).astype(np.int64)
+
+
+def distance(one: Values, other: Values) -> float:
+    """Return the largest difference of two cumulative distributions (Kolmogorov-Smirnov), 0 to 1.
+
+    Both need a value at least.
+    """
+    everywhere = np.concatenate([one, other])
+    return float(np.abs(survival(one, everywhere) - survival(other, everywhere)).max())
+
+
+_Batch = tuple[str, int, int]
+"""User, and the places of the first job and of the one after the last among the user's jobs:
+batches are runs of consecutive jobs."""
+
+
+def _think_times(jobs: Sequence[WorkloadJob], method: str) -> dict[_Batch, float]:
+    """Return the minutes from the end of each batch to the beginning of the next."""
+    # With a threshold of 0, the "sessions" are the batches by that method.
+    batches = partition(jobs, Delimitation(method, 0, ">"))
+    found: dict[_Batch, float] = {}
+    for user, own in batches.items():
+        first = 0
+        for batch, following in pairwise(own):
+            after = first + len(batch.jobs)
+            end = batch.finish if method == "max" else batch.jobs[-1].finish_time
+            assert end is not None  # partition has checked it
+            found[user, first, after] = (following.start - end) / 60
+            first = after
+    return found
+
+
+def _batch_sizes(
+    sessions: Mapping[str, Sequence[Session]], delimitation: Delimitation
+) -> list[int]:
+    if delimitation.method == "arrival":
+        return [len(batch.jobs) for own in sessions.values() for batch in batches_of(own)]
+    # Sessions with a threshold of 0 may be cut where batches are not, at gaps of exactly 0.
+    boundary = ">" if delimitation.threshold > 0 else delimitation.boundary
+    rule = msgspec.structs.replace(delimitation, threshold=0, boundary=boundary)
+    jobs = [job for own in sessions.values() for one in own for job in one.jobs]
+    return [len(one.jobs) for own in partition(jobs, rule).values() for one in own]
