@@ -17,6 +17,7 @@ import pytest
 from batsched_py.workload import WorkloadJob
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import make_rules
+from batsched_py.workload.swf import read_swf
 from users.sessions import Delimitation, partition
 from users.thresholds import (
     Counts,
