@@ -1,0 +1,105 @@
+"""The commands ``users list``, ``learn`` and ``compare``, as a user types them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from batsched_py import plugins
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "batsched_py", "users", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_every_model_is_listed_and_shown_with_its_options(tmp_path: Path) -> None:
+    listed = run(tmp_path, "list").stdout
+    for name in plugins.names(plugins.USERS):
+        assert f"\n{name} " in f"\n{listed}"
+    assert "cannot be used" not in listed
+    shown = run(tmp_path, "list", "tbuos").stdout
+    assert "Source: Zakay" in shown
+    for option in plugins.accepted_options(plugins.load(plugins.USERS, "tbuos")) or ():
+        assert f"\n  {option} " in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["list", "fluide"], 2, "did you mean 'fluid'?"),
+        (["learn", "think-times", "nowhere.swf"], 2, "nowhere.swf"),
+        (["learn", "site", "sample", "-o", "site", "--weight", "people"], 2, "weight=people"),
+        (["learn", "weekly", "sample", "-o", "w.json", "--per", "week"], 2, "per=week"),
+        (["compare", "empty.swf"], 1, "empty.swf"),
+        (["compare", "sample", "typo"], 2, "typo"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(
+    tmp_path: Path, arguments: list[str], code: int, said: str
+) -> None:
+    (tmp_path / "empty.swf").write_text("")
+    done = run(tmp_path, *arguments)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "w.json").exists()
+
+
+def test_learn_site_writes_a_set_that_the_model_reads(tmp_path: Path) -> None:
+    done = run(tmp_path, "learn", "site", "sample", "-o", "site")
+    assert done.returncode == 0, done.stderr
+    assert "69.2% negative think times" in done.stdout
+    simulated = subprocess.run(
+        [
+            *(sys.executable, "-m", "batsched_py", "simulate", "sample", "--users", "site"),
+            *("-U", "distributions=site", "-U", "nb_users=3", "-U", "weeks=1", "-e", "out"),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert simulated.returncode == 0, simulated.stderr
+    largest = msgspec.json.decode((tmp_path / "site/sizes.json").read_bytes())
+    assert "sample-v1.swf" in str(largest["sources"])
+
+
+def test_learn_weekly_writes_parameters_that_the_model_reads(tmp_path: Path) -> None:
+    done = run(tmp_path, "learn", "weekly", "sample", "-o", "w.json", "--per", "user")
+    assert done.returncode == 0, done.stderr
+    assert "46 users in 46 classes" in done.stderr
+    from users.models.weekly import read_parameters
+
+    assert len(read_parameters(tmp_path / "w.json").classes) == 46
+
+
+def test_learn_think_times_prints_both_fits_and_the_published_one(tmp_path: Path) -> None:
+    lines = run(tmp_path, "learn", "think-times", "sample").stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [
+        *("sample-v1", "sample-v1", "pooled", "pooled", "Schlagkamp"),
+    ]
+    assert lines[1].split()[1:] == lines[3].split()[1:]  # the pool of one log is the log
+    assert "0.4826" in lines[-1]
+
+
+def test_compare_measures_a_log_like_itself(tmp_path: Path) -> None:
+    done = run(tmp_path, "compare", "sample", "sample")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()[1:]
+    assert len(lines) > 15
+    for line in lines:
+        *_, one, other = line.split()
+        assert one == other
+    assert "jobs                                                          3430" in done.stdout
