@@ -1,10 +1,12 @@
-"""Checks of the options of policies and user models."""
+"""The options of policies and user models: reading them from the command line, and checks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import Any
+
+import msgspec
 
 from batsched_py.errors import UsageError
 from batsched_py.text import did_you_mean
@@ -33,3 +35,22 @@ def number(option: str, value: Any, least: float, most: float = float("inf")) ->
         limits = f"at least {least:g}" if most == float("inf") else f"from {least:g} to {most:g}"
         raise UsageError(f"{option}={value}: expected a number {limits}")
     return float(value)
+
+
+def parse_options(texts: Sequence[str], flag: str) -> dict[str, Any]:
+    """Read ``key=value`` options: numbers, true/false, null and JSON as such, all else as text.
+
+    Raises :class:`UsageError` for what has no ``=`` and for a key given twice.
+    """
+    options: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (equals and key):
+            raise UsageError(f"{flag} {text!r}: expected {flag} key=value")
+        if key in options:
+            raise UsageError(f"{flag} {key} was given twice")
+        try:
+            options[key] = msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            options[key] = value
+    return options

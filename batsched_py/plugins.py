@@ -101,6 +101,20 @@ def make(
         raise PluginError(f"{name!r} cannot be made: it left by SystemExit({error})") from error
 
 
+def make_users(
+    model: type[Any], name: str, workload: Any, options: Mapping[str, Any], seed: Any
+) -> Any:
+    """Return a user model of a workload; it gets ``seed`` if it takes one and has none.
+
+    Raises :class:`PluginError` for options that do not fit.
+    """
+    accepted = accepted_options(model)
+    given = dict(options)
+    if "seed" not in given and (accepted is None or "seed" in accepted):
+        given["seed"] = seed
+    return make(model, name, (workload,), given)
+
+
 def accepted_options(plugin: type[Any]) -> list[str] | None:
     """Return the names of the options of a plug-in, None if it takes any."""
     parameters = _parameters(plugin)

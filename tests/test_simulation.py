@@ -13,7 +13,7 @@ import pytest
 from batsched_py import simulate
 from batsched_py.data import data_folder
 from batsched_py.errors import UsageError
-from batsched_py.simulation import parse_options
+from batsched_py.options import parse_options
 from batsched_py.workload.rules import make_rules
 from batsched_py.workload.sample import cached_sample_log
 

@@ -6,8 +6,10 @@ import hashlib
 import re
 import shlex
 import shutil
+import tomllib
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -226,16 +228,44 @@ def _identity(settings: Settings, log: Path) -> str:
     if settings.backend != EMBEDDED:
         parts.append(_batsim(settings.backend, settings.batsim))
     for text in (settings.platform, *options):
-        if isinstance(text, str) and text and Path(text).is_file():
-            parts.append(_digest(Path(text)))
+        parts += [_digest(file) for file in _files_of(text)]
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:12]
+
+
+def _files_of(value: Any, beside: Path | None = None) -> list[Path]:
+    """Return the files that a setting names: itself, all in a folder, and what a TOML file names.
+
+    ``beside`` is a folder in which they may be too. A population file names plug-ins, parameters
+    and distributions.
+    """
+    if isinstance(value, dict | list):
+        values = value.values() if isinstance(value, dict) else value
+        return [file for one in values for file in _files_of(one, beside)]
+    if not isinstance(value, str) or not value:
+        return []
+    text, python, _ = value.partition(".py:")
+    path = Path(text + ".py" if python else text)
+    found = path if path.exists() or beside is None else beside / path
+    if python:  # a plug-in may import what lies beside it
+        return sorted(found.parent.glob("*.py"))
+    files = _all_files(found)
+    for file in list(files):
+        if file.suffix == ".toml" and beside is None:
+            with suppress(tomllib.TOMLDecodeError, UnicodeDecodeError):  # the run will say so
+                files += _files_of(tomllib.loads(file.read_text()), file.parent)
+    return files
+
+
+def _all_files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(file for file in path.iterdir() if file.is_file())
+    return [path] if path.is_file() else []
 
 
 def _plugin(group: str, name: str) -> list[str]:
     """Return what identifies the code of a plug-in: of a file, with all Python files beside it."""
-    path, found, _ = name.partition(".py:")
-    if found:
-        return [_digest(file) for file in sorted(Path(path + ".py").parent.glob("*.py"))]
+    if ".py:" in name:
+        return [_digest(file) for file in _files_of(name)]
     entry = plugins.names(group).get(name)
     if entry is None:
         return []

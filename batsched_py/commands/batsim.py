@@ -10,10 +10,10 @@ import typer
 
 from batsched_py.commands.process import ArgumentsFromFiles, read_text
 from batsched_py.errors import UsageError
-from batsched_py.files import make_folder_of, write_whole
+from batsched_py.files import make_folder_of, whole_file, write_whole
 from batsched_py.signals import stop_signals
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.outputs import jobs_csv, schedule_csv
+from batsched_py.simulator.outputs import jobs_lines, schedule_csv
 from batsched_py.simulator.platform import MASTER_HOST, Platform, read_platform
 from batsched_py.workload import Workload
 from batsched_py.workload.batsim_json import read_workload
@@ -119,11 +119,9 @@ def batsim(
 
     with stop_signals(), Front(endpoint, timeout or inf, exact=exact_times) as scheduler:
         outcome = Simulator(machine, workloads, options).run(scheduler)
-    for name, content in (
-        ("jobs.csv", jobs_csv(outcome.jobs)),
-        ("schedule.csv", schedule_csv(outcome)),
-    ):
-        write_whole(f"{prefix}_{name}", content)
+    with whole_file(f"{prefix}_jobs.csv") as part, open(part, "wb") as file:
+        file.writelines(line.encode() for line in jobs_lines(outcome.jobs))
+    write_whole(f"{prefix}_schedule.csv", schedule_csv(outcome))
     if not quiet:
         print(f"{len(outcome.jobs)} jobs; wrote {prefix}_jobs.csv, {prefix}_schedule.csv")
 

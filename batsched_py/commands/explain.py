@@ -17,9 +17,10 @@ from batsched_py.explain.replayed import Turn, beginning, has_six_decimals, read
 from batsched_py.explain.watch import Watch
 from batsched_py.explain.words import in_words
 from batsched_py.files import make_folder_of
+from batsched_py.options import parse_options
 from batsched_py.process import DecisionProcess
 from batsched_py.signals import stop_signals
-from batsched_py.simulation import ProcessSettings, make_process, parse_options
+from batsched_py.simulation import ProcessSettings, make_process
 
 MARGIN = 0.05
 """Share of the time from submission to end that a picture shows before and after it."""

@@ -33,7 +33,7 @@ def path(name: _Name, log_dir: o.LogDirs = None) -> None:
 @logs.command("list")
 def list_logs(log_dir: o.LogDirs = None) -> None:
     """Name the known logs, and where each is on this computer."""
-    for name in (archive.SAMPLE, *archive.CATALOGUE):
+    for name in (archive.SAMPLE, archive.NONE, *archive.CATALOGUE):
         try:
             place = str(archive.find_log(name, log_dir or []))
         except UsageError:

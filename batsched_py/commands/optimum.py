@@ -11,8 +11,8 @@ from batsched_py.commands import options as o
 from batsched_py.errors import UsageError
 from batsched_py.files import make_folder_of, write_whole
 from batsched_py.optimum import study
+from batsched_py.options import parse_options
 from batsched_py.signals import stop_signals
-from batsched_py.simulation import parse_options
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import Rules, describe

@@ -13,6 +13,7 @@ from typer.core import TyperCommand
 
 from batsched_py.backends.arguments import batsim_arguments
 from batsched_py.errors import ProtocolError, UsageError
+from batsched_py.options import parse_options
 from batsched_py.process import DecisionProcess
 from batsched_py.protocol.messages import SimulationBegins
 from batsched_py.simulation import (
@@ -20,7 +21,6 @@ from batsched_py.simulation import (
     ProcessSettings,
     check_settings,
     make_process,
-    parse_options,
 )
 from batsched_py.workload import Workload
 from batsched_py.workload.archive import find_log

@@ -10,8 +10,8 @@ import typer
 from batsched_py.commands import options as o
 from batsched_py.commands import process as p
 from batsched_py.errors import SimulationError
+from batsched_py.options import parse_options
 from batsched_py.replay import first_difference, pairs
-from batsched_py.simulation import parse_options
 from batsched_py.transport.recording import read_exchange
 from batsched_py.workload.rules import Rules
 

@@ -13,9 +13,11 @@ from batsched_py.backends.run import EMBEDDED, parse_timeouts
 from batsched_py.commands import options as o
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.files import make_folder_of, write_whole
+from batsched_py.options import parse_options
+from batsched_py.result_log import write_result_log
 from batsched_py.results import Result
 from batsched_py.signals import stop_signals
-from batsched_py.simulation import Run, check, execute, parse_options
+from batsched_py.simulation import Run, check, execute
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.rules import Rules, describe
 
@@ -95,6 +97,14 @@ def simulate(
             help="Simulate with this back end too, and show the jobs that differ.",
         ),
     ] = None,
+    swf: Annotated[
+        Path | None,
+        typer.Option(
+            "--swf",
+            metavar="FILE",
+            help="Write the simulated jobs as an SWF log too (gzipped if it ends with .gz).",
+        ),
+    ] = None,
 ) -> None:
     """Simulate INPUT under a policy and write its jobs, summary and settings.
 
@@ -134,12 +144,24 @@ def simulate(
         )
         check(other)
     path = find_log(source, log_dir or [])
+    if swf is not None:
+        _check_log_to_write(swf, path)
     with stop_signals():
         exchange = Path(f"{prefix}_exchange.jsonl") if record else None
         result = _execute(path, run, prefix, f"{prefix}_{run.backend}", exchange)
+        if swf is not None:
+            write_result_log(result, swf)
+            print(f"wrote {swf}, a log of the simulated jobs")
         if other is not None:
             second = f"{prefix}_{other.backend}"
             _compare(result, run, _execute(path, other, second, second), other, prefix)
+
+
+def _check_log_to_write(swf: Path, source: Path) -> None:
+    """Refuse before the work what cannot be written, or would take the place of the input."""
+    make_folder_of(swf)
+    if swf.exists() and swf.samefile(source):
+        raise UsageError(f"--swf {swf}: that is the input; expected another file")
 
 
 def _execute(
@@ -185,7 +207,13 @@ def _compare(one: Result, run: Run, other: Result, other_run: Run, prefix: str) 
 
 
 def _report(result: Result, run: Run, paths: list[Path]) -> None:
-    for note in result.settings["notes"]:
+    notes = list(result.settings["notes"])
+    if not result.metrics["overall"]["nb_jobs"]:
+        notes.append(
+            f"there were no jobs: {result.settings['input']['name']} has "
+            f"{result.settings['input']['nb_jobs']}, and the users ({run.users}) submitted none"
+        )
+    for note in notes:
         print(f"note: {note}", file=sys.stderr)
     print(f"rules: {describe(run.rules)}")
     overall = result.metrics["overall"]

@@ -23,6 +23,10 @@ from batsched_py.workload.swf import read_swf
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
 SAMPLE = "sample"
 """Name of the synthetic log that comes with the project."""
+NONE = "none"
+"""Name of a log without jobs, for users who make theirs up: 128 processors, time from Monday,
+1 January 2024, 0:00 UTC on."""
+_NO_JOBS = Path(__file__).with_name("none.json")
 _SUFFIXES = ("", ".swf", ".swf.gz", ".json")
 
 
@@ -101,8 +105,8 @@ def log_folders(log_dirs: Iterable[Path] = ()) -> list[Path]:
 def find_log(name: str | Path, log_dirs: Iterable[Path] = ()) -> Path:
     """Return the file of a log that is named, or is a path itself.
 
-    ``sample`` is the synthetic log that comes with the project. Raises :class:`UsageError`
-    saying where it was looked for.
+    ``sample`` is the synthetic log that comes with the project, ``none`` a log without jobs.
+    Raises :class:`UsageError` saying where it was looked for.
     """
     path = Path(name)
     if path.is_file():
@@ -111,6 +115,8 @@ def find_log(name: str | Path, log_dirs: Iterable[Path] = ()) -> Path:
         from batsched_py.workload.sample import cached_sample_log
 
         return cached_sample_log()
+    if str(name) == NONE:
+        return _NO_JOBS
     folders = log_folders(log_dirs)
     for folder in folders:
         for suffix in _SUFFIXES:
@@ -132,6 +138,8 @@ def fetch_log(name: str, log_dirs: Iterable[Path] = (), archive: str = ARCHIVE) 
     had; then nothing of it is left.
     """
     name = name.removesuffix(".gz").removesuffix(".swf")
+    if name in (SAMPLE, NONE):  # always at hand
+        return find_log(name)
     entry = CATALOGUE.get(name)
     if entry is None:
         raise UsageError(f"the catalogue has no log {name!r}; {_advice(name)}")
@@ -185,5 +193,5 @@ def _verify(path: Path, entry: ArchiveLog, url: str) -> None:
 def _advice(name: str) -> str:
     if name in CATALOGUE:
         return f"`batsched-py logs fetch {name}` downloads it"
-    guess = did_you_mean(name, [SAMPLE, *CATALOGUE])
+    guess = did_you_mean(name, [SAMPLE, NONE, *CATALOGUE])
     return f"`batsched-py logs list` names the known ones{guess}"

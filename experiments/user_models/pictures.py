@@ -12,9 +12,9 @@ from typing import Any
 
 from batsched_py import load_workload, simulate
 from batsched_py.workload.rules import make_rules
-from users.figures import write_figure
-from users.portrait import portrait, portrait_figure
-from users.submissions import from_jobs_file, from_workload
+from users.studies.figures import write_figure
+from users.studies.portrait import portrait, portrait_figure
+from users.studies.submissions import from_jobs_file, from_workload
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 LOG = "KTH-SP2-1996-2.1-cln"

@@ -18,7 +18,7 @@ import pytest
 from batsched_py.campaign import runner
 from batsched_py.campaign.runner import prepare
 from batsched_py.campaign.spec import PlannedRun, Settings
-from batsched_py.simulation import parse_options
+from batsched_py.options import parse_options
 
 FILE = """
 name = "test"
@@ -228,6 +228,23 @@ def test_names_change_with_the_content_of_files(tmp_path: Path, log: Path) -> No
     log.write_text(LOG.replace(" 20 ", " 30 "))
     names.append(prepared(log, tmp_path, scheduler=f"{plugin}:P").folder)
     assert len(set(names)) == 4
+
+
+def test_names_change_with_the_files_that_a_population_names(tmp_path: Path, log: Path) -> None:
+    """A plug-in beside it and a folder of distributions are part of what is simulated."""
+    population = tmp_path / "population.toml"
+    population.write_text(
+        '[[member]]\nmodel = "mine.py:Mine"\nrest = true\n'
+        f'[[member]]\nmodel = "site"\noptions = {{ distributions = "{tmp_path}/site" }}\n'
+    )
+    (tmp_path / "site").mkdir()
+    settings = {"users": "population", "user_options": {"file": str(population)}}
+    names = []
+    for file in ("mine.py", "site/sizes.json", "other.txt"):
+        (tmp_path / file).write_text("1")
+        names.append(prepared(log, tmp_path, **settings).folder)
+    assert len(set(names)) == 2
+    assert names[1] == names[2]
 
 
 def test_a_text_that_looks_like_a_number_stays_a_text(tmp_path: Path, log: Path) -> None:

@@ -19,7 +19,7 @@ from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import make_rules
 from batsched_py.workload.swf import read_swf
 from users.sessions import Delimitation, partition
-from users.thresholds import (
+from users.studies.thresholds import (
     Counts,
     count,
     distance,

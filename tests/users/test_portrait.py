@@ -15,8 +15,9 @@ from batsched_py.errors import InputError, UsageError
 from batsched_py.workload import Workload, WorkloadJob
 from users import thresholds
 from users.calendar import HOUR, Calendar
-from users.figures import write_figure
-from users.portrait import (
+from users.sessions import Delimitation, partition
+from users.studies.figures import write_figure
+from users.studies.portrait import (
     LONGEST_THINK_TIME,
     RESPONSES,
     hours_of_week,
@@ -25,8 +26,7 @@ from users.portrait import (
     session_lengths,
     think_times_by_response,
 )
-from users.sessions import Delimitation, partition
-from users.submissions import Submissions, from_jobs_file, from_workload, make_submissions
+from users.studies.submissions import Submissions, from_jobs_file, from_workload, make_submissions
 
 Row = tuple[str, float, float]
 

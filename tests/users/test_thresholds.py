@@ -16,15 +16,15 @@ from scipy.stats import ks_2samp
 
 from batsched_py.errors import UsageError
 from batsched_py.workload import WorkloadJob
-from users.figures import COLOURS, write_figure
 from users.sessions import Delimitation, partition
-from users.threshold_figures import (
+from users.studies.figures import COLOURS, write_figure
+from users.studies.threshold_figures import (
     curves_csv,
     inter_arrival_figure,
     session_length_figure,
     think_time_figure,
 )
-from users.thresholds import (
+from users.studies.thresholds import (
     USUAL,
     count,
     distance,

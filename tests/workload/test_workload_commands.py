@@ -65,15 +65,15 @@ def test_convert_follows_the_rules(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        pytest.param(["convert", "none", "w.json"], 2, "none", id="a log that is nowhere"),
+        pytest.param(["convert", "nowhere", "w.json"], 2, "nowhere", id="a log that is nowhere"),
         pytest.param(["convert", "mine", "w.json", "--size", "x"], 2, "allocated", id="a rule"),
         pytest.param(["convert", "mine", "w.json", "--rules", "dymp"], 2, "dynp", id="a preset"),
         pytest.param(["convert", "mine"], 2, "OUTPUT", id="no output"),
         pytest.param(["convert", "bad.swf", "w.json"], 1, "bad.swf:2", id="a bad line"),
         pytest.param(["info", "bad.swf"], 1, "bad.swf:2", id="a bad line in info"),
-        pytest.param(["info", "none"], 2, "none", id="a log that is nowhere in info"),
-        pytest.param(["logs", "path", "none"], 2, "none", id="the path of no log"),
-        pytest.param(["logs", "fetch", "none"], 2, "none", id="a log that the archive lacks"),
+        pytest.param(["info", "nowhere"], 2, "nowhere", id="a log that is nowhere in info"),
+        pytest.param(["logs", "path", "nowhere"], 2, "nowhere", id="the path of no log"),
+        pytest.param(["logs", "fetch", "nowhere"], 2, "nowhere", id="a log that the archive lacks"),
     ],
 )
 def test_what_goes_wrong_ends_with_a_sentence(

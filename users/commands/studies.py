@@ -16,18 +16,18 @@ from batsched_py.workload import Workload
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import Rules
-from users.figures import format_of, write_figure
-from users.portrait import Portrait, portrait_figure
-from users.portrait import portrait as portrait_of
 from users.sessions import Delimitation
-from users.submissions import SUFFIX, Submissions, from_jobs_file, from_workload
-from users.threshold_figures import (
+from users.studies.figures import format_of, write_figure
+from users.studies.portrait import Portrait, portrait_figure
+from users.studies.portrait import portrait as portrait_of
+from users.studies.submissions import SUFFIX, Submissions, from_jobs_file, from_workload
+from users.studies.threshold_figures import (
     curves_csv,
     inter_arrival_figure,
     session_length_figure,
     think_time_figure,
 )
-from users.thresholds import USUAL, Study, Values, distance, study
+from users.studies.thresholds import USUAL, Study, Values, distance, study
 
 _COUNTS = {
     "batches": ("batches", "d"),
@@ -39,7 +39,7 @@ _COUNTS = {
     "long_sessions": ("longer than\n1000 min", ".2%"),
     "longest_session": ("longest\n(min)", ".0f"),
 }
-"""Field of :class:`users.thresholds.Counts` -> heading and format."""
+"""Field of :class:`users.studies.thresholds.Counts` -> heading and format."""
 _WIDTH = 110
 """Columns that the table needs; where there are less, the terminal breaks its lines."""
 

@@ -10,6 +10,7 @@ from batsched_py import plugins
 from batsched_py.errors import PluginError
 from users.commands.compare import compare
 from users.commands.learn import learn
+from users.commands.sample import sample
 from users.commands.studies import portrait, thresholds
 
 app = typer.Typer(
@@ -19,6 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(learn, name="learn")
+app.command("sample")(sample)
 app.command("thresholds")(thresholds)
 app.command("portrait")(portrait)
 app.command("compare")(compare)

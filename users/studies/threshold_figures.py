@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from users.figures import COLOURS, look, minutes_axis, plain
 from users.sessions import Delimitation
-from users.thresholds import DAY, LONG, Study, Values, survival
+from users.studies.figures import COLOURS, look, minutes_axis, plain
+from users.studies.thresholds import DAY, LONG, Study, Values, survival
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from users.calendar import HOUR, WEEK
-from users.figures import look, minutes_axis, plain
-from users.submissions import Submissions, Values
+from users.studies.figures import look, minutes_axis, plain
+from users.studies.submissions import Submissions, Values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,487 @@
+"""Populations: who is in which member, whose names and chances are whose, and wrong files."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py import simulate
+from batsched_py.errors import BatschedError, InputError, InvariantError, UsageError
+from batsched_py.simulation import Run, execute
+from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.archive import find_log
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import make_rules
+from users.chance import Chance
+from users.ideal import play
+from users.members import Member, deal
+from users.models import population, rigid, site, weekly
+from users.models.feedback import ThinkTimeFeedback
+from users.models.population import Population
+from users.models.rigid import Rigid
+from users.models.site import SiteUsers
+
+POPULATION = f"{population.__file__}:Population"
+SITE = f"{site.__file__}:SiteUsers"
+WEEKLY = f"{weekly.__file__}:WeeklyUsers"
+Write = Callable[[str], str]
+
+
+def log_of(*jobs: tuple[str, float, str | None]) -> Workload:
+    """A log of (id, submission, user); each job runs 10 s on one of 4 processors."""
+    profiles = {"p": {"type": "delay", "delay": 10}}
+    made = [
+        WorkloadJob(id=name, submit_time=at, size=1, profile="p", user=user, finish_time=at + 10)
+        for name, at, user in jobs
+    ]
+    return Workload(name="log", nb_res=4, jobs=made, profiles=profiles)
+
+
+LOG = log_of(("1", 0, "a"), ("2", 5, "b"), ("3", 5, "a"), ("4", 7, "c"), ("5", 9, None))
+
+
+@pytest.fixture(scope="module")
+def sample() -> Workload:
+    return load_workload(find_log("sample"), make_rules())
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Write a population file and return its name."""
+
+    def file(text: str) -> str:
+        path = tmp_path / "people.toml"
+        path.write_text(textwrap.dedent(text))
+        return str(path)
+
+    return file
+
+
+def submitted(users: Any) -> list[tuple[float, str, str | None]]:
+    """Submission, id and user of all jobs where nobody waits."""
+    return [(played.submit, played.job.id, played.job.user) for played in play(users)]
+
+
+# Rigid users ------------------------------------------------------------------------------------
+
+
+def test_rigid_users_come_at_recorded_times() -> None:
+    """In log order, each annotated with its recorded time, also when asked late."""
+    users = Rigid(LOG)
+    assert users.next_submission() == 0
+    jobs = list(users.jobs_to_submit(5.000001))
+    assert [job.id for job in jobs] == ["1", "2", "3"]
+    assert [job.extra["original_submission_time"] for job in jobs] == [0, 5, 5]
+    assert submitted(users) == [(7, "4", "c"), (9, "5", None)]
+
+
+def test_rigid_users_are_rigid_replay(sample: Workload) -> None:
+    """As a plug-in they give the schedule of the replay without users."""
+    columns = ["submission_time", "starting_time", "finish_time", "allocated_resources", "user"]
+    plugin = simulate(sample, users=f"{rigid.__file__}:Rigid").jobs
+    replay = simulate(sample).jobs
+    assert len(replay) > 3_000
+    assert plugin.set_index("job_id")[columns].equals(replay.set_index("job_id")[columns])
+
+
+# Who is who -------------------------------------------------------------------------------------
+
+
+def test_names_by_hand(write: Write) -> None:
+    """Each member has its users' jobs; names tell the member; nobody's job is with the rest."""
+    file = write("""
+        [[member]]
+        name = "one"
+        model = "rigid"
+        users = ["a"]
+        [[member]]
+        model = "rigid"
+        rest = true
+    """)
+    users = Population(LOG, file=file)
+    assert submitted(users) == [
+        (0, "one:1", "one:a"),
+        (5, "one:3", "one:a"),  # jobs of one instant are in order of the members
+        (5, "rigid:2", "rigid:b"),
+        (7, "rigid:4", "rigid:c"),
+        (9, "rigid:5", None),
+    ]
+    assert users.profiles["one:p"] == users.profiles["rigid:p"] == LOG.profiles["p"]
+    assert users.profiles.get("p") is None
+    assert users.profiles.get("two:p") is None
+    assert list(users.profiles) == ["one:p", "rigid:p"]
+    assert not users._active
+
+
+def test_who_no_member_has_submits_nothing(write: Write) -> None:
+    file = write('[[member]]\nmodel = "rigid"\nusers = ["b"]')
+    assert submitted(Population(LOG, file=file)) == [(5, "2", "b")]
+
+
+def test_numbers_are_users_too(write: Write) -> None:
+    """In TOML one writes 12 as readily as "12"."""
+    file = write('[[member]]\nmodel = "rigid"\nusers = [12]')
+    log = log_of(("1", 0, "12"), ("2", 1, "13"))
+    assert submitted(Population(log, file=file)) == [(0, "1", "12")]
+
+
+@given(
+    users=st.integers(1, 40),
+    named=st.integers(0, 5),
+    shares=st.lists(st.floats(0.05, 0.6), min_size=1, max_size=4),
+    rest=st.booleans(),
+    seed=st.integers(0, 9),
+)
+def test_every_user_is_in_one_member(
+    users: int, named: int, shares: list[float], rest: bool, seed: int
+) -> None:
+    """Each user at most once; all of them with a rest; shares to the user; jobs in log order."""
+    log = log_of(*((str(n), n // 3, f"u{n % users}") for n in range(3 * users)))
+    members = [Member(name=f"s{n}", model="rigid", share=s) for n, s in enumerate(shares)]
+    if sum(shares) > 1:
+        members = members[:1]
+    if chosen := [f"u{n}" for n in range(min(named, users - 1))]:
+        members.append(Member(name="named", model="rigid", users=list(chosen)))
+    if rest:
+        members.append(Member(name="rest", model="rigid", rest=True))
+    try:
+        parts = deal(Path("f"), members, log, Chance(seed))
+    except InputError as error:
+        assert "leaves it nobody" in str(error)  # noqa: PT017 - either is right
+        return
+    who = [{job.user for job in part.jobs} for part in parts]
+    assert sum(map(len, who)) == len(set.union(*who))
+    if rest:
+        assert sum(len(part.jobs) for part in parts) == len(log.jobs)
+    for member, own, part in zip(members, who, parts, strict=True):
+        assert part.jobs == [job for job in log.jobs if job.user in own]
+        assert (part.nb_res, part.profiles) == (log.nb_res, log.profiles)
+        if member.users:
+            assert own == set(chosen)
+        if member.share is not None:
+            assert len(own) == pytest.approx(member.share * (users - len(chosen)), abs=1)
+
+
+def test_a_larger_share_has_the_same_users_and_more(sample: Workload) -> None:
+    def share(part: float, seed: int = 3) -> set[str | None]:
+        members = [Member(name="m", model="rigid", share=part)]
+        (own,) = deal(Path("f"), members, sample, Chance(seed))
+        return {job.user for job in own.jobs}
+
+    assert share(0.3) < share(0.6) < share(1.0)
+    assert share(1.0) == {job.user for job in sample.jobs}
+    assert share(0.3) != share(0.3, seed=4)
+
+
+def test_ten_tenths_are_all(sample: Workload) -> None:
+    members = [Member(name=f"m{n}", model="rigid", share=0.1) for n in range(10)]
+    parts = deal(Path("f"), members, sample, Chance(0))
+    assert sum(len(part.jobs) for part in parts) == len(sample.jobs)
+
+
+# Models side by side ----------------------------------------------------------------------------
+
+
+def test_halves_react_as_the_whole(sample: Workload, write: Write) -> None:
+    """Users of the log react each to their own jobs: in two members or in one model alike."""
+    file = write("""
+        [[member]]
+        name = "half"
+        model = "feedback"
+        share = 0.5
+        options.sessions = "max:20"
+        [[member]]
+        model = "feedback"
+        rest = true
+        options = { sessions = "max:20" }
+    """)
+    slow: dict[str, Any] = {"end_of": lambda job, now: now + 3 * int(job.id.rpartition(":")[2])}
+    whole = play(ThinkTimeFeedback(sample, sessions="max:20"), **slow)
+    halves = play(Population(sample, file=file), **slow)
+    found = sorted((p.submit, int(p.job.id.rpartition(":")[2]), p.end) for p in halves)
+    assert found == sorted((p.submit, int(p.job.id), p.end) for p in whole)
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        ("feedback", {"sessions": "arrival:30"}),
+        ("fluid", {"seed": 5}),
+        ("distribution", {"seed": 5}),
+        ("tbuos", {"weeks": 6, "edge_weeks": 1, "long_weeks": 4, "seed": 5}),
+        ("resampled", {"weeks": 6, "edge_weeks": 1, "long_weeks": 4, "seed": 5}),
+        (SITE, {"nb_users": 20, "weeks": 1, "seed": 5}),
+        (WEEKLY, {"weeks": 2, "seed": 5}),
+    ],
+)
+def test_a_single_member_is_the_model(
+    sample: Workload, write: Write, model: str, options: dict[str, Any]
+) -> None:
+    """Names, chance and reactions are those of the model without a population."""
+    said = "".join(f"options.{key} = {value!r}\n" for key, value in options.items())
+    file = write(f"[[member]]\nmodel = '{model}'\nrest = true\n{said}")
+    alone = simulate(sample, users=model, user_options=options)
+    member = simulate(sample, users=POPULATION, user_options={"file": file})
+    assert alone.metrics["overall"]["nb_jobs"] > 50
+    assert member.jobs_csv() == alone.jobs_csv()
+
+
+MIXED = f"""
+    [[member]]
+    model = "feedback"
+    share = 0.6
+    [[member]]
+    model = "rigid"
+    rest = true
+    [[member]]
+    name = "site"
+    model = "{SITE}"
+    options = {{ nb_users = 15, weeks = 4 }}
+    [[member]]
+    name = "others"
+    model = "{SITE}"
+    options = {{ nb_users = 15, weeks = 4 }}
+"""
+
+
+def test_a_mixed_population(sample: Workload, write: Write) -> None:
+    """All run on one machine; each job has its member's name; rigid users are never late."""
+    options = {"file": write(MIXED)}
+    result = simulate(sample, users=POPULATION, user_options=options, seed=1)
+    jobs = result.jobs
+    member = jobs["job_id"].str.split(":").str[0]
+    counts = member.value_counts()
+    assert counts["feedback"] + counts["rigid"] == len(sample.jobs)
+    assert min(counts["site"], counts["others"]) > 100
+    of_user = jobs["user"].str.split(":").str[0]
+    assert (of_user[jobs["user"].notna()] == member[jobs["user"].notna()]).all()
+    assert (jobs["lateness"][member == "rigid"] == 0).all()
+    assert (jobs["lateness"][member == "feedback"] != 0).any()
+
+    again = simulate(sample, users=POPULATION, user_options=options, seed=1)
+    assert again.jobs_csv() == result.jobs_csv()
+    other = simulate(sample, users=POPULATION, user_options=options, seed=2)
+    assert other.jobs_csv() != result.jobs_csv()
+
+
+def test_through_a_socket(sample: Workload, write: Write, tmp_path: Path) -> None:
+    """By dynamic registration in another process it is the same schedule."""
+    run = Run(users=POPULATION, user_options={"file": write(MIXED)}, seed=1)
+    log = msgspec.structs.replace(sample, jobs=sample.jobs[:400])
+    outside = execute(log, msgspec.structs.replace(run, backend="socket"), tmp_path / "run")
+    columns = ["submission_time", "starting_time", "finish_time"]
+    tables = [r.jobs.set_index("job_id")[columns] for r in (execute(log, run), outside)]
+    assert len(tables[0]) > 600
+    assert tables[0].sort_index().equals(tables[1].sort_index())
+
+
+def test_members_have_chances_of_their_own(write: Write) -> None:
+    """Two members of one model differ; who else is there does not matter, nor in which order."""
+    one, two = (f'[[member]]\nname="{n}"\nmodel="{SITE}"\noptions.weeks=1\n' for n in ("a", "b"))
+
+    def played(text: str) -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = {"a": [], "b": []}
+        for p in play(Population(LOG, file=write(text), seed=7)):
+            member, _, name = p.job.id.partition(":")
+            profile = p.job.profile.partition(":")[2]
+            found[member].append((name, p.submit, p.job.size, profile))
+        return found
+
+    both = played(one + two)
+    assert both == played(two + one)
+    assert both["a"] != both["b"]
+    third = '[[member]]\nmodel = "rigid"\nrest = true\n'
+    with_a_third = Population(LOG, file=write(one + third), seed=7)
+    ids = [(p.job.id, p.submit) for p in play(with_a_third) if p.job.id.startswith("a:")]
+    assert ids == [(f"a:{name}", submit) for name, submit, *_ in both["a"]]
+
+
+def test_profiles_of_models_that_make_them_up(write: Write) -> None:
+    """An endless mapping is looked into, not copied."""
+    file = write(f'[[member]]\nname = "s"\nmodel = "{SITE}"\n[[member]]\nmodel="rigid"\nrest=true')
+    profiles = Population(LOG, file=file).profiles
+    assert profiles["s:r60"] == SiteUsers(LOG).profiles["r60"]
+    assert profiles.get("rigid:r60") is None
+    assert len(profiles) == 1
+
+
+# Models of one's own ----------------------------------------------------------------------------
+
+ECHO = '''
+from batsched_py import WorkloadJob
+
+class Echo:
+    """Submits a job at 0, and the next when one has ended; notes what it is told."""
+    profiles = {"x": {"type": "delay", "delay": 2}}
+    def __init__(self, workload, *, nb_jobs=2, first=0.0):
+        self.left, self.due, self.told, self.log = nb_jobs, first, [], workload
+    def next_submission(self):
+        return self.due if self.left else float("inf")
+    def jobs_to_submit(self, now):
+        self.left -= 1
+        self.due = float("inf")
+        yield WorkloadJob(id="job" + str(self.left), submit_time=now, size=1, profile="x",
+                          user="me", extra={"mark": 1})
+    def job_ended(self, now, job, state):
+        self.told.append((now, job, state))
+        self.due = now
+
+class Empty(Echo):
+    """Is due and submits nothing."""
+    def jobs_to_submit(self, now):
+        return ()
+
+class Nothing(Echo):
+    def jobs_to_submit(self, now):
+        return None
+
+class Nan(Echo):
+    def next_submission(self):
+        return float("nan")
+'''
+
+
+def test_ends_go_to_the_owner(tmp_path: Path, write: Write) -> None:
+    """A member learns of its own jobs, under its own names; a file is found beside the TOML."""
+    (tmp_path / "echo.py").write_text(ECHO)
+    file = write("""
+        [[member]]
+        name = "a"
+        model = "echo.py:Echo"
+        [[member]]
+        model = "echo.py:Echo"
+        options = { nb_jobs = 1 }
+    """)
+    users = Population(LOG, file=file)
+    assert submitted(users) == [
+        (0, "a:job1", "a:me"),
+        (0, "Echo:job0", "Echo:me"),
+        (2, "a:job0", "a:me"),
+    ]
+    told = [group.model.told for group in users._groups]  # type: ignore[attr-defined]
+    assert [[(now, job.id, job.user) for now, job, _ in each] for each in told] == [
+        [(2, "job1", "me"), (4, "job0", "me")],
+        [(2, "job0", "me")],
+    ]
+    assert [group.model.log.jobs for group in users._groups] == [[], []]  # type: ignore[attr-defined]
+    assert {job.profile for each in told for _, job, _ in each} == {"x"}
+
+
+def test_a_file_from_the_working_directory(
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on the command line; one beside the population file comes first."""
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "echo.py").write_text(ECHO.replace('id="job"', 'id="here"'))
+    monkeypatch.chdir(here)
+    file = write('[[member]]\nmodel = "echo.py:Echo"')
+    assert submitted(Population(LOG, file=file))[0][1] == "here1"
+    (tmp_path / "echo.py").write_text(ECHO)
+    assert submitted(Population(LOG, file=file))[0][1] == "job1"
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("Empty", "member 'Empty' is due at 0.0 and jobs_to_submit gave no job"),
+        ("Nothing", "member 'Nothing' is due at 0.0 and jobs_to_submit gave no job"),
+        ("Nan", r"member 'Nan': next_submission\(\) is nan"),
+    ],
+)
+def test_a_wrong_member_is_named(tmp_path: Path, write: Write, model: str, said: str) -> None:
+    (tmp_path / "echo.py").write_text(ECHO)
+    both = f'[[member]]\nmodel = "echo.py:Echo"\n[[member]]\nmodel = "echo.py:{model}"'
+    with pytest.raises(InvariantError, match=rf"people\.toml: {said}"):
+        simulate(LOG, users=POPULATION, user_options={"file": write(both)})
+
+
+# Wrong files ------------------------------------------------------------------------------------
+
+RIGID = '[[member]]\nmodel = "rigid"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "there are no members; expected a TOML file with tables"),
+        ("member = 3", "there are no members"),
+        ("member = [1]", "there are no members"),
+        ("[[member", "not a TOML file: "),
+        ("seed = 3\n" + RIGID, "unknown key 'seed'; expected member"),
+        ("[[members]]", r"unknown key 'members' \(did you mean 'member'\?\)"),
+        (RIGID + "shar = 0.5", r"member 'rigid': unknown key 'shar' \(did you mean 'share'\?\)"),
+        ("[[member]]\nrest = true", "member 1: model is missing"),
+        ("[[member]]\nmodel = 3", "member 1: Expected `str`, got `int`"),
+        ("[[member]]\nmodel = 'feedbak'", r"member 'feedbak': .* \(did you mean 'feedback'\?\)"),
+        ("[[member]]\nmodel = 'no.py:No'", "member 'No': no.py:No: there is no file 'no.py'"),
+        (RIGID + "name = 'a:b'", "member 'a:b': expected a name of letters"),
+        (RIGID + "name = 7", r"member 7: Expected `str`, got `int` - at `\$.name`"),
+        (RIGID + "rest = 1", r"member 'rigid': Expected `bool`, got `int` - at `\$.rest`"),
+        (RIGID + "share = 1.5", "member 'rigid': share=1.5: expected a number from 0 to 1"),
+        (RIGID + "share = -1", "member 'rigid': share=-1"),
+        (RIGID + "share = 0.1", "'rigid': share leaves it nobody of the 3 users of log"),
+        (RIGID + "users = []", "'rigid': users leaves it nobody of the 3 users of log"),
+        (RIGID + "users = ['a', 'a']", "member 'rigid': user 'a' is in 'rigid' already"),
+        (RIGID + "users = ['d']", "member 'rigid': the log has no user 'd'; it has 3 users"),
+        (RIGID + "share = 0.5\nrest = true", "'rigid': share, rest say which users it has"),
+        (RIGID + "rest = true\n" + RIGID, "member 'rigid' is there twice"),
+        (RIGID, "'rigid' will never submit anything: a model that replays the log needs"),
+        (
+            f"{RIGID}share = 0.7\n{RIGID}name = 'b'\nshare = 0.7",
+            "the shares sum to more than 1: rigid 0.7, b 0.7",
+        ),
+        (
+            f"{RIGID}users = ['a']\n{RIGID}name = 'b'\nusers = ['a']",
+            "member 'b': user 'a' is in 'rigid' already",
+        ),
+        (
+            f"{RIGID}rest = true\n{RIGID}name = 'b'\nrest = true",
+            "member 'b': rest=true stands for another member too",
+        ),
+        (
+            f"{RIGID}users = ['a', 'b']\n{RIGID}name = 'b'\nshare = 0.1",
+            "member 'b': share leaves it nobody",
+        ),
+        (
+            "[[member]]\nmodel = 'feedback'\nusers = ['a']\noptions.session = 'max:20'",
+            "member 'feedback': there is no option of 'feedback' called 'session' .*'sessions'",
+        ),
+        (
+            "[[member]]\nmodel = 'feedback'\nusers = ['a']\noptions.sessions = 'min:20'",
+            "member 'feedback': sessions: unknown method 'min'",
+        ),
+        (
+            f"[[member]]\nname = 'w'\nmodel = '{WEEKLY}'\noptions.parameters = 'no.json'",
+            "member 'w': .*no.json: there is no such file",
+        ),
+        ("[[member]]\nmodel = 'tbuos'", "member 'tbuos': resampling needs a log with jobs"),
+    ],
+)
+def test_wrong_files(write: Write, text: str, said: str) -> None:
+    with pytest.raises((InputError, UsageError), match=rf"people\.toml: .*{said}") as error:
+        Population(LOG, file=write(text))
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    for wrong in ("nowhere.toml", str(tmp_path)):
+        with pytest.raises(UsageError, match=f"file={wrong}: there is no such file"):
+            Population(LOG, file=wrong)
+    with pytest.raises(UsageError, match="needs the option 'file'"):
+        simulate(LOG, users=POPULATION)
+
+
+def test_a_log_without_users(write: Write) -> None:
+    """A rest may be the jobs of nobody; a share of nobody is none."""
+    log = log_of(("1", 0, None), ("2", 1, None))
+    assert len(submitted(Population(log, file=write(RIGID + "rest = true")))) == 2
+    with pytest.raises(BatschedError, match="nobody of the 0 users"):
+        Population(log, file=write(RIGID + "share = 0.5"))

@@ -1,0 +1,113 @@
+"""The log without jobs: found by name, and simulated like any other."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from batsched_py import simulate
+from batsched_py.campaign.runner import prepare
+from batsched_py.campaign.spec import PlannedRun, Settings
+from batsched_py.cli import main
+from batsched_py.workload.archive import NONE, find_log
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import make_rules
+
+MODEL = '''
+from batsched_py import WorkloadJob
+
+class Once:
+    """One job at 100 s."""
+    def __init__(self, workload):
+        self.profiles = {"p": {"type": "delay", "delay": 5}}
+        self.due, self.size = 100.0, workload.nb_res
+    def next_submission(self):
+        return self.due
+    def jobs_to_submit(self, now):
+        self.due = float("inf")
+        return [WorkloadJob(id="1", submit_time=now, size=self.size, profile="p", user="u")]
+    def job_ended(self, now, job, state):
+        pass
+'''
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("once.py").write_text(MODEL)
+    return tmp_path
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Call the command line in this process; return its exit code."""
+    monkeypatch.setattr(sys, "argv", ["batsched-py", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def test_it_is_a_machine_and_a_clock() -> None:
+    none = load_workload(find_log(NONE), make_rules())
+    assert (none.jobs, none.nb_res, none.time_zone) == ([], 128, "UTC")
+    assert none.unix_start_time is not None
+    start = datetime.fromtimestamp(none.unix_start_time, UTC)
+    assert (start.weekday(), start.hour, start.minute, start.second) == (0, 0, 0, 0)
+
+
+def test_a_file_of_that_name_wins() -> None:
+    assert find_log(NONE).name == "none.json"
+    Path("none").write_text("; MaxProcs: 4\n1 0 0 10 1 -1 -1 1 60 -1 1 3 1 -1 1 -1 -1 -1\n")
+    assert find_log(NONE) == Path("none")
+
+
+@pytest.mark.parametrize("backend", ["embedded", "socket"])
+def test_users_who_need_no_log(backend: str) -> None:
+    (row,) = simulate(find_log(NONE), users="once.py:Once", backend=backend).jobs.to_dict("records")
+    assert (row["submission_time"], row["requested_number_of_resources"]) == (100, 128)
+    assert (row["finish_time"], row["final_state"]) == (105, "COMPLETED_SUCCESSFULLY")
+
+
+def test_nobody_submits(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rigid replay of no jobs is no error, and said; there is nothing to take a mean of."""
+    assert call(monkeypatch, "simulate", "none", "-e", "a", "--swf", "a.swf") == 0
+    out, err = capsys.readouterr()
+    assert "0 jobs (0 rejected) on 128 processors" in out
+    assert "mean waiting time: -" in out
+    assert "note: there were no jobs: none.json has 0, and the users (rigid) submitted none" in err
+    overall = json.loads(Path("a_run.json").read_text())["metrics"]["overall"]
+    assert overall["nb_jobs"] == 0
+    assert overall["mean_waiting_time"] is overall["makespan"] is None
+    assert "; MaxJobs: 0" in Path("a.swf").read_text()
+    assert call(monkeypatch, "metrics", "a_jobs.csv") == 0
+
+
+def test_commands_know_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "info", "none") == 0
+    out = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in out[1:4]] == [
+        ["jobs", "0"],
+        ["users", "0"],
+        ["processors", "128"],
+    ]
+    for command in ("path", "fetch"):
+        assert call(monkeypatch, "logs", command, "none") == 0
+        assert capsys.readouterr().out == f"{find_log(NONE)}\n"
+    assert call(monkeypatch, "logs", "list") == 0
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert names[:2] == ["sample", "none"]
+
+
+def test_a_campaign_without_log() -> None:
+    """Its machine is what node_factor multiplies."""
+    settings = Settings(log="none", node_factor=0.5, users="once.py:Once")
+    (run,) = prepare([PlannedRun({"log": "none"}, settings)], Path("out"))
+    assert run.input == find_log(NONE).resolve()
+    assert run.command[run.command.index("--nodes") + 1] == "64"

@@ -1,0 +1,116 @@
+"""``batsched-py users sample``: a log of what users submit when nobody ever waits."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import numpy as np
+import typer
+
+from batsched_py import plugins
+from batsched_py.commands import options as o
+from batsched_py.errors import UsageError
+from batsched_py.files import make_folder_of
+from batsched_py.options import parse_options
+from batsched_py.process import UserModel
+from batsched_py.signals import stop_signals
+from batsched_py.workload import Workload
+from batsched_py.workload.archive import find_log
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import Rules, describe
+from batsched_py.workload.swf import FIELDS, write_swf
+from batsched_py.workload.swf_header import header_lines
+from users.ideal import play, run_time
+
+_UNKNOWN = -1
+_COMPLETED = 1
+
+
+@o.with_rules
+def sample(
+    *,
+    rules: Rules,
+    source: o.Input,
+    output: Annotated[
+        Path, typer.Argument(metavar="OUTPUT.swf", help="Log to write (.swf or .swf.gz).")
+    ],
+    users: Annotated[
+        str, typer.Option("--users", metavar="NAME", help="User model: a name, or file.py:Class.")
+    ] = "resampled",
+    user_option: Annotated[
+        list[str] | None,
+        typer.Option("-U", metavar="KEY=VALUE", help="Option of the user model (repeatable)."),
+    ] = None,
+    nodes: o.Nodes = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the users' chance.", min=0)] = 0,
+    skip_bad_lines: o.SkipBadLines = False,
+    log_dir: o.LogDirs = None,
+) -> None:
+    """Write what users submit as an SWF log, as if every job started at once.
+
+    So that others can use the workload. For models that react it is what they submit to a system
+    without waiting; `simulate --swf FILE` writes what they submit to a simulated one.
+    """
+    make_folder_of(output)
+    options = parse_options(user_option or [], "-U")
+    path = find_log(source, log_dir or [])
+    if output.exists() and output.samefile(path):
+        raise UsageError(f"{output}: that is the input; expected another file")
+    workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines)
+    if nodes is not None:
+        workload = msgspec.structs.replace(workload, nb_res=nodes)
+    kind = plugins.load(plugins.USERS, users)
+    own = np.random.SeedSequence(seed).spawn(1)[0]  # as in a simulation with this seed
+    with stop_signals():
+        rows = _rows(plugins.make_users(kind, users, workload, options, own))
+    notes = [
+        f"users: {users} {msgspec.json.encode(options).decode()}, seed {seed}, on a machine "
+        "without limits: no job waits",
+    ]
+    if workload.jobs:
+        notes.append(f"made from {workload.name} ({describe(rules)}): cite that log too")
+    header = header_lines(
+        nb_jobs=len(rows),
+        nb_processors=workload.nb_res,
+        unix_start_time=workload.unix_start_time,
+        time_zone=workload.time_zone,
+        notes=notes,
+    )
+    write_swf(output, header, rows)
+    _say(workload, f"wrote {len(rows)} jobs to {output}")
+
+
+def _rows(model: UserModel) -> list[list[float]]:
+    """Return the 18 fields of each job; users are numbered by their first job."""
+    rows: list[list[float]] = []
+    numbers: dict[str, int] = {}
+    run_times: dict[str, float] = {}
+    for played in play(model):
+        job = played.job
+        if job.profile not in run_times:
+            unlimited = msgspec.structs.replace(job, walltime=None)
+            run_times[job.profile] = run_time(unlimited, dict(model.profiles[job.profile]))
+        request = job.walltime if job.walltime is not None else job.estimate
+        user = _UNKNOWN if job.user is None else numbers.setdefault(job.user, len(numbers) + 1)
+        fields: dict[str, float] = {
+            "job_number": len(rows) + 1,
+            "submit_time": played.submit,
+            "wait_time": 0,
+            "run_time": run_times[job.profile],
+            "allocated_processors": job.size,
+            "requested_processors": job.size,
+            "requested_time": _UNKNOWN if request is None else request,
+            "status": _COMPLETED,
+            "user": user,
+        }
+        rows.append([fields.get(name, _UNKNOWN) for name in FIELDS])
+    return rows
+
+
+def _say(workload: Workload, text: str) -> None:
+    for note in workload.notes:
+        print(f"note: {note}", file=sys.stderr)
+    print(text, file=sys.stderr)

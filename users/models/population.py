@@ -1,0 +1,171 @@
+"""Populations: users of several models on one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf, isnan
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from batsched_py import plugins
+from batsched_py.errors import InputError, InvariantError, UsageError
+from batsched_py.process import UserModel
+from batsched_py.workload import Workload, WorkloadJob
+from users.chance import Chance, Seed
+from users.members import Member, deal, read_members, where
+from users.models.rigid import Rigid
+
+_OWN: dict[str, type[Any]] = {"rigid": Rigid}
+"""Models that have a name here only."""
+
+
+class _Group(msgspec.Struct, eq=False):
+    """A member at work."""
+
+    said: str
+    """How messages about it begin."""
+    prefix: str
+    """What its names begin with in the simulation, so that those of two members never clash."""
+    model: UserModel
+
+    def due(self) -> float:
+        time = self.model.next_submission()
+        if isnan(time):
+            raise InvariantError(f"{self.said}: next_submission() is nan")
+        return time
+
+    def jobs(self, now: float) -> list[WorkloadJob]:
+        given = self.model.jobs_to_submit(now)
+        jobs = list(given) if isinstance(given, Iterable) else []
+        if not jobs:
+            raise InvariantError(f"{self.said} is due at {now} and jobs_to_submit gave no job")
+        return jobs
+
+    def renamed(self, job: WorkloadJob) -> WorkloadJob:
+        user = None if job.user is None else self.prefix + job.user
+        names = {"id": self.prefix + job.id, "profile": self.prefix + job.profile}
+        return msgspec.structs.replace(job, user=user, **names)
+
+
+class Population:
+    """Several models side by side, each for some of the users.
+
+    ``file`` is a TOML file with a table for each member:
+
+    .. code-block:: toml
+
+        [[member]]
+        model = "feedback"          # a name as for --users, or file.py:Class
+        share = 0.7                 # of the log's users, drawn by chance
+        options.sessions = "max:20" # of the model
+
+        [[member]]
+        name = "machines"           # else it is called as its model
+        model = "rigid"             # users who submit at the recorded times
+        users = ["12", "17"]        # of the log
+
+        [[member]]
+        model = "site"
+        options = { nb_users = 20, weeks = 8 }
+
+    ``share`` (of the users whom no member names), ``users`` or ``rest = true`` say which users of
+    the log a member has: it sees a log of their jobs only. A member with none of them has a log
+    without jobs, and the machine and the clock; so it is right for models that make jobs up.
+    Users that no member has submit nothing; jobs of no user are with the rest.
+
+    The jobs, users and profiles of a member are called ``NAME:...`` (``site:5``), so that those
+    of two members never clash. A single member's names stay as they are.
+
+    Of jobs that are due at one instant those of earlier members come first. Each member has a
+    seed of its own that depends on ``seed`` and its name, whoever else is in the population; its
+    option ``seed`` says another. A ``file.py`` is looked for beside the population file, then
+    from the working directory; files in options are the model's affair (mostly: from there).
+
+    Raises :class:`UsageError` and :class:`InputError`, naming file and member.
+    """
+
+    def __init__(self, workload: Workload, *, file: str, seed: Seed = 0) -> None:
+        path = Path(str(file))
+        members = read_members(path)
+        chance = Chance(seed)
+        parts = deal(path, members, workload, chance)
+        self._groups = [
+            _Group(
+                where(path, member),
+                "" if len(members) == 1 else f"{member.name}:",
+                _make(path, member, part, chance),
+            )
+            for member, part in zip(members, parts, strict=True)
+        ]
+        for member, group in zip(members, self._groups, strict=True):
+            if not member.who and group.due() == inf:
+                raise InputError(
+                    f"{group.said} will never submit anything: a model that replays the log needs "
+                    "share, users or rest = true"
+                )
+        self.profiles: Mapping[str, dict[str, Any]] = _Profiles(self._groups)
+        self._active: dict[str, tuple[_Group, WorkloadJob]] = {}
+        """Whose each job in the system is, and how its model knows it."""
+
+    def next_submission(self) -> float:
+        """Return when the first member is due, inf if none is."""
+        return min(group.due() for group in self._groups)
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        """Return the jobs of all members that are due, in order of the members."""
+        jobs = []
+        for group in self._groups:
+            if group.due() <= now:
+                for own in group.jobs(now):
+                    job = group.renamed(own)
+                    self._active[job.id] = group, own
+                    jobs.append(job)
+        return jobs
+
+    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        """Tell the member whose job it is."""
+        group, own = self._active.pop(job.id)
+        group.model.job_ended(now, own, state)
+
+
+class _Profiles(Mapping[str, dict[str, Any]]):
+    """The profiles of all members; nothing is copied, for a member may know endlessly many."""
+
+    def __init__(self, groups: Sequence[_Group]) -> None:
+        self._groups = groups
+
+    def __getitem__(self, name: str) -> dict[str, Any]:
+        for group in self._groups:
+            if name.startswith(group.prefix):
+                return group.model.profiles[name.removeprefix(group.prefix)]
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        for group in self._groups:
+            yield from (group.prefix + name for name in group.model.profiles)
+
+    def __len__(self) -> int:
+        return sum(len(group.model.profiles) for group in self._groups)
+
+
+def _make(path: Path, member: Member, part: Workload, chance: Chance) -> UserModel:
+    """Return the model of a member, with the jobs of its users."""
+    try:
+        plugin = _OWN.get(member.model) or plugins.load(plugins.USERS, _place(path, member.model))
+        if plugin is Population:
+            raise UsageError("a population cannot be a member: list its members here")
+        own = chance.stream("member", member.name).getrandbits(128)
+        seed = np.random.SeedSequence(own)
+        model: UserModel = plugins.make_users(plugin, member.model, part, member.options, seed)
+    except (UsageError, InputError) as error:
+        raise type(error)(f"{where(path, member)}: {error}") from None
+    return model
+
+
+def _place(path: Path, model: str) -> str:
+    """Return a model as :func:`plugins.load` finds it."""
+    beside = path.parent / model
+    return str(beside) if Path(str(beside).rpartition(":")[0]).is_file() else model

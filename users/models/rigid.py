@@ -1,0 +1,43 @@
+"""Rigid users: they submit at the recorded times, whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+
+import msgspec
+
+from batsched_py.workload import Workload, WorkloadJob
+
+
+class Rigid:
+    """Each job of the log is submitted at its recorded time (open loop).
+
+    It is for members of a population. ``--users rigid`` of the command line is the same replay
+    without any user, as a workload of the simulator.
+    """
+
+    def __init__(self, workload: Workload) -> None:
+        self.profiles = workload.profiles
+        self._jobs = workload.jobs
+        self._next = 0
+
+    def next_submission(self) -> float:
+        """Return the recorded time of the next job, inf after the last one."""
+        return self._jobs[self._next].submit_time if self._next < len(self._jobs) else inf
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        """Return the jobs due by ``now``, in log order."""
+        first = self._next
+        while self.next_submission() <= now:
+            self._next += 1
+        return map(_annotated, self._jobs[first : self._next])
+
+    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        """Nobody reacts."""
+
+
+def _annotated(job: WorkloadJob) -> WorkloadJob:
+    """Return a copy that carries its recorded submission, a column of the results."""
+    extra = job.extra | {"original_submission_time": job.submit_time}
+    return msgspec.structs.replace(job, extra=extra)

@@ -1,0 +1,1 @@
+"""Looking at users: which delimitation fits a log, and portraits of logs and simulations."""
