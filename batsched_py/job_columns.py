@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator, Mapping, Sequence
 
 from batsched_py.protocol import messages as m
+from batsched_py.spool import Spool
+from batsched_py.used_names import UsedNames
 
 COLUMNS = ("user", "session", "original_submission_time", "lateness")
+FURTHER = ("batch", "think_time", "behaviour", "estimate")
+"""Columns after those, each there only if a job of the run carries it."""
+RARE = "rare"
+"""The ``behaviour`` of jobs that load the machine and are not measured."""
+_SECONDS = ("think_time", "estimate")
+_BATCH = 1 << 14
 
 
-def fields(job: m.JobDescription) -> list[str]:
-    """Return the texts of :data:`COLUMNS` for a job; times in seconds."""
+def fields(job: m.JobDescription, further: Sequence[str] = ()) -> list[str]:
+    """Return the texts of :data:`COLUMNS` and of those of :data:`FURTHER`; times in seconds."""
     extra = job.extra
     original = original_submission(job)
     return [
@@ -23,7 +32,21 @@ def fields(job: m.JobDescription) -> list[str]:
         str(extra.get("session", "")),
         f"{original:.6f}",
         f"{job.subtime - original:.6f}",
+        *(_text(name, extra) for name in further),
     ]
+
+
+def carried(job: m.JobDescription) -> list[str]:
+    """Return those of :data:`FURTHER` that a job carries."""
+    extra = job.extra
+    if extra.keys().isdisjoint(FURTHER):
+        return []
+    return [name for name in FURTHER if _text(name, extra)]
+
+
+def is_rare(job: m.JobDescription) -> bool:
+    """Tell whether a job is of rare behaviour, which is not measured."""
+    return job.extra.get("behaviour") == RARE
 
 
 def original_submission(job: m.JobDescription) -> float:
@@ -32,24 +55,52 @@ def original_submission(job: m.JobDescription) -> float:
     return float(said) if type(said) is float or type(said) is int else job.subtime
 
 
+def _text(name: str, extra: Mapping[str, object]) -> str:
+    value = extra.get(name)
+    if value is None:
+        return ""
+    if name in _SECONDS and isinstance(value, float | int):
+        return f"{value:.6f}"
+    return str(value)
+
+
 class UsersTable:
     """Collects the rows of ``PREFIX_users.csv`` from the messages of a simulation."""
 
     def __init__(self) -> None:
-        self._jobs: dict[str, m.JobDescription] = {}
+        self._seen = UsedNames()
+        self._spool = Spool()
+        self._latest: list[tuple[str, list[str]]] = []
+        self._carried = [False] * len(FURTHER)
 
     def observe(self, message: m.Message, reply: m.Message) -> None:
         """Take note of the jobs that a message or its reply submits."""
         for event in (*message.events, *reply.events):
-            if isinstance(event, m.JobSubmitted | m.RegisterJob):
-                self._jobs.setdefault(event.job_id, event.job)
+            if isinstance(event, m.JobSubmitted | m.RegisterJob) and self._seen.add(event.job_id):
+                self._add(event.job_id, fields(event.job, FURTHER))
 
     def csv(self) -> str:
         """Return the text of the file."""
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(("job_id", "workload_name", *COLUMNS))
-        for job_id, job in self._jobs.items():
+        shown = [*(True for _ in COLUMNS), *self._carried]
+        names = [name for name, show in zip((*COLUMNS, *FURTHER), shown, strict=True) if show]
+        writer.writerow(("job_id", "workload_name", *names))
+        for job_id, texts in self._rows():
             workload, _, name = job_id.partition("!")
-            writer.writerow((name, workload, *fields(job)))
+            ours = [text for text, show in zip(texts, shown, strict=True) if show]
+            writer.writerow((name, workload, *ours))
         return buffer.getvalue()
+
+    def _add(self, job_id: str, texts: list[str]) -> None:
+        self._latest.append((job_id, texts))
+        for at, text in enumerate(texts[len(COLUMNS) :]):
+            self._carried[at] |= bool(text)
+        if len(self._latest) == _BATCH:
+            self._spool.append(self._latest)
+            self._latest = []
+
+    def _rows(self) -> Iterator[tuple[str, list[str]]]:
+        for batch in self._spool:
+            yield from batch
+        yield from self._latest

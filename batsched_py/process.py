@@ -18,6 +18,7 @@ from batsched_py.jobs import Job, JobState
 from batsched_py.machine import Machine
 from batsched_py.processors import MOST_PROCESSORS, from_text
 from batsched_py.protocol import messages as m
+from batsched_py.used_names import UsedNames
 from batsched_py.waiting import WaitingQueue
 from batsched_py.workload.jobs import WorkloadJob
 
@@ -85,10 +86,11 @@ class DecisionProcess:
         self._nb_jobs = 0
         self._nb_running = 0
         self._of_users: dict[str, WorkloadJob] = {}
-        self._registered: set[str] = set()
+        self._registered = UsedNames()
         self._calls: list[float] = []  # outstanding CALL_ME_LATER, a heap
         self._config: dict[str, Any] = {}
         self._profiles: set[str] = set()
+        """Those registered to be used again: as many as users have different ones."""
         self._registering = False
         self._must_schedule = False
         self._reply: list[m.Event] = []
@@ -198,7 +200,7 @@ class DecisionProcess:
         self._must_schedule = True
 
     def _submitted(self, event: m.JobSubmitted) -> None:
-        if event.job_id in self._registered:
+        if self.users is not None and event.job_id in self._registered:
             return  # the echo of a job registered here
         if event.job.id != event.job_id or event.job_id in self._jobs:
             raise ProtocolError(
@@ -236,16 +238,16 @@ class DecisionProcess:
     def _register(self, job: WorkloadJob, users: UserModel) -> None:
         now = self.now
         name = f"{DYNAMIC}!{job.id}"
-        if name in self._registered:
+        if not self._registered.add(name):
             raise InvariantError(f"users submitted job {job.id} twice")
-        self._registered.add(name)
         profile = job.profile
-        if not self._config.get("profile-reuse-enabled"):
-            profile = f"{profile}#{job.id}"  # Batsim forgets a profile with its first job
-            while profile in self._profiles:
-                profile += "#"
-        if profile not in self._profiles:
+        new = True
+        if self._config.get("profile-reuse-enabled"):
+            new = profile not in self._profiles
             self._profiles.add(profile)
+        else:  # Batsim forgets a profile with its first job
+            profile = f"{profile}#{_without_mark(job.id)}"
+        if new:
             content = users.profiles.get(job.profile)
             if content is None:
                 raise InvariantError(
@@ -365,6 +367,11 @@ def _given(items: Any, plugin: object, method: str) -> Iterator[Any]:
         raise InvariantError(
             f"{type(plugin).__name__}.{method} returned {items!r}: expected a generator or a list"
         ) from None
+
+
+def _without_mark(job_id: str) -> str:
+    """Write an id without ``#``, each in its own way: what follows the last ``#`` is the id."""
+    return job_id.replace("%", "%25").replace("#", "%23")
 
 
 def _six_decimals_up(time: float) -> float:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import platform as python_platform
+from array import array
+from collections.abc import Iterator
 from functools import cached_property
 from importlib.metadata import version
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,14 +16,15 @@ import msgspec
 import numpy as np
 
 from batsched_py import job_columns, metrics
-from batsched_py.files import write_whole
+from batsched_py.files import whole_file, write_whole
 from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.execution import REJECTED
-from batsched_py.simulator.outputs import jobs_csv, schedule_csv, times
-from batsched_py.simulator.registry import SimulatedJob
+from batsched_py.simulator.outputs import jobs_lines, schedule_csv, times
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from batsched_py.simulator.registry import SimulatedJob
 
 
 class Output(Protocol):
@@ -31,12 +35,17 @@ class Output(Protocol):
     nb_processors: int
     """Processors that compute."""
 
-    def table(self) -> metrics.JobTable:
-        """Return the jobs as numpy columns, in order of completion."""
+    @property
+    def nb_rare(self) -> int:
+        """Jobs of rare behaviour, which are not measured."""
         ...
 
-    def jobs_csv(self) -> str:
-        """Return the text of ``_jobs.csv``, our columns after Batsim's."""
+    def table(self) -> metrics.JobTable:
+        """Return the jobs that are measured as numpy columns, in order of completion."""
+        ...
+
+    def jobs_lines(self) -> Iterator[str]:
+        """Yield the lines of ``_jobs.csv``, our columns after Batsim's."""
         ...
 
     def schedule_csv(self) -> str:
@@ -52,34 +61,74 @@ class EmbeddedOutput:
         self.nb_messages: int | None = outcome.nb_messages
         self.nb_processors = outcome.nb_processors
 
+    @cached_property
+    def nb_rare(self) -> int:
+        """Jobs of rare behaviour, which are not measured."""
+        return sum(job_columns.is_rare(job.description) for job in self.outcome.jobs)
+
     def table(self) -> metrics.JobTable:
-        """Return the jobs as numpy columns, in order of completion."""
-        jobs = self.outcome.jobs
-        nan = float("nan")
-        ran = [job.final_state != REJECTED for job in jobs]
-        ends = [times(job) if yes else (nan, nan) for job, yes in zip(jobs, ran, strict=True)]
-        starts = [job.start_time if yes else nan for job, yes in zip(jobs, ran, strict=True)]
-        return metrics.JobTable(
-            submit=np.array([job.description.subtime for job in jobs], dtype=float),
-            start=np.array(starts, dtype=float),
-            finish=np.array([finish for _, finish in ends], dtype=float),
-            execution=np.array([execution for execution, _ in ends], dtype=float),
-            size=np.array([job.alloc.bit_count() for job in jobs], dtype=float),
-            original_submit=np.array(
-                [job_columns.original_submission(job.description) for job in jobs], dtype=float
-            ),
-            user=[str(job.description.extra.get("user", "")) for job in jobs],
-            nb_processors=self.nb_processors,
+        """Return the jobs that are measured as numpy columns, in order of completion."""
+        return self._columns.table(self.nb_processors)
+
+    def jobs_lines(self) -> Iterator[str]:
+        """Yield the lines of ``_jobs.csv``."""
+        further = [name for name in job_columns.FURTHER if name in self._columns.carried]
+        return jobs_lines(
+            self.outcome.jobs,
+            (*job_columns.COLUMNS, *further),
+            lambda job: job_columns.fields(job.description, further),
         )
 
-    def jobs_csv(self) -> str:
-        """Return the text of ``_jobs.csv``."""
-        jobs = self.outcome.jobs
-        return jobs_csv(jobs, job_columns.COLUMNS, map(_our_fields, jobs))
+    @cached_property
+    def _columns(self) -> _Columns:
+        columns = _Columns()
+        for job in self.outcome.jobs:
+            columns.add(job)
+        return columns
 
     def schedule_csv(self) -> str:
         """Return the text of ``_schedule.csv``."""
         return schedule_csv(self.outcome)
+
+
+class _Columns:
+    """What one pass over the jobs gives: 56 bytes per job, since users share their names."""
+
+    def __init__(self) -> None:
+        names = ("submit", "start", "finish", "execution", "size", "original_submit")
+        self._numbers = {name: array("d") for name in names}
+        self._user: list[str] = []
+        self._names: dict[str, str] = {}
+        self.carried: set[str] = set()
+        """Those of :data:`job_columns.FURTHER` that any job carries."""
+
+    def add(self, job: SimulatedJob) -> None:
+        """Append a row, but for a job that is not measured."""
+        description = job.description
+        self.carried.update(job_columns.carried(description))
+        if job_columns.is_rare(description):
+            return
+        start = finish = execution = nan
+        if job.final_state != REJECTED:
+            start = job.start_time
+            execution, finish = times(job)
+        row = (
+            description.subtime,
+            start,
+            finish,
+            execution,
+            job.alloc.bit_count(),
+            job_columns.original_submission(description),
+        )
+        for column, value in zip(self._numbers.values(), row, strict=True):
+            column.append(value)
+        user = str(description.extra.get("user", ""))
+        self._user.append(self._names.setdefault(user, user))
+
+    def table(self, nb_processors: int) -> metrics.JobTable:
+        """Return the measured jobs; nothing may be added any more."""
+        columns = {name: np.frombuffer(column) for name, column in self._numbers.items()}
+        return metrics.JobTable(**columns, user=self._user, nb_processors=nb_processors)
 
 
 class Result:
@@ -94,12 +143,15 @@ class Result:
 
     @cached_property
     def table(self) -> metrics.JobTable:
-        """The jobs as numpy columns, in order of completion."""
+        """The jobs as numpy columns, in order of completion, without those of rare behaviour."""
         return self.output.table()
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
-        """All metrics: ``overall``, ``windows``, ``per_user``, and the ``denominators``."""
+        """All metrics: ``overall``, ``windows``, ``per_user``, and the ``denominators``.
+
+        Jobs of rare behaviour load the machine and are not measured (Zakay, chapter 5).
+        """
         return {
             "overall": metrics.overall(self.table),
             "denominators": {name: metric.denominator for name, metric in metrics.METRICS.items()},
@@ -118,7 +170,7 @@ class Result:
 
     def jobs_csv(self) -> str:
         """Return the text of ``PREFIX_jobs.csv``."""
-        return self.output.jobs_csv()
+        return "".join(self.output.jobs_lines())
 
     def write(self, prefix: str | Path) -> list[Path]:
         """Write ``PREFIX_jobs.csv``, ``PREFIX_schedule.csv``, ``PREFIX_run.json``; return them.
@@ -132,11 +184,12 @@ class Result:
             "metrics": self.metrics,
         }
         contents = {
-            "jobs.csv": self.jobs_csv().encode(),
             "schedule.csv": self.output.schedule_csv().encode(),
             "run.json": msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n",
         }
-        paths = []
+        paths = [Path(f"{prefix}_jobs.csv")]
+        with whole_file(paths[0]) as part, open(part, "wb") as file:
+            file.writelines(line.encode() for line in self.output.jobs_lines())
         for name, content in contents.items():
             path = Path(f"{prefix}_{name}")
             write_whole(path, content)
@@ -150,7 +203,3 @@ def versions() -> dict[str, str]:
         "python": python_platform.python_version(),
         **{name: version(name) for name in ("batsched_py", "msgspec", "numpy")},
     }
-
-
-def _our_fields(job: SimulatedJob) -> list[str]:
-    return job_columns.fields(job.description)

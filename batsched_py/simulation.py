@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +154,7 @@ def execute(
             speed_factor=run.speed_factor * _relative_speed(given, run),
         )
         digest = sha256(source)
+    workload = _on_machine(workload, run, given)
     part = None if record is None else Path(f"{record}.part")
     process = make_process(run, workload)  # for another process too: mistakes are found here
     begin = time.perf_counter()
@@ -167,6 +168,11 @@ def execute(
     wall_time = time.perf_counter() - begin
     if part is not None and record is not None:
         part.replace(record)  # an earlier recording is lost only now
+    notes = list(workload.notes)
+    if output.nb_rare:
+        notes.append(
+            f"{output.nb_rare} jobs of rare behaviour load the machine and are not measured"
+        )
     settings = {
         "input": {"name": workload.name, "sha256": digest, "nb_jobs": len(workload.jobs)},
         "run": msgspec.to_builtins(run),
@@ -174,7 +180,7 @@ def execute(
         "nb_processors": output.nb_processors,
         "unix_start_time": workload.unix_start_time,
         "time_zone": workload.time_zone,
-        "notes": workload.notes,
+        "notes": notes,
         "versions": versions(),
     }
     if details is not None:
@@ -217,6 +223,14 @@ def _statistics(process: DecisionProcess) -> dict[str, Any] | None:
 def _must_read(run: Run) -> bool:
     """Tell whether we have to understand the platform; Batsim itself knows more of them."""
     return run.backend in (EMBEDDED, SOCKET) or run.rules.walltime == "exact"
+
+
+def _on_machine(workload: Workload, run: Run, platform: Platform | None) -> Workload:
+    """Let a log without jobs be one of the machine: users who make jobs up look at its size."""
+    if workload.jobs:
+        return workload
+    size = len(platform.hosts) if platform is not None else run.nodes
+    return workload if size is None else msgspec.structs.replace(workload, nb_res=size)
 
 
 def _default_platform(run: Run, workload: Workload) -> Platform:
@@ -289,29 +303,8 @@ def make_process(
 def _make_users(settings: ProcessSettings, workload: Workload) -> UserModel | None:
     if settings.users == RIGID:
         return None
-    model = plugins.load(plugins.USERS, settings.users)
-    options = dict(settings.user_options)
-    accepted = plugins.accepted_options(model)
-    if "seed" not in options and (accepted is None or "seed" in accepted):
-        options["seed"] = np.random.SeedSequence(settings.seed).spawn(1)[0]
-    made: UserModel = plugins.make(model, settings.users, (workload,), options)
+    name = settings.users
+    model = plugins.load(plugins.USERS, name)
+    seed = np.random.SeedSequence(settings.seed).spawn(1)[0]
+    made: UserModel = plugins.make_users(model, name, workload, settings.user_options, seed)
     return made
-
-
-def parse_options(texts: Sequence[str], flag: str) -> dict[str, Any]:
-    """Read ``key=value`` options: numbers, true/false, null and JSON as such, all else as text.
-
-    Raises :class:`UsageError` for what has no ``=`` and for a key given twice.
-    """
-    options: dict[str, Any] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not (equals and key):
-            raise UsageError(f"{flag} {text!r}: expected {flag} key=value")
-        if key in options:
-            raise UsageError(f"{flag} {key} was given twice")
-        try:
-            options[key] = msgspec.json.decode(value)
-        except msgspec.DecodeError:
-            options[key] = value
-    return options

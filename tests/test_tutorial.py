@@ -1,4 +1,4 @@
-"""docs/plugins.md as its reader follows it: every file and every command in it."""
+"""Pages of docs/ as their readers follow them: every file and every command in them."""
 
 from __future__ import annotations
 
@@ -12,47 +12,56 @@ import pytest
 
 from batsched_py.program import PROGRAM
 
-PAGE = Path(__file__).parents[1] / "docs/plugins.md"
+DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
 FILE = re.compile(r"`([\w.]+)`(?: and call `pytest`)?:\s*$")
+PAGES = {"plugins.md": 4, "users.md": 17}
+"""Number of commands in each page."""
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of the page, each named in the line before its block."""
-    place = tmp_path_factory.mktemp("tutorial")
-    text = PAGE.read_text()
-    for match in BLOCK.finditer(text):
-        name = FILE.search(text[: match.start()].rstrip())
-        if name:
-            (place / name[1]).write_text(match[2])
-    return place
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The files of each page in a folder, each named in the line before its block."""
+    places = {}
+    for page in PAGES:
+        place = places[page] = tmp_path_factory.mktemp("tutorial")
+        text = (DOCS / page).read_text()
+        for match in BLOCK.finditer(text):
+            name = FILE.search(text[: match.start()].rstrip())
+            if name:
+                (place / name[1]).write_text(match[2])
+    return places
 
 
-def commands() -> list[str]:
-    blocks = [m[2] for m in BLOCK.finditer(PAGE.read_text()) if m[1] == "console"]
+def commands(page: str) -> list[str]:
+    text = (DOCS / page).read_text()
+    blocks = [match[2] for match in BLOCK.finditer(text) if match[1] == "console"]
     return [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
 
 
-def test_the_files_are_there(folder: Path) -> None:
-    assert {path.name for path in folder.iterdir()} >= {
+def test_the_files_are_there(folders: dict[str, Path]) -> None:
+    assert {path.name for path in folders["plugins.md"].iterdir()} >= {
         *("considerate.py", "test_considerate.py", "compare.toml", "relay.py")
     }
+    assert {path.name for path in folders["users.md"].iterdir()} >= {"population.toml"}
 
 
-def test_all_commands_work(folder: Path) -> None:
-    assert len(commands()) == 4
-    for line in commands():
+@pytest.mark.parametrize("page", PAGES)
+def test_all_commands_work(folders: dict[str, Path], page: str) -> None:
+    assert len(commands(page)) == PAGES[page]
+    for line in commands(page):
         program, *arguments = shlex.split(line)
         assert program == "batsched-py"
         done = subprocess.run(
-            [*PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=300
+            [*PROGRAM, *arguments], cwd=folders[page], capture_output=True, text=True, timeout=300
         )
         assert done.returncode == 0, (line, done.stderr)
-    assert (folder / "out/compare/runs.csv").read_text().count("\n") == 7
+    if page == "plugins.md":
+        assert (folders[page] / "out/compare/runs.csv").read_text().count("\n") == 7
 
 
-def test_its_test_passes(folder: Path) -> None:
+def test_its_test_passes(folders: dict[str, Path]) -> None:
+    folder = folders["plugins.md"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "test_considerate.py"],
         cwd=folder,

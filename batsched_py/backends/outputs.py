@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
+from collections.abc import Iterator
 from math import isfinite, nan
 from pathlib import Path
 
@@ -34,44 +35,49 @@ class BatsimOutput:
         self._lines = _read(self._jobs_path).splitlines()
         self._schedule_path = folder / "out_schedule.csv"
         self._schedule = _read(self._schedule_path)
-        self._users = _users(folder / "out_users.csv")
+        self._columns, self._users = _users(folder / "out_users.csv")
         self._rows = self._checked_rows()
         self.batsim_version, self.nb_processors = self._summary()
         """Batsim's version and the number of its processors, as its summary says."""
 
-    def jobs_csv(self) -> str:
-        """Return the text of ``_jobs.csv``, our columns after Batsim's."""
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
+    @property
+    def nb_rare(self) -> int:
+        """Jobs of rare behaviour, which are not measured."""
+        return sum(ours.get("behaviour") == job_columns.RARE for _, ours in self._joined())
+
+    def jobs_lines(self) -> Iterator[str]:
+        """Yield the lines of ``_jobs.csv``, our columns after Batsim's."""
         for line, ours in zip(
-            self._lines, [list(job_columns.COLUMNS), *map(self._ours, self._rows)], strict=True
+            self._lines, [self._columns, *map(self._ours, self._rows)], strict=True
         ):
-            buffer.write(f"{line},")
-            writer.writerow(ours)
-        return buffer.getvalue()
+            buffer = io.StringIO()
+            csv.writer(buffer, lineterminator="\n").writerow(ours)
+            yield f"{line},{buffer.getvalue()}"
 
     def schedule_csv(self) -> str:
         """Return the text of ``_schedule.csv``, as Batsim wrote it."""
         return self._schedule
 
     def table(self) -> JobTable:
-        """Return the jobs as numpy columns, in order of completion."""
-        ours = [dict(zip(job_columns.COLUMNS, self._ours(row), strict=True)) for row in self._rows]
+        """Return the jobs that are measured as numpy columns, in order of completion."""
+        joined = [both for both in self._joined() if both[1].get("behaviour") != job_columns.RARE]
 
         def column(name: str) -> list[float]:
             return [
                 float("nan") if row["final_state"] == REJECTED else float(row[name])
-                for row in self._rows
+                for row, _ in joined
             ]
 
         return JobTable(
-            submit=np.array([float(row["submission_time"]) for row in self._rows]),
+            submit=np.array([float(row["submission_time"]) for row, _ in joined]),
             start=np.array(column("starting_time")),
             finish=np.array(column("finish_time")),
             execution=np.array(column("execution_time")),
-            size=np.array([_size(row) for row in self._rows], dtype=float),
-            original_submit=np.array([float(row["original_submission_time"]) for row in ours]),
-            user=[row["user"] for row in ours],
+            size=np.array([_size(row) for row, _ in joined], dtype=float),
+            original_submit=np.array(
+                [float(ours["original_submission_time"]) for _, ours in joined]
+            ),
+            user=[ours["user"] for _, ours in joined],
             nb_processors=self.nb_processors,
         )
 
@@ -120,6 +126,11 @@ class BatsimOutput:
     def _ours(self, row: dict[str, str]) -> list[str]:
         return self._users[row["workload_name"], row["job_id"]]
 
+    def _joined(self) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+        """Yield Batsim's fields and ours of each job."""
+        for row in self._rows:
+            yield row, dict(zip(self._columns, self._ours(row), strict=True))
+
 
 def _check_row(row: dict[str, str], where: str) -> None:
     """Raise :class:`SimulationError` for a row that Batsim cannot have written."""
@@ -144,10 +155,13 @@ def _size(row: dict[str, str]) -> int:
     return from_text(alloc).bit_count() if alloc else 0
 
 
-def _users(path: Path) -> dict[tuple[str, str], list[str]]:
-    return {
-        (row["workload_name"], row["job_id"]): [row[name] for name in job_columns.COLUMNS]
-        for row in csv.DictReader(io.StringIO(_read(path)))
+def _users(path: Path) -> tuple[list[str], dict[tuple[str, str], list[str]]]:
+    """Return our columns, and their texts by workload and name of a job."""
+    reader = csv.DictReader(io.StringIO(_read(path)))
+    there = reader.fieldnames or ()
+    columns = [*job_columns.COLUMNS, *(name for name in job_columns.FURTHER if name in there)]
+    return columns, {
+        (row["workload_name"], row["job_id"]): [row[name] for name in columns] for row in reader
     }
 
 

@@ -120,12 +120,18 @@ _RULES: dict[str, Any] = {
 }
 
 
-def with_rules(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of the rules; it takes what they say as ``rules: Rules``."""
+def with_rules(command: Callable[..., None] | None = None, **defaults: str) -> Callable[..., Any]:
+    """Give a command the options of the rules; it takes what they say as ``rules: Rules``.
+
+    ``defaults`` are rules that the command has instead of the preset's, where none is given.
+    """
+    if command is None:
+        return lambda decorated: with_rules(decorated, **defaults)
 
     @wraps(command)
     def wrapper(**arguments: Any) -> None:
         chosen = {name: arguments.pop(name) for name in _RULES}
+        chosen |= {name: value for name, value in defaults.items() if chosen[name] is None}
         command(**arguments, rules=make_rules(chosen.pop("rules"), **chosen))
 
     own = get_type_hints(command, include_extras=True)

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.errors import InputError, ProtocolError
+from batsched_py.job_columns import RARE
 from batsched_py.metrics.table import Column, JobTable
 from batsched_py.processors import from_text
 from batsched_py.simulator.execution import REJECTED
@@ -64,11 +65,12 @@ class _Run(msgspec.Struct):
 def read_jobs(path: str | Path, nb_processors: int | None = None) -> JobTable:
     """Read a ``_jobs.csv``; in one of Batsim, jobs have no user and came when recorded.
 
-    Columns that are not needed may be missing or additional. Raises :class:`InputError`, which
-    names file, line and column, for what is no such file.
+    Jobs of rare behaviour are left out: they are not measured. Columns that are not needed may be
+    missing or additional. Raises :class:`InputError`, which names file, line and column, for what
+    is no such file.
     """
     path = Path(path)
-    rows = [(row, _times(row)) for row in _rows(path)]
+    rows = [(row, _times(row)) for row in _rows(path) if row.fields.get("behaviour") != RARE]
 
     def column(values: Iterable[float]) -> Column:
         return np.array(list(values), dtype=np.float64)

@@ -20,6 +20,7 @@ from batsched_py.errors import ProtocolError
 from batsched_py.processors import from_text, to_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.registration import Registration, split_id
+from batsched_py.used_names import UsedNames
 
 TERMINAL = ("COMPLETED_", "REJECTED")
 PROFILE_TYPES = (
@@ -64,7 +65,7 @@ class Referee:
         self._now = -inf
         self._ended = False
         self._jobs: dict[str, _Job] = {}
-        self._past: set[str] = set()
+        self._past = UsedNames()
         self._machines = 0
         self._used = 0
         self._unavailable = 0

@@ -15,6 +15,7 @@ import msgspec
 from batsched_py.errors import ProtocolError, SimulationError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.referee import check_metadata
+from batsched_py.simulator.ended import EndedJobs
 from batsched_py.simulator.execution import KILLED, Execution
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.registry import Registry, SimulatedJob, State
@@ -44,7 +45,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 class Outcome(msgspec.Struct):
     """What a simulation leaves: its jobs in order of completion, and counts."""
 
-    jobs: list[SimulatedJob]
+    jobs: Sequence[SimulatedJob]
     nb_messages: int
     nb_processors: int
 
@@ -87,7 +88,8 @@ class Simulator:
         self._order = count()
         self._pending: list[m.Event] = []
         self._busy = False
-        self._execution = Execution(platform)
+        # Static jobs stay in memory with their workload; of dynamic ones there may be any number.
+        self._execution = Execution(platform, EndedJobs() if options.dynamic_jobs else [])
         self._nb_open = 0  # submitted and not yet ended
         self._nb_messages = 0
         self._random = (
@@ -304,6 +306,7 @@ class Simulator:
 
     def _reject(self, decision: m.RejectJob) -> None:
         self._execution.reject(self.registry.known(decision.job_id, "REJECT_JOB"))
+        self.registry.forget_rejected(decision.job_id)
         self._nb_open -= 1
 
     def _kill(self, decision: m.KillJob) -> None:

@@ -8,6 +8,7 @@ from batsched_py.errors import ProtocolError
 from batsched_py.processors import to_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.referee import check_mapping
+from batsched_py.simulator.ended import EndedJobs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.registry import SimulatedJob, State
 
@@ -16,11 +17,13 @@ REJECTED = "REJECTED"
 
 
 class Execution:
-    """Who uses which processor, and how each job ended."""
+    """Who uses which processor, and how each job ended.
 
-    def __init__(self, platform: Platform) -> None:
-        self.ended: list[SimulatedJob] = []
-        """Jobs in order of completion or rejection."""
+    The jobs go to ``ended``, in order of completion or rejection.
+    """
+
+    def __init__(self, platform: Platform, ended: list[SimulatedJob] | EndedJobs) -> None:
+        self.ended = ended
         self._speed = platform.uniform_speed
         self._speeds = _by_speed(platform)
         self._free = (1 << len(platform.hosts)) - 1

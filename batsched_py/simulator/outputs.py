@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+import re
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from batsched_py.processors import to_text
 from batsched_py.simulator.engine import Outcome
@@ -16,6 +18,8 @@ JOBS_COLUMNS = (
     "success,final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,"
     "stretch,allocated_resources,consumed_energy,metadata"
 )
+_AT_ONCE = 4096
+_MUST_QUOTE = re.compile('[,"\n\r]').search
 LEAST_EXECUTION_TIME = 1e-5
 """Batsim writes this run time (seconds) for a job that took none."""
 
@@ -28,25 +32,24 @@ def times(job: SimulatedJob) -> tuple[float, float]:
     return LEAST_EXECUTION_TIME, job.finish_time + LEAST_EXECUTION_TIME
 
 
-def jobs_csv(
+def jobs_lines(
     jobs: Iterable[SimulatedJob],
     columns: Sequence[str] = (),
-    further: Iterable[Sequence[str]] | None = None,
-) -> str:
-    """Return ``_jobs.csv``: a row per job in order of completion, Batsim's columns.
+    further: Callable[[SimulatedJob], Sequence[str]] | None = None,
+) -> Iterator[str]:
+    """Yield the lines of ``_jobs.csv``: one per job in order of completion, Batsim's columns.
 
-    ``columns`` and ``further``, the texts of each row, come after them.
+    ``columns`` come after them, with the texts that ``further`` returns for a job.
     """
-    lines = [",".join((JOBS_COLUMNS, *columns))]
-    if further is None:
-        lines += map(_row, jobs)
-    else:
-        lines += [
-            ",".join((_row(job), *map(field, fields)))
-            for job, fields in zip(jobs, further, strict=True)
-        ]
-    lines.append("")
-    return "\n".join(lines)
+    yield ",".join((JOBS_COLUMNS, *columns)) + "\n"
+    for job in jobs:
+        fields = () if further is None else further(job)
+        yield ",".join((_row(job), *map(field, fields))) + "\n"
+
+
+def jobs_csv(jobs: Iterable[SimulatedJob]) -> str:
+    """Return ``_jobs.csv`` with Batsim's columns."""
+    return "".join(jobs_lines(jobs))
 
 
 def _row(job: SimulatedJob) -> str:
@@ -72,11 +75,61 @@ def _row(job: SimulatedJob) -> str:
 
 def field(text: str) -> str:
     """Quote a CSV field if it needs it (a job may be called anything)."""
-    if not any(character in text for character in ',"\n\r'):
+    if not _MUST_QUOTE(text):
         return text
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="").writerow([text])
     return buffer.getvalue()
+
+
+class _Summary:
+    """What Batsim sums up of the jobs that ran, from one pass over them: 32 bytes per job."""
+
+    def __init__(self) -> None:
+        self.waits, self.turnarounds, self.slowdowns = array("d"), array("d"), array("d")
+        self.areas = array("d")
+        """Processor-seconds."""
+        self.makespan = 0.0
+        self.success = 0
+        self._last: list[tuple[float, int]] = []
+        """Finish and processors of jobs, among them the last of each processor."""
+        self._most = _AT_ONCE
+
+    def add(self, job: SimulatedJob) -> None:
+        """Add a job that ran."""
+        submit = job.description.subtime
+        execution, finish = times(job)
+        self.waits.append(job.start_time - submit)
+        self.turnarounds.append(finish - submit)
+        self.slowdowns.append((finish - submit) / execution)
+        self.areas.append((job.finish_time - job.start_time) * job.alloc.bit_count())
+        self.makespan = max(self.makespan, finish)
+        self.success += job.final_state == "COMPLETED_SUCCESSFULLY"
+        self._last.append((job.finish_time, job.alloc))
+        if len(self._last) > self._most:
+            self._keep_last()
+            self._most = 2 * len(self._last) + _AT_ONCE
+
+    def until(self) -> float:
+        """Return the sum of the times at which each processor was last in use.
+
+        Batsim accounts for the time of a machine when its state changes: after its last job, and
+        if it never has one, no idle time is counted.
+        """
+        self._keep_last()
+        until = 0.0
+        for finish, alloc in self._last:
+            until += alloc.bit_count() * finish
+        return until
+
+    def _keep_last(self) -> None:
+        """Leave to each processor its last job, latest first; equals in order of completion."""
+        seen, last = 0, []
+        for finish, alloc in sorted(self._last, key=lambda use: use[0], reverse=True):
+            if own := alloc & ~seen:
+                last.append((finish, own))
+                seen |= own
+        self._last = last
 
 
 def schedule_csv(outcome: Outcome) -> str:
@@ -86,38 +139,35 @@ def schedule_csv(outcome: Outcome) -> str:
     makespan is the absolute last end. The two wall-clock columns are nan, so that the same run
     gives the same bytes; the measured times are in ``_run.json``.
     """
-    ran = [job for job in outcome.jobs if job.final_state != REJECTED]
     nb_jobs = len(outcome.jobs)
-    submits = [job.description.subtime for job in ran]
-    ends = [times(job) for job in ran]
-    waits = [job.start_time - submit for job, submit in zip(ran, submits, strict=True)]
-    turnarounds = [finish - submit for (_, finish), submit in zip(ends, submits, strict=True)]
-    slowdowns = [
-        turnaround / execution for turnaround, (execution, _) in zip(turnarounds, ends, strict=True)
-    ]
-    success = sum(job.final_state == "COMPLETED_SUCCESSFULLY" for job in ran)
-    computing, idle = _machine_times(ran)
+    sums = _Summary()
+    for job in outcome.jobs:
+        if job.final_state != REJECTED:
+            sums.add(job)
+    nb_ran = len(sums.waits)
+    computing = sum(sums.areas)
+    idle = sums.until() - computing
     values: dict[str, str] = {
         "batsim_version": "v4.2.0",
         "consumed_joules": _six(0),
-        "makespan": _six(max((finish for _, finish in ends), default=0)),
-        "max_slowdown": _six(max(slowdowns, default=0)),
-        "max_turnaround_time": _six(max(turnarounds, default=0)),
-        "max_waiting_time": _six(max(waits, default=0)),
-        "mean_slowdown": _mean(slowdowns, nb_jobs),
-        "mean_turnaround_time": _mean(turnarounds, nb_jobs),
-        "mean_waiting_time": _mean(waits, nb_jobs),
+        "makespan": _six(sums.makespan),
+        "max_slowdown": _six(max(sums.slowdowns, default=0)),
+        "max_turnaround_time": _six(max(sums.turnarounds, default=0)),
+        "max_waiting_time": _six(max(sums.waits, default=0)),
+        "mean_slowdown": _mean(sums.slowdowns, nb_jobs),
+        "mean_turnaround_time": _mean(sums.turnarounds, nb_jobs),
+        "mean_waiting_time": _mean(sums.waits, nb_jobs),
         "nb_computing_machines": str(outcome.nb_processors),
         "nb_grouped_switches": "0",
         "nb_jobs": str(nb_jobs),
-        "nb_jobs_finished": str(len(ran)),
-        "nb_jobs_killed": str(len(ran) - success),
-        "nb_jobs_rejected": str(nb_jobs - len(ran)),
-        "nb_jobs_success": str(success),
+        "nb_jobs_finished": str(nb_ran),
+        "nb_jobs_killed": str(nb_ran - sums.success),
+        "nb_jobs_rejected": str(nb_jobs - nb_ran),
+        "nb_jobs_success": str(sums.success),
         "nb_machine_switches": "0",
         "scheduling_time": "nan",
         "simulation_time": "nan",
-        "success_rate": _mean([success], nb_jobs),
+        "success_rate": _mean([sums.success], nb_jobs),
         "time_computing": _six(computing),
         "time_idle": _six(idle),
         "time_sleeping": _six(0),
@@ -126,21 +176,6 @@ def schedule_csv(outcome: Outcome) -> str:
         "time_unavailable": _six(0),
     }
     return ",".join(values) + "\n" + ",".join(values.values()) + "\n"
-
-
-def _machine_times(ran: Sequence[SimulatedJob]) -> tuple[float, float]:
-    """Return computing and idle processor-seconds.
-
-    Batsim accounts for the time of a machine when its state changes: after its last job, and if
-    it never has one, no idle time is counted.
-    """
-    computing = sum((job.finish_time - job.start_time) * job.alloc.bit_count() for job in ran)
-    until = 0.0
-    seen = 0
-    for job in sorted(ran, key=lambda job: job.finish_time, reverse=True):
-        until += (job.alloc & ~seen).bit_count() * job.finish_time
-        seen |= job.alloc
-    return computing, until - computing
 
 
 def _six(value: float) -> str:

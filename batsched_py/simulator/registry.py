@@ -12,6 +12,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.protocol.registration import Registration
 from batsched_py.simulator.profiles import Profile, parse_profile
+from batsched_py.used_names import UsedNames
 from batsched_py.workload.jobs import Workload, WorkloadJob
 
 
@@ -40,12 +41,20 @@ class SimulatedJob(msgspec.Struct, eq=False, gc=False):
 
 
 class Registry:
-    """All jobs by id and all profiles by workload, static and dynamic."""
+    """All jobs by id and all profiles by workload, static and dynamic.
+
+    Where jobs may be registered, there can be any number of them: only the names are kept of
+    those whose end the scheduler knows.
+    """
 
     def __init__(self, *, dynamic: bool, profile_reuse: bool) -> None:
         self.registration = Registration(dynamic=dynamic, profile_reuse=profile_reuse)
+        self._dynamic = dynamic
         self._releases = self.registration.releases
         self.jobs: dict[str, SimulatedJob] = {}
+        """Those that the scheduler may speak of, or may have spoken of."""
+        self._names = UsedNames()
+        """Of all jobs that ever were, if jobs may be registered."""
         self._parsed: dict[tuple[str, str], Profile] = {}
 
     def load(self, name: str, workload: Workload) -> list[SimulatedJob]:
@@ -67,6 +76,8 @@ class Registry:
             if simulated.description.id in self.jobs:
                 raise WorkloadError(f"{workload.name}: job {job.id!r} is there twice")
             self.jobs[simulated.description.id] = simulated
+            if self._dynamic:
+                self._names.add(simulated.description.id)
             jobs.append(simulated)
         return jobs
 
@@ -78,17 +89,26 @@ class Registry:
         """Return a job that the scheduler may speak of; raises :class:`ProtocolError`."""
         job = self.jobs.get(job_id)
         if job is None:
-            raise ProtocolError(f"{doing}: there is no job {job_id!r}")
+            if job_id not in self._names:
+                raise ProtocolError(f"{doing}: there is no job {job_id!r}")
+            raise ProtocolError(f"{doing}: job {job_id} is {State.FORGOTTEN.value}")
         if job.state is State.STATIC or job.state is State.FORGOTTEN:
             raise ProtocolError(f"{doing}: job {job_id} is {job.state.value}")
         return job
 
     def forget(self, job_id: str) -> None:
         """Forget a job of whose end the scheduler was told, and its profile."""
-        job = self.jobs[job_id]
+        job = self.jobs.pop(job_id) if self._dynamic else self.jobs[job_id]
         job.state = State.FORGOTTEN
         if self._releases:
-            self.registration.release(job_id.partition("!")[0], job.description.profile)
+            workload, profile = job_id.partition("!")[0], job.description.profile
+            self.registration.release(workload, profile)
+            self._parsed.pop((workload, profile), None)
+
+    def forget_rejected(self, job_id: str) -> None:
+        """Forget a job that was rejected; its profile stays."""
+        if self._dynamic:
+            del self.jobs[job_id]
 
     def add_profile(self, decision: m.RegisterProfile) -> None:
         """Carry out REGISTER_PROFILE; raises :class:`ProtocolError`."""
@@ -103,7 +123,7 @@ class Registry:
         """Carry out REGISTER_JOB; raises :class:`ProtocolError`."""
         job_id, description = decision.job_id, decision.job
         self.registration.check_job(decision)
-        if job_id in self.jobs:
+        if not self._names.add(job_id):
             raise ProtocolError(f"REGISTER_JOB: job {job_id!r} exists already")
         description.id = job_id
         profile = self._parsed[job_id.partition("!")[0], description.profile]

@@ -103,3 +103,53 @@ def test_compare_measures_a_log_like_itself(tmp_path: Path) -> None:
         *_, one, other = line.split()
         assert one == other
     assert "jobs                                                          3430" in done.stdout
+
+
+def test_sample_writes_a_log_that_can_be_read_and_simulated(tmp_path: Path) -> None:
+    """As many jobs as resampled users submit; the requests are those of the log."""
+    from batsched_py.workload.sample import cached_sample_log
+    from batsched_py.workload.swf import read_swf
+
+    options = ("-U", "long_weeks=3", "-U", "edge_weeks=1", "-U", "weeks=12", "--seed", "3")
+    done = run(tmp_path, "sample", "sample", "made.swf.gz", *options)
+    assert done.returncode == 0, done.stderr
+    made, log = read_swf(tmp_path / "made.swf.gz"), read_swf(cached_sample_log())
+    assert f"wrote {len(made)} jobs" in done.stderr
+    assert set(made.column("requested_time")) <= set(log.column("requested_time"))
+    assert set(made.column("run_time")) <= set(log.column("run_time"))
+    assert made.header_field("TimeZoneString") == "Europe/Paris"
+    assert any("SYNTHETIC" in line for line in made.header_lines)
+    assert any("seed 3" in line and "sample" in line for line in made.header_lines)
+    again = run(tmp_path, "sample", "sample", "again.swf.gz", *options)
+    assert again.returncode == 0
+    assert (tmp_path / "made.swf.gz").read_bytes() == (tmp_path / "again.swf.gz").read_bytes()
+
+
+def test_sample_of_made_up_users_fits_the_machine(tmp_path: Path) -> None:
+    from batsched_py.workload.swf import read_swf
+
+    options = ("--users", "site", "--nodes", "16", "-U", "nb_users=5", "-U", "weeks=2")
+    done = run(tmp_path, "sample", "none", "site.swf", *options)
+    assert done.returncode == 0, done.stderr
+    log = read_swf(tmp_path / "site.swf")
+    assert log.max_processors == 16
+    assert log.column("allocated_processors").max() <= 16
+    assert (log.column("requested_time") == log.column("run_time")).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["sample", "out.swf", "--users", "fluidd"], "did you mean 'fluid'?"),
+        (["sample", "out.swf", "-U", "week=3"], "'week'"),
+        (["none", "out.swf"], "needs a log with jobs"),
+        (["sample", "out.swf", "-U", "weeks=x"], "weeks=x"),
+    ],
+)
+def test_a_sample_that_cannot_be_made_leaves_nothing(
+    tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    done = run(tmp_path, "sample", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -29,7 +29,7 @@ _UNKNOWN = -1
 _COMPLETED = 1
 
 
-@o.with_rules
+@o.with_rules(walltime="requested")  # a log says what people asked for
 def sample(
     *,
     rules: Rules,
