@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SHARED ?= ../shared
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help campaign test check format benchmarks conformance clean
+.PHONY: help campaign test check format benchmarks conformance user-models clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
@@ -13,6 +13,7 @@ help:
 	@echo "make check       lint, types, import contracts"
 	@echo "make format      format the code"
 	@echo "make conformance write docs/conformance.md anew, from the logs and schedules in SHARED"
+	@echo "make user-models write docs/user-models.md anew, from the logs in SHARED"
 	@echo "make benchmarks  measure the speed of simulations"
 
 # A marker, so that an interrupted installation is taken up again.
@@ -45,6 +46,9 @@ benchmarks: $(VENV)/installed
 
 conformance: $(VENV)/installed
 	$(BIN)/python experiments/conformance/conformance.py --shared $(SHARED)
+
+user-models: $(VENV)/installed
+	$(BIN)/python experiments/user_models/user_models.py --shared $(SHARED) --jobs $(JOBS)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

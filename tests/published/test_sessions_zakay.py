@@ -1,6 +1,6 @@
 """Zakay's findings on sessions and batches (PhD thesis, chapter 2; counts of chapter 4).
 
-The files of KTH-SP2 and SDSC-SP2 are the versions of the thesis: counts are equal. Those of
+Of KTH-SP2 the file is that of the thesis, of SDSC-SP2 one with the same counts. Those of
 SDSC-DS and SDSC-BLUE are others. In SDSC-BLUE 8,899 of 232,562 jobs never got a processor; the
 thesis cannot have counted them, and without them our numbers are the printed ones to 0.2 %.
 """

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import InputError, UsageError
 from batsched_py.workload import Workload, WorkloadJob
-from users import thresholds
 from users.calendar import HOUR, Calendar
 from users.sessions import Delimitation, partition
+from users.studies import thresholds
 from users.studies.figures import write_figure
 from users.studies.portrait import (
     LONGEST_THINK_TIME,

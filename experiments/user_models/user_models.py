@@ -1,0 +1,93 @@
+"""Writes docs/user-models.md: what the user layer measures beside what the studies print.
+
+    .venv/bin/python experiments/user_models/user_models.py --shared ../shared
+
+The folder has the logs (swf/).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import defaultdict
+from concurrent.futures import Future, ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import user_models_locality as locality
+import user_models_sessions as sessions
+import user_models_thinking as thinking
+from user_models_logs import HERE, ROOT, printed
+
+from batsched_py.files import write_whole
+from users.models.site import SHIPPED, SiteDistributions
+
+PAGE = ROOT / "docs" / "user-models.md"
+TEXT = Path(__file__).with_name("page.md")
+RESAMPLED = [log for log in HERE if log != "CEA-Curie"]
+"""The logs that are resampled: all but the largest, to save time."""
+
+
+def tables(shared: Path, workers: int) -> dict[str, str]:
+    """Return the tables by place holder; each log is a task of its own, the slow ones first."""
+    with ProcessPoolExecutor(workers) as pool:
+        drawn = {
+            log: [pool.submit(locality.of_resampled, shared, log, n) for n in seeds(log)]
+            for log in reversed(HERE)
+        }
+        measured = {log: pool.submit(locality.of_log, shared, log) for log in HERE}
+        others = submit_others(pool, shared)
+        lines: dict[str, list[str]] = defaultdict(list)
+        for log in HERE:
+            resampled = [one.result() for one in drawn[log]]
+            lines["locality"] += locality.locality_rows(log, measured[log].result(), resampled)
+        for task in others:
+            for name, rows in task.result().items():
+                lines[name] += rows
+    return {name: "\n".join(rows) for name, rows in lines.items()}
+
+
+def seeds(log: str) -> range:
+    """Return the seeds of a log's resampled workloads."""
+    return range(locality.SEEDS if log in RESAMPLED else 0)
+
+
+def submit_others(pool: ProcessPoolExecutor, shared: Path) -> list[Future[dict[str, list[str]]]]:
+    """Submit the tasks that give lines of tables, in the order of the lines."""
+    tasks: list[tuple[Any, ...]] = [
+        *((locality.similarity_rows, shared, log) for log in HERE),
+        *((sessions.pool_rows, shared, log) for log in HERE),
+        *((sessions.session_rows, shared, log) for log in printed()["zakay"]["counts"]),
+        *((thinking.fact_rows, shared, log) for log in thinking.SITE_LOGS),
+        (thinking.think_times, shared),
+        (thinking.continuation_rows, shared),
+    ]
+    return [pool.submit(*task) for task in tasks]
+
+
+def mean_run_time() -> str:
+    """Return the mean run time that site users draw, that of the jobs of the logs, minutes."""
+    return f"{SiteDistributions.read(SHIPPED).run_times.mean / 60:.0f}"
+
+
+def page(shared: Path, workers: int) -> str:
+    """Return the whole page."""
+    parts = {**tables(shared, workers), "mean_run_time": mean_run_time()}
+    text = TEXT.read_text(encoding="utf-8")
+    for name, part in parts.items():
+        text = text.replace("{{" + name + "}}", part)
+    return text
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description="Write docs/user-models.md.")
+    parser.add_argument("--shared", type=Path, required=True, help="folder of logs")
+    parser.add_argument("--output", type=Path, default=PAGE, help="default: docs/user-models.md")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    arguments = parser.parse_args()
+    write_whole(arguments.output, page(arguments.shared, arguments.jobs))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Locality, self-similarity and similarity of jobs beside Zakay's thesis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from user_models_logs import HERE, jobs_of, line, path_of, printed_locality, rows_of, versions
+
+from users.ideal import play
+from users.models.resampled import Resampled
+from users.validation.columns import JobColumns, columns_of_log, columns_of_workload
+from users.validation.hurst import hurst
+from users.validation.similarity import similarity
+from users.validation.stack import mean_depth, stack_depths
+
+SEEDS = 8
+"""As many resampled logs as in the thesis."""
+STACKS = {"run_time": 0.05, "requested_time": 0.05, "size": 0.0}
+"""Attribute and tolerance."""
+MEASURES = {"size": "mean", "requested_time": "identical", "run_time": "median"}
+"""The measure by which each table of similarity comes out."""
+
+
+class Printed(NamedTuple):
+    """What the thesis has for a measure: of the log, and mean and s.d. over resampled logs."""
+
+    name: str
+    digits: int
+    original: float
+    mean: float
+    deviation: float
+
+
+def measures(columns: JobColumns) -> list[float]:
+    """Return the three stack depths and the Hurst parameter."""
+    known = columns.select(columns.run_time >= 0)
+    depths = [
+        mean_depth(stack_depths(known.attribute(name), tolerance=tolerance))
+        for name, tolerance in STACKS.items()
+    ]
+    return [*depths, hurst(columns.ran.submit)]
+
+
+def of_log(shared: Path, log: str) -> list[float]:
+    """Measure a log."""
+    return measures(columns_of_log(rows_of(path_of(shared, HERE[log])), size="allocated"))
+
+
+def of_resampled(shared: Path, log: str, seed: int) -> list[float]:
+    """Measure a resampled workload of the same length, every job at its recorded time."""
+    source = jobs_of(path_of(shared, HERE[log]), walltime="requested", size="allocated")
+    made = play(Resampled(source, seed=seed), lambda job, now: now)  # no one looks at ends
+    jobs = [msgspec.structs.replace(one.job, submit_time=one.submit) for one in made]
+    return measures(columns_of_workload(msgspec.structs.replace(source, jobs=jobs)))
+
+
+def printed_measures(log: str) -> list[Printed]:
+    """Return what the thesis has, in the order of :func:`measures`."""
+    names = ["stack depth, run time", "requested time", "processors"]
+    given = printed_locality()
+    stacks = zip(names, given["stack"][log], strict=True)
+    return [
+        *(Printed(name, 2, *values) for name, values in stacks),
+        Printed("Hurst parameter", 3, *given["hurst"][log]),
+    ]
+
+
+def locality_rows(log: str, ours: list[float], resampled: list[list[float]]) -> list[str]:
+    """Return the lines of a log from its measures and those of resampled workloads."""
+    lines = []
+    columns = zip(printed_measures(log), ours, *resampled, strict=True)
+    for theirs, original, *values in columns:
+        digits = theirs.digits
+        cells = [f"{theirs.original:.{digits}f}", f"{original:.{digits}f}"]
+        cells.append(f"{theirs.mean:.{digits}f} ± {theirs.deviation:.{digits}f}")
+        if values:
+            mean = float(np.mean(values))
+            spread = float(np.std(values, ddof=1))
+            cells += [f"{mean:.{digits}f} ± {spread:.{digits}f}", within(mean, theirs)]
+        else:
+            cells += ["", ""]
+        lines.append(line(versions(log), theirs.name, *cells))
+    return lines
+
+
+def within(mean: float, theirs: Printed) -> str:
+    """Return within how many of the thesis's standard deviations of its mean ours is."""
+    off = abs(mean - theirs.mean) / theirs.deviation
+    return next((text for most, text in ((1, "one"), (2, "two")) if off <= most), f"no ({off:.1f})")
+
+
+def similarity_rows(shared: Path, log: str) -> dict[str, list[str]]:
+    """Return the line of a log in each of the three tables of similarity."""
+    jobs = columns_of_log(rows_of(path_of(shared, HERE[log])), size="allocated").ran
+    lines = {}
+    for attribute, measure in MEASURES.items():
+        found = similarity(jobs, attribute, measure)
+        theirs = printed_locality()["similarity"][attribute][log]
+        ours = [*found.compare(0, 1), *found.compare(1, 2)]
+        most = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
+        cells = [shares(part[half : half + 3]) for half in (0, 3) for part in (theirs, ours)]
+        row = line(versions(log), len(found.user), *cells, f"{most:.3f}")
+        lines[f"similarity_{attribute}"] = [row]
+    return lines
+
+
+def shares(values: list[float]) -> str:
+    """Return three shares as the thesis prints them: ties with a digit more."""
+    wins, ties, losses = values
+    return f"{wins:.3f} {ties:.4f} {losses:.3f}"

@@ -1,0 +1,72 @@
+"""The logs of the page, and the printed numbers beside which they are put."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from batsched_py.workload import Workload
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import make_rules
+from batsched_py.workload.swf import SwfLog, read_swf
+
+ROOT = Path(__file__).parents[2]
+HERE = {
+    "KTH-SP2": "KTH-SP2-1996-2",
+    "SDSC-SP2": "SDSC-SP2-1998-4.1-cln",
+    "CTC-SP2": "CTC-SP2-1996-3.1-cln",
+    "LANL-CM5": "LANL-CM5-1994-4.1-cln",
+    "HPC2N": "HPC2N-2002-2.2-cln",
+    "SDSC-DS": "SDSC-DS-2004-2.1-cln",
+    "SDSC-BLUE": "SDSC-BLUE-2000-4.2-cln",
+    "CEA-Curie": "CEA-Curie-2011-2.1-cln",
+}
+"""The file at hand that is nearest to the one of Zakay's thesis."""
+
+
+@lru_cache
+def printed() -> dict[str, Any]:
+    """Return what the studies print."""
+    return tomllib.loads(Path(__file__).with_name("published.toml").read_text(encoding="utf-8"))
+
+
+@lru_cache
+def printed_locality() -> dict[str, Any]:
+    """Return the thesis's tables of similarity, stack depth and Hurst parameter."""
+    path = ROOT / "tests" / "published" / "locality.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def path_of(shared: Path, file: str) -> Path:
+    """Return where a log is."""
+    return shared / "swf" / f"{file}.swf.gz"
+
+
+@lru_cache(maxsize=2)
+def jobs_of(path: Path, **rules: str) -> Workload:
+    """Return a log under the usual rules with changes; the last two are kept."""
+    return load_workload(path, make_rules(**rules))
+
+
+@lru_cache(maxsize=2)
+def rows_of(path: Path) -> SwfLog:
+    """Return a log as it is; the last two are kept."""
+    return read_swf(path)
+
+
+def versions(log: str, study: str = "zakay", here: str | None = None) -> str:
+    """Return two cells: the file used here, and the study's, shortened to what differs."""
+    file, theirs = here or HERE[log], printed()[study]["files"][log]
+    return f"{file} | {'same' if file == theirs else theirs.removeprefix(f'{log}-')}"
+
+
+def line(*cells: object) -> str:
+    """Return a line of a table."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def apart(ours: int, theirs: int) -> str:
+    """Return how many more are ours."""
+    return f"{ours - theirs:+d}" if ours != theirs else "0"

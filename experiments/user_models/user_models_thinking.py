@@ -1,0 +1,86 @@
+"""Think times beside Schlagkamp (2015), and facts of logs beside Shmueli and Feitelson (2009)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from user_models_logs import jobs_of, line, path_of, rows_of, versions
+
+from users.learning.site import continuation_by_response, site_facts
+from users.learning.think_times import ThinkTimeFit, fits, pairs_of_log
+
+PAPER_LOGS = {
+    "KTH-SP2": "KTH-SP2-1996-2.1-cln",
+    "SDSC-SP2": "SDSC-SP2-1998-4.2-cln",
+    "LANL-CM5": "LANL-CM5-1994-4.1-cln",
+    "HPC2N": "HPC2N-2002-2.2-cln",
+    "OSC": "OSC-Clust-2000-3.1-cln",
+}
+"""Five of Schlagkamp's six logs; ANL Intrepid is not at hand."""
+SITE_LOGS = {
+    "SDSC-Par": "SDSC-Par-1996-3.1-cln",
+    "CTC-SP2": "CTC-SP2-1996-3.1-cln",
+    "KTH-SP2": "KTH-SP2-1996-2.1-cln",
+    "SDSC-SP2": "SDSC-SP2-1998-4.2-cln",
+    "SDSC-BLUE": "SDSC-BLUE-2000-4.2-cln",
+}
+"""The files at hand of the five logs of Shmueli and Feitelson."""
+FOLLOWS = "CTC-SP2"
+"""The log that follows the paper's formula."""
+
+
+def think_time_rows(shared: Path, logs: dict[str, str]) -> list[str]:
+    """Return the lines of the fits, log by log, then pooled."""
+    pairs = {log: pairs_of_log(rows_of(path_of(shared, file))) for log, file in logs.items()}
+    return [
+        line(logs.get(log, f"**{log}**"), "not known", fitted(free), fitted(most))
+        for log, (free, most) in fits(pairs).items()
+    ]
+
+
+def fitted(fit: ThinkTimeFit) -> str:
+    """Return the cells of a fit."""
+    return f"{fit.nb_pairs:,} | {fit.slope:.3f} | {fit.intercept:,.0f} | {fit.explained:.2f}"
+
+
+def think_times(shared: Path) -> dict[str, list[str]]:
+    """Return all lines of think times."""
+    return {"think_times": think_time_rows(shared, PAPER_LOGS)}
+
+
+def fact_rows(shared: Path, log: str) -> dict[str, list[str]]:
+    """Return the line of facts of a log."""
+    file = SITE_LOGS[log]
+    facts = site_facts(jobs_of(path_of(shared, file), walltime="requested"))
+    shares = (
+        facts.negative_think_times,
+        facts.by_day,
+        facts.on_weekdays,
+        facts.at_most_a_minute,
+        facts.power_of_two,
+    )
+    cells = [f"{100 * share:.0f} %" for share in shares]
+    cells.insert(3, f"{facts.median_run_time:,.0f} s")
+    used = versions(log, "site", file)
+    return {"facts": [line(used, f"{facts.nb_jobs:,}", *cells)]}
+
+
+def continuation_rows(shared: Path) -> dict[str, list[str]]:
+    """Return the lines of how often sessions go on, by response time."""
+    paths = [path_of(shared, file) for file in SITE_LOGS.values()]
+    workloads = [jobs_of(path, walltime="requested") for path in paths]
+    alone = workloads[list(SITE_LOGS).index(FOLLOWS)]
+    bins = zip(continuation_by_response(workloads), continuation_by_response([alone]), strict=True)
+    return {
+        "continuation": [
+            line(
+                f"{one.least:g} to {one.below:g}" if one.below < float("inf") else "more",
+                f"{one.nb_jobs:,}",
+                f"{one.expected:.3f}",
+                f"{one.observed:.3f}",
+                f"{other.expected:.3f}",
+                f"{other.observed:.3f}",
+            )
+            for one, other in bins
+        ]
+    }

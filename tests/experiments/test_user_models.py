@@ -1,0 +1,106 @@
+"""The page docs/user-models.md is what its command writes now; the quick parts, on KTH-SP2."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments" / "user_models"))
+import user_models
+import user_models_locality as locality
+import user_models_logs as logs
+import user_models_sessions as sessions
+import user_models_thinking as thinking
+
+PAGE = user_models.PAGE.read_text(encoding="utf-8")
+KTH = "KTH-SP2"
+
+
+def section(heading: str) -> list[str]:
+    """Lines of the page below a heading."""
+    return PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0].splitlines()
+
+
+def test_the_text_of_the_page() -> None:
+    """Every line of the text outside the tables and numbers that the command fills in."""
+    lines = user_models.TEXT.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if "{{" not in line and line not in PAGE.splitlines()] == []
+    assert "{{" not in PAGE
+
+
+def test_every_line_has_the_columns_of_its_table() -> None:
+    widths = [line.count("|") if line.startswith("|") else None for line in PAGE.splitlines()]
+    heads = [i for i, line in enumerate(PAGE.splitlines()) if line.startswith("|---")]
+    assert len(heads) == 11
+    for head in heads:
+        end = widths.index(None, head)
+        assert end > head + 1, "a table without lines"
+        assert {*widths[head + 1 : end]} == {widths[head - 1]}
+
+
+def test_sessions_of_kth(shared: Path) -> None:
+    found = sessions.session_rows(shared, KTH)
+    assert found["counts"][0].count("28,489 / 16,488 / 10,303 |") == 2
+    for rows in (found["counts"], found["think"]):
+        assert rows[0] in section("Sessions and batches")
+
+
+def test_pools_of_kth(shared: Path) -> None:
+    (row,) = sessions.pool_rows(shared, KTH)["pools"]
+    assert row in section("Pools of resampling")
+    assert row.endswith(
+        "| 102 / 25,202 | **102 / 25,202** | 66 / 2,349 | 84 / 3,087 | **66 / 2,349** |"
+    )
+
+
+def test_locality_of_kth(shared: Path) -> None:
+    """What is measured on the log; resampled workloads take too long for a test."""
+    rows = locality.locality_rows(KTH, locality.of_log(shared, KTH), [])
+    page = section("Locality and self-similarity")
+    starts = [row.removesuffix("|  |  |") for row in rows]
+    assert all(any(line.startswith(start) for line in page) for start in starts)
+
+
+def test_similarity_of_kth(shared: Path) -> None:
+    page = section("Similarity of a user's jobs")
+    for (row,) in locality.similarity_rows(shared, KTH).values():
+        assert row in page
+
+
+def test_think_times_of_kth(shared: Path) -> None:
+    row = thinking.think_time_rows(shared, {KTH: thinking.PAPER_LOGS[KTH]})[0]
+    assert row in section("Think times against response times")
+
+
+def test_facts_of_kth(shared: Path) -> None:
+    (row,) = thinking.fact_rows(shared, KTH)["facts"]
+    assert row in section("Facts of site-level simulation")
+
+
+@pytest.mark.parametrize(
+    ("mean", "text"), [(10.9, "one"), (8.1, "two"), (7.5, "no (2.5)"), (12.5, "no (2.5)")]
+)
+def test_within(mean: float, text: str) -> None:
+    """The thesis has 10 +- 1."""
+    assert locality.within(mean, locality.Printed("any", 2, 9.0, 10.0, 1.0)) == text
+
+
+def test_lines_of_locality() -> None:
+    """Two resampled workloads with 6 and 8 throughout: mean 7, deviation 1.4."""
+    rows = locality.locality_rows(KTH, [5.0] * 4, [[6.0] * 4, [8.0] * 4])
+    assert rows[0].startswith("| KTH-SP2-1996-2 | same | stack depth, run time | 35.25 | 5.00 |")
+    assert all("7.00 ± 1.41 | " in row or "7.000 ± 1.414 | " in row for row in rows)
+
+
+def test_versions() -> None:
+    assert logs.versions(KTH) == "KTH-SP2-1996-2 | same"
+    assert logs.versions("SDSC-SP2") == "SDSC-SP2-1998-4.1-cln | 1998-3.1-cln"
+    assert logs.versions("KTH-SP2", "site", "KTH-SP2-1996-2.1-cln").endswith("| 1996-2")
+
+
+def test_mean_run_time() -> None:
+    """Longer than the mean response that the paper prints: what the text says."""
+    assert float(user_models.mean_run_time()) > 78
+    assert f"a mean run time of {user_models.mean_run_time()} minutes" in PAGE
