@@ -181,20 +181,33 @@ def log_order(workload: Workload) -> dict[str, int]:
     return {job.id: rank for rank, job in enumerate(workload.jobs)}
 
 
+def as_submitted(
+    job: WorkloadJob,
+    user: str,
+    notes: Mapping[str, Any],
+    shift: float,
+    names: Callable[[], str] | None = None,
+) -> WorkloadJob:
+    """Return a recorded job as ``user`` submits it, with the columns of the results.
+
+    ``notes`` are what it carries beside its recorded, shifted submission time; ``names`` gives a
+    new name where others do the same job too, and the recorded one is noted then.
+    """
+    extra = {**job.extra, **notes, "original_submission_time": job.submit_time + shift}
+    name = job.id
+    if names is not None:
+        extra["original_job"] = name
+        name = names()
+    return msgspec.structs.replace(job, id=name, user=user, extra=extra)
+
+
 def _submitted(visit: Visit, batch: Batch, place: int) -> WorkloadJob:
-    """Return a job as it is submitted in a visit, with the columns of the results."""
-    job = batch.jobs[place]
-    extra = {
-        **job.extra,
+    """Return a job as it is submitted in a visit."""
+    notes = {
         **visit.notes,
         "session": visit.sessions_before + batch.session,
         "batch": visit.next + 1,
-        "original_submission_time": job.submit_time + visit.shift,
     }
     if visit.thought is not None and not place:
-        extra["think_time"] = visit.thought
-    name = job.id
-    if visit.names is not None:
-        extra["original_job"] = name
-        name = visit.names()
-    return msgspec.structs.replace(job, id=name, user=visit.user, extra=extra)
+        notes["think_time"] = visit.thought
+    return as_submitted(batch.jobs[place], visit.user, notes, visit.shift, visit.names)

@@ -15,7 +15,7 @@ from batsched_py.workload import Workload, WorkloadJob
 from users.batches import JOINS
 from users.calendar import WEEK, Calendar
 from users.chance import Chance, Seed
-from users.engine import SESSIONS, log_order
+from users.engine import SESSIONS, as_submitted, log_order
 from users.resampling.crowd import LONG_TERM, RARE, Crowd, Size, Start
 from users.resampling.pools import EDGE_WEEKS, LONG_WEEKS, Rare, make_pools
 from users.sessions import Delimitation
@@ -58,7 +58,7 @@ class Resampled:
         self._ranks = log_order(workload)
         self._due: list[tuple[float, int, int, _Trip]] = []
         self._planned = count()
-        self._numbers = count(1)
+        self._names = map(str, count(1)).__next__
 
     def next_submission(self) -> float:
         """Return the time of the next job, inf if there is none any more."""
@@ -96,21 +96,18 @@ class Resampled:
             heappush(self._due, (time, self._ranks[job.id], next(self._planned), trip))
 
     def _submitted(self, trip: _Trip) -> WorkloadJob:
+        """Return the job that a trip is at, which goes on to the next."""
         start, job = trip.start, trip.job
         batch = start.trace.batches[trip.batch]
-        extra = {
-            **job.extra,
+        notes = {
             **trip.notes,
             "session": start.sessions_before + batch.session,
             "batch": trip.batch + 1,
-            "original_submission_time": job.submit_time + start.shift,
-            "original_job": job.id,
         }
         trip.place += 1
         if trip.place == len(batch.jobs):
             trip.batch, trip.place = trip.batch + 1, 0
-        name = str(next(self._numbers))
-        return msgspec.structs.replace(job, id=name, user=self._people.name(start), extra=extra)
+        return as_submitted(job, self._people.name(start), notes, start.shift, self._names)
 
 
 class _Trip(msgspec.Struct, eq=False):
