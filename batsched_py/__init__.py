@@ -27,9 +27,9 @@ from batsched_py.waiting import WaitingQueue
 from batsched_py.workload.jobs import Workload, WorkloadJob
 
 if TYPE_CHECKING:
-    from batsched_py.process import UserModel
     from batsched_py.results import Result
     from batsched_py.simulation import simulate
+    from batsched_py.user_model import UserModel
     from batsched_py.workload.load import load_workload
 
 __all__ = [
@@ -55,7 +55,7 @@ __all__ = [
 # Imported when asked for: a policy file needs neither the simulator nor numpy.
 _LAZY = {
     "Result": "batsched_py.results",
-    "UserModel": "batsched_py.process",
+    "UserModel": "batsched_py.user_model",
     "load_workload": "batsched_py.workload.load",
     "simulate": "batsched_py.simulation",
 }

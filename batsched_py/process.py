@@ -7,10 +7,10 @@ of the users until nobody is due, then all submissions, then runs the policy onc
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from heapq import heappop, heappush
-from math import inf, isfinite, isnan
-from typing import Any, Protocol
+from math import inf, isfinite
+from typing import Any
 
 from batsched_py import decisions as d
 from batsched_py.errors import InvariantError, ProtocolError
@@ -19,38 +19,12 @@ from batsched_py.machine import Machine
 from batsched_py.processors import MOST_PROCESSORS, from_text
 from batsched_py.protocol import messages as m
 from batsched_py.used_names import UsedNames
+from batsched_py.user_model import UserModel, given, jobs_due, next_due
 from batsched_py.waiting import WaitingQueue
 from batsched_py.workload.jobs import WorkloadJob
 
 DYNAMIC = "dyn"
 """Workload of the jobs that users submit."""
-MOST_AT_ONCE = 1_000_000
-"""More jobs of users at one instant are taken for an endless loop."""
-
-
-class UserModel(Protocol):
-    """Simulated users: a function of time and of the ends of their jobs.
-
-    They see neither policies nor messages. A job that they submit is a :class:`WorkloadJob`;
-    what they put into its ``extra`` (session, ...) becomes output columns.
-    """
-
-    profiles: Mapping[str, dict[str, Any]]
-    """Batsim profiles by name, those of every job the model submits."""
-
-    def next_submission(self) -> float:
-        """Return when the next job is due (seconds), inf if none is before another job ends."""
-        ...
-
-    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        """Return the jobs that are submitted at ``now``; called when ``now`` is due."""
-        ...
-
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
-        """Learn that ``job`` ended at ``now``; ``state`` is Batsim's final state or REJECTED."""
-        ...
-
-
 Observer = Callable[[float, WaitingQueue, Machine], None]
 """Called with time, waiting queue and machine; it may look, and must not change anything."""
 
@@ -222,14 +196,9 @@ class DecisionProcess:
     def _ask_users(self, users: UserModel) -> None:
         now = self.now
         count = 0
-        while users.next_submission() <= now:
-            jobs = list(_given(users.jobs_to_submit(now), users, "jobs_to_submit"))
+        while next_due(users) <= now:
+            jobs = jobs_due(users, now, count)
             count += len(jobs)
-            if not jobs or count > MOST_AT_ONCE:
-                raise InvariantError(
-                    f"{type(users).__name__} is still due at {now} after it submitted {count} jobs "
-                    "at that instant: next_submission must move on"
-                )
             if self._random is not None:
                 self._random.shuffle(jobs)
             for job in jobs:
@@ -273,9 +242,7 @@ class DecisionProcess:
 
     def _plan_next_call(self) -> None:
         """Keep one call outstanding, and tell Batsim when no user can submit any more."""
-        due = inf if self.users is None else self.users.next_submission()
-        if isnan(due):
-            raise InvariantError(f"{type(self.users).__name__}.next_submission() is nan")
+        due = inf if self.users is None else next_due(self.users)
         if due < inf:
             if not self._calls or due < self._calls[0]:
                 self._call_at(due)
@@ -320,7 +287,7 @@ class DecisionProcess:
     def _schedule(self) -> None:
         now, queue, machine = self.now, self.queue, self.machine
         decisions = self.scheduler.schedule(now, queue, machine)
-        for decision in _given(decisions, self.scheduler, "schedule"):
+        for decision in given(decisions, self.scheduler, "schedule"):
             if isinstance(decision, d.Start):
                 job = decision.job
                 alloc = machine.start(job, now, decision.processors)
@@ -357,16 +324,6 @@ class DecisionProcess:
         if job.state is not JobState.RUNNING:
             raise InvariantError(f"job {job.id} was killed while {job.state.value}")
         self._reply.append(m.KillJob(timestamp=self.now, job_ids=[job.id]))
-
-
-def _given(items: Any, plugin: object, method: str) -> Iterator[Any]:
-    """Return what a plug-in gave, which must be something to go through."""
-    try:
-        return iter(items)
-    except TypeError:
-        raise InvariantError(
-            f"{type(plugin).__name__}.{method} returned {items!r}: expected a generator or a list"
-        ) from None
 
 
 def _without_mark(job_id: str) -> str:

@@ -15,11 +15,12 @@ from batsched_py import plugins
 from batsched_py.backends.external import Timeouts
 from batsched_py.backends.run import EMBEDDED, SOCKET, check_backend, run_outside
 from batsched_py.errors import UsageError
-from batsched_py.process import DecisionProcess, UserModel
+from batsched_py.process import DecisionProcess
 from batsched_py.results import EmbeddedOutput, Output, Result, versions
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform import Platform, homogeneous, read_platform, scaled
 from batsched_py.transport.recording import Recorder, recorded
+from batsched_py.user_model import UserModel
 from batsched_py.workload import Workload
 from batsched_py.workload.jobs import REFERENCE_SPEED
 from batsched_py.workload.load import load_workload

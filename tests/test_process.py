@@ -373,6 +373,6 @@ class Undecided(Chain):
 def test_users_who_never_move_on_are_stopped(
     model: type[Chain], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("batsched_py.process.MOST_AT_ONCE", 1000)
+    monkeypatch.setattr("batsched_py.user_model.MOST_AT_ONCE", 1000)
     with pytest.raises(InvariantError, match=said):
         simulate_users(model(10**9, 0, size=9), Fcfs())

@@ -122,7 +122,7 @@ class BatchFeedback:
         due = self._due
         jobs = []
         while due and due[0][0] <= now:
-            *_, visit, place, start = heappop(due)
+            planned, *_, visit, place, start = heappop(due)
             batch = visit.trace.batches[visit.next]
             job = _submitted(visit, batch, place)
             self._active[job.id] = _Active(visit, visit.next, now)
@@ -132,7 +132,8 @@ class BatchFeedback:
             else:  # all of it has arrived
                 visit.next += 1
                 visit.released = False
-                self._release(visit, now, Reason.FOLLOWS)
+                # Not from now, which may be a microsecond later: a window may be closed by then.
+                self._release(visit, planned, Reason.FOLLOWS)
         return jobs
 
     def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:

@@ -14,7 +14,7 @@ from math import inf
 import msgspec
 
 from batsched_py.errors import WorkloadError
-from batsched_py.process import UserModel
+from batsched_py.user_model import UserModel, jobs_due, next_due
 from batsched_py.workload import WorkloadJob
 from batsched_py.workload.jobs import REFERENCE_SPEED
 
@@ -36,7 +36,9 @@ def play(users: UserModel, end_of: EndOf | None = None) -> Iterator[Played]:
     """Yield the jobs that ``users`` submit, in order of submission, until they have no more.
 
     ``end_of`` says when a job ends; None: after its run time (:func:`run_time`). At one instant
-    all ends come before submissions, as in a simulation.
+    all ends come before submissions, as in a simulation. Raises
+    :class:`batsched_py.errors.InvariantError` where a simulation would: for a model that is due
+    and submits nothing, or without end.
     """
     if end_of is None:
         profiles = users.profiles
@@ -46,16 +48,20 @@ def play(users: UserModel, end_of: EndOf | None = None) -> Iterator[Played]:
 
     ends: list[tuple[float, int, WorkloadJob]] = []
     order = count()
+    now, at_once = -inf, 0
     while True:
-        due = users.next_submission()
+        due = next_due(users)
         if ends and ends[0][0] <= due:
-            now, _, job = heappop(ends)
-            users.job_ended(now, job, SUCCESS)
+            ended, _, job = heappop(ends)
+            users.job_ended(ended, job, SUCCESS)
         elif due < inf:
-            for job in users.jobs_to_submit(due):
-                end = end_of(job, due)
+            now, at_once = due, at_once if due == now else 0
+            jobs = jobs_due(users, now, at_once)
+            at_once += len(jobs)
+            for job in jobs:
+                end = end_of(job, now)
                 heappush(ends, (end, next(order), job))
-                yield Played(job, due, end)
+                yield Played(job, now, end)
         else:
             return
 

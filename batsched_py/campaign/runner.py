@@ -245,10 +245,10 @@ def _files_of(value: Any, beside: Path | None = None) -> list[Path]:
         return []
     text, python, _ = value.partition(".py:")
     path = Path(text + ".py" if python else text)
-    found = path if path.exists() or beside is None else beside / path
+    places = [path] if beside is None else [beside / path, path]  # which of them is up to the model
     if python:  # a plug-in may import what lies beside it
-        return sorted(found.parent.glob("*.py"))
-    files = _all_files(found)
+        return [file for place in places for file in sorted(place.parent.glob("*.py"))]
+    files = [file for place in places for file in _all_files(place)]
     for file in list(files):
         if file.suffix == ".toml" and beside is None:
             with suppress(tomllib.TOMLDecodeError, UnicodeDecodeError):  # the run will say so
@@ -257,9 +257,12 @@ def _files_of(value: Any, beside: Path | None = None) -> list[Path]:
 
 
 def _all_files(path: Path) -> list[Path]:
-    if path.is_dir():
-        return sorted(file for file in path.iterdir() if file.is_file())
-    return [path] if path.is_file() else []
+    with suppress(OSError):  # a long text is no path
+        if path.is_dir():
+            return sorted(file for file in path.iterdir() if file.is_file())
+        if path.is_file():
+            return [path]
+    return []
 
 
 def _plugin(group: str, name: str) -> list[str]:
@@ -292,14 +295,14 @@ def _batsim(backend: str, batsim: str | None) -> str:
 
 @cache
 def _code() -> str:
-    """Return a digest of the code that determines a simulation."""
+    """Return a digest of the code that determines a simulation, and of the data that ship."""
     digest = hashlib.sha256()
     for package in ("batsched_py", "users"):
         spec = find_spec(package)
         if spec is None or spec.origin is None:
             continue
         root = Path(spec.origin).parent
-        for path in sorted(root.rglob("*.py")):
-            if path.relative_to(root).parts[0] not in _OUTSIDE:
+        for path in sorted([*root.rglob("*.py"), *root.rglob("*.json")]):
+            if path.relative_to(root).parts[0] not in _OUTSIDE or package == "users":
                 digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -24,7 +24,7 @@ from batsched_py.explain.words import in_words, lasting
 from batsched_py.held import Held
 from batsched_py.jobs import Job
 from batsched_py.machine import Machine
-from batsched_py.process import DecisionProcess, UserModel
+from batsched_py.process import DecisionProcess
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.creasy import Creasy
 from batsched_py.schedulers.dynp import Dynp
@@ -35,6 +35,7 @@ from batsched_py.schedulers.ups import Ups
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform import homogeneous
 from batsched_py.transport.recording import Recorder, recorded
+from batsched_py.user_model import UserModel
 from batsched_py.waiting import WaitingQueue
 from batsched_py.workload import Workload, WorkloadJob
 

@@ -18,7 +18,8 @@ from schedules import J, run, workload
 from batsched_py.errors import UsageError
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.workload import Workload, WorkloadJob
-from users.batches import Trace, traces
+from users.activity import ActivityCycle
+from users.batches import Batch, Trace, traces
 from users.calendar import DAY, HOUR, WEEK, Calendar
 from users.engine import SESSIONS, BatchFeedback, Reason, Visit
 from users.ideal import Played, play
@@ -86,13 +87,18 @@ def test_a_rejected_job_ends_at_once() -> None:
 
 @given(intervals(4000).filter(bool), st.sampled_from(("joins", "opens")))
 def test_identity(times: list[tuple[float, float]], tie: str) -> None:
-    """If all jobs end as recorded, adjusted users submit as recorded, in the order of the log."""
+    """If all jobs end as recorded, adjusted users submit as recorded.
+
+    In the order of the log, too, unless jobs of no length open batches at one instant.
+    """
     users = "ab"
     jobs = [job(str(n), s * 10, e * 10, users[n % 2]) for n, (s, e) in enumerate(sorted(times))]
     recorded = {one.id: one.finish_time for one in jobs}
     model = Adjusted(log(jobs), tie=tie)
     played = list(play(model, lambda one, now: max(now, recorded[one.id] or 0)))
-    assert [(one.job.id, one.submit) for one in played] == [(j.id, j.submit_time) for j in jobs]
+    assert {one.job.id: one.submit for one in played} == {j.id: j.submit_time for j in jobs}
+    if tie == "joins":
+        assert [one.job.id for one in played] == [j.id for j in jobs]
 
 
 def replayed(kind: type[BatchFeedback], jobs: list[WorkloadJob], seed: int) -> list[Played]:
@@ -195,6 +201,48 @@ def test_used_windows_come_again_only_when_none_is_left() -> None:
     assert own.next_start(14 * HOUR) == 9 * HOUR + WEEK
 
 
+def test_who_begins_late_does_not_catch_up_on_earlier_windows() -> None:
+    """Windows before the one in which a visit begins come again in the next round only."""
+    spans = [(h * HOUR, (h + 1) * HOUR) for h in (9, 12, 15, 18)]
+    own = Reinserted(spans, MONDAY, first=2)
+    assert own.next_start(17 * HOUR) == 18 * HOUR
+    assert own.next_start(20 * HOUR) == 9 * HOUR + WEEK
+
+
+def test_a_window_that_crosses_into_the_next_round_stays_open() -> None:
+    """Sunday 20 h to Monday 4 h; the round is one week, and begins with Monday 1 h."""
+    own = windows(Recycled, (1, 2), (164, 172))
+    assert own.open_until(1.5 * HOUR + WEEK) == 4 * HOUR + WEEK
+    assert own.open_until(3 * HOUR + WEEK) == 4 * HOUR + WEEK
+    assert own.open_until(5 * HOUR + WEEK) is None
+
+
+def test_weeks_are_those_of_the_calendar() -> None:
+    """The log begins on Saturday: windows on Sunday and on Monday are of two weeks."""
+    spans = [(30 * HOUR, 31 * HOUR), (50 * HOUR, 51 * HOUR)]
+    assert Recycled(spans, Calendar(5 * DAY)).next_start(60 * HOUR) == 30 * HOUR + 2 * WEEK
+    assert Recycled(spans, MONDAY).next_start(60 * HOUR) == 30 * HOUR + WEEK
+
+
+def test_a_call_that_comes_a_microsecond_late_changes_nothing() -> None:
+    """A session of one job is a window without length, closed a microsecond later."""
+    trace, _ = visit_of((0, 200), (120, 130), (300, 310), (420, 430))
+    starts = []
+    for late in (0.0, 1e-6):
+        model = BatchFeedback({})
+        model._ranks = {str(n): n for n in range(4)}
+        react = InWindows(WindowRules(MONDAY), trace, 0.0, Random(1))
+        model.enter(Visit("u", trace, react))
+        times = []
+        while (due := model.next_submission()) < inf:
+            times += [due for _ in model.jobs_to_submit(due + late)]
+            for one in list(model._active):
+                model.job_ended(due + 10, job(one, 0, 0), "COMPLETED_SUCCESSFULLY")
+        starts.append(times)
+    assert starts[0] == pytest.approx(starts[1], abs=1e-5)
+    assert len(starts[0]) == 4
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 300), st.integers(0, 30)), min_size=1, max_size=8),
     st.lists(st.integers(0, 2000), min_size=1, max_size=20),
@@ -254,9 +302,14 @@ def test_fluid_takes_the_own_gap_where_there_is_none_to_draw() -> None:
 # The distribution-based model ----------------------------------------------------------------
 
 
+def in_hours(trace: Trace) -> InHours:
+    random = Random(1)
+    return InHours(MONDAY, ActivityCycle.draw(random), trace, random)
+
+
 def test_outside_the_hours_of_work_it_waits_for_them() -> None:
     trace, visit = visit_of((0, 2), (12, 22), (300, 310))
-    react = InHours(MONDAY, trace, Random(1))
+    react = in_hours(trace)
     outside = next(t * HOUR for t in range(200) if not react._cycle.is_open(MONDAY, t * HOUR))
     expected = react._cycle.next_opening(MONDAY, outside)
     assert react.arrival(visit, trace.batches[2], outside, Reason.DEPENDENCY) == expected > outside
@@ -265,7 +318,7 @@ def test_outside_the_hours_of_work_it_waits_for_them() -> None:
 def test_it_goes_on_or_takes_a_break_by_the_response_time() -> None:
     """After 0 min 80 % go on with 10 min; after a day hardly anybody does."""
     trace, visit = visit_of((0, 2), (12, 22), (300, 310))
-    react = InHours(MONDAY, trace, Random(1))
+    react = in_hours(trace)
     inside = next(t * HOUR for t in range(200) if react._cycle.is_open(MONDAY, t * HOUR))
     batch = trace.batches[2]
 
@@ -274,15 +327,45 @@ def test_it_goes_on_or_takes_a_break_by_the_response_time() -> None:
         return sum(time == inside + 600 for time in drawn) / len(drawn)
 
     assert share() == pytest.approx(0.8, abs=0.03)
+    visit.response = 20 * 60.0
+    assert share() == pytest.approx(0.4, abs=0.03)
     visit.response = DAY
     assert share() < 0.03
+
+
+def test_breaks_are_drawn_from_those_shorter_than_eight_hours() -> None:
+    """Its gaps between sessions are 3 h and 20 h; the longer one is a night."""
+    trace, visit = visit_of((0, 2), (182, 192), (1392, 1400))
+    visit.response = inf
+    react = in_hours(trace)
+    inside = next(t * HOUR for t in range(200) if react._cycle.is_open(MONDAY, t * HOUR))
+    back = react._cycle.next_opening(MONDAY, inside + 3 * HOUR)
+    drawn = {react.arrival(visit, trace.batches[2], inside, Reason.DEPENDENCY) for _ in range(50)}
+    assert drawn == {back}
+
+
+def test_the_response_time_is_that_of_the_last_job_that_ended() -> None:
+    """From its submission, which was delayed, to its end."""
+
+    class Watch:
+        def arrival(self, visit: Visit, batch: Batch, now: float, reason: Reason) -> float:
+            seen.append((reason, visit.response))
+            return now + 1000
+
+    seen: list[tuple[Reason, float]] = []
+    trace, _ = visit_of((0, 2), (12, 22), (300, 310))
+    model = BatchFeedback({})
+    model._ranks = {str(n): n for n in range(3)}
+    model.enter(Visit("u", trace, Watch()))
+    list(play(model, lambda one, now: now + 70 + 10 * int(one.id)))
+    assert seen == [(Reason.DEPENDENCY, 70), (Reason.DEPENDENCY, 80)]
 
 
 def test_without_a_break_to_draw_it_leaves_until_work_begins_again() -> None:
     """Its only gap between sessions is longer than 8 hours."""
     trace, visit = visit_of((0, 2), (12, 22), (1300, 1310))
     visit.response = inf
-    react = InHours(MONDAY, trace, Random(1))
+    react = in_hours(trace)
     cycle = react._cycle
     inside = next(t * HOUR for t in range(200) if cycle.is_open(MONDAY, t * HOUR))
     arrival = react.arrival(visit, trace.batches[2], inside, Reason.DEPENDENCY)

@@ -391,9 +391,9 @@ def test_a_file_from_the_working_directory(
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ("Empty", "member 'Empty' is due at 0.0 and jobs_to_submit gave no job"),
-        ("Nothing", "member 'Nothing' is due at 0.0 and jobs_to_submit gave no job"),
-        ("Nan", r"member 'Nan': next_submission\(\) is nan"),
+        ("Empty", "member 'Empty': Empty is still due at 0.0 after it submitted 0 jobs"),
+        ("Nothing", "member 'Nothing': Nothing.jobs_to_submit returned None"),
+        ("Nan", r"member 'Nan': Nan.next_submission\(\) is nan"),
     ],
 )
 def test_a_wrong_member_is_named(tmp_path: Path, write: Write, model: str, said: str) -> None:

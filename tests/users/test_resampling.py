@@ -22,8 +22,8 @@ from users.chance import Chance
 from users.ideal import Played, play
 from users.models.resampled import Resampled
 from users.models.tbuos import REACTIONS, Tbuos
-from users.resampling.crowd import LONG_TERM, RARE, Crowd, Size
-from users.resampling.pools import Pools, Rare, make_pools
+from users.resampling.crowd import LONG_TERM, RARE, Crowd, Size, Start
+from users.resampling.pools import Rare, make_pools, weeks_active
 from users.sessions import Delimitation
 
 ARRIVAL = Delimitation.parse("arrival:60:>")
@@ -166,7 +166,8 @@ def test_nobody_comes_twice_in_a_week_and_as_many_come_as_in_the_log() -> None:
     pairs = Counter((user.partition(".")[0], shift) for user, shift in firsts.items())
     assert set(pairs.values()) == {1}
     pools = make_pools(LOG.jobs, ARRIVAL)
-    rate = len(pools.temporary) / (pools.weeks - 8)
+    inner = pools.start + 4 * WEEK, pools.end - 4 * WEEK
+    rate = sum(inner[0] <= t.start < inner[1] for t in pools.temporary) / (pools.weeks - 8)
     assert len(firsts) / 2000 == pytest.approx(rate, rel=0.1)
 
 
@@ -219,6 +220,12 @@ def test_same_seed_same_jobs_another_seed_others() -> None:
         ({"rate": 1000}, "nobody comes twice"),
         ({"rate_over": "most"}, "rate_over=most"),
         ({"edge_weeks": 25}, "too short"),
+        ({"load": None}, "load=None"),
+        ({"rare_per_week": None}, "rare_per_week=None"),
+        ({"weeks": 0}, "weeks=0"),
+        ({"begin": "late"}, "begin=late"),
+        ({"n_temporary": 100}, "nobody is there twice"),
+        ({"n_temporary": 1, "long_weeks": 0}, "n_temporary=1"),
         ({"rare": "nobody"}, "user nobody has no job"),
     ],
 )
@@ -232,8 +239,10 @@ def test_a_log_without_jobs_or_without_long_stays_is_refused() -> None:
     with pytest.raises(UsageError, match="none"):
         Resampled(empty)
     short = Workload(name="short", nb_res=8, jobs=stay("a", 0, 8), profiles=LOG.profiles)
-    with pytest.raises(UsageError, match="n_long"):
-        played(Resampled(short, n_long=1, rate_over="all"))
+    with pytest.raises(UsageError, match="n_long=1"):
+        Resampled(short, n_long=1, rate_over="all")
+    with pytest.raises(UsageError, match="edge_weeks"):
+        Resampled(short)
 
 
 # TBUOS ---------------------------------------------------------------------------------------
@@ -317,8 +326,133 @@ def test_weeks_begin_on_monday_whenever_the_log_begins(seed: int, at_origin: int
         assert start.kind != LONG_TERM
 
 
-def test_pools_of_nobody_give_a_crowd_of_nobody() -> None:
-    pools = Pools([], [], [], [], 0, 30 * WEEK, 4)
-    crowd = Crowd(pools, Calendar(), Chance(0), Size(), 3 * WEEK)
-    assert [crowd.come() for _ in range(3)] == [[], [], []]
-    assert crowd.next_week == float("inf")
+@pytest.mark.parametrize(
+    "size", [Size(load=0), Size(n_long=0, n_temporary=0, rate=0)], ids=["load", "numbers"]
+)
+def test_a_crowd_of_nobody_is_refused(size: Size) -> None:
+    with pytest.raises(UsageError, match="nobody would ever come"):
+        Crowd(make_pools(LOG.jobs, ARRIVAL), Calendar(), Chance(0), size, 3 * WEEK)
+
+
+def starts_of(size: Size, seed: int, week: int = 0) -> list[Start]:
+    crowd = Crowd(make_pools(LOG.jobs, ARRIVAL), Calendar(), Chance(seed), size, 1e9)
+    return [crowd.come() for _ in range(week + 1)][week]
+
+
+def test_temporary_users_of_the_beginning_are_drawn_by_their_weeks_each_once() -> None:
+    """Who stays six weeks is there at the beginning more often than who stays for one."""
+    drawn: Counter[str] = Counter()
+    size = Size(n_long=0, n_temporary=3)
+    for seed in range(400):
+        users = [start.trace.user for start in starts_of(size, seed)]
+        assert len(set(users)) == len(users) == 3
+        drawn.update(users)
+    weeks = {
+        trace.user: weeks_active(trace, Calendar())
+        for trace in make_pools(LOG.jobs, ARRIVAL).temporary
+    }
+    long, short = (
+        [drawn[u] for u, w in weeks.items() if (w >= 4) is is_long] for is_long in (True, False)
+    )
+    assert sum(long) / len(long) > 1.5 * sum(short) / len(short)
+
+
+@pytest.mark.parametrize(("size", "of"), [(Size(n_temporary=0), 5), (Size(n_long=0), 1)])
+def test_users_of_the_beginning_begin_in_any_of_their_weeks(size: Size, of: int) -> None:
+    """Not all with their first job: as if they had been there for some time."""
+    starts = [start for seed in range(60) for start in starts_of(size, seed)]
+    places = {start.first / len(start.trace.batches) for start in starts}
+    assert min(places) == 0
+    assert max(places) > 0.7
+    assert sum(start.first == 0 for start in starts) < 0.6 * len(starts)
+
+
+def test_load_multiplies_all_three_numbers() -> None:
+    """Twice as many at the beginning, and twice as many who come in a week."""
+    for number, week in (("n_long", 0), ("n_temporary", 0), ("rate", 1)):
+        others = {"n_long": 0, "n_temporary": 0, "rate": 0} | {number: 2}
+        counts = [
+            sum(len(starts_of(Size(load=load, **others), seed, week)) for seed in range(200))
+            for load in (1.0, 2.0)
+        ]
+        assert counts[1] / counts[0] == pytest.approx(2, rel=0.2), number
+
+
+def test_anywhere_makes_the_load_even() -> None:
+    """Begun within what they did, users in the gap of the log are missing halfway.
+
+    A user of ten weeks in a log of fifty: begun anywhere, he is at work in a fifth of all weeks.
+    """
+    jobs = [
+        *stay("edge", 0, 50),
+        *(job(f"t{w}", w * WEEK, w * WEEK + 60, "t") for w in range(20, 30)),
+    ]
+    pools = make_pools(jobs, ARRIVAL, long_weeks=5)
+    busy: dict[str, list[int]] = {"active": [], "anywhere": []}
+    for begin, weeks in busy.items():
+        for seed in range(400):
+            size = Size(n_temporary=0, rate=0, begin=begin)
+            crowd = Crowd(pools, Calendar(), Chance(seed), size, 1e9)
+            start = next(one for one in crowd.come() if one.trace.user == "t")
+            own = [
+                round((b.start + start.shift) / WEEK) for b in start.trace.batches[start.first :]
+            ]
+            again = [week + 50 for week in range(round(start.shift / WEEK) + 20, 0)]
+            weeks += [week for week in (*own, *again) if week < 10]
+        assert all(week >= 0 for week in weeks)
+    assert len(busy["anywhere"]) / (400 * 10) == pytest.approx(0.2, abs=0.04)
+    assert len(busy["active"]) > 2 * len(busy["anywhere"])
+
+
+def test_the_first_week_begins_on_a_monday() -> None:
+    """Second 0 is Monday 10 h in the drawn log, so nothing comes before six days and 14 hours."""
+    found = played(Resampled(LOG, weeks=2))
+    first_monday = 7 * DAY - 10 * HOUR
+    assert first_monday <= found[0].submit < first_monday + WEEK
+    assert Calendar.of(LOG).week_start(0) == first_monday
+
+
+@pytest.mark.parametrize("reaction", ["fluid", "distribution"])
+def test_tours_of_a_long_term_user_differ(reaction: str) -> None:
+    """The hours of work stay, the gaps are drawn anew."""
+    found = played(Tbuos(LOG, n_temporary=0, rate=0, weeks=400, reaction=reaction))
+    tours: dict[tuple[str | None, float], list[float]] = {}
+    for one in found:
+        tours.setdefault((one.job.user, shift_of(one)), []).append(one.submit - shift_of(one))
+    for user in {user for user, _ in tours}:
+        own = [tuple(tour) for (name, _), tour in tours.items() if name == user][1:-1]
+        assert len(own) > 2
+        assert len(set(own)) == len(own)
+
+
+def test_the_gap_of_the_log_lies_between_two_tours() -> None:
+    """A user of ten weeks in a log of fifty comes again some forty weeks after he is through."""
+    jobs = [*stay("e", 0, 50), *(job(f"t{w}", w * WEEK, w * WEEK + 60, "t") for w in range(20, 30))]
+    log = Workload(name="gap", nb_res=8, jobs=jobs, profiles=LOG.profiles)
+    options: dict[str, object] = {"long_weeks": 5, "n_temporary": 0, "rate": 0, "weeks": 300}
+    for regeneration, expected in (("gap", 41), ("none", 1)):
+        model = Tbuos(log, regeneration=regeneration, reaction="adjusted", **options)  # type: ignore[arg-type]
+        own = [one for one in played(model) if str(one.job.user).startswith("t.")]
+        gaps = [
+            other.submit - one.submit
+            for one, other in pairwise(own)
+            if other.job.extra["original_job"] == "t20"
+        ]
+        assert gaps
+        assert {round(gap / WEEK) for gap in gaps} == {expected}
+
+
+def test_windows_of_a_visit_are_shifted_with_it() -> None:
+    """On a machine without limits a temporary user works in the weeks after he comes."""
+    found = played(Tbuos(LOG, n_long=0, n_temporary=0, weeks=100, seed=4))
+    lateness = [one.submit - one.job.extra["original_submission_time"] for one in found]
+    assert abs(sum(lateness) / len(lateness)) < WEEK
+
+
+def test_missed_windows_of_users_who_begin_late_are_not_made_up_for() -> None:
+    """With ``recycle=next_week`` as much comes in the first weeks as otherwise."""
+    counts = []
+    for recycle in ("after_last", "next_week"):
+        model = Tbuos(LOG, n_temporary=0, rate=0, weeks=3, recycle=recycle, seed=2)
+        counts.append(len(played(model)))
+    assert counts[1] == pytest.approx(counts[0], rel=0.5)

@@ -15,8 +15,8 @@ from batsched_py.commands import options as o
 from batsched_py.errors import UsageError
 from batsched_py.files import make_folder_of
 from batsched_py.options import parse_options
-from batsched_py.process import UserModel
 from batsched_py.signals import stop_signals
+from batsched_py.user_model import UserModel
 from batsched_py.workload import Workload
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.load import load_workload

@@ -42,21 +42,23 @@ class Distribution(BatchFeedback):
     ) -> None:
         super().__init__(workload.profiles)
         calendar, chance = Calendar.of(workload), Chance(seed)
-        self.replay(
-            workload,
-            sessions,
-            tie,
-            lambda trace: InHours(calendar, trace, chance.stream("user", trace.user)),
-        )
+
+        def react(trace: Trace) -> InHours:
+            random = chance.stream("user", trace.user)
+            return InHours(calendar, ActivityCycle.draw(random), trace, random)
+
+        self.replay(workload, sessions, tie, react)
 
 
 class InHours:
-    """The reaction of one user, with hours of work drawn at the beginning."""
+    """The reaction of one user with these hours of work."""
 
-    def __init__(self, calendar: Calendar, trace: Trace, random: Random) -> None:
+    def __init__(
+        self, calendar: Calendar, cycle: ActivityCycle, trace: Trace, random: Random
+    ) -> None:
         self._calendar = calendar
         self._random = random
-        self._cycle = ActivityCycle.draw(random)
+        self._cycle = cycle
         self._inside = gaps_inside_sessions(trace)
         self._between = gaps_between_sessions(trace, LONGEST_BREAK)
 

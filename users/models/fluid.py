@@ -75,7 +75,15 @@ class WindowRules(msgspec.Struct, frozen=True):
 class InWindows:
     """The reaction of one user: a drawn gap while a window is open, else the next window."""
 
-    def __init__(self, rules: WindowRules, trace: Trace, shift: float, random: Random) -> None:
+    def __init__(
+        self,
+        rules: WindowRules,
+        trace: Trace,
+        shift: float,
+        random: Random,
+        first: int = 0,
+    ) -> None:
+        """``first`` is the place of the batch with which the visit begins."""
         self._gaps: Gaps = gaps_inside_sessions(trace)
         self._random = random
         self._also_at_arrival = rules.check == "arrival"
@@ -84,8 +92,11 @@ class InWindows:
             (s.start + shift, (s.finish if last else s.jobs[-1].submit_time) + shift)
             for s in trace.sessions
         ]
-        kind = Recycled if rules.recycle == "after_last" else Reinserted
-        self._windows: Windows = kind(spans, rules.calendar)
+        self._windows: Windows = (
+            Recycled(spans, rules.calendar)
+            if rules.recycle == "after_last"
+            else Reinserted(spans, rules.calendar, trace.batches[first].session - 1)
+        )
 
     def arrival(self, visit: Visit, batch: Batch, now: float, reason: Reason) -> float:
         """Return ``now`` plus a drawn gap if a window is open, else the start of the next."""
@@ -125,11 +136,11 @@ class Recycled:
         """Return when the window that is open at ``now`` closes, None if none is open."""
         shift, local = self._local(now)
         begun = bisect_right(self._starts, local)
-        if begun and self._ends[begun - 1] >= local:
-            return self._ends[begun - 1] + shift
-        if shift and self._ends[-1] >= local + self._period:  # of the round before
-            return self._ends[-1] + shift - self._period
-        return None
+        ends = [self._ends[begun - 1] + shift] if begun else []
+        if shift:  # a window of the round before may still be open
+            ends.append(self._ends[-1] + shift - self._period)
+        latest = max(ends, default=-inf)
+        return latest if latest >= now else None
 
     def next_start(self, now: float) -> float:
         """Return when the first window opens after ``now``."""
@@ -148,12 +159,15 @@ class Recycled:
 class Reinserted:
     """A window that nothing came in opens again a week later; when none is left, all come again."""
 
-    def __init__(self, spans: list[tuple[float, float]], calendar: Calendar) -> None:
+    def __init__(
+        self, spans: list[tuple[float, float]], calendar: Calendar, first: int = 0
+    ) -> None:
+        """``first`` is the place of the window in which the visit begins."""
         self._spans = spans
         self._period = round_length(spans, calendar)
         self._rounds = 0
-        self._left = sorted(spans)
-        self._used = {spans[0]}  # the visit begins there
+        self._left = sorted(spans[first:])
+        self._used = {spans[first]}
 
     def open_until(self, now: float) -> float | None:
         """Return when the window that is open at ``now`` closes, None if none is open."""
@@ -173,10 +187,8 @@ class Reinserted:
 
     def _pass(self, now: float) -> list[tuple[float, float]]:
         """Return the windows that are open; those that are over go, or come in a later week."""
-        begun = bisect_right(self._left, (now, inf))
-        passed = self._left[:begun]
-        is_open = [span for span in passed if span[1] >= now]
-        self._left[:begun] = is_open
+        passed = self._left[: self._begun(now)]
+        self._left[: len(passed)] = [span for span in passed if span[1] >= now]
         for span in passed:
             start, end = span
             if end < now and span not in self._used:
@@ -187,7 +199,10 @@ class Reinserted:
         if not self._left:
             self._refill()
             return self._pass(now)
-        return is_open
+        return self._left[: self._begun(now)]
+
+    def _begun(self, now: float) -> int:
+        return bisect_right(self._left, (now, inf))
 
     def _refill(self) -> None:
         self._rounds += 1

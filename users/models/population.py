@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import inf, isnan
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from batsched_py import plugins
 from batsched_py.errors import InputError, InvariantError, UsageError
-from batsched_py.process import UserModel
+from batsched_py.user_model import UserModel, jobs_due, next_due
 from batsched_py.workload import Workload, WorkloadJob
 from users.chance import Chance, Seed
 from users.members import Member, deal, read_members, where
@@ -32,17 +32,16 @@ class _Group(msgspec.Struct, eq=False):
     model: UserModel
 
     def due(self) -> float:
-        time = self.model.next_submission()
-        if isnan(time):
-            raise InvariantError(f"{self.said}: next_submission() is nan")
-        return time
+        try:
+            return next_due(self.model)
+        except InvariantError as error:
+            raise InvariantError(f"{self.said}: {error}") from None
 
     def jobs(self, now: float) -> list[WorkloadJob]:
-        given = self.model.jobs_to_submit(now)
-        jobs = list(given) if isinstance(given, Iterable) else []
-        if not jobs:
-            raise InvariantError(f"{self.said} is due at {now} and jobs_to_submit gave no job")
-        return jobs
+        try:
+            return jobs_due(self.model, now, 0)
+        except InvariantError as error:
+            raise InvariantError(f"{self.said}: {error}") from None
 
     def renamed(self, job: WorkloadJob) -> WorkloadJob:
         user = None if job.user is None else self.prefix + job.user

@@ -32,6 +32,12 @@ class Resampled:
     commas) takes rare behaviour out of the log, of which ``rare_per_week`` come in its stead; it
     loads the machine and is not measured.
 
+    As in the thesis, long-term users begin within what they did (``begin="active"``). They then
+    come again one length of the log later, so that more of them are at work at the beginning and
+    at the end of it than halfway (twice as many on KTH-SP2). With ``begin="anywhere"`` they may be
+    in the gap between two rounds at first, and the load is even. Nothing is submitted before the
+    first Monday 0:00, where weeks begin.
+
     Source: Zakay, PhD thesis, chapter 3.
     """
 
@@ -47,11 +53,12 @@ class Resampled:
         rare: str = "",
         rare_per_week: float = 0.0,
         rate_over: str = "inner",
+        begin: str = "active",
         long_weeks: float = LONG_WEEKS,
         edge_weeks: float = EDGE_WEEKS,
         seed: Seed = 0,
     ) -> None:
-        size = Size(load, n_long, n_temporary, rate, rare_per_week, rate_over)
+        size = Size(load, n_long, n_temporary, rate, rare_per_week, rate_over, begin)
         self.profiles = workload.profiles
         weeks_of_pools = long_weeks, edge_weeks
         self._people = People(workload, SESSIONS, JOINS, size, rare, weeks_of_pools, weeks, seed)
@@ -155,7 +162,7 @@ class People:
             long_weeks=number("long_weeks", weeks_of_pools[0], 0),
             edge_weeks=number("edge_weeks", weeks_of_pools[1], 0),
         )
-        length = pools.weeks if weeks is None else number("weeks", weeks, 0)
+        length = pools.weeks if weeks is None else number("weeks", weeks, 1 / WEEK)
         self.until = self.calendar.first_week + length * WEEK
         self.crowd = Crowd(pools, self.calendar, self.chance, size, self.until)
 

@@ -8,6 +8,7 @@ from math import inf
 
 from batsched_py.options import one_of
 from batsched_py.workload import Workload
+from users.activity import ActivityCycle
 from users.batches import JOINS
 from users.chance import Seed
 from users.engine import SESSIONS, BatchFeedback, Reaction, Visit, log_order
@@ -48,6 +49,7 @@ class Tbuos(BatchFeedback):
         rare: str = "",
         rare_per_week: float = 0.0,
         rate_over: str = "inner",
+        begin: str = "active",
         long_weeks: float = LONG_WEEKS,
         edge_weeks: float = EDGE_WEEKS,
         regeneration: str = "gap",
@@ -56,7 +58,7 @@ class Tbuos(BatchFeedback):
         window_end: str = "last_arrival",
         seed: Seed = 0,
     ) -> None:
-        size = Size(load, n_long, n_temporary, rate, rare_per_week, rate_over)
+        size = Size(load, n_long, n_temporary, rate, rare_per_week, rate_over, begin)
         weeks_of_pools = long_weeks, edge_weeks
         self._people = People(workload, sessions, tie, size, rare, weeks_of_pools, weeks, seed)
         super().__init__(workload.profiles, until=self._people.until)
@@ -98,14 +100,21 @@ class Tbuos(BatchFeedback):
 
     def _reactions(self, windows: WindowRules) -> dict[str, Callable[[Start], Reaction]]:
         chance, calendar = self._people.chance, self._people.calendar
+
+        def fluid(start: Start) -> Reaction:
+            random = chance.stream(start.person, start.shift)
+            return InWindows(windows, start.trace, start.shift, random, start.first)
+
+        def distribution(start: Start) -> Reaction:
+            """Keep the hours of work when a user comes again, and draw other gaps."""
+            cycle = ActivityCycle.draw(chance.stream(start.person))
+            random = chance.stream(start.person, start.shift)
+            return InHours(calendar, cycle, start.trace, random)
+
         return {
-            "fluid": lambda start: InWindows(
-                windows, start.trace, start.shift, chance.stream(start.person, start.shift)
-            ),
+            "fluid": fluid,
             "adjusted": lambda start: AsRecorded(),
-            "distribution": lambda start: InHours(
-                calendar, start.trace, chance.stream(start.person)
-            ),
+            "distribution": distribution,
         }
 
 

@@ -41,14 +41,19 @@ class Size(msgspec.Struct, frozen=True):
     rare_per_week: float = 0.0
     """Of those who come, how many come from the pool of rare behaviour instead."""
     rate_over: str = "inner"
-    """Which weeks that is: ``inner`` (without the edges whose users are discarded) or ``all``."""
+    """Over which weeks of the log temporary users are counted who come, or are there: ``inner``
+    (without the edges, whose users are discarded) or ``all``."""
+    begin: str = "active"
+    """Where long-term users begin: while they are ``active``, or ``anywhere`` in their round."""
 
     def __post_init__(self) -> None:
-        for name in ("load", "n_long", "n_temporary", "rate", "rare_per_week"):
-            value = getattr(self, name)
-            if value is not None:
-                number(name, value, 0)
+        for name in ("load", "rare_per_week"):
+            number(name, getattr(self, name), 0)
+        for name in ("n_long", "n_temporary", "rate"):
+            if getattr(self, name) is not None:
+                number(name, getattr(self, name), 0)
         one_of("rate_over", self.rate_over, ("inner", "all"))
+        one_of("begin", self.begin, ("active", "anywhere"))
 
 
 class Start(msgspec.Struct, eq=False):
@@ -80,7 +85,10 @@ class Crowd:
     def __init__(
         self, pools: Pools, calendar: Calendar, chance: Chance, size: Size, until: float
     ) -> None:
-        """``until`` is when nobody comes any more (seconds); a crowd without users is refused."""
+        """``until`` is when nobody comes any more (seconds).
+
+        Raises :class:`UsageError` if there are no users to draw, or nobody is wanted.
+        """
         self._pools = pools
         self._calendar = calendar
         self._random = chance.stream("crowd")
@@ -88,15 +96,22 @@ class Crowd:
         self._size = size
         self._persons = count(1)
         self._rare, self._common = self._probabilities()
-        self._starts = self._weeks()
+        self._first = [*self._long_term(), *self._temporary()]
+        self._week = 0
         self.next_week = calendar.week_start(0)
         """When the week begins whose users come next; inf if nobody comes any more."""
+        if not self._first and not self._rare and not self._common:
+            raise UsageError(
+                "nobody would ever come: load, n_long, n_temporary and rate leave no user to draw"
+            )
 
     def come(self) -> list[Start]:
         """Return who begins in the week of :attr:`next_week`, which moves on."""
-        starts = next(self._starts)
+        starts = self._first if not self._week else list(self._newcomers(self._week))
+        self._first = []
+        self._week += 1
         self.next_week += WEEK
-        if self.next_week >= self._until:
+        if self.next_week >= self._until or not (self._rare or self._common):
             self.next_week = inf
         return starts
 
@@ -110,8 +125,7 @@ class Crowd:
         pools, trace = self._pools, start.trace
         sessions = start.sessions_before + len(trace.sessions)
         if since is None:
-            least = int((trace.last - trace.start) // WEEK) + 1
-            shift = start.shift + max(least, round(pools.weeks)) * WEEK
+            shift = start.shift + self._round_weeks(trace) * WEEK
         else:
             gap = (trace.start - pools.start) + (pools.end - trace.last)
             shift = _weeks_after(since, gap, trace.start)
@@ -125,36 +139,38 @@ class Crowd:
 
     # Drawing -------------------------------------------------------------------------------------
 
-    def _weeks(self) -> Iterator[list[Start]]:
-        yield [*self._long_term(), *self._temporary()]
-        for week in count(1):
-            yield [*self._newcomers(week)]
-
     def _long_term(self) -> Iterator[Start]:
         pool, random = self._pools.long_term, self._random
-        wanted = self._wanted(self._size.n_long, len(pool))
-        if wanted and not pool:
-            raise UsageError(
-                "no user of the log is active for so many weeks (long_weeks), so there are no "
-                "long-term users to draw; use a longer log, a lower long_weeks, or n_long=0"
-            )
+        wanted = self._wanted("n_long", len(pool), pool)
         rounds, rest = divmod(wanted, max(1, len(pool)))
         chosen = set(random.sample(range(len(pool)), rest))
         for place, trace in enumerate(pool):
             replicas = rounds + (place in chosen)
-            weeks = weeks_active(trace, self._calendar)
+            weeks = self._weeks_to_begin_in(trace)
             begin = random.randrange(weeks)
             for replica in range(replicas):  # as far from each other as can be
-                yield self._in_week((begin + replica * weeks // replicas) % weeks, LONG_TERM, trace)
+                week = (begin + replica * weeks // replicas) % weeks
+                yield self._in_week(week, weeks, LONG_TERM, trace)
+
+    def _weeks_to_begin_in(self, trace: Trace) -> int:
+        weeks = weeks_active(trace, self._calendar)
+        return weeks if self._size.begin == "active" else max(weeks, self._round_weeks(trace))
 
     def _temporary(self) -> Iterator[Start]:
+        """Draw users in proportion to their weeks, each once (Efraimidis and Spirakis 2006)."""
         pool, random = self._pools.temporary, self._random
+        there = 0.0 if self._size.n_temporary is not None else self._there()
+        wanted = self._wanted("n_temporary", there, pool)
+        if wanted > len(pool):
+            raise UsageError(
+                f"n_temporary: {wanted} temporary users are to be there at first, but nobody is "
+                f"there twice, and there are {len(pool)} to draw from"
+            )
         weeks = [weeks_active(trace, self._calendar) for trace in pool]
-        there = sum(weeks) / self._weeks_of_log()
-        wanted = self._wanted(self._size.n_temporary, there)
-        for trace in random.choices(pool, weeks, k=wanted) if pool else ():
-            active = weeks_active(trace, self._calendar)
-            yield self._in_week(random.randrange(active), TEMPORARY, trace)
+        keys = [random.random() ** (1 / own) for own in weeks]
+        for place in sorted(range(len(pool)), key=lambda place: -keys[place])[:wanted]:
+            week = random.randrange(weeks[place])
+            yield self._in_week(week, weeks[place], TEMPORARY, pool[place])
 
     def _newcomers(self, week: int) -> Iterator[Start]:
         random = self._random
@@ -168,36 +184,68 @@ class Crowd:
                     shift = (week - self._calendar.week(trace.start)) * WEEK
                     yield Start(kind, next(self._persons), trace, 0, shift)
 
-    def _in_week(self, week: int, kind: str, trace: Trace) -> Start:
-        """Let a user begin in week 0 with what he did from ``week`` of his activity on."""
+    def _in_week(self, week: int, weeks: int, kind: str, trace: Trace) -> Start:
+        """Let a user begin in week 0 with what he did from ``week`` of his ``weeks`` on.
+
+        In weeks after his last one, with his first job when the round begins anew.
+        """
         number = self._calendar.week(trace.start) + week
-        begin = self._calendar.week_start(number)
-        first = bisect_left(trace.batches, begin, key=attrgetter("start"))
+        first = bisect_left(
+            trace.batches, self._calendar.week_start(number), key=attrgetter("start")
+        )
+        if first == len(trace.batches):
+            first, number = 0, number - weeks
         return Start(kind, next(self._persons), trace, first, -number * WEEK)
 
     # Numbers -------------------------------------------------------------------------------------
 
-    def _wanted(self, given: float | None, of_the_log: float) -> int:
-        return round(self._size.load * (of_the_log if given is None else given))
+    def _round_weeks(self, trace: Trace) -> int:
+        """Weeks after which a long-term user begins anew: the length of the log, at least his."""
+        return max(int((trace.last - trace.start) // WEEK) + 1, round(self._pools.weeks))
 
-    def _weeks_of_log(self) -> float:
-        """Weeks of the log over which temporary users are counted."""
-        edges = 2 * self._pools.edge_weeks if self._size.rate_over == "inner" else 0.0
-        weeks = self._pools.weeks - edges
-        if weeks <= 0:
+    def _wanted(self, name: str, of_the_log: float, pool: Sequence[Trace]) -> int:
+        given = getattr(self._size, name)
+        wanted = round(self._size.load * (of_the_log if given is None else given))
+        if wanted and not pool:
             raise UsageError(
-                f"the log is {self._pools.weeks:.1f} weeks long, of which {edges:g} are edges: "
-                "too short to count who comes in a week; give edge_weeks or rate_over=all"
+                f"{name}={given}: there are no such users in the log (long-term ones are active "
+                "for more than long_weeks, temporary ones for less, and not at its edges only)"
             )
-        return weeks
+        return wanted
+
+    def _inner_weeks(self) -> tuple[float, float]:
+        """Return the span of the log over which temporary users are counted, in seconds."""
+        pools = self._pools
+        edge = pools.edge_weeks * WEEK if self._size.rate_over == "inner" else 0.0
+        if pools.end - pools.start <= 2 * edge:
+            raise UsageError(
+                f"the log is {pools.weeks:.1f} weeks long, of which twice {pools.edge_weeks:g} are "
+                "edges (edge_weeks): too short to count who comes in a week; give a lower "
+                "edge_weeks, or n_temporary and rate"
+            )
+        return pools.start + edge, pools.end - edge
+
+    def _there(self) -> float:
+        """Return how many temporary users are there in a week of the log, on average."""
+        if not (self._pools.temporary or self._pools.discarded):
+            return 0.0
+        begin, end = self._inner_weeks()
+        spans = [min(trace.last, end) - max(trace.start, begin) for trace in self._pools.temporary]
+        # Who comes at any time of a week and stays d weeks is seen in 1 + d weeks on average.
+        return sum(1 + span / WEEK for span in spans if span >= 0) / ((end - begin) / WEEK)
+
+    def _come_in_a_week(self) -> float:
+        """Return how many temporary users come in a week of the log, on average."""
+        if not (self._pools.temporary or self._pools.discarded):
+            return 0.0
+        begin, end = self._inner_weeks()
+        come = sum(begin <= trace.start < end for trace in self._pools.temporary)
+        return come / ((end - begin) / WEEK)
 
     def _probabilities(self) -> tuple[float, float]:
         """Return how likely each of the rare pool, and of the temporary one, comes in a week."""
         size, pools = self._size, self._pools
-        rate = size.rate
-        if rate is None:
-            rate = len(pools.temporary) / self._weeks_of_log() if pools.temporary else 0.0
-        rate *= size.load
+        rate = size.load * (self._come_in_a_week() if size.rate is None else size.rate)
         rare = size.rare_per_week
         if rare > rate:
             raise UsageError(

@@ -1,0 +1,133 @@
+"""The six claims of the study on the sample log, in short runs of its own campaign file.
+
+Six weeks are long enough for differences between systems. Those between seeds are small where the
+same 41 people come at each and there is room for all, so for them there are 1.3 times as many.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batsched_py import Workload, load_workload, simulate
+from batsched_py.campaign.spec import PlannedRun, read_campaign
+from batsched_py.plugins import load_file
+from batsched_py.workload.archive import find_log
+from batsched_py.workload.rules import make_rules
+
+STUDY = Path(__file__).parents[2] / "experiments" / "reacting_users"
+REPORT = load_file(f"{STUDY / 'report.py'}:report")
+MODULE: Any = sys.modules[REPORT.__module__]
+CLAIMS = MODULE._sibling("claims")
+THROUGHPUT, JOBS, WAIT = CLAIMS.THROUGHPUT, CLAIMS.JOBS, CLAIMS.WAIT
+WEEKS = 6
+FEW = (1, 2, 3)
+MANY = range(1, 31)
+
+
+@cache
+def sample() -> Workload:
+    return load_workload(find_log("sample", []), make_rules())
+
+
+@cache
+def planned() -> dict[tuple[Any, ...], PlannedRun]:
+    runs = read_campaign(STUDY / "campaign.toml").runs
+    return {tuple(run.labels[axis] for axis in ("replay", "system", "seed")): run for run in runs}
+
+
+@cache
+def run(replay: str, system: str, seed: int, load: float) -> dict[str, float]:
+    """Return the metrics of a run of the campaign, made short."""
+    settings = planned()[replay, system, seed].settings
+    population = {} if replay == "fluid" else {"weeks": WEEKS, "load": load}
+    result = simulate(
+        sample(),
+        scheduler=settings.scheduler,
+        scheduler_options=settings.scheduler_options,
+        users=settings.users,
+        user_options={**settings.user_options, **population},
+        nodes=round(sample().nb_res * (settings.node_factor or 1)),
+        seed=settings.seed,
+    )
+    metrics: dict[str, float] = result.metrics["overall"]
+    return metrics
+
+
+def ratios(metric: str, replay: str, system: str, base: str) -> list[float]:
+    pairs = [(run(replay, system, s, 1.0), run(replay, base, s, 1.0)) for s in FEW]
+    return [ours[metric] / others[metric] for ours, others in pairs]
+
+
+def equal(ratio: float) -> Any:
+    """What ends after the last submission is not counted, a little more here than there."""
+    return pytest.approx(ratio, abs=0.02)
+
+
+def test_open_replay_has_the_same_throughput_with_easy_and_fcfs() -> None:
+    assert ratios(JOBS, "resampled", "easy", "fcfs") == [1, 1, 1]
+    assert sum(ratios(THROUGHPUT, "resampled", "easy", "fcfs")) / 3 == equal(1)
+
+
+@pytest.mark.parametrize("replay", ["fluid", "adjusted", "distribution"])
+def test_feedback_changes_when_users_submit_and_not_what(replay: str) -> None:
+    results = [simulate(sample(), users=replay, scheduler=name) for name in ("easy", "fcfs")]
+    for result in results:  # the jobs of the log, each once
+        names = [line.split(",")[0] for line in result.output.jobs_lines()][1:]
+        assert sorted(names) == sorted(job.id for job in sample().jobs)
+    took = [result.metrics["overall"][CLAIMS.ACTIVITY] for result in results]
+    assert took[0] < 0.98 * took[1], "with EASY users are through earlier"
+
+
+def test_tbuos_has_more_throughput_with_easy_than_with_fcfs() -> None:
+    assert min(ratios(THROUGHPUT, "tbuos", "easy", "fcfs")) > 1.01
+    assert min(ratios(JOBS, "tbuos", "easy", "fcfs")) > 1.01
+
+
+def test_mean_waits_of_thirty_seeds_vary_less_under_tbuos() -> None:
+    most = {}
+    for replay in ("resampled", "tbuos"):
+        waits = [run(replay, "easy", seed, 1.3)[WAIT] for seed in MANY]
+        most[replay] = max(waits) / min(waits)
+    assert 1 < most["tbuos"] < 0.8 * most["resampled"]
+
+
+def test_ups_has_more_throughput_the_more_it_looks_at_users() -> None:
+    without, only = (ratios(THROUGHPUT, "tbuos", ups, "easy") for ups in ("ups 0", "ups 1"))
+    assert sum(without) / 3 > 0.99
+    assert min(only) > 1.01
+    assert sum(only) > sum(without)
+    assert ratios(JOBS, "resampled", "ups 1", "easy") == [1, 1, 1]
+    assert sum(ratios(THROUGHPUT, "resampled", "ups 1", "easy")) / 3 == equal(1)
+
+
+def test_a_machine_twice_as_large_has_more_throughput_under_tbuos_only() -> None:
+    assert min(ratios(THROUGHPUT, "tbuos", "easy twice", "easy")) > 1.05
+    assert ratios(JOBS, "resampled", "easy twice", "easy") == [1, 1, 1]
+    assert sum(ratios(THROUGHPUT, "resampled", "easy twice", "easy")) / 3 == equal(1)
+
+
+def test_the_report_says_the_same() -> None:
+    """Its verdicts on the runs of the tests above."""
+    systems = ("fcfs", "easy", "ups 0", "ups 1", "easy twice")
+    rows = [("tbuos", system, seed, 1.0) for system in systems for seed in FEW]
+    rows += [("resampled", s, seed, 1.0) for s in systems if s != "ups 0" for seed in FEW]
+    rows += [("fluid", system, 1, 1.0) for system in ("fcfs", "easy")]
+    assert verdicts(rows) == {(claim, "sample"): True for claim in ("i", "ii", "iii", "v", "vi")}
+    rows = [(replay, "easy", seed, 1.3) for replay in ("resampled", "tbuos") for seed in MANY]
+    assert verdicts(rows) == {("iv", "sample"): True}
+
+
+def verdicts(rows: list[tuple[str, str, int, float]]) -> dict[tuple[str, str], bool]:
+    runs = CLAIMS.read(
+        {"log": "sample", "replay": replay, "system": system, "seed": seed}
+        | run(replay, system, seed, load)
+        for replay, system, seed, load in rows
+    )
+    spreads = CLAIMS.spreads(runs, {"ratios": {"resampled": {}, "tbuos": {}}, "logs": {}})
+    found: dict[tuple[str, str], bool] = CLAIMS.verdicts(CLAIMS.effects(runs), spreads)
+    return found
