@@ -230,7 +230,9 @@ def test_names_change_with_the_content_of_files(tmp_path: Path, log: Path) -> No
     assert len(set(names)) == 4
 
 
-def test_names_change_with_the_files_that_a_population_names(tmp_path: Path, log: Path) -> None:
+def test_names_change_with_the_files_that_a_population_names(
+    tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A plug-in beside it and a folder of distributions are part of what is simulated."""
     population = tmp_path / "population.toml"
     population.write_text(
@@ -245,6 +247,27 @@ def test_names_change_with_the_files_that_a_population_names(tmp_path: Path, log
         names.append(prepared(log, tmp_path, **settings).folder)
     assert len(set(names)) == 2
     assert names[1] == names[2]
+    monkeypatch.chdir(tmp_path / "site")  # a plug-in of the same name is not the one beside it
+    Path("mine.py").write_text("2")
+    (tmp_path / "mine.py").write_text("3")
+    assert prepared(log, tmp_path, **settings).folder not in names
+
+
+def test_names_change_with_the_data_that_ship(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parameters of user models determine what is simulated, as the code does."""
+    read: list[str] = []
+    read_bytes = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(str(path)) or read_bytes(path))
+    runner._code.cache_clear()
+    runner._code()
+    assert any(path.endswith("users/data/weekly.json") for path in read)
+    assert any(path.endswith("users/data/site/sizes.json") for path in read)
+    assert any(path.endswith("users/engine.py") for path in read)
+
+
+@pytest.mark.parametrize("text", ["x" * 5000, "a\0b", "each"])
+def test_a_text_that_is_no_path_is_a_text(tmp_path: Path, log: Path, text: str) -> None:
+    assert prepared(log, tmp_path, user_options={"x": text}, users="feedback").folder
 
 
 def test_a_text_that_looks_like_a_number_stays_a_text(tmp_path: Path, log: Path) -> None:

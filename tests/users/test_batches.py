@@ -167,6 +167,32 @@ def test_batches_of_one_session_do_not_overlap(
             assert one.end < other.start
 
 
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 200)), min_size=1, max_size=20))
+def test_every_job_is_in_one_session_and_sessions_are_further_apart_than_the_threshold(
+    submissions: list[tuple[str, int]],
+) -> None:
+    """For several users at once."""
+    jobs = [job(str(n), t, t + 5, user) for n, (user, t) in enumerate(submissions)]
+    found = traces(jobs, Delimitation("arrival", 0.25, ">"))
+    ids = [one.id for trace in found.values() for batch in trace.batches for one in batch.jobs]
+    assert sorted(ids) == sorted(one.id for one in jobs)
+    for user, trace in found.items():
+        own = [session.jobs for session in trace.sessions]
+        assert all(one.user == user for session in own for one in session)
+        for session in own:
+            assert all(b.submit_time - a.submit_time <= 15 for a, b in pairwise(session))
+        for one, other in pairwise(own):
+            assert other[0].submit_time - one[-1].submit_time > 15
+
+
+@given(intervals(30).filter(bool))
+def test_batches_by_max_never_overlap(times: list[tuple[float, float]]) -> None:
+    jobs = [job(str(n), *pair) for n, pair in enumerate(times)]
+    (found,) = partition(jobs, Delimitation.parse("max:0:>")).values()
+    for one, other in pairwise(found):
+        assert one.finish < other.start
+
+
 @given(intervals(30).filter(bool), st.integers(0, 10))
 def test_cuts_lie_between_last_or_max_and_arrival(
     times: list[tuple[float, float]], threshold: int
