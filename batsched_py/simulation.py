@@ -279,7 +279,7 @@ def check_settings(settings: ProcessSettings) -> None:
         option = next(iter(settings.user_options))
         raise UsageError(
             f"rigid replay has no users, so the option {option!r} means nothing: "
-            "add --users feedback, or leave it out"
+            "choose users by --users, or leave it out"
         )
 
 

@@ -125,7 +125,12 @@ NO_USERS = "1 0 0 10 1 -1 -1 1 20 -1 1 {} -1 -1 -1 -1 -1 -1\n"
         (["SAMPLE", "--platform", "x.xml", "--nodes", "3"], 2, "give one"),
         (["SAMPLE", "--speed-factor", "0"], 2, "positive"),
         (["SAMPLE", "--speed-factor", "nan"], 2, "positive"),
-        (["SAMPLE", "--sessions", "arrival:60"], 2, "--users feedback"),
+        (["SAMPLE", "--sessions", "arrival:60"], 2, "choose users by --users"),
+        (
+            ["SAMPLE", "--users", "fluid", "--sessions", "max:20", "-U", "sessions=max:10"],
+            2,
+            "give one of them",
+        ),
         (["SAMPLE", "--users", "feedback", "--sessions", "arival:60"], 2, "arrival"),
         (["SAMPLE", "--users", "feedback", "-U", "sessions=60"], 2, "arrival"),
         (["SAMPLE", "-O", "depth=3"], 2, "depth"),

@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from batsched_py.errors import UsageError
 from batsched_py.workload.rules import make_rules
 
 RulesPreset = Annotated[
@@ -118,6 +119,12 @@ _RULES: dict[str, Any] = {
     "profile": Profile,
     "first": First,
 }
+
+
+def refuse_twice(name: str, user_options: dict[str, Any]) -> None:
+    """Raise :class:`UsageError` if an option is given as -U too."""
+    if name in user_options:
+        raise UsageError(f"--{name} and -U {name}={user_options[name]}: give one of them")
 
 
 def with_rules(command: Callable[..., None] | None = None, **defaults: str) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from batsched_py.backends.arguments import batsim_arguments
+from batsched_py.commands import options as o
 from batsched_py.errors import ProtocolError, UsageError
 from batsched_py.options import parse_options
 from batsched_py.process import DecisionProcess
@@ -123,6 +124,7 @@ def settings_of(
     """Return the settings that the options say, checked."""
     user_options = parse_options(user_option or [], "-U")
     if sessions is not None:
+        o.refuse_twice("sessions", user_options)
         user_options["sessions"] = sessions
     settings = ProcessSettings(
         scheduler=scheduler,

@@ -13,6 +13,7 @@ from batsched_py.backends.run import EMBEDDED, parse_timeouts
 from batsched_py.commands import options as o
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.files import make_folder_of, write_whole
+from batsched_py.metrics.saturation import LIMIT
 from batsched_py.options import parse_options
 from batsched_py.result_log import write_result_log
 from batsched_py.results import Result
@@ -115,6 +116,7 @@ def simulate(
         make_folder_of(f"{prefix}_{name}")
     user_options = parse_options(user_option or [], "-U")
     if sessions is not None:
+        o.refuse_twice("sessions", user_options)
         user_options["sessions"] = sessions
     run = Run(
         scheduler=scheduler,
@@ -212,6 +214,12 @@ def _report(result: Result, run: Run, paths: list[Path]) -> None:
         notes.append(
             f"there were no jobs: {result.settings['input']['name']} has "
             f"{result.settings['input']['nb_jobs']}, and the users ({run.users}) submitted none"
+        )
+    growth = result.metrics["overall"]["backlog_growth"]
+    if growth is not None and growth > LIMIT:
+        notes.append(
+            f"saturated: the jobs that wait or run grow by {growth:.1f} a week, so that means depend "
+            "on how long it lasts"
         )
     for note in notes:
         print(f"note: {note}", file=sys.stderr)

@@ -220,6 +220,8 @@ def test_same_seed_same_jobs_another_seed_others() -> None:
         ({"rate": 1000}, "nobody comes twice"),
         ({"rate_over": "most"}, "rate_over=most"),
         ({"edge_weeks": 25}, "too short"),
+        ({"edge_weeks": 19.8}, "too short"),
+        ({"n_long": 2.5}, "n_long=2.5: expected a whole number"),
         ({"load": None}, "load=None"),
         ({"rare_per_week": None}, "rare_per_week=None"),
         ({"weeks": 0}, "weeks=0"),

@@ -50,8 +50,9 @@ class Size(msgspec.Struct, frozen=True):
         for name in ("load", "rare_per_week"):
             number(name, getattr(self, name), 0)
         for name in ("n_long", "n_temporary", "rate"):
-            if getattr(self, name) is not None:
-                number(name, getattr(self, name), 0)
+            value = getattr(self, name)
+            if value is not None and number(name, value, 0) % 1 and name != "rate":
+                raise UsageError(f"{name}={value}: expected a whole number of users")
         one_of("rate_over", self.rate_over, ("inner", "all"))
         one_of("begin", self.begin, ("active", "anywhere"))
 
@@ -217,11 +218,12 @@ class Crowd:
         """Return the span of the log over which temporary users are counted, in seconds."""
         pools = self._pools
         edge = pools.edge_weeks * WEEK if self._size.rate_over == "inner" else 0.0
-        if pools.end - pools.start <= 2 * edge:
+        if pools.end - pools.start < 2 * edge + WEEK:
+            edges = f", twice {pools.edge_weeks:g} of them edges (edge_weeks)" if edge else ""
             raise UsageError(
-                f"the log is {pools.weeks:.1f} weeks long, of which twice {pools.edge_weeks:g} are "
-                "edges (edge_weeks): too short to count who comes in a week; give a lower "
-                "edge_weeks, or n_temporary and rate"
+                f"the log has {pools.weeks:.1f} weeks{edges}: too short to count the temporary users "
+                "of a week; a log of two months takes edge_weeks=1 and long_weeks=3, or give "
+                "n_temporary and rate"
             )
         return pools.start + edge, pools.end - edge
 
