@@ -28,12 +28,18 @@ def fields(job: m.JobDescription, further: Sequence[str] = ()) -> list[str]:
     extra = job.extra
     original = original_submission(job)
     return [
-        str(extra.get("user", "")),
-        str(extra.get("session", "")),
+        user(job),
+        _text("session", extra),
         f"{original:.6f}",
         f"{job.subtime - original:.6f}",
         *(_text(name, extra) for name in further),
     ]
+
+
+def user(job: m.JobDescription) -> str:
+    """Return the user of a job, ``""`` if unknown: none is said, or null."""
+    said = job.extra.get("user")
+    return "" if said is None else str(said)
 
 
 def carried(job: m.JobDescription) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import isfinite
+from math import isfinite, nan
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -35,6 +36,36 @@ def number(option: str, value: Any, least: float, most: float = float("inf")) ->
         limits = f"at least {least:g}" if most == float("inf") else f"from {least:g} to {most:g}"
         raise UsageError(f"{option}={value}: expected a number {limits}")
     return float(value)
+
+
+def whole_number(option: str, value: Any, least: int) -> int:
+    """Return ``value``, a whole number from ``least`` on; raises :class:`UsageError`.
+
+    A float such as 5.0 is one too.
+    """
+    fits = isinstance(value, float | int) and not isinstance(value, bool) and isfinite(value)
+    if not fits or value != int(value) or value < least:
+        raise UsageError(f"{option}={value}: expected a whole number, at least {least}")
+    return int(value)
+
+
+def path(option: str, value: Any) -> Path:
+    """Return ``value``, the path of a file or folder, not empty; raises :class:`UsageError`."""
+    if not isinstance(value, str | Path) or not str(value):
+        raise UsageError(
+            f"{option}={value}: expected the path of a file or folder; a name that reads as a "
+            "number is written with its folder, for example ./5"
+        )
+    return Path(value)
+
+
+def finite(text: str) -> float:
+    """Return the finite number that ``text`` says, nan if it says none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return nan
+    return value if isfinite(value) else nan
 
 
 def parse_options(texts: Sequence[str], flag: str) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class Output(Protocol):
         ...
 
     def table(self) -> metrics.JobTable:
-        """Return the jobs that are measured as numpy columns, in order of completion."""
+        """Return all jobs as numpy columns, in order of completion."""
         ...
 
     def jobs_lines(self) -> Iterator[str]:
@@ -61,13 +61,13 @@ class EmbeddedOutput:
         self.nb_messages: int | None = outcome.nb_messages
         self.nb_processors = outcome.nb_processors
 
-    @cached_property
+    @property
     def nb_rare(self) -> int:
         """Jobs of rare behaviour, which are not measured."""
-        return sum(job_columns.is_rare(job.description) for job in self.outcome.jobs)
+        return self._columns.rare.count(1)
 
     def table(self) -> metrics.JobTable:
-        """Return the jobs that are measured as numpy columns, in order of completion."""
+        """Return all jobs as numpy columns, in order of completion."""
         return self._columns.table(self.nb_processors)
 
     def jobs_lines(self) -> Iterator[str]:
@@ -92,7 +92,7 @@ class EmbeddedOutput:
 
 
 class _Columns:
-    """What one pass over the jobs gives: 56 bytes per job, since users share their names."""
+    """What one pass over the jobs gives: 57 bytes per job, since users share their names."""
 
     def __init__(self) -> None:
         names = ("submit", "start", "finish", "execution", "size", "original_submit")
@@ -101,13 +101,14 @@ class _Columns:
         self._names: dict[str, str] = {}
         self.carried: set[str] = set()
         """Those of :data:`job_columns.FURTHER` that any job carries."""
+        self.rare = bytearray()
+        """Of each job 1 if it is of rare behaviour, else 0."""
 
     def add(self, job: SimulatedJob) -> None:
-        """Append a row, but for a job that is not measured."""
+        """Append a row."""
         description = job.description
         self.carried.update(job_columns.carried(description))
-        if job_columns.is_rare(description):
-            return
+        self.rare.append(job_columns.is_rare(description))
         start = finish = execution = nan
         if job.final_state != REJECTED:
             start = job.start_time
@@ -122,13 +123,14 @@ class _Columns:
         )
         for column, value in zip(self._numbers.values(), row, strict=True):
             column.append(value)
-        user = str(description.extra.get("user", ""))
+        user = job_columns.user(description)
         self._user.append(self._names.setdefault(user, user))
 
     def table(self, nb_processors: int) -> metrics.JobTable:
-        """Return the measured jobs; nothing may be added any more."""
+        """Return all jobs; nothing may be added any more."""
         columns = {name: np.frombuffer(column) for name, column in self._numbers.items()}
-        return metrics.JobTable(**columns, user=self._user, nb_processors=nb_processors)
+        rare = np.frombuffer(self.rare, dtype=np.bool_)
+        return metrics.JobTable(**columns, user=self._user, nb_processors=nb_processors, rare=rare)
 
 
 class Result:
@@ -143,14 +145,15 @@ class Result:
 
     @cached_property
     def table(self) -> metrics.JobTable:
-        """The jobs as numpy columns, in order of completion, without those of rare behaviour."""
+        """All jobs as numpy columns, in order of completion."""
         return self.output.table()
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
         """All metrics: ``overall``, ``windows``, ``per_user``, and the ``denominators``.
 
-        Jobs of rare behaviour load the machine and are not measured (Zakay, chapter 5).
+        Jobs of rare behaviour load the machine and are not measured (Zakay, chapter 5): only the
+        metrics of the machine are over all jobs.
         """
         return {
             "overall": metrics.overall(self.table),

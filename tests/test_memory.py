@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import csv
 import errno
+import json
+import os
+import pickle
+import subprocess
 import sys
 import tracemalloc
 from collections.abc import Iterable
@@ -21,6 +25,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 
 from batsched_py import metrics
+from batsched_py.backends.outputs import BatsimOutput
 from batsched_py.errors import InvariantError, OutputError, ProtocolError
 from batsched_py.job_columns import UsersTable
 from batsched_py.metrics.jobs_file import read_jobs
@@ -31,12 +36,14 @@ from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulation import simulate
 from batsched_py.simulator.ended import EndedJobs
 from batsched_py.simulator.engine import Options, Outcome, Simulator
+from batsched_py.simulator.outputs import JOBS_COLUMNS
 from batsched_py.simulator.platform import homogeneous
 from batsched_py.simulator.profiles import Profile
 from batsched_py.simulator.registry import Registry, SimulatedJob, State
 from batsched_py.spool import Spool
 from batsched_py.used_names import UsedNames
 from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.batsim_json import read_workload
 from batsched_py.workload.sample import cached_sample_log
 
 
@@ -126,10 +133,11 @@ def fields(job: SimulatedJob) -> Any:
     return (*inner, *msgspec.structs.astuple(job)[2:])
 
 
+@pytest.mark.parametrize("sizes", [(20, 8), (8, 8), (1, 1)])
 @pytest.mark.parametrize("count", [0, 5, 20, 21, 100])
-def test_ended_jobs_are_a_list(count: int) -> None:
+def test_ended_jobs_are_a_list(count: int, sizes: tuple[int, int]) -> None:
     """Whether they are in memory or not: all fields, in order, more than once, by number."""
-    jobs = EndedJobs(20, 8)
+    jobs = EndedJobs(*sizes)
     for number in range(count):
         jobs.append(ended(number))
     expected = [fields(ended(number)) for number in range(count)]
@@ -139,6 +147,13 @@ def test_ended_jobs_are_a_list(count: int) -> None:
     assert list(map(fields, jobs[3:9])) == expected[3:9]
     with pytest.raises(IndexError):
         jobs[count]
+
+
+@pytest.mark.parametrize("sizes", [(7, 8), (0, 8), (8, 0)])
+def test_batches_are_whole(sizes: tuple[int, int]) -> None:
+    """Where a batch is, is its number times its size."""
+    with pytest.raises(InvariantError, match="expected 1 <= batch <= in_memory"):
+        EndedJobs(*sizes)
 
 
 def test_a_job_whose_end_was_not_told_stays_an_object() -> None:
@@ -160,16 +175,132 @@ def test_what_cannot_be_written_is_said(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(InvariantError, match="expected plain data"):
         Spool().append([Lock()])
 
-    class Full:
-        def seek(self, place: int) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
+    def full(*arguments: Any, **named: Any) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-        def close(self) -> None:
-            pass
+    spool = Spool()
+    with monkeypatch.context() as patch:
+        patch.setattr("batsched_py.spool.TemporaryFile", full)
+        with pytest.raises(OutputError, match="written: No space left on device; TMPDIR"):
+            spool.append([1])
+    spool.append([1])
+    with monkeypatch.context() as patch:
+        patch.setattr("os.pwrite", full)
+        with pytest.raises(OutputError, match="written: No space left on device; TMPDIR"):
+            spool.append([2])
+    assert list(spool) == [[1]]
 
-    monkeypatch.setattr("batsched_py.spool.TemporaryFile", Full)
-    with pytest.raises(OutputError, match=r"No space left on device; TMPDIR"):
-        Spool().append([1])
+
+@pytest.mark.parametrize(("error", "said"), [("Input/output error",) * 2, ("", "ends after 0")])
+def test_what_cannot_be_read_is_said(
+    error: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = Spool()
+    spool.append([1])
+
+    def pread(fd: int, size: int, at: int) -> bytes:
+        if error:
+            raise OSError(errno.EIO, error)
+        return b""
+
+    monkeypatch.setattr("os.pread", pread)
+    with pytest.raises(OutputError, match=f"cannot be read: .*{said}"):
+        list(spool)
+
+
+def test_a_little_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system may take and give less than asked for."""
+    pwrite, pread = os.pwrite, os.pread
+    monkeypatch.setattr("os.pwrite", lambda fd, data, at: pwrite(fd, data[:3], at))
+    monkeypatch.setattr("os.pread", lambda fd, size, at: pread(fd, min(size, 5), at))
+    spool = Spool()
+    for number in range(5):
+        spool.append(["row"] * number)
+    assert list(spool) == [["row"] * number for number in range(5)]
+
+
+def passes(script: str) -> None:
+    """Run a script in a process of its own, which says nothing, in the end neither."""
+    head = "import os, random, resource\nfrom batsched_py.spool import Spool\nspool = Spool()\n"
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", head + script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ran.stderr, ran.returncode) == ("", 0)
+
+
+@pytest.mark.parametrize("count", [2_000, 100_000])  # less and more than a buffer
+def test_a_write_that_is_half_done(count: int) -> None:
+    """The batches before it stay, what is written next goes to its place, the end is quiet."""
+    passes(
+        f"count = {count}"
+        + """
+from batsched_py.errors import OutputError
+spool.append(list(range(100)))
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, resource.RLIM_INFINITY))
+try:
+    spool.append(list(range(count)))
+except OutputError as error:
+    assert "cannot be written: File too large" in str(error), error
+else:
+    raise AssertionError("it fitted")
+assert os.fstat(spool._file.fileno()).st_size == 5000  # a part of it is there
+assert list(spool) == [list(range(100))]
+spool.append(["next"])
+assert list(spool) == [list(range(100)), ["next"]]
+try:
+    spool.append(list(range(count)))
+except OutputError:
+    pass  # and so it ends
+"""
+    )
+
+
+def test_processes_after_a_fork() -> None:
+    """Both read at once, and both go on, each in a file of its own."""
+    passes("""
+expected = [[number] * 1000 for number in range(50)]
+for rows in expected:
+    spool.append(rows)
+def read():
+    for number in random.choices(range(50), k=2000):
+        assert spool[number] == expected[number]
+(from_child, to_parent), (from_parent, to_child) = os.pipe(), os.pipe()
+child = os.fork()
+name = "parent" if child else "child"
+os.close(to_parent if child else to_child)
+read()
+if child:
+    os.read(from_child, 1)  # it has written
+spool.append([name] * 10)
+os.write(to_child if child else to_parent, b".")
+if not child:
+    os.read(from_parent, 1)  # it has written too
+assert list(spool) == [*expected, [name] * 10]
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+""")
+
+
+def test_results_can_be_sent_to_other_processes(little_memory: None) -> None:
+    """A process pool pickles them; the copy goes on by itself."""
+    result = Result(EmbeddedOutput(run(Loops(100))), {}, 0.0)
+    sent = pickle.loads(pickle.dumps(result))
+    expected = result.metrics
+    assert sent.metrics == expected
+    again = pickle.loads(pickle.dumps(result))  # with all that was computed
+    for copied in (sent, again):
+        assert copied.jobs_csv() == result.jobs_csv()
+        assert copied.output.schedule_csv() == result.output.schedule_csv()
+        assert copied.metrics == expected
+    copied = pickle.loads(pickle.dumps(result.output.outcome.jobs))
+    copied.append(ended(100))
+    assert len(copied) == len(list(copied)) == 101
+    assert len(result.output.outcome.jobs) == 100
+    assert list(pickle.loads(pickle.dumps(Spool()))) == []
 
 
 @pytest.mark.parametrize("options", [{}, {"shake": 3}])
@@ -233,7 +364,8 @@ def test_decisions_on_ended_jobs_are_refused(little_memory: None) -> None:
             registry.forget(name)
     assert list(registry.jobs) == ["dyn!199"]
     for number in (0, 150, 198):
-        with pytest.raises(ProtocolError, match=f"KILL_JOB: job dyn!{number} is completed"):
+        said = f"KILL_JOB: job dyn!{number} is completed or rejected"
+        with pytest.raises(ProtocolError, match=said):
             registry.known(f"dyn!{number}", "KILL_JOB")
     with pytest.raises(ProtocolError, match="there is no job 'dyn!200'"):
         registry.known("dyn!200", "KILL_JOB")
@@ -288,7 +420,7 @@ def test_columns_are_there_if_any_job_carries_them(
 
 
 def test_rare_behaviour_is_not_measured(tmp_path: Path, little_memory: None) -> None:
-    """Those jobs load the machine; the metrics are those of a table without them."""
+    """They are in the table, for the machine's metrics; the others are those without them."""
 
     def behaviour(at: int) -> str | None:
         return "rare" if at % 3 == 0 else None
@@ -298,11 +430,13 @@ def test_rare_behaviour_is_not_measured(tmp_path: Path, little_memory: None) -> 
     result = Result(output, {}, 0.0)
     result.write(tmp_path / "r")
     rows = list(csv.DictReader((tmp_path / "r_jobs.csv").open()))
-    assert (len(rows), output.nb_rare, len(result.table.submit)) == (100, 33, 67)
+    assert (len(rows), output.nb_rare, len(result.table.submit)) == (100, 33, 100)
+    assert len(result.table.measured.submit) == 67
     assert {row["job_id"]: row["think_time"] for row in rows}["7"] == "1.750000"
     waits = [float(row["waiting_time"]) for row in rows if row["behaviour"] != "rare"]
     assert result.metrics["overall"]["nb_jobs"] == 67
     assert result.metrics["overall"]["mean_waiting_time"] == pytest.approx(sum(waits) / 67)
+    assert result.metrics["overall"]["squashed_area"] == 100 * 50
     read = read_jobs(tmp_path / "r_jobs.csv", 3)
     for name, value in metrics.overall(read).items():
         said = result.metrics["overall"][name]
@@ -325,6 +459,63 @@ def test_notes_say_how_many_are_rare(tmp_path: Path) -> None:
     (note,) = result.settings["notes"]
     assert note.startswith("2 jobs of rare behaviour")
     assert result.metrics["overall"]["nb_jobs"] == 3
+
+
+def test_counting_the_rare_ones_is_no_further_pass(little_memory: None) -> None:
+    """The jobs are read from the disk once, for the count and the columns."""
+    outcome = run(Loops(100, behaviour=lambda at: "rare" if at == 7 else None))
+    passes = []
+
+    class Counted(EndedJobs):
+        def __iter__(self) -> Any:
+            passes.append(1)
+            return iter(outcome.jobs)
+
+    output = EmbeddedOutput(msgspec.structs.replace(outcome, jobs=Counted()))
+    assert (output.nb_rare, output.table().rare.sum(), len(passes)) == (1, 1, 1)
+
+
+def test_rare_behaviour_under_batsim(tmp_path: Path) -> None:
+    """The same table from Batsim's files and ours beside them."""
+    outcome = run(Loops(20, behaviour=lambda at: "rare" if at % 4 == 0 else None))
+    output = EmbeddedOutput(outcome)
+    rows = list(csv.reader(output.jobs_lines()))
+    nb_theirs = len(JOBS_COLUMNS.split(","))
+    theirs, ours = [row[:nb_theirs] for row in rows], [row[:2] + row[nb_theirs:] for row in rows]
+    for name, lines in (("jobs", theirs), ("users", ours)):
+        with (tmp_path / f"out_{name}.csv").open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(lines)
+    (tmp_path / "out_schedule.csv").write_text(output.schedule_csv())
+    batsims = BatsimOutput(tmp_path)
+    assert (batsims.nb_rare, output.nb_rare) == (5, 5)
+    assert batsims.table().rare.tolist() == output.table().rare.tolist()
+    found, expected = metrics.overall(batsims.table()), metrics.overall(output.table())
+    assert found["nb_jobs"] == 15
+    for name, value in found.items():
+        assert expected[name] is value is None or value == pytest.approx(expected[name]), name
+
+
+@pytest.mark.parametrize("said", [{"user": None, "session": None}, {}])
+def test_null_is_no_user(said: dict[str, Any], tmp_path: Path) -> None:
+    """A Batsim workload may say so; nobody is then called None."""
+    job = {"subtime": 0, "res": 1, "profile": "p"}
+    content = {
+        "nb_res": 2,
+        "jobs": [{"id": "1"} | job | said, {"id": "2"} | job | {"user": "None"}],
+        "profiles": {"p": {"type": "delay", "delay": 5}},
+    }
+    path = tmp_path / "w.json"
+    path.write_text(json.dumps(content))
+    result = simulate(read_workload(path))
+    assert result.table.user == ["", "None"]
+    ours = [(row["user"], row["session"]) for row in csv.DictReader(result.output.jobs_lines())]
+    assert ours == [("", ""), ("None", "")]
+    assert result.metrics["per_user"].keys() == {"None"}
+    table = UsersTable()
+    told = m.JobDescription("w0!1", 0.0, 1, "p", None, dict(said))
+    event = m.JobSubmitted(timestamp=0.0, job_id=told.id, job=told)
+    table.observe(m.Message(0.0, [event]), m.Message(0.0, []))
+    assert table.csv().splitlines()[1] == "1,w0,,,0.000000,0.000000"
 
 
 @pytest.mark.parametrize("batch", [2, 100])

@@ -23,13 +23,24 @@ class Calendar(msgspec.Struct, frozen=True):
 
     at_origin: float = 0.0
     """Time of the week at second 0, in seconds from Monday 0:00, [0, WEEK)."""
+    known: bool = True
+    """Whether that is known; else second 0 is taken as Monday 0:00."""
 
     @classmethod
     def of(cls, workload: Workload) -> Calendar:
         """Return the calendar of a log; if its start is unknown, second 0 is Monday 0:00."""
-        if workload.unix_start_time is None:
-            return cls()
-        hours = local_hours([0.0], workload.unix_start_time, workload.time_zone)
+        return cls.of_clock(workload.unix_start_time, workload.time_zone)
+
+    @classmethod
+    def of_clock(cls, start: float | None, zone: str = "UTC") -> Calendar:
+        """Return the calendar by the Unix time of second 0 and a time zone.
+
+        ``zone`` is a name or an offset such as ``+01:00``, else raises
+        :class:`batsched_py.errors.InputError`. ``start`` None: unknown, see :attr:`known`.
+        """
+        if start is None:
+            return cls(known=False)
+        hours = local_hours([0.0], start, zone)
         return cls(round(float(hours[0]) * HOUR, 6) % WEEK)
 
     def time_of_week(self, time: float) -> float:

@@ -16,7 +16,7 @@ from bisect import bisect_left
 from heapq import heappop, heappush
 from itertools import accumulate, pairwise
 from json import dumps
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from random import Random
 
@@ -73,12 +73,12 @@ class Quantiles:
         """Return the probability of being less than ``value``."""
         return _on_line(self._values, self._probabilities, value)
 
-    def sample(self, random: Random, least: float = 0.0) -> float:
-        """Return a value by chance, of those that are at least ``least`` (>= 0).
+    def sample(self, random: Random, least: float = -inf) -> float:
+        """Return a value by chance, of those that are at least ``least``.
 
         If none is, ``least`` itself. One number of ``random``, by inverse transform.
         """
-        under = self.below(least) if least else 0.0
+        under = self.below(least)
         return max(least, self.quantile(under + (1 - under) * random.random()))
 
     @property
@@ -219,13 +219,7 @@ def _counted(about: About, values: NDArray[np.float64]) -> About:
 # Files -------------------------------------------------------------------------------------------
 
 
-class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    name: str
-    unit: str
-    description: str
-    sources: tuple[str, ...] = ()
-    remarks: str = ""
-    observations: int = 0
+class _File(About, frozen=True, forbid_unknown_fields=True, kw_only=True):
     quantiles: tuple[Pair, ...] | None = None
     probabilities: tuple[Pair, ...] | None = None
 

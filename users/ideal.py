@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from itertools import count
-from math import inf
+from math import inf, isnan
 
 import msgspec
 
 from batsched_py.errors import WorkloadError
 from batsched_py.user_model import UserModel, jobs_due, next_due
 from batsched_py.workload import WorkloadJob
-from batsched_py.workload.jobs import REFERENCE_SPEED
+from users.profiles import run_time_of
 
 SUCCESS = "COMPLETED_SUCCESSFULLY"
 
@@ -71,12 +71,10 @@ def run_time(job: WorkloadJob, profile: dict[str, object]) -> float:
 
     Raises :class:`WorkloadError` for a profile that does not simply compute or wait.
     """
-    kind = profile.get("type")
-    amount = profile.get("delay" if kind == "delay" else "cpu")
-    if kind not in ("delay", "parallel_homogeneous") or not isinstance(amount, int | float):
+    duration = run_time_of(profile)
+    if isnan(duration):
         raise WorkloadError(
-            f"job {job.id}: the run time of its profile {job.profile!r} ({kind}) is known to a "
-            "simulator only; expected delay or parallel_homogeneous"
+            f"job {job.id}: the run time of its profile {job.profile!r} ({profile.get('type')}) is "
+            "known to a simulator only; expected delay, or parallel_homogeneous without com"
         )
-    duration = amount if kind == "delay" else amount / REFERENCE_SPEED
     return duration if job.walltime is None else min(duration, job.walltime)

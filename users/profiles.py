@@ -1,8 +1,9 @@
-"""Batsim profiles of jobs that models make up: named by their run time, and nothing is stored."""
+"""Run times and Batsim profiles: those of jobs that models make up are named by them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import nan
 from typing import Any
 
 from batsched_py.text import whole
@@ -12,6 +13,21 @@ from batsched_py.workload.jobs import REFERENCE_SPEED
 def profile_of(run_time: float) -> str:
     """Return the name in :class:`RunTimeProfiles` of a run time in seconds."""
     return f"r{whole(run_time)}"
+
+
+def run_time_of(profile: Mapping[str, Any]) -> float:
+    """Return how long a profile runs on the log's machine, in seconds.
+
+    Known of delays and of computations (``parallel_homogeneous``) without communication; nan for
+    others, whose run time only a simulator knows.
+    """
+    kind = profile.get("type")
+    amount = profile.get("delay" if kind == "delay" else "cpu")
+    if kind not in ("delay", "parallel_homogeneous") or not isinstance(amount, int | float):
+        return nan
+    if kind == "delay":
+        return amount
+    return nan if profile.get("com") else amount / REFERENCE_SPEED
 
 
 class RunTimeProfiles(Mapping[str, dict[str, Any]]):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from math import isfinite, nan
+from math import isfinite, isnan
 
 import msgspec
 
 from batsched_py.errors import UsageError
+from batsched_py.options import finite
 from batsched_py.text import whole
 
 
@@ -52,7 +53,10 @@ class ThinkTime(msgspec.Struct, frozen=True):
         if text == "lin":
             return PUBLISHED
         if match := re.fullmatch(r"c(\d+)", text):
-            return cls(0.0, 60.0 * int(match[1]))
+            seconds = 60 * _finite(match[1], text)
+            if not isfinite(seconds):
+                raise UsageError(f"think={text}: too long a think time; {_FORMS}")
+            return cls(0.0, seconds)
         form, *texts = text.split(":")
         if len(texts) != {"constant": 1, "linear": 2}.get(form):
             raise UsageError(f"think={text}: {_FORMS}")
@@ -80,10 +84,7 @@ _FORMS = (
 
 
 def _finite(value: str, text: str) -> float:
-    try:
-        number = float(value)
-    except ValueError:
-        number = nan
-    if not isfinite(number):
+    number = finite(value)
+    if isnan(number):
         raise UsageError(f"think={text}: {value!r} is not a number; {_FORMS}")
     return number

@@ -19,6 +19,8 @@ from batsched_py.simulator.execution import REJECTED
 from batsched_py.simulator.outputs import JOBS_COLUMNS
 
 _BATSIMS = JOBS_COLUMNS.split(",")
+_Joined = tuple[dict[str, str], dict[str, str]]
+"""Batsim's fields of a job and ours."""
 
 
 class BatsimOutput:
@@ -43,7 +45,7 @@ class BatsimOutput:
     @property
     def nb_rare(self) -> int:
         """Jobs of rare behaviour, which are not measured."""
-        return sum(ours.get("behaviour") == job_columns.RARE for _, ours in self._joined())
+        return sum(map(_is_rare, self._joined()))
 
     def jobs_lines(self) -> Iterator[str]:
         """Yield the lines of ``_jobs.csv``, our columns after Batsim's."""
@@ -59,8 +61,8 @@ class BatsimOutput:
         return self._schedule
 
     def table(self) -> JobTable:
-        """Return the jobs that are measured as numpy columns, in order of completion."""
-        joined = [both for both in self._joined() if both[1].get("behaviour") != job_columns.RARE]
+        """Return all jobs as numpy columns, in order of completion."""
+        joined = list(self._joined())
 
         def column(name: str) -> list[float]:
             return [
@@ -79,6 +81,7 @@ class BatsimOutput:
             ),
             user=[ours["user"] for _, ours in joined],
             nb_processors=self.nb_processors,
+            rare=np.array([_is_rare(both) for both in joined], dtype=np.bool_),
         )
 
     def _checked_rows(self) -> list[dict[str, str]]:
@@ -126,10 +129,14 @@ class BatsimOutput:
     def _ours(self, row: dict[str, str]) -> list[str]:
         return self._users[row["workload_name"], row["job_id"]]
 
-    def _joined(self) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+    def _joined(self) -> Iterator[_Joined]:
         """Yield Batsim's fields and ours of each job."""
         for row in self._rows:
             yield row, dict(zip(self._columns, self._ours(row), strict=True))
+
+
+def _is_rare(both: _Joined) -> bool:
+    return both[1].get("behaviour") == job_columns.RARE
 
 
 def _check_row(row: dict[str, str], where: str) -> None:

@@ -74,6 +74,12 @@ def _table(file: Path, nodes: int | None) -> JobTable:
             f"{file} has a job on {widest} processors, more than the {table.nb_processors} of the "
             "machine; give the right number by --nodes"
         )
+    if rare := int(table.rare.sum()):
+        print(
+            f"note: {rare} of {len(table.submit)} jobs are of rare behaviour; they load the "
+            "machine and are not measured",
+            file=sys.stderr,
+        )
     if not len(table.submit):
         print(f"note: {file} has no jobs", file=sys.stderr)
     elif table.nb_processors is None:

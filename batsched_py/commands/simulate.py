@@ -218,8 +218,8 @@ def _report(result: Result, run: Run, paths: list[Path]) -> None:
     growth = result.metrics["overall"]["backlog_growth"]
     if growth is not None and growth > LIMIT:
         notes.append(
-            f"saturated: the jobs that wait or run grow by {growth:.1f} a week, so that means depend "
-            "on how long it lasts"
+            f"saturated: the jobs that wait or run grow by {growth:.1f} a week, so that means "
+            "depend on how long it lasts"
         )
     for note in notes:
         print(f"note: {note}", file=sys.stderr)

@@ -8,6 +8,11 @@ finish), ``w`` the processors that the job got, ``r = f - a`` the turnaround (re
 Rejected jobs have no start and finish: metrics of times exclude them, metrics of lateness and of
 users include them; :data:`METRICS` says for each over which jobs it is, and the papers' short
 names. One short name can stand for several metrics: four are called AWRT.
+
+Jobs of rare behaviour (:attr:`JobTable.rare`) load the machine and are not measured: of
+:data:`METRICS` those of the machine (:attr:`Metric.of_machine`) are over all jobs of a table, the
+others over :attr:`JobTable.measured`. :meth:`Metric.value`, :func:`overall`, :func:`per_user` and
+:func:`windows` see to that; what computes one metric takes all jobs of the table that it gets.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from batsched_py.metrics.machine import (
     utilisation,
 )
 from batsched_py.metrics.registry import COUNTS, METRICS, Metric, overall, per_user
+from batsched_py.metrics.saturation import backlog_growth, saturated
 from batsched_py.metrics.slowdown import BOUND, mean_bounded_slowdown, mean_slowdown
 from batsched_py.metrics.table import Column, JobTable
 from batsched_py.metrics.users import jobs_by_hour_of_week
@@ -41,6 +47,7 @@ __all__ = [
     "JobTable",
     "Metric",
     "additional_lateness",
+    "backlog_growth",
     "jobs_by_hour_of_week",
     "loss_of_capacity",
     "makespan",
@@ -55,6 +62,7 @@ __all__ = [
     "per_user",
     "queue_length_distribution",
     "relative_lateness",
+    "saturated",
     "utilisation",
     "window",
     "windows",

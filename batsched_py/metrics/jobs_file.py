@@ -65,12 +65,11 @@ class _Run(msgspec.Struct):
 def read_jobs(path: str | Path, nb_processors: int | None = None) -> JobTable:
     """Read a ``_jobs.csv``; in one of Batsim, jobs have no user and came when recorded.
 
-    Jobs of rare behaviour are left out: they are not measured. Columns that are not needed may be
-    missing or additional. Raises :class:`InputError`, which names file, line and column, for what
-    is no such file.
+    Columns that are not needed may be missing or additional. Raises :class:`InputError`, which
+    names file, line and column, for what is no such file.
     """
     path = Path(path)
-    rows = [(row, _times(row)) for row in _rows(path) if row.fields.get("behaviour") != RARE]
+    rows = [(row, _times(row)) for row in _rows(path)]
 
     def column(values: Iterable[float]) -> Column:
         return np.array(list(values), dtype=np.float64)
@@ -84,6 +83,7 @@ def read_jobs(path: str | Path, nb_processors: int | None = None) -> JobTable:
         original_submit=column(_recorded_submission(row) for row, _ in rows),
         user=[row.fields.get("user", "") for row, _ in rows],
         nb_processors=nb_processors,
+        rare=np.array([row.fields.get("behaviour") == RARE for row, _ in rows], dtype=np.bool_),
     )
 
 

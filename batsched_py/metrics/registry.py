@@ -29,11 +29,24 @@ class Metric(msgspec.Struct, frozen=True):
     """What papers call it; not unique."""
     needs_machine: bool = False
     """Whether it is defined only with :attr:`JobTable.nb_processors`."""
+    of_machine: bool = False
+    """Whether it is over all jobs of a table, and not only :attr:`JobTable.measured`."""
 
     @property
     def formula(self) -> str:
         """The first line of the docstring."""
         return (self.compute.__doc__ or "").partition("\n")[0].replace("``", "")
+
+    def value(self, table: JobTable) -> float | None:
+        """Return the metric of those jobs of a table that it is over, None if not defined."""
+        rows = table if self.of_machine else table.measured
+        if not len(rows.submit) or (self.denominator == RAN and not rows.ran.any()):
+            return None
+        if self.needs_machine and rows.nb_processors is None:
+            return None
+        with np.errstate(divide="ignore", invalid="ignore"):  # what is not finite becomes None
+            value = self.compute(rows)
+        return value if np.isfinite(value) else None
 
 
 _MADON = "Madon et al. 2024, section 4"
@@ -48,7 +61,7 @@ _NAMED = f"{_STREIT}, section 3.4 (named only)"
 
 _ALL = (
     # As they were first, in this order, so that _run.json only grows at its end
-    Metric(machine.makespan, "s", RAN, _MADON),
+    Metric(machine.makespan, "s", RAN, _MADON, of_machine=True),
     Metric(
         waiting.mean_waiting_time,
         "s",
@@ -144,16 +157,25 @@ _ALL = (
         ("ppSLD_60",),
     ),
     # The machine
-    Metric(machine.last_end, "s", RAN, f"{_STREIT}, eq. 3.5; Batsim's summary"),
+    Metric(machine.last_end, "s", RAN, f"{_STREIT}, eq. 3.5; Batsim's summary", of_machine=True),
     Metric(
         machine.squashed_area,
         "processor s",
         RAN,
         f"{_STREIT}, footnote of section 7.3.1; {_SCHLAGKAMP}",
+        of_machine=True,
     ),
     Metric(machine.total_completion_time, "s", RAN, _NAMED),
-    Metric(machine.total_idle_time, "processor s", RAN, _NAMED, needs_machine=True),
-    Metric(machine.mean_busy_processors, "processors", RAN, f"{_MADON} (there on windows)"),
+    Metric(
+        machine.total_idle_time, "processor s", RAN, _NAMED, needs_machine=True, of_machine=True
+    ),
+    Metric(
+        machine.mean_busy_processors,
+        "processors",
+        RAN,
+        f"{_MADON} (there on windows)",
+        of_machine=True,
+    ),
     Metric(
         machine.utilisation,
         "1",
@@ -161,6 +183,7 @@ _ALL = (
         f"{_STREIT}, eq. 3.6; {_ZAKAY}",
         ("UTIL",),
         needs_machine=True,
+        of_machine=True,
     ),
     Metric(
         machine.utilisation_to_last_submission,
@@ -168,6 +191,7 @@ _ALL = (
         RAN,
         f"{_ZAKAY} (our reading)",
         needs_machine=True,
+        of_machine=True,
     ),
     Metric(
         machine.loss_of_capacity,
@@ -176,6 +200,7 @@ _ALL = (
         f"{_STREIT}, eq. 3.7",
         ("LOC",),
         needs_machine=True,
+        of_machine=True,
     ),
     Metric(machine.throughput_per_hour, "jobs/h", RAN, f"{_SHMUELI}; {_NAMED}"),
     Metric(machine.mean_queue_length, "jobs", RAN, f"{_ZAKAY}, chapter 4 (there the distribution)"),
@@ -194,7 +219,7 @@ _ALL = (
         RAN,
         f"{_ZAKAY}, chapter 5 (our reading)",
     ),
-    Metric(saturation.backlog_growth, "jobs/week", RAN, f"{_ZAKAY}, chapter 3"),
+    Metric(saturation.backlog_growth, "jobs/week", RAN, f"{_ZAKAY}, chapter 3", of_machine=True),
 )
 
 METRICS: dict[str, Metric] = {metric.compute.__name__: metric for metric in _ALL}
@@ -203,19 +228,25 @@ _PER_USER = ("mean_waiting_time", "mean_lateness", "relative_lateness", "additio
 
 
 def overall(table: JobTable) -> dict[str, float | int | None]:
-    """Return every metric of the whole table, None where it is not defined, and the counts."""
-    ran = int(table.ran.sum())
-    counts = (len(table.submit), ran, len(table.submit) - ran)
+    """Return every metric of the whole table, None where it is not defined, and the counts.
+
+    Counts and metrics are over :attr:`JobTable.measured`, those of the machine over all jobs.
+    """
+    rows = table.measured
+    ran = int(rows.ran.sum())
+    counts = (len(rows.submit), ran, len(rows.submit) - ran)
     values: dict[str, float | int | None] = dict(zip(COUNTS, counts, strict=True))
-    for name, metric in METRICS.items():
-        values[name] = _value(metric, table, ran)
-    return values
+    return values | {name: metric.value(table) for name, metric in METRICS.items()}
 
 
 def per_user(
     table: JobTable, names: Sequence[str] = _PER_USER
 ) -> dict[str, dict[str, float | int | None]]:
-    """Return metrics of each user's own jobs, by user in order of first appearance."""
+    """Return metrics of each user's own jobs, by user in order of first appearance.
+
+    All are over :attr:`JobTable.measured`: none is about the machine as a whole.
+    """
+    table = table.measured
     rows: dict[str, list[int]] = {}
     for row, user in enumerate(table.user):
         rows.setdefault(user, []).append(row)
@@ -225,15 +256,5 @@ def per_user(
         part = table.select(np.asarray(own))
         ran = int(part.ran.sum())
         values: dict[str, float | int | None] = {"nb_jobs": len(own), "nb_ran": ran}
-        result[user] = values | {name: _value(METRICS[name], part, ran) for name in names}
+        result[user] = values | {name: METRICS[name].value(part) for name in names}
     return result
-
-
-def _value(metric: Metric, table: JobTable, ran: int) -> float | None:
-    if not len(table.submit) or (metric.denominator == RAN and not ran):
-        return None
-    if metric.needs_machine and table.nb_processors is None:
-        return None
-    with np.errstate(divide="ignore", invalid="ignore"):  # what is not finite becomes None
-        value = metric.compute(table)
-    return value if np.isfinite(value) else None

@@ -31,12 +31,14 @@ def backlog_growth(table: JobTable) -> float:
     return growth(backlog(table)) if weeks <= MOST_WEEKS else float("nan")
 
 
-def saturated(table: JobTable) -> bool:
+def saturated(run: JobTable | float | None) -> bool:
     """Return whether the backlog grows by more than one job a week.
 
-    Exactly one, which the source leaves open, is stable, as is what is too short to tell.
+    ``run`` is a table, or its :func:`backlog_growth` as it stands among its metrics. Exactly one,
+    which the source leaves open, is stable, as is what is too short to tell (nan, None).
     """
-    return backlog_growth(table) > LIMIT
+    found = backlog_growth(run) if isinstance(run, JobTable) else run
+    return found is not None and found > LIMIT
 
 
 def backlog(table: JobTable) -> NDArray[np.int64]:

@@ -30,6 +30,17 @@ class JobTable(msgspec.Struct, dict=True):
     """User of each job, ``""`` where unknown."""
     nb_processors: int | None = None
     """Processors of the machine; without it there is no utilisation and the like."""
+    rare: NDArray[np.bool_] = msgspec.field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+    """Which jobs are of rare behaviour: they load the machine and are not measured (Zakay)."""
+
+    def __post_init__(self) -> None:
+        if not len(self.rare):
+            self.rare = np.zeros(len(self.submit), dtype=np.bool_)
+
+    @cached_property
+    def measured(self) -> JobTable:
+        """The table without the jobs of rare behaviour."""
+        return self.select(~self.rare) if self.rare.any() else self
 
     @cached_property
     def ran(self) -> NDArray[np.bool_]:
@@ -79,6 +90,7 @@ class JobTable(msgspec.Struct, dict=True):
             original_submit=self.original_submit[rows],
             user=np.asarray(self.user, dtype=object)[rows].tolist(),
             nb_processors=self.nb_processors,
+            rare=self.rare[rows],
         )
 
 

@@ -20,11 +20,12 @@ def window(table: JobTable, start: float, length: float) -> dict[str, float]:
     """Return throughput (jobs ended per day) and utilisation (mean busy processors).
 
     The window is ``[start, start + length)``, in seconds from the first submission; its length
-    is the denominator of both.
+    is the denominator of both. Jobs of rare behaviour keep processors busy, but do not count as
+    ended; the first submission may be one of theirs.
     """
     begin = float(np.min(table.submit)) + start
     end = begin + length
-    finished = table.finish[table.ran]
+    finished = table.measured.finish  # nan of rejected jobs is in no window
     ended = int(((finished >= begin) & (finished < end)).sum())
     return {
         "start": start,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
+from batsched_py.errors import InvariantError
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.profiles import Profile
 from batsched_py.simulator.registry import SimulatedJob, State
@@ -22,10 +23,15 @@ class EndedJobs(Sequence[SimulatedJob]):
     """Jobs in order of completion; of many only the latest are objects, the others on disk.
 
     Jobs read from the disk are equal in all fields, and new objects each time. The two numbers
-    of jobs are for tests.
+    of jobs are for tests; raises :class:`InvariantError` unless ``1 <= batch <= in_memory``, since
+    there would be batches that are not whole.
     """
 
     def __init__(self, in_memory: int = IN_MEMORY, batch: int = BATCH) -> None:
+        if not 1 <= batch <= in_memory:
+            raise InvariantError(
+                f"batches of {batch} jobs, {in_memory} in memory: expected 1 <= batch <= in_memory"
+            )
         self._batch = batch
         self._in_memory = self._full = in_memory
         self._spool = Spool()

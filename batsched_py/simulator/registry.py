@@ -23,7 +23,7 @@ class State(Enum):
     SUBMITTED = "submitted"
     RUNNING = "running"
     ENDED = "ended"  # ended, the scheduler does not know yet
-    FORGOTTEN = "completed"  # the scheduler was told; Batsim then knows the job no more
+    FORGOTTEN = "completed or rejected"  # the scheduler knows; Batsim then knows the job no more
 
 
 class SimulatedJob(msgspec.Struct, eq=False, gc=False):

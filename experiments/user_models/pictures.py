@@ -1,6 +1,6 @@
 """Draws docs/images/users_MODEL.png: the users of KTH-SP2 beside each model, under EASY.
 
-    .venv/bin/python experiments/user_models/pictures.py --shared ../shared [MODEL...]
+.venv/bin/python experiments/user_models/pictures.py --shared ../shared [MODEL...]
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 from batsched_py import load_workload, simulate
 from batsched_py.workload.rules import make_rules
+from users.columns import columns_of_jobs_file, columns_of_workload
 from users.studies.figures import write_figure
 from users.studies.portrait import portrait, portrait_figure
-from users.studies.submissions import from_jobs_file, from_workload
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 LOG = "KTH-SP2-1996-2.1-cln"
@@ -40,12 +40,12 @@ def main() -> None:
     arguments = parser.parse_args()
     path = arguments.shared / "swf" / f"{LOG}.swf.gz"
     workload = load_workload(path, make_rules())
-    recorded = portrait(from_workload(workload, "KTH-SP2, as recorded"))
+    recorded = portrait(columns_of_workload(workload), "KTH-SP2, as recorded")
     for model in arguments.models:
         result = simulate(path, users=model, user_options=MODELS[model])
         with tempfile.TemporaryDirectory() as folder:
             result.write(Path(folder) / "out")
-            drawn = portrait(from_jobs_file(Path(folder) / "out_jobs.csv", model))
+            drawn = portrait(columns_of_jobs_file(Path(folder) / "out_jobs.csv"), model)
         target = IMAGES / f"users_{model}.png"
         write_figure(portrait_figure([recorded, drawn]), target)
         print(f"wrote {target}")

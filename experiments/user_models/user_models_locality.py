@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 from user_models_logs import HERE, jobs_of, line, path_of, printed_locality, rows_of, versions
 
+from users.columns import JobColumns, columns_of_log, columns_of_workload
 from users.ideal import play
 from users.models.resampled import Resampled
-from users.validation.columns import JobColumns, columns_of_log, columns_of_workload
 from users.validation.hurst import hurst
 from users.validation.similarity import similarity
 from users.validation.stack import mean_depth, stack_depths

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from user_models_logs import jobs_of, line, path_of, rows_of, versions
 
+from users.columns import columns_of_log
 from users.learning.site import continuation_by_response, site_facts
-from users.learning.think_times import ThinkTimeFit, fits, pairs_of_log
+from users.learning.think_times import ThinkTimeFit, fits, think_time_pairs
 
 PAPER_LOGS = {
     "KTH-SP2": "KTH-SP2-1996-2.1-cln",
@@ -31,7 +32,8 @@ FOLLOWS = "CTC-SP2"
 
 def think_time_rows(shared: Path, logs: dict[str, str]) -> list[str]:
     """Return the lines of the fits, log by log, then pooled."""
-    pairs = {log: pairs_of_log(rows_of(path_of(shared, file))) for log, file in logs.items()}
+    jobs = {log: columns_of_log(rows_of(path_of(shared, file))) for log, file in logs.items()}
+    pairs = {log: think_time_pairs(columns.ended) for log, columns in jobs.items()}
     return [
         line(logs.get(log, f"**{log}**"), "not known", fitted(free), fitted(most))
         for log, (free, most) in fits(pairs).items()

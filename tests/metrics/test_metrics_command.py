@@ -84,6 +84,22 @@ def test_a_file_of_batsim(batsims: Path) -> None:
     assert rows["utilisation"]["source"] == METRICS["utilisation"].source
 
 
+def test_rare_behaviour_is_said(batsims: Path) -> None:
+    """One line on stderr; the job keeps its processors busy, and its wait does not count."""
+    head, *lines = batsims.read_text().splitlines()
+    rare = ["", "rare", ""]
+    lines = [f"{line},{behaviour}" for line, behaviour in zip(lines, rare, strict=True)]
+    batsims.write_text("\n".join([f"{head},behaviour", *lines]) + "\n")
+    _, notes = run(batsims, "--nodes", 5)
+    assert notes == (
+        "note: 1 of 3 jobs are of rare behaviour; they load the machine and are not measured\n"
+    )
+    rows = rows_of(batsims, "--nodes", 5)
+    assert [rows[name]["value"] for name in COUNTS] == [2, 1, 1]
+    assert rows["utilisation"]["value"] == pytest.approx((2 * 10 + 4 * 20) / (5 * 30))
+    assert rows["max_waiting_time"]["value"] == 0
+
+
 def test_size_of_the_machine(batsims: Path) -> None:
     """--nodes before _run.json before _schedule.csv; if none tells, a dash and a note."""
     arguments = (batsims, "--only", "UTIL,makespan")

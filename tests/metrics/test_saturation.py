@@ -10,15 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from schedules_by_hand import first_fit, table_of
 
-from batsched_py.metrics import JobTable, overall
-from batsched_py.metrics.saturation import (
-    WEEK,
-    backlog,
-    backlog_growth,
-    growth,
-    low_marks,
-    saturated,
-)
+from batsched_py.metrics import JobTable, backlog_growth, overall, saturated
+from batsched_py.metrics.saturation import WEEK, backlog, growth, low_marks
 
 
 def test_a_peak_that_is_worked_off() -> None:
@@ -85,7 +78,7 @@ class TestOfTables:
         table = weekly(counts)
         assert backlog(table).tolist() == counts
         assert backlog_growth(table) == growth(counts)
-        assert saturated(table) == expected
+        assert saturated(table) == saturated(overall(table)["backlog_growth"]) == expected
         assert overall(table)["backlog_growth"] == growth(counts)
 
 
@@ -114,6 +107,15 @@ def test_backlog_job_by_job(jobs: list[tuple[int, int, int, bool]]) -> None:
         for week in range(first, last + 1, 7 * day)
     ]
     assert backlog(table).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(1.0, False), (1.01, True), (-3.0, False), (np.nan, False), (None, False)],
+)
+def test_saturated_by_its_metric(value: float | None, expected: bool) -> None:
+    """Where only the metrics of a run are at hand."""
+    assert saturated(value) is expected
 
 
 def test_too_short_to_tell() -> None:

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from batsched_py.workload.swf import read_swf
-from users.validation.columns import JobColumns, columns_of_log, cut_sessions
+from users.columns import JobColumns, columns_of_log
 from users.validation.hurst import hurst
+from users.validation.sessions import cut_sessions
 from users.validation.similarity import null_test, similarity
 from users.validation.stack import mean_depth, stack_depths
 

@@ -17,13 +17,12 @@ from batsched_py.errors import InputError, UsageError
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import make_rules
 from batsched_py.workload.swf import read_swf
+from users.columns import JobColumns, columns_of_log, columns_of_workload
 from users.learning.think_times import (
     BOUND,
     Pairs,
     fit_think_times,
     fits,
-    pairs_of_log,
-    pairs_of_workload,
     pooled,
     think_time_curve,
     think_time_pairs,
@@ -41,7 +40,8 @@ LOGS = {
 
 @pytest.fixture(scope="module")
 def pairs(shared: Path) -> dict[str, Pairs]:
-    return {name: pairs_of_log(read_swf(shared / f"swf/{name}.swf.gz")) for name in LOGS}
+    logs = {name: columns_of_log(read_swf(shared / f"swf/{name}.swf.gz")) for name in LOGS}
+    return {name: think_time_pairs(jobs.ended) for name, jobs in logs.items()}
 
 
 def test_five_logs(pairs: dict[str, Pairs]) -> None:
@@ -71,7 +71,8 @@ def test_curve_of_five_logs(pairs: dict[str, Pairs]) -> None:
 def test_log_and_workload_give_the_same(shared: Path, pairs: dict[str, Pairs]) -> None:
     """The rules drop one job of no size, which takes one pair away."""
     name = "KTH-SP2-1996-2.1-cln"
-    found = pairs_of_workload(load_workload(shared / f"swf/{name}.swf.gz", make_rules()))
+    load = load_workload(shared / f"swf/{name}.swf.gz", make_rules())
+    found = think_time_pairs(columns_of_workload(load))
     assert len(found) == len(pairs[name]) - 1
     assert fit_think_times(found, BOUND).slope == pytest.approx(LOGS[name], abs=0.0005)
 
@@ -92,20 +93,32 @@ def test_log_and_workload_give_the_same(shared: Path, pairs: dict[str, Pairs]) -
     ],
 )
 def test_pairs(jobs: list[tuple[str, float, float]], expected: list[tuple[float, float]]) -> None:
-    found = think_time_pairs(*zip(*jobs, strict=True))
+    users, submit, end = (np.array(column) for column in zip(*jobs, strict=True))
+    found = think_time_pairs(
+        JobColumns(
+            user=np.unique(users, return_inverse=True)[1],
+            submit=submit.astype(float),
+            end=end.astype(float),
+            size=submit,
+            run_time=submit,
+            requested_time=submit,
+        )
+    )
     assert list(zip(found.response.tolist(), found.think.tolist(), strict=True)) == expected
 
 
-def test_unknown_user_or_finish_is_left_out() -> None:
-    """Job 1 has no recorded end: it stands between no pair, and the others are consecutive."""
+def test_jobs_of_unknown_user_or_finish() -> None:
+    """Job 1 has no recorded end, so no think time follows it; without it the others are pairs."""
     jobs = [
         J(0, 1, 10, user="u", finish=10),
         J(12, 1, 10, user="u", finish=None),
         J(30, 1, 10, user="u", finish=40),
         J(50, 1, 10, user=None, finish=60),
     ]
-    found = pairs_of_workload(workload(jobs, 4))
+    columns = columns_of_workload(workload(jobs, 4))
+    found = think_time_pairs(columns.ended)
     assert (found.response.tolist(), found.think.tolist()) == ([10], [20])
+    assert think_time_pairs(columns).think.tolist() == [2]
 
 
 @given(

@@ -52,6 +52,15 @@ def test_sampling_at_least_a_value() -> None:
     assert waits.sample(random, least=120) == 120  # there is none: the bound itself
 
 
+def test_sampling_without_a_bound_or_from_0_on() -> None:
+    """Of -10 to 10, half are below 0; at least 0 means those from 0 to 10, not 0 for the others."""
+    lateness = Quantiles(ABOUT, ((0, -10), (1, 10)))
+    random = Random(4)
+    drawn = [lateness.sample(random) for _ in range(20_000)]
+    assert np.mean(drawn) == pytest.approx(0, abs=0.2)
+    assert np.mean([lateness.sample(random, least=0) for _ in drawn]) == pytest.approx(5, abs=0.1)
+
+
 def test_a_table_by_hand() -> None:
     """1 with 50 %, 4 with 30 %, 8 with 20 %."""
     widths = Table(ABOUT, ((1, 0.5), (4, 0.3), (8, 0.2)))

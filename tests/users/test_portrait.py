@@ -11,9 +11,10 @@ from drawn import job
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.errors import InputError, UsageError
+from batsched_py.errors import UsageError
 from batsched_py.workload import Workload, WorkloadJob
 from users.calendar import HOUR, Calendar
+from users.columns import JobColumns, columns_of_workload
 from users.sessions import Delimitation, partition
 from users.studies import thresholds
 from users.studies.figures import write_figure
@@ -26,18 +27,28 @@ from users.studies.portrait import (
     session_lengths,
     think_times_by_response,
 )
-from users.studies.submissions import Submissions, from_jobs_file, from_workload, make_submissions
 
 Row = tuple[str, float, float]
 
 
-def submissions(*rows: Row, calendar: Calendar | None = None) -> Submissions:
+def submissions(*rows: Row, calendar: Calendar | None = None) -> JobColumns:
+    """Columns from user, submission and end (nan: never); no calendar: the clock is unknown."""
     users, submits, ends = zip(*rows, strict=True)
-    return make_submissions("drawn", users, np.array(submits), np.array(ends), calendar)
+    unknown = np.full(len(rows), np.nan)
+    return JobColumns(
+        user=np.unique(users, return_inverse=True)[1],
+        submit=np.array(submits, dtype=float),
+        end=np.array(ends, dtype=float),
+        size=unknown,
+        run_time=unknown,
+        requested_time=unknown,
+        calendar=calendar or Calendar(known=False),
+    )
 
 
 def workload(jobs: list[WorkloadJob], start: float | None = None) -> Workload:
-    return Workload(name="log", nb_res=4, jobs=jobs, profiles={}, unix_start_time=start)
+    profiles = {"p": {"type": "delay", "delay": 1}}
+    return Workload(name="log", nb_res=4, jobs=jobs, profiles=profiles, unix_start_time=start)
 
 
 def test_hours_are_local_ones_from_monday() -> None:
@@ -63,7 +74,8 @@ def test_session_lengths_of_drawn_submissions() -> None:
 @pytest.mark.parametrize(
     ("second", "bin_of_pair", "why"),
     [
-        (("u", 30, 40), 0, "submitted at once after a job of 30 s"),
+        (("u", 31, 40), 0, "submitted soon after a job of 30 s"),
+        (("u", 30, 40), None, "submitted at once: no thinking"),
         (("u", 30 + LONGEST_THINK_TIME - 1, 9e9), 0, "just back in time"),
         (("u", 30 + LONGEST_THINK_TIME, 9e9), None, "away for 8 hours"),
         (("u", 29, 40), None, "did not wait for it"),
@@ -84,11 +96,11 @@ def test_bins_hold_their_lower_edge() -> None:
 
 
 def test_quartiles_between_values() -> None:
-    """Think times of 0, 10, 20 and 40 s after jobs of 1 s."""
-    times = [0, 1, 12, 33, 74]
+    """Think times of 5, 10, 20 and 40 s after jobs of 1 s."""
+    times = [0, 6, 17, 38, 79]
     quartiles, pairs = think_times_by_response(submissions(*(("u", t, t + 1) for t in times)))
     assert (pairs[0], pairs.sum()) == (4, 4)
-    assert quartiles[0].tolist() == [7.5, 15, 25]
+    assert quartiles[0].tolist() == [8.75, 15, 25]
     assert np.isnan(quartiles[1:]).all()
 
 
@@ -115,7 +127,7 @@ def test_numbers_are_those_of_slow_twins(rows: list[tuple[str, int, int]]) -> No
     for user in "uv":
         own = sorted((at, lasts) for whose, at, lasts in rows if whose == user)
         for (at, lasts), (following, _) in pairwise(own):
-            if 0 <= following - at - lasts < 28_800:
+            if 0 < following - at - lasts < 28_800:
                 pairs[sum(lasts >= edge for edge in RESPONSES) - 1].append(following - at - lasts)
     quartiles, counts = think_times_by_response(done)
     assert counts.tolist() == list(map(len, pairs))
@@ -124,90 +136,22 @@ def test_numbers_are_those_of_slow_twins(rows: list[tuple[str, int, int]]) -> No
             assert found[1] == pytest.approx(float(np.median(values)))
 
 
-@given(st.permutations([("u", 0, 9), ("u", 0, 5), ("v", 3, 4), ("u", 20, 21), ("w", 3, 4)]))
-def test_the_order_of_the_input_is_of_no_matter(rows: list[Row]) -> None:
-    """A log is in order of submission, a result in that of completion."""
-    done = submissions(*rows)
-    assert done.user.tolist() == [0, 0, 0, 1, 2]
-    assert done.end.tolist() == [5, 9, 21, 4, 4]
-
-
 def test_a_log_says_its_clock_or_not() -> None:
     """Second 0 is 1970-01-01, a Thursday, or nobody knows."""
     jobs = [job("a", 0, 10), job("b", 50, None)]
-    known, unknown = (from_workload(workload(jobs, start)) for start in (0.0, None))
-    assert (known.clock_known, np.flatnonzero(hours_of_week(known))) == (True, 3 * 24)
-    assert (unknown.clock_known, np.flatnonzero(hours_of_week(unknown))) == (False, 0)
-    assert np.isnan(known.end[1])
+    known, unknown = (
+        portrait(columns_of_workload(workload(jobs, start)), "log") for start in (0.0, None)
+    )
+    assert (known.clock_known, np.flatnonzero(known.hours)) == (True, 3 * 24)
+    assert (unknown.clock_known, np.flatnonzero(unknown.hours)) == (False, 0)
 
 
-def test_jobs_of_nobody_are_refused() -> None:
-    with pytest.raises(UsageError, match="1 of 2 jobs have no user"):
-        from_workload(workload([job("a", 0, 1), job("b", 0, 1, None)]))
-
-
-HEADER = "job_id,workload_name,submission_time,final_state,finish_time,user\n"
-JOBS = (
-    HEADER
-    + "2,w0,10.000000,COMPLETED_SUCCESSFULLY,20.000000,u\n"
-    + "1,w0,0.000000,COMPLETED_SUCCESSFULLY,30.500000,v\n"
-    + "3,w0,40.000000,REJECTED,,u\n"
-)
-
-
-def write(folder: Path, jobs: str = JOBS, **beside: str) -> Path:
-    path = folder / "out_jobs.csv"
-    path.write_text(jobs)
-    for name, content in beside.items():
-        (folder / f"out_{name.replace('__', '.')}").write_text(content)
-    return path
-
-
-def test_a_result_is_read(tmp_path: Path) -> None:
-    done = from_jobs_file(write(tmp_path))
-    assert (done.label, done.clock_known) == ("out", False)
-    assert done.user.tolist() == [0, 0, 1]
-    assert done.submit.tolist() == [10, 40, 0]
-    assert done.end.tolist() == pytest.approx([20, np.nan, 30.5], nan_ok=True)
-
-
-def test_the_clock_of_a_result_is_beside_it(tmp_path: Path) -> None:
-    run = '{"unix_start_time": 0.0, "time_zone": "+01:00", "metrics": {"overall": {}}}'
-    done = from_jobs_file(write(tmp_path, run__json=run), "model")
-    assert (done.label, done.clock_known) == ("model", True)
-    assert done.calendar.at_origin == 73 * HOUR
-
-
-def test_the_users_of_a_result_of_batsim_are_beside_it(tmp_path: Path) -> None:
-    """Batsim's own file does not say who submitted; ours beside it does, in any order."""
-    lines = (line.rsplit(",", 1)[0] for line in JOBS.splitlines())
-    users = "job_id,workload_name,user,session\n3,w0,x,1\n1,w0,y,1\n2,w0,x,1\n1,other,z,1\n"
-    done = from_jobs_file(write(tmp_path, "\n".join(lines) + "\n", users__csv=users))
-    assert done.user.tolist() == [0, 0, 1]
-    assert done.submit.tolist() == [10, 40, 0]
-
-
-@pytest.mark.parametrize(
-    ("jobs", "message"),
-    [
-        ("", "out_jobs.csv:1: no column submission_time, finish_time, user"),
-        (HEADER.replace("user", "whose"), "no column user; .*Batsim alone does not say who"),
-        (HEADER.replace("finish", "end"), "no column finish_time; expected .*found 'job_id,"),
-        (HEADER, "out_jobs.csv: no job is in it"),
-        (HEADER + "1,w0,soon,X,1,u\n", "out_jobs.csv:2: submission_time is 'soon'"),
-        (HEADER + "1,w0,5,X,nan,u\n", "out_jobs.csv:2: finish_time is 'nan', expected seconds"),
-        (HEADER + "1,w0,5,X,6,\n", "out_jobs.csv:2: the job has no user"),
-        (HEADER + "1,w0,5,X,6,u\n2,w0,5,X,4,u\n", ":3: finish_time 4 is before submission_time 5"),
-    ],
-)
-def test_what_is_no_result(tmp_path: Path, jobs: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        from_jobs_file(write(tmp_path, jobs))
-
-
-def test_a_broken_run_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"out_run\.json: no clock"):
-        from_jobs_file(write(tmp_path, run__json='{"unix_start_time": "noon"}'))
+def test_no_jobs_and_jobs_of_nobody_are_refused() -> None:
+    nobodys = columns_of_workload(workload([job("a", 0, 1), job("b", 0, 1, None)]))
+    with pytest.raises(UsageError, match="log: 1 of 2 jobs have no user"):
+        portrait(nobodys, "log")
+    with pytest.raises(UsageError, match="log: there are no jobs"):
+        portrait(columns_of_workload(workload([])), "log")
 
 
 def many(user: str, pause: float) -> list[Row]:
@@ -217,7 +161,8 @@ def many(user: str, pause: float) -> list[Row]:
 def test_figure_shows_the_numbers(tmp_path: Path) -> None:
     monday = Calendar()
     ones = [
-        portrait(submissions(*many("u", pause), calendar=monday)) for pause in (90, 5_000, 200_000)
+        portrait(submissions(*many("u", pause), calendar=monday), "drawn")
+        for pause in (90, 5_000, 200_000)
     ]
     figure = portrait_figure(ones)
     week, lengths, thinking, counts = figure.axes
@@ -235,7 +180,8 @@ def test_figure_shows_the_numbers(tmp_path: Path) -> None:
 
 def test_days_have_names_only_if_the_clock_is_known() -> None:
     known, unknown = (
-        portrait(submissions(*many("u", 90), calendar=calendar)) for calendar in (Calendar(), None)
+        portrait(submissions(*many("u", 90), calendar=calendar), "drawn")
+        for calendar in (Calendar(), None)
     )
     named = portrait_figure([known]).axes[0]
     assert [tick.get_text() for tick in named.get_xticklabels()][:2] == ["Monday", "Tuesday"]
@@ -251,10 +197,7 @@ def test_no_texts_of_a_figure_overlap() -> None:
     for response in RESPONSES.tolist() * 12:
         rows.append(("u", rows[-1][2] + 60, rows[-1][2] + 60 + response))
     done = submissions(*rows, calendar=Calendar())
-    shown = [
-        portrait(Submissions(name * 3, done.user, done.submit, done.end, done.calendar))
-        for name in ("SDSC-SP2-1998 ", "a model of it ")
-    ]
+    shown = [portrait(done, name * 3) for name in ("SDSC-SP2-1998 ", "a model of it ")]
     figure = portrait_figure(shown)
     canvas = FigureCanvasAgg(figure)
     canvas.draw()

@@ -22,9 +22,10 @@ from users.calendar import DAY, HOUR, WEEK, Calendar
 from users.distributions import About, Quantiles, Table
 from users.ideal import Played, play
 from users.learning.site import (
-    History,
     continuation_by_response,
+    history,
     learn_site,
+    run_lengths,
     site_facts,
 )
 from users.models.site import SHIPPED, SiteDistributions, SiteUsers
@@ -185,7 +186,7 @@ def test_learnt_estimates_are_requests_that_suffice(fixed: Path) -> None:
 
 
 OPTIONS: list[tuple[dict[str, Any], str]] = [
-    ({"nb_users": 0}, "nb_users=0: expected a number at least 1"),
+    ({"nb_users": 0}, "nb_users=0: expected a whole number, at least 1"),
     ({"nb_users": 1.5}, "nb_users=1.5: expected a whole number"),
     ({"weeks": -1}, "weeks=-1"),
     ({"weeks": "long"}, "weeks=long"),
@@ -193,6 +194,7 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"last_job": "submited"}, "did you mean 'submitted'"),
     ({"too_wide": "drop"}, "expected one of redraw, cut"),
     ({"estimates": "good"}, "expected one of exact, learnt"),
+    ({"distributions": 5}, "distributions=5: expected the path of a file or folder"),
     ({"distributions": "nowhere"}, r"no file nowhere.think_times\.json"),
     ({"seed": -1}, "seed=-1"),
 ]
@@ -461,7 +463,7 @@ def test_columns_are_as_by_hand(drawn: list[tuple[str, int, int, int]]) -> None:
     """Think times and runs, from columns at once and by a walk through each user's jobs."""
     rows = [(user, 60.0 * at, 60.0 * (at + run), size) for user, at, run, size in drawn]
     rows.sort(key=lambda row: row[1])
-    history = History.of(log(*rows))
+    jobs = history(log(*rows))
     thoughts: list[float] = []
     widths: list[int] = []
     repetitions: list[int] = []
@@ -477,6 +479,6 @@ def test_columns_are_as_by_hand(drawn: list[tuple[str, int, int, int]]) -> None:
             else:
                 repetitions.append(1)
             thoughts.append(own[at + 1][1] - row[2] if at + 1 < len(own) else inf)
-    assert history.think_times.tolist() == thoughts
-    assert history.runs(history.think_times[:-1] < 0).tolist() == widths
-    assert history.runs(history.size[1:] == history.size[:-1]).tolist() == repetitions
+    assert jobs.think_times.tolist() == thoughts
+    assert run_lengths(jobs, jobs.think_times[:-1] < 0).tolist() == widths
+    assert run_lengths(jobs, jobs.size[1:] == jobs.size[:-1]).tolist() == repetitions

@@ -122,6 +122,8 @@ def test_same_call_same_bytes(name: str) -> None:
         (["thresholds", "log.swf", "--size", "big"], UsageError, "--size"),
         (["thresholds", "log.swf", "--figures", "log.swf"], OutputError, "not a folder"),
         (["thresholds", "log.swf", "gone.swf", "--figures", "."], UsageError, "gone.swf"),
+        (["thresholds", "none"], UsageError, "none: there are no jobs"),
+        (["portrait", "none", "-o", "a.png"], UsageError, "none: there are no jobs"),
         (["portrait", "log.swf", "-o", "a.jpg"], UsageError, ".png, .svg or .pdf"),
         (["portrait", "log.swf", "-o", "a.png", "--labels", "A,B"], UsageError, "2 names for 1"),
         (["portrait", "log.swf", "-o", "a.png", "--labels", " "], UsageError, "--labels ' '"),

@@ -25,6 +25,7 @@ def test_continuation(minutes: float, chance: float) -> None:
         ("c20", 99_999, 1_200),
         ("c120", 5, 7_200),
         ("c240", 5, 14_400),
+        ("c" + 300 * "9", 5, 6e301),
         ("constant:90.5", 5, 90.5),
         ("constant:0", 5, 0),
         ("lin", 0, 1_779),
@@ -63,6 +64,8 @@ def test_text_is_read_back(slope: float, intercept: float) -> None:
         ("linear:0.5:inf", "'inf' is not a number"),
         ("linear:nan:5", "'nan' is not a number"),
         ("constant:-1", "at least 0 s"),
+        ("c" + 400 * "9", "is not a number"),
+        ("c9" + 307 * "0", "too long a think time"),
     ],
 )
 def test_wrong_texts(text: str, said: str) -> None:

@@ -310,6 +310,7 @@ def test_chances_do_not_depend_on_the_system() -> None:
     [
         ({"nb_users": 0}, "nb_users=0: expected a whole number"),
         ({"nb_users": 2.5}, "nb_users=2.5"),
+        ({"parameters": 5}, "parameters=5: expected the path of a file or folder"),
         ({"weeks": -1}, "weeks=-1"),
         ({"weeks": float("inf")}, "weeks=inf"),
         ({"activity": 1.5}, "activity=1.5: expected a number from 0 to 1"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.options import number
+from batsched_py.options import number, whole_number
 
 
 class MixedPoint(msgspec.Struct, frozen=True):
@@ -59,7 +59,8 @@ def mixed(
     Raises :class:`UsageError` for what has no steady state (``open_rate >= service_rate``) or
     makes no sense.
     """
-    slowed = _slowed_service(nb_users, open_rate, think_time, service_rate)
+    nb_users = whole_number("nb_users", nb_users, 1)
+    slowed = _slowed_service(open_rate, think_time, service_rate)
     points, queue = [], 0.0
     for n in range(1, nb_users + 1):
         response = slowed * (1 + queue)
@@ -87,7 +88,8 @@ def bounds(nb_users: int, open_rate: float, think_time: float, service_rate: flo
     from outside take their share at once here, so ``Sc`` is a bound for the means of the model,
     not for a schedule.
     """
-    slowed = _slowed_service(nb_users, open_rate, think_time, service_rate)
+    whole_number("nb_users", nb_users, 1)
+    slowed = _slowed_service(open_rate, think_time, service_rate)
     closed = min(nb_users / (slowed + think_time), service_rate - open_rate)
     return Bounds(
         closed_response=max(slowed, closed_response(nb_users, service_rate, open_rate, think_time)),
@@ -110,12 +112,8 @@ def closed_response(nb_users: int, throughput: float, open_rate: float, think_ti
     return nb_users / (throughput - open_rate) - think_time
 
 
-def _slowed_service(
-    nb_users: int, open_rate: float, think_time: float, service_rate: float
-) -> float:
+def _slowed_service(open_rate: float, think_time: float, service_rate: float) -> float:
     """Check the arguments and return ``Sc``, the service time that closed users see."""
-    if not isinstance(nb_users, int) or isinstance(nb_users, bool) or nb_users < 1:
-        raise UsageError(f"nb_users={nb_users}: expected a whole number, at least 1")
     number("think_time", think_time, 0)
     number("open_rate", open_rate, 0)
     if number("service_rate", service_rate, 0) <= open_rate:

@@ -16,7 +16,7 @@ from math import exp, inf, nan
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.options import number
+from batsched_py.options import number, whole_number
 from users import thinking
 from users.chance import Chance, Seed
 
@@ -93,8 +93,7 @@ def reopen(
     only events are submissions, and the memory is that of the users who are there.
     """
     _check(open_rate, think_time, service_rate)
-    if not isinstance(nb_users, int) or isinstance(nb_users, bool) or nb_users < 1:
-        raise UsageError(f"nb_users={nb_users}: expected a whole number, at least 1")
+    nb_users = whole_number("nb_users", nb_users, 1)
     chance = Chance(seed)
     interval, service, think = (
         chance.stream("reopen", name).expovariate for name in ("arrival", "service", "think")

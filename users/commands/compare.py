@@ -12,7 +12,8 @@ from batsched_py.workload.archive import find_log
 from batsched_py.workload.batsim_json import read_workload
 from batsched_py.workload.load import is_batsim_json
 from batsched_py.workload.swf import read_swf
-from users.validation.columns import JobColumns, columns_of_log, columns_of_workload
+from users.columns import JobColumns, columns_of_log, columns_of_workload
+from users.commands.output import stem
 from users.validation.report import compare as measures_of
 
 
@@ -33,7 +34,7 @@ def compare(
     """
     paths = [find_log(source, log_dir or []) for source in sources]
     found = measures_of([_columns(path, skip_bad_lines) for path in paths])
-    names = [_short(path.name) for path in paths]
+    names = [stem(path.name)[:15] for path in paths]
     print(f"{'':50}" + "".join(f"{name:>16}" for name in names))
     for line in found:
         label = f"{line.name} ({line.unit})" if line.unit else line.name
@@ -51,7 +52,3 @@ def _text(value: float) -> str:
     if value != value:
         return "-"
     return f"{value:.0f}" if value >= 1000 or value == int(value) else f"{value:.3g}"
-
-
-def _short(name: str) -> str:
-    return name.removesuffix(".gz").removesuffix(".swf").removesuffix(".json")[:15]

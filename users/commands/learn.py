@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +14,7 @@ from batsched_py.workload.archive import find_log
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import Rules, make_rules
 from batsched_py.workload.swf import read_swf
+from users.commands.output import say, stem
 
 learn = typer.Typer(
     help="Learn the parameters of user models from logs.",
@@ -64,7 +64,7 @@ def site(
             )
         )
         print(f"{log.name}: {shares}")
-    _say(f"wrote {folder}; use it with --users site -U distributions={folder}")
+    say(f"wrote {folder}; use it with --users site -U distributions={folder}")
 
 
 @learn.command("weekly")
@@ -91,8 +91,8 @@ def weekly(
     parameters = learn_weekly(workload, per=per)
     write_parameters(output, parameters)
     users = sum(one.count for one in parameters.classes)
-    _say(f"{workload.name}: {users} users in {len(parameters.classes)} classes")
-    _say(f"wrote {output}; use it with --users weekly -U parameters={output}")
+    say(f"{workload.name}: {users} users in {len(parameters.classes)} classes")
+    say(f"wrote {output}; use it with --users weekly -U parameters={output}")
 
 
 @learn.command("think-times")
@@ -103,17 +103,18 @@ def think_times(
 
     A line is the option `think` of the model `weekly`: --users weekly -U think=linear:M:B.
     """
-    from users.learning.think_times import fits, pairs_of_log
+    from users.columns import columns_of_log
+    from users.learning.think_times import fits, think_time_pairs
     from users.thinking import PUBLISHED
 
     logs = {}
     for source in sources:
         log = read_swf(find_log(source, log_dir or []), skip_bad_lines=skip_bad_lines)
-        logs[log.path.name] = pairs_of_log(log)
+        logs[log.path.name] = think_time_pairs(columns_of_log(log).ended)
     print(f"{'':32}{'pairs':>9}{'slope':>9}{'intercept (s)':>15}{'mean residual (s)':>19}")
     for name, lines in fits(logs).items():
         for line, bound in zip(lines, ("", " (response < 8 h)"), strict=True):
-            label = f"{name.removesuffix('.gz').removesuffix('.swf')[:25]}{bound and ' <8h'}"
+            label = f"{stem(name)[:25]}{bound and ' <8h'}"
             print(
                 f"{label:32}{line.nb_pairs:9d}{line.slope:9.4f}{line.intercept:15.0f}"
                 f"{line.mean_absolute_residual:19.0f}"
@@ -123,7 +124,3 @@ def think_times(
 
 def _load(source: str, rules: Rules, log_dir: list[Path] | None, skip: bool) -> Workload:
     return load_workload(find_log(source, log_dir or []), rules, skip_bad_lines=skip)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -17,13 +16,14 @@ from batsched_py.files import make_folder_of
 from batsched_py.options import parse_options
 from batsched_py.signals import stop_signals
 from batsched_py.user_model import UserModel
-from batsched_py.workload import Workload
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import Rules, describe
 from batsched_py.workload.swf import FIELDS, write_swf
 from batsched_py.workload.swf_header import header_lines
-from users.ideal import play, run_time
+from users.commands.output import say, say_notes
+from users.ideal import play
+from users.profiles import run_time_of
 
 _UNKNOWN = -1
 _COMPLETED = 1
@@ -80,7 +80,8 @@ def sample(
         notes=notes,
     )
     write_swf(output, header, rows)
-    _say(workload, f"wrote {len(rows)} jobs to {output}")
+    say_notes(workload)
+    say(f"wrote {len(rows)} jobs to {output}")
 
 
 def _rows(model: UserModel) -> list[list[float]]:
@@ -91,8 +92,7 @@ def _rows(model: UserModel) -> list[list[float]]:
     for played in play(model):
         job = played.job
         if job.profile not in run_times:
-            unlimited = msgspec.structs.replace(job, walltime=None)
-            run_times[job.profile] = run_time(unlimited, dict(model.profiles[job.profile]))
+            run_times[job.profile] = run_time_of(model.profiles[job.profile])
         request = job.walltime if job.walltime is not None else job.estimate
         user = _UNKNOWN if job.user is None else numbers.setdefault(job.user, len(numbers) + 1)
         fields: dict[str, float] = {
@@ -108,9 +108,3 @@ def _rows(model: UserModel) -> list[list[float]]:
         }
         rows.append([fields.get(name, _UNKNOWN) for name in FIELDS])
     return rows
-
-
-def _say(workload: Workload, text: str) -> None:
-    for note in workload.notes:
-        print(f"note: {note}", file=sys.stderr)
-    print(text, file=sys.stderr)

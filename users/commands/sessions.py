@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ from batsched_py.files import write_whole
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import Rules
+from users.commands.output import say, say_notes
 from users.graph import build_graph
 from users.sabjson import write_folder
 from users.sessions import Delimitation, partition
@@ -69,15 +69,14 @@ def sessions(
     """
     delimitation = _delimitation({"arrival": arrival, "last": last, "max": latest}, boundary)
     workload = load_workload(find_log(source, log_dir or []), rules, skip_bad_lines=skip_bad_lines)
-    for note in workload.notes:
-        _say(f"note: {note}")
+    say_notes(workload)
     users = partition(workload.jobs, delimitation)
     graphs = [build_graph(own) for own in users.values()]
     write_folder(folder, graphs, workload.profiles, delimitation)
-    _say(f"wrote {len(graphs)} files to {folder}")
+    say(f"wrote {len(graphs)} files to {folder}")
     if summary_file is not None:
         write_whole(summary_file, table(graphs))
-        _say(f"wrote {summary_file}")
+        say(f"wrote {summary_file}")
     _show(summary(graphs), f"{workload.name}, sessions by {delimitation}")
 
 
@@ -116,7 +115,3 @@ def _readable(name: str, value: float | None) -> tuple[str, str]:
     if isinstance(value, int) and not is_time:
         return str(value), unit
     return f"{value * 100:.1f}" if is_share else f"{value / 3600 if is_time else value:.2f}", unit
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -16,11 +15,12 @@ from batsched_py.workload import Workload
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import Rules
+from users.columns import SUFFIX, JobColumns, columns_of_jobs_file, columns_of_workload
+from users.commands.output import say, say_notes, stem
 from users.sessions import Delimitation
 from users.studies.figures import format_of, write_figure
 from users.studies.portrait import Portrait, portrait_figure
 from users.studies.portrait import portrait as portrait_of
-from users.studies.submissions import SUFFIX, Submissions, from_jobs_file, from_workload
 from users.studies.threshold_figures import (
     curves_csv,
     inter_arrival_figure,
@@ -89,7 +89,7 @@ def thresholds(
     studies: list[Study] = []
     for path in paths:
         workload = _load(path, rules, skip_bad_lines)
-        studies.append(study(_unused(_stem(workload.name), studies), workload.jobs, tried))
+        studies.append(study(_unused(stem(workload.name), studies), workload.jobs, tried))
     for one in studies:
         _show(one)
     if figures is not None:
@@ -129,31 +129,31 @@ def portrait(
     drawn: list[Portrait] = []
     for source, name in zip(sources, names, strict=True):
         if source.endswith(".csv"):
-            done = _simulated(Path(source), name)
+            label, jobs = Path(source).name.removesuffix(SUFFIX), _simulated(Path(source))
         else:
             workload = _load(find_log(source, log_dir or []), rules, skip_bad_lines)
-            done = from_workload(workload, name or _stem(workload.name))
-        if not done.clock_known:
-            _say(f"note: {done.label}: the weekday of second 0 is unknown, taken as Monday 0:00")
-        drawn.append(portrait_of(done))
+            label, jobs = stem(workload.name), columns_of_workload(workload)
+        one = portrait_of(jobs, name or label)
+        if not one.clock_known:
+            say(f"note: {one.label}: the weekday of second 0 is unknown, taken as Monday 0:00")
+        drawn.append(one)
     write_figure(portrait_figure(drawn), output)
     for one in drawn:
-        jobs = f"{len(one.session_lengths)} sessions, {one.pairs.sum()} think times"
-        _say(f"{one.label}: {jobs}")
-    _say(f"wrote {output}")
+        counts = f"{len(one.session_lengths)} sessions, {one.pairs.sum()} think times"
+        say(f"{one.label}: {counts}")
+    say(f"wrote {output}")
 
 
 def _load(path: Path, rules: Rules, skip_bad_lines: bool) -> Workload:
     workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines)
-    for note in workload.notes:
-        _say(f"note: {workload.name}: {note}")
+    say_notes(workload, named=True)
     return workload
 
 
-def _simulated(path: Path, name: str | None) -> Submissions:
+def _simulated(path: Path) -> JobColumns:
     if not path.is_file():
         raise UsageError(f"no file {path}; expected the PREFIX{SUFFIX} of a simulation")
-    return from_jobs_file(path, name)
+    return columns_of_jobs_file(path)
 
 
 def _labels(text: str | None, sources: Sequence[str]) -> list[str | None]:
@@ -203,18 +203,11 @@ def _write_studies(studies: Sequence[Study], folder: Path, form: str) -> None:
         figures[f"{one.name}_session_lengths.{form}"] = session_length_figure(one)
     for name, figure in figures.items():
         write_figure(figure, folder / name)
-        _say(f"wrote {folder / name}")
+        say(f"wrote {folder / name}")
     for one in studies:
         path = folder / f"{one.name}_curves.csv"
         write_whole(path, curves_csv(one))
-        _say(f"wrote {path}")
-
-
-def _stem(name: str) -> str:
-    """Return the name of a log without what its kind of file ends with."""
-    for suffix in (".gz", ".swf", ".json"):
-        name = name.removesuffix(suffix)
-    return name
+        say(f"wrote {path}")
 
 
 def _unused(name: str, studies: Sequence[Study]) -> str:
@@ -226,7 +219,3 @@ def _unused(name: str, studies: Sequence[Study]) -> str:
         unused = f"{name}-{number}"
         number += 1
     return unused
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)

@@ -21,6 +21,7 @@ from batsched_py.workload.clock import local_hours
 from users import thinking
 from users.activity import EVENING, MORNING
 from users.calendar import HOUR
+from users.columns import Column, JobColumns, columns_of_workload
 from users.distributions import About, Quantiles, Table, learn_quantiles, learn_table
 from users.ideal import run_time
 from users.models.site import SiteDistributions
@@ -34,71 +35,26 @@ LONGEST_BREAK = 8 * HOUR
 RESPONSES = (0.0, 1, 2, 5, 10, 20, 40, 60, 120, 240, 480, 960, float("inf"))
 """Edges of bins of response times, minutes."""
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
+
+def history(workload: Workload) -> JobColumns:
+    """Return the jobs user by user in submission order, ties in log order; nothing is unknown.
+
+    Load logs with ``make_rules(walltime="requested")``, else ``requested_time`` is not what people
+    asked for; it alone may be nan. Raises :class:`UsageError` for jobs without user or recorded
+    end, and :class:`batsched_py.errors.WorkloadError` for those of unknown run time.
+    """
+    for job in workload.jobs:
+        if job.user is None or job.finish_time is None:
+            missing = "user" if job.user is None else "recorded end"
+            raise UsageError(f"{workload.name}: job {job.id} has no {missing} to learn from")
+        run_time(job, workload.profiles[job.profile])  # raises where nobody knows it
+    return columns_of_workload(workload).by_user()
 
 
-class History(msgspec.Struct, frozen=True):
-    """The jobs of a log as columns, each of shape (n,), user by user in submission order."""
-
-    name: str
-    user: Places
-    submit: Floats
-    """Seconds, as are the other times."""
-    end: Floats
-    size: Floats
-    run_time: Floats
-    request: Floats
-    """Walltime; nan where there is none."""
-
-    @classmethod
-    def of(cls, workload: Workload) -> History:
-        """Return the jobs of a workload.
-
-        Load logs with ``make_rules(walltime="requested")``, else ``request`` is not what people
-        asked for. Raises :class:`UsageError` for jobs without user or recorded end.
-        """
-        columns: list[list[float]] = [[], [], [], [], [], []]
-        users: dict[str, int] = {}
-        run_times: dict[str, float] = {}
-        for job in workload.jobs:
-            if job.user is None or job.finish_time is None:
-                missing = "user" if job.user is None else "recorded end"
-                raise UsageError(f"{workload.name}: job {job.id} has no {missing} to learn from")
-            if job.profile not in run_times:
-                unlimited = msgspec.structs.replace(job, walltime=None)
-                run_times[job.profile] = run_time(unlimited, workload.profiles[job.profile])
-            row = (
-                users.setdefault(job.user, len(users)),
-                job.submit_time,
-                job.finish_time,
-                job.size,
-                run_times[job.profile],
-                np.nan if job.walltime is None else job.walltime,
-            )
-            for column, value in zip(columns, row, strict=True):
-                column.append(value)
-        user, submit, *others = (np.array(column, dtype=float) for column in columns)
-        order = np.lexsort((submit, user))  # stable: ties stay in log order
-        rest = (column[order] for column in others)
-        return cls(workload.name, user[order].astype(np.intp), submit[order], *rest)
-
-    @property
-    def same_user(self) -> NDArray[np.bool_]:
-        """Whether a job and the one after it are of one user, shape (n - 1,)."""
-        same: NDArray[np.bool_] = self.user[1:] == self.user[:-1]
-        return same
-
-    @property
-    def think_times(self) -> Floats:
-        """From the end of each job to the user's next submission; inf after the last, (n,)."""
-        times = np.where(self.same_user, self.submit[1:] - self.end[:-1], np.inf)
-        return np.append(times, np.inf)
-
-    def runs(self, joined: NDArray[np.bool_]) -> Floats:
-        """Return the lengths of runs of jobs; ``joined`` (n - 1,) is whether the next belongs."""
-        starts = np.flatnonzero(np.append(True, ~(joined & self.same_user)))
-        return np.diff(np.append(starts, len(self.user))).astype(float)
+def run_lengths(jobs: JobColumns, joined: NDArray[np.bool_]) -> Column:
+    """Return the lengths of runs of one user's jobs; ``joined`` (n - 1,): the next belongs."""
+    starts = np.flatnonzero(np.append(True, ~(joined & jobs.same_user)))
+    return np.diff(np.append(starts, len(jobs))).astype(float)
 
 
 # What users draw ---------------------------------------------------------------------------------
@@ -107,7 +63,7 @@ class History(msgspec.Struct, frozen=True):
 def learn_site(
     workloads: Iterable[Workload], *, weight: str = "jobs", remarks: str = ""
 ) -> SiteDistributions:
-    """Return the distributions of all ``workloads`` together; see :meth:`History.of`.
+    """Return the distributions of all ``workloads`` together; see :func:`history`.
 
     ``weight`` says how logs are pooled: each value counts the same (``jobs``), so that a log of
     many jobs dominates, as in the paper; or each log counts the same (``logs``).
@@ -119,28 +75,29 @@ def learn_site(
     the logs. Raises :class:`UsageError` for jobs without user or recorded end, and for no values.
     """
     one_of("weight", weight, ("jobs", "logs"))
-    logs = [History.of(workload) for workload in workloads]
+    workloads = list(workloads)
+    logs = [history(workload) for workload in workloads]
     thoughts = [log.think_times for log in logs]
-    sources = tuple(log.name for log in logs)
+    sources = tuple(workload.name for workload in workloads)
 
     def about(name: str, unit: str, description: str) -> About:
         return About(
             name=name, unit=unit, description=description, sources=sources, remarks=remarks
         )
 
-    def pooled(parts: Sequence[Floats]) -> tuple[Floats, Floats]:
+    def pooled(parts: Sequence[Column]) -> tuple[Column, Column]:
         weights = [np.full(len(p), 1.0 if weight == "jobs" else 1 / max(len(p), 1)) for p in parts]
         return np.concatenate([*parts, []]), np.concatenate([*weights, []])
 
-    def quantiles(parts: Sequence[Floats], name: str, description: str) -> Quantiles:
+    def quantiles(parts: Sequence[Column], name: str, description: str) -> Quantiles:
         values, weights = pooled(parts)
         return learn_quantiles(values, about(name, "seconds", description), weights)
 
-    def table(parts: Sequence[Floats], name: str, unit: str, description: str) -> Table:
+    def table(parts: Sequence[Column], name: str, unit: str, description: str) -> Table:
         values, weights = pooled(parts)
         return learn_table(values, about(name, unit, description), weights)
 
-    requests = [log.request[np.isfinite(log.request)] for log in logs]
+    requests = [log.requested_time[np.isfinite(log.requested_time)] for log in logs]
     return SiteDistributions(
         think_times=quantiles(
             [times[(times >= 0) & (times < SESSION_END)] for times in thoughts],
@@ -153,7 +110,7 @@ def learn_site(
             "from the end of a job to the same user's next submission, 20 minutes to 8 hours",
         ),
         batch_widths=table(
-            [log.runs(times[:-1] < 0) for log, times in zip(logs, thoughts, strict=True)],
+            [run_lengths(log, times[:-1] < 0) for log, times in zip(logs, thoughts, strict=True)],
             "batch_widths",
             "jobs",
             "jobs of a user, each submitted before the one before it had ended",
@@ -161,7 +118,7 @@ def learn_site(
         sizes=table([log.size for log in logs], "sizes", "processors", "processors of a job"),
         run_times=quantiles([log.run_time for log in logs], "run_times", "run time of a job"),
         repetitions=table(
-            [log.runs(log.size[1:] == log.size[:-1]) for log in logs],
+            [run_lengths(log, log.size[1:] == log.size[:-1]) for log in logs],
             "repetitions",
             "jobs",
             "jobs of a user in succession with the same size",
@@ -198,15 +155,15 @@ class SiteFacts(msgspec.Struct, frozen=True):
 
 
 def site_facts(workload: Workload) -> SiteFacts:
-    """Measure the facts on one log; raises :class:`UsageError` as :meth:`History.of` does."""
-    log = History.of(workload)
+    """Measure the facts on one log; raises :class:`UsageError` as :func:`history` does."""
+    log = history(workload)
     thoughts = log.think_times
     between = thoughts[np.isfinite(thoughts)]
     hours = local_hours(log.submit, workload.unix_start_time, workload.time_zone)
     of_day = hours % 24 * HOUR
     size = log.size.astype(np.int64)
     return SiteFacts(
-        log=log.name,
+        log=workload.name,
         nb_jobs=len(size),
         nb_users=len(np.unique(log.user)),
         negative_think_times=_share(between < 0),
@@ -215,8 +172,8 @@ def site_facts(workload: Workload) -> SiteFacts:
         median_run_time=float(np.median(log.run_time)),
         at_most_a_minute=_share(log.run_time <= MINUTE),
         power_of_two=_share((size & (size - 1)) == 0),
-        mean_batch_width=float(np.mean(log.runs(thoughts[:-1] < 0))),
-        mean_repetitions=float(np.mean(log.runs(log.size[1:] == log.size[:-1]))),
+        mean_batch_width=float(np.mean(run_lengths(log, thoughts[:-1] < 0))),
+        mean_repetitions=float(np.mean(run_lengths(log, log.size[1:] == log.size[:-1]))),
     )
 
 
@@ -241,11 +198,11 @@ def continuation_by_response(
     """Compare how often sessions went on with :func:`users.thinking.continuation`.
 
     All logs together, each job once. ``edges`` are ascending, in minutes. A user's last job
-    counts as one after which the session did not go on. Raises as :meth:`History.of` does.
+    counts as one after which the session did not go on. Raises as :func:`history` does.
     """
     responses, went_on = [], []
     for workload in workloads:
-        log = History.of(workload)
+        log = history(workload)
         thoughts = log.think_times
         waited = thoughts >= 0
         responses.append((log.end - log.submit)[waited] / MINUTE)
@@ -267,5 +224,5 @@ def continuation_by_response(
     return found
 
 
-def _share(flags: NDArray[np.bool_] | Floats) -> float:
+def _share(flags: NDArray[np.bool_] | Column) -> float:
     return float(np.mean(flags)) if flags.size else float("nan")

@@ -12,17 +12,14 @@ from math import inf, nan
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from batsched_py.errors import InputError, UsageError
-from batsched_py.workload import Workload
-from batsched_py.workload.swf import SwfLog
+from users.columns import Column, JobColumns
 from users.thinking import ThinkTime
 
 BOUND = 28_800.0
 """Eight hours, the paper's bound of a think time, in seconds."""
-
-Column = NDArray[np.float64]
 
 
 class Pairs(msgspec.Struct, frozen=True, eq=False):
@@ -68,40 +65,19 @@ class Curve(msgspec.Struct, frozen=True, eq=False):
     median: Column
 
 
-def think_time_pairs(
-    users: ArrayLike, submit: ArrayLike, finish: ArrayLike, most_think: float = BOUND
-) -> Pairs:
+def think_time_pairs(jobs: JobColumns, most_think: float = BOUND) -> Pairs:
     """Return the pairs of consecutive jobs of one user that do not overlap.
 
-    ``users``, ``submit`` and ``finish`` have a value per job, in any order; times are in seconds.
     A job is followed by the user's next in order of submission, simultaneous ones in order of
     their ends. The think time is the next job's submission minus this one's end; pairs with think
     times outside (0, most_think) are left out: the jobs overlap or touch, or the user was away.
+    A job that never ended is followed by nothing: give ``jobs.ended`` of a log that does not know
+    all ends, in which the jobs before and after such a job are then consecutive.
     """
-    user, begin, end = (np.asarray(column) for column in (users, submit, finish))
-    order = np.lexsort((end, begin, user))
-    user, begin, end = user[order], begin[order].astype(float), end[order].astype(float)
-    think = begin[1:] - end[:-1]
-    kept = (user[1:] == user[:-1]) & (think > 0) & (think < most_think)
-    return Pairs((end - begin)[:-1][kept], think[kept])
-
-
-def pairs_of_log(log: SwfLog, most_think: float = BOUND) -> Pairs:
-    """Return the pairs of a log: of all its jobs of known user, wait and run time."""
-    user, wait, run = (log.column(field) for field in ("user", "wait_time", "run_time"))
-    known = (user >= 0) & (wait >= 0) & (run >= 0)
-    submit = log.column("submit_time")
-    return think_time_pairs(user[known], submit[known], (submit + wait + run)[known], most_think)
-
-
-def pairs_of_workload(workload: Workload, most_think: float = BOUND) -> Pairs:
-    """Return the pairs of a workload: of all its jobs of known user and recorded finish."""
-    jobs = [job for job in workload.jobs if job.user is not None and job.finish_time is not None]
-    users = np.array([job.user for job in jobs], dtype=np.str_)
-    submit, finish = (
-        [getattr(job, name) for job in jobs] for name in ("submit_time", "finish_time")
-    )
-    return think_time_pairs(users, submit, finish, most_think)
+    own = jobs.by_user(ties="end")
+    think = own.think_times
+    kept = (think > 0) & (think < most_think)
+    return Pairs((own.end - own.submit)[kept], think[kept])
 
 
 def pooled(parts: Iterable[Pairs]) -> Pairs:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import ceil, floor
 from pathlib import Path
 
@@ -15,27 +14,12 @@ from batsched_py.files import write_whole
 from batsched_py.options import number, one_of
 from batsched_py.workload import Workload
 from users.calendar import DAY, WEEK, Calendar
+from users.columns import JobColumns, columns_of_workload
 from users.ideal import run_time
 from users.models.weekly import Parameters, SizeClass, UserClass
 
 _DIGITS = 6
 """Decimals of the shares in a file."""
-
-
-class _Jobs(msgspec.Struct, frozen=True, eq=False):
-    """Columns of the jobs of some users, each of shape (n,)."""
-
-    user: NDArray[np.int64]
-    day: NDArray[np.int64]
-    """Day of the submission; day 0 is the Monday of the week of second 0."""
-    clock: NDArray[np.float64]
-    """Time of day of the submission, seconds."""
-    size: NDArray[np.int64]
-    run: NDArray[np.float64]
-    """Run time in seconds."""
-
-    def of(self, rows: NDArray[np.bool_]) -> _Jobs:
-        return _Jobs(*(getattr(self, name)[rows] for name in self.__struct_fields__))
 
 
 def learn_weekly(
@@ -63,13 +47,16 @@ def learn_weekly(
     per_user = one_of("per", per, ("pool", "user")) == "user"
     of_log = one_of("weeks", weeks, ("own", "log")) == "log"
     trimmed = number("trimmed", trimmed, 0, 0.49)
-    names, jobs = _columns(workload)
+    names = list(dict.fromkeys(job.user for job in workload.jobs if job.user is not None))
+    if not names:
+        raise InputError(f"{workload.name}: no job has a user, so there is nobody to learn from")
+    jobs = _columns(workload)
     all_weeks = _whole_weeks(workload) if of_log else None
     if not per_user:
         classes = [_learn_class("all", len(names), jobs, all_weeks, trimmed)]
     else:
         classes = [
-            _learn_class(name, 1, jobs.of(jobs.user == index), all_weeks, trimmed)
+            _learn_class(name, 1, jobs.select(jobs.user == index), all_weeks, trimmed)
             for index, name in enumerate(names)
         ]
     return Parameters(classes, f"learnt from {workload.name}, {per=!s}, {weeks=!s}, {trimmed=:g}")
@@ -81,21 +68,15 @@ def write_parameters(path: str | Path, parameters: Parameters) -> None:
     write_whole(Path(path), text + b"\n")
 
 
-def _columns(workload: Workload) -> tuple[list[str], _Jobs]:
-    """Return the users in order of appearance, and the columns of their jobs."""
-    known = [job for job in workload.jobs if job.user is not None]
-    if not known:
-        raise InputError(f"{workload.name}: no job has a user, so there is nobody to learn from")
-    profiles: Mapping[str, dict[str, object]] = workload.profiles
-    numbers = {name: index for index, name in enumerate(dict.fromkeys(job.user for job in known))}
-    time = np.array([job.submit_time for job in known]) + Calendar.of(workload).at_origin
-    return [str(name) for name in numbers], _Jobs(
-        np.array([numbers[job.user] for job in known]),
-        np.floor(time / DAY).astype(np.int64),
-        time % DAY,
-        np.array([job.size for job in known]),
-        np.array([max(1.0, run_time(job, profiles[job.profile])) for job in known]),
-    )
+def _columns(workload: Workload) -> JobColumns:
+    """Return the jobs of known users; run times are cut by the walltime, and at least 1 s."""
+    for job in workload.jobs:
+        if job.user is not None:
+            run_time(job, workload.profiles[job.profile])  # raises where nobody knows it
+    columns = columns_of_workload(workload)
+    columns = columns.select(columns.user >= 0)
+    ran = np.maximum(1.0, np.fmin(columns.run_time, columns.requested_time))
+    return msgspec.structs.replace(columns, run_time=ran)
 
 
 def _whole_weeks(workload: Workload) -> range:
@@ -106,10 +87,12 @@ def _whole_weeks(workload: Workload) -> range:
 
 
 def _learn_class(
-    name: str, count: int, jobs: _Jobs, all_weeks: range | None, trimmed: float
+    name: str, count: int, jobs: JobColumns, all_weeks: range | None, trimmed: float
 ) -> UserClass:
-    begin, end = np.quantile(jobs.clock, (trimmed, 1 - trimmed))
-    worked = np.unique(np.column_stack((jobs.user, jobs.day)), axis=0)
+    time = jobs.submit + jobs.calendar.at_origin
+    begin, end = np.quantile(time % DAY, (trimmed, 1 - trimmed))
+    day = np.floor(time / DAY).astype(np.int64)  # day 0 is the Monday of the week of second 0
+    worked = np.unique(np.column_stack((jobs.user, day)), axis=0)
     weekdays = np.bincount(worked[:, 1] % 7, minlength=7) / len(worked)
     return UserClass(
         name,
@@ -136,12 +119,12 @@ def _activity(worked: NDArray[np.int64], count: int, all_weeks: range | None) ->
     return float(between / possible) if possible else 1.0
 
 
-def _sizes(jobs: _Jobs) -> list[SizeClass]:
+def _sizes(jobs: JobColumns) -> list[SizeClass]:
     exponents = np.ceil(np.log2(jobs.size)).astype(int)
     classes = []
     for exponent in np.unique(exponents).tolist():
-        run = jobs.run[exponents == exponent]
-        share = round(len(run) / len(jobs.run), _DIGITS)
+        run = jobs.run_time[exponents == exponent]
+        share = round(len(run) / len(jobs), _DIGITS)
         classes.append(
             SizeClass(2**exponent, share, round(float(run.mean()), 3), round(float(run.std()), 3))
         )

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from batsched_py import plugins
+from batsched_py import options, plugins
 from batsched_py.errors import InputError, InvariantError, UsageError
 from batsched_py.user_model import UserModel, jobs_due, next_due
 from batsched_py.workload import Workload, WorkloadJob
@@ -87,7 +87,7 @@ class Population:
     """
 
     def __init__(self, workload: Workload, *, file: str, seed: Seed = 0) -> None:
-        path = Path(str(file))
+        path = options.path("file", file)
         members = read_members(path)
         chance = Chance(seed)
         parts = deal(path, members, workload, chance)

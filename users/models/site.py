@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 
+from batsched_py import options
 from batsched_py.errors import InputError, UsageError
-from batsched_py.options import number, one_of
+from batsched_py.options import number, one_of, whole_number
 from batsched_py.workload import Workload, WorkloadJob
 from users import thinking
 from users.activity import ActivityCycle
@@ -64,6 +65,9 @@ class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
             least = 1 if kind is Table else 0
             if found[name].quantile(0.0) < least:
                 raise InputError(f"{path}: {found[name].quantile(0.0):g} is less than {least}")
+            for value, _ in found[name].pairs if kind is Table else ():
+                if value != int(value):
+                    raise InputError(f"{path}: {value:g} is not a whole number")
         return cls(**found)
 
     def write(self, folder: str | Path) -> None:
@@ -144,7 +148,9 @@ class SiteUsers:
         self._calendar = Calendar.of(workload)
         self._nb_res = workload.nb_res
         self._all_must_end = one_of("last_job", last_job, (SUBMITTED, ENDED)) == ENDED
-        self._drawn = SiteDistributions.read(SHIPPED if distributions is None else distributions)
+        self._drawn = SiteDistributions.read(
+            SHIPPED if distributions is None else options.path("distributions", distributions)
+        )
         self._sizes = self._drawn.sizes
         if one_of("too_wide", too_wide, (REDRAW, CUT)) == REDRAW:
             self._sizes = self._sizes.at_most(workload.nb_res)
@@ -156,9 +162,8 @@ class SiteUsers:
         self._nb_jobs = 0
         self._due: list[tuple[float, int]] = []  # time, user
         chance = Chance(seed)
-        if number("nb_users", nb_users, 1) != int(nb_users):
-            raise UsageError(f"nb_users={nb_users}: expected a whole number")
-        self._users = [self._newcomer(user, chance) for user in range(int(nb_users))]
+        count = whole_number("nb_users", nb_users, 1)
+        self._users = [self._newcomer(user, chance) for user in range(count)]
 
     def _newcomer(self, index: int, chance: Chance) -> _User:
         random = chance.stream("site", index)

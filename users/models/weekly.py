@@ -15,8 +15,9 @@ from typing import Annotated, Any
 
 import msgspec
 
+from batsched_py import options
 from batsched_py.errors import InputError, UsageError
-from batsched_py.options import number, one_of
+from batsched_py.options import number, one_of, whole_number
 from batsched_py.workload import Workload, WorkloadJob
 from users.calendar import DAY, WEEK, Calendar
 from users.chance import Chance, Seed
@@ -170,7 +171,8 @@ class WeeklyUsers:
         self._due: list[tuple[float, int]] = []  # time, user
         self._in_system: dict[str, _User] = {}  # by job
         self._users: list[_User] = []
-        for kind in _deal(read_parameters(parameters or PUBLISHED), nb_users):
+        file = PUBLISHED if parameters is None else options.path("parameters", parameters)
+        for kind in _deal(read_parameters(file), nb_users):
             name = str(len(self._users) + 1)
             jobs, moves = (self._chance.stream(what, name) for what in ("jobs", "moves"))
             user = _User(name=name, kind=kind, jobs=jobs, moves=moves)
@@ -266,6 +268,5 @@ def _deal(parameters: Parameters, nb_users: Any) -> list[UserClass]:
     listed = [kind for kind in parameters.classes for _ in range(kind.count)]
     if nb_users is None:
         return listed
-    if not isinstance(nb_users, int) or isinstance(nb_users, bool) or nb_users < 1:
-        raise UsageError(f"nb_users={nb_users}: expected a whole number, at least 1")
-    return [listed[(2 * k + 1) * len(listed) // (2 * nb_users)] for k in range(nb_users)]
+    count = whole_number("nb_users", nb_users, 1)
+    return [listed[(2 * k + 1) * len(listed) // (2 * count)] for k in range(count)]

@@ -221,8 +221,8 @@ class Crowd:
         if pools.end - pools.start < 2 * edge + WEEK:
             edges = f", twice {pools.edge_weeks:g} of them edges (edge_weeks)" if edge else ""
             raise UsageError(
-                f"the log has {pools.weeks:.1f} weeks{edges}: too short to count the temporary users "
-                "of a week; a log of two months takes edge_weeks=1 and long_weeks=3, or give "
+                f"the log has {pools.weeks:.1f} weeks{edges}: too short to count the temporary "
+                "users of a week; a log of two months takes edge_weeks=1 and long_weeks=3, or give "
                 "n_temporary and rate"
             )
         return pools.start + edge, pools.end - edge

@@ -13,19 +13,20 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from users.calendar import HOUR, WEEK
+from batsched_py.errors import UsageError
+from users.columns import Column, JobColumns
+from users.learning.think_times import BOUND, think_time_pairs
 from users.studies.figures import look, minutes_axis, plain
-from users.studies.submissions import Submissions, Values
+from users.validation.marginals import jobs_by_hour_of_week
+from users.validation.sessions import BY_ARRIVAL, cut_sessions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SESSION_GAP = HOUR
-"""Seconds; a longer time to the next submission ends a session (``arrival:60:>``)."""
-LONGEST_THINK_TIME = 8 * HOUR
+LONGEST_THINK_TIME = BOUND
 """Seconds; whoever comes back later was away (Schlagkamp 2015: think times below 28,800 s)."""
-RESPONSES: Values = np.array([0, 1, 2, 5, 10, 20, 60, 120, 240, 480, 1440]) * 60.0
+RESPONSES: Column = np.array([0, 1, 2, 5, 10, 20, 60, 120, 240, 480, 1440]) * 60.0
 """Edges of the bins of response times, seconds; the last bin has no upper edge."""
 FEWEST = 10
 """Pairs in a bin without which its quartiles are not drawn."""
@@ -37,11 +38,11 @@ class Portrait(msgspec.Struct, frozen=True, eq=False):
     """The numbers behind the picture."""
 
     label: str
-    hours: Values
+    hours: Column
     """Share of the submissions in each hour of the week from Monday 0:00; shape (168,), sum 1."""
-    session_lengths: Values
+    session_lengths: Column
     """Minutes from first to last submission, ascending; shape (sessions,). One job: 0."""
-    think_times: Values
+    think_times: Column
     """Quartiles (25 %, 50 %, 75 %) in seconds of the think times after each bin of
     :data:`RESPONSES`; nan where it has no pair. Shape (bins, 3)."""
     pairs: NDArray[np.int64]
@@ -49,33 +50,38 @@ class Portrait(msgspec.Struct, frozen=True, eq=False):
     clock_known: bool
 
 
-def portrait(done: Submissions) -> Portrait:
-    """Return the numbers of the three panels; sources are at the functions that count them."""
-    quartiles, pairs = think_times_by_response(done)
-    return Portrait(
-        done.label, hours_of_week(done), session_lengths(done), quartiles, pairs, done.clock_known
-    )
+def portrait(jobs: JobColumns, label: str) -> Portrait:
+    """Return the numbers of the three panels; sources are at the functions that count them.
+
+    Raises :class:`UsageError` for no jobs and for jobs without user.
+    """
+    if not len(jobs):
+        raise UsageError(f"{label}: there are no jobs, so there is nothing to draw")
+    if nobodys := int((jobs.user < 0).sum()):
+        raise UsageError(
+            f"{label}: {nobodys} of {len(jobs)} jobs have no user, but a portrait is one of users; "
+            "for a log, --unknown-user each takes each as one of its own"
+        )
+    quartiles, pairs = think_times_by_response(jobs)
+    known = jobs.calendar.known
+    return Portrait(label, hours_of_week(jobs), session_lengths(jobs), quartiles, pairs, known)
 
 
-def hours_of_week(done: Submissions) -> Values:
+def hours_of_week(jobs: JobColumns) -> Column:
     """Return the share of the submissions in each hour of the week, local time; shape (168,)."""
-    hours = (done.submit + done.calendar.at_origin) % WEEK // HOUR
-    shares: Values = np.bincount(hours.astype(np.int64), minlength=168) / len(hours)
-    return shares
+    return jobs_by_hour_of_week(jobs) / len(jobs)
 
 
-def session_lengths(done: Submissions) -> Values:
+def session_lengths(jobs: JobColumns) -> Column:
     """Return the lengths in minutes of the sessions by arrival:60:>, ascending.
 
     Source: Zakay, PhD thesis, chapter 2.
     """
-    new_user = np.diff(done.user) != 0
-    opens = np.flatnonzero(np.r_[True, new_user | (np.diff(done.submit) > SESSION_GAP)])
-    closes = np.r_[opens[1:] - 1, len(done.user) - 1]
-    return np.sort(done.submit[closes] - done.submit[opens]) / 60
+    first, last = cut_sessions(jobs, BY_ARRIVAL).spans(jobs)
+    return np.sort(last - first) / 60
 
 
-def think_times_by_response(done: Submissions) -> tuple[Values, NDArray[np.int64]]:
+def think_times_by_response(jobs: JobColumns) -> tuple[Column, NDArray[np.int64]]:
     """Return quartiles (bins, 3) in seconds and number (bins,) of think times by response time.
 
     They are the times from the end of a user's job to the next submission, if that comes after
@@ -84,16 +90,11 @@ def think_times_by_response(done: Submissions) -> tuple[Values, NDArray[np.int64
 
     Source: the pairs of S. Schlagkamp, JSSPP 2015, section 3.
     """
-    same_user = np.diff(done.user) == 0
-    with np.errstate(invalid="ignore"):  # nan: a job that never ended makes no pair
-        think = done.submit[1:] - done.end[:-1]
-        counts = same_user & (think >= 0) & (think < LONGEST_THINK_TIME)
-    response = (done.end - done.submit)[:-1][counts]
-    think = think[counts]
-    bins = np.searchsorted(RESPONSES, response, side="right") - 1
+    found = think_time_pairs(jobs, LONGEST_THINK_TIME)
+    bins = np.searchsorted(RESPONSES, found.response, side="right") - 1
     quartiles = np.full((len(RESPONSES), 3), np.nan)
     for index in np.unique(bins).tolist():
-        quartiles[index] = np.quantile(think[bins == index], (0.25, 0.5, 0.75))
+        quartiles[index] = np.quantile(found.think[bins == index], (0.25, 0.5, 0.75))
     return quartiles, np.bincount(bins, minlength=len(RESPONSES))
 
 

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from batsched_py.errors import UsageError
 from batsched_py.workload import WorkloadJob
 from users.batches import batches_of
 from users.sessions import Delimitation, Session, partition
@@ -97,8 +98,10 @@ def study(
 ) -> Study:
     """Return the numbers of a log under each delimitation.
 
-    Raises :class:`batsched_py.errors.UsageError` for jobs without user or recorded finish.
+    Raises :class:`UsageError` for no jobs, and for jobs without user or recorded finish.
     """
+    if not jobs:
+        raise UsageError(f"{name}: there are no jobs, so there are no sessions to look at")
     lengths: dict[str, Values] = {}
     counts: dict[str, Counts] = {}
     for delimitation in delimitations:
@@ -112,7 +115,7 @@ def inter_arrival_curve(jobs: Iterable[WorkloadJob]) -> InterArrivalCurve:
     """Return the curve of all users' times between consecutive submissions.
 
     A threshold belongs where the derivative has become flat (section on choosing it: 40 to 100
-    minutes). Raises :class:`batsched_py.errors.UsageError` for jobs without user.
+    minutes). Raises :class:`UsageError` for jobs without user.
     """
     everything = Delimitation("arrival", float("inf"))
     submits = [
@@ -131,7 +134,7 @@ def think_times(jobs: Iterable[WorkloadJob]) -> ThinkTimes:
     """Compare the batches by Last with those by Max over all jobs of each user.
 
     A job that comes at the very end of a batch joins it. The think time after a user's last batch
-    is not known. Raises :class:`batsched_py.errors.UsageError` as :func:`partition` does.
+    is not known. Raises :class:`UsageError` as :func:`partition` does.
     """
     jobs = list(jobs)
     by_last, by_max = _think_times(jobs, "last"), _think_times(jobs, "max")

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from users.calendar import HOUR, WEEK
-from users.validation.columns import JobColumns, SessionRows, cut_sessions
-
-Column = NDArray[np.float64]
+from users.columns import Column, JobColumns
+from users.validation.sessions import SessionRows, cut_sessions
 
 
 class Marginals(msgspec.Struct, frozen=True):
@@ -42,8 +41,7 @@ def marginals(columns: JobColumns, sessions: SessionRows | None = None) -> Margi
     sessions = cut_sessions(columns) if sessions is None else sessions
     users, owner = np.unique(sessions.user, return_inverse=True)
     k = len(users)
-    submit = columns.submit[sessions.rows]
-    begin, end = submit[sessions.bounds[:-1]], submit[sessions.bounds[1:] - 1]
+    begin, end = sessions.spans(columns)
     work = np.nan_to_num(columns.size * columns.run_time)[sessions.rows]
     job_owner = np.repeat(owner, sessions.nb_jobs)
     nb_sessions = np.bincount(owner, minlength=k).astype(np.float64)

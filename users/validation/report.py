@@ -8,10 +8,11 @@ import msgspec
 import numpy as np
 
 from users.calendar import DAY, WEEK
+from users.columns import JobColumns
 from users.validation.bins import bin_edges, daily_largest_shares
-from users.validation.columns import JobColumns, cut_sessions
 from users.validation.hurst import hurst
 from users.validation.marginals import jobs_by_hour_of_week, marginals
+from users.validation.sessions import cut_sessions
 from users.validation.similarity import similarity
 from users.validation.stack import mean_depth, stack_depths
 

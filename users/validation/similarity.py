@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from batsched_py.errors import UsageError
 from batsched_py.options import number, one_of
 from users.chance import Chance, Seed
-from users.validation.columns import JobColumns, Rows, SessionRows, cut_sessions
+from users.columns import Column, JobColumns, Rows
+from users.validation.sessions import SessionRows, cut_sessions
 
 MEASURES = ("mean", "median", "identical")
 POOLS = ("jobs", "sessions")
 DISTANCES = (0, 1, 2)
 """0: two jobs of one session; 1 and 2: jobs of sessions next to each other, or next but one."""
 
-Column = NDArray[np.float64]
 _SAME = 1e-9  # rounding of sums makes no winner
 _CHUNK = 4_000_000  # ratios held at once
 _STEPS = 65_536  # of the first look for a median

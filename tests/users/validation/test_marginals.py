@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from users.calendar import DAY, HOUR, WEEK, Calendar
-from users.validation.columns import JobColumns
+from users.columns import JobColumns
 from users.validation.marginals import jobs_by_hour_of_week, marginals
 
 
@@ -14,7 +14,15 @@ def jobs(rows: list[tuple[int, float, float, float]], at_origin: float = 0.0) ->
     """Columns from (user, submit, size, run time)."""
     user, submit, size, run_time = np.array(rows, dtype=float).reshape(-1, 4).T
     unknown = np.full(len(rows), np.nan)
-    return JobColumns(user.astype(int), submit, size, run_time, unknown, Calendar(at_origin))
+    return JobColumns(
+        user=user.astype(int),
+        submit=submit,
+        end=unknown,
+        size=size,
+        run_time=run_time,
+        requested_time=unknown,
+        calendar=Calendar(at_origin),
+    )
 
 
 def test_users_by_hand() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import users.validation.similarity as module
 from batsched_py.errors import UsageError
-from users.validation.columns import JobColumns
+from users.columns import JobColumns
 from users.validation.similarity import MEASURES, POOLS, null_test, similarity
 
 NAN = float("nan")
@@ -29,7 +29,14 @@ def columns(users: list[Sessions]) -> JobColumns:
     ]
     rows.sort(key=lambda row: row[1])
     user, submit, value = np.array(rows, dtype=float).reshape(-1, 3).T
-    return JobColumns(user.astype(np.int64), submit, value, value, value)
+    return JobColumns(
+        user=user.astype(np.int64),
+        submit=submit,
+        end=submit,
+        size=value,
+        run_time=value,
+        requested_time=value,
+    )
 
 
 def slow_ratio(a: float, b: float) -> float:
