@@ -158,7 +158,7 @@ def test_jobs_of_rare_behaviour_are_in_it(tmp_path: Path) -> None:
     workload = log_of(("1", 0, 4, 10, None, "3"), ("2", 1, 4, 10, None, "3"))
     workload.jobs[0].extra["behaviour"] = "rare"
     result = simulate(workload)
-    assert len(result.table.submit) == 1
+    assert len(result.table.measured.submit) == 1
     assert columns(written(result, tmp_path / "log.swf"), "wait_time") == [[0], [9]]
 
 

@@ -80,7 +80,7 @@ class Columns:
         if row == len(self._size):
             self._rebuild()
             row = len(self.jobs)
-        user = str(job.extra.get("user", ""))
+        user = str(job.extra.get("user") or "")
         self._size[row] = job.size
         self._estimate[row] = job.estimate
         self._submit[row] = job.submit_time

@@ -13,8 +13,7 @@ from math import nan, sqrt
 from statistics import fmean, stdev
 from typing import Any
 
-from batsched_py.metrics import max_over_min
-from batsched_py.metrics.saturation import LIMIT
+from batsched_py.metrics import max_over_min, saturated
 
 OPEN = ("rigid", "resampled")
 FEEDBACK = ("adjusted", "distribution", "fluid", "fluid 5")
@@ -168,7 +167,7 @@ def logs_of(runs: Runs) -> list[str]:
 
 def is_saturated(run: Run) -> bool:
     """Return whether the backlog of a run grows by more than a job a week."""
-    return bool(run["backlog_growth"] > LIMIT)
+    return saturated(run["backlog_growth"])
 
 
 def levels(runs: Runs) -> list[Level]:
