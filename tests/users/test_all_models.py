@@ -31,7 +31,7 @@ model = "site"
 options = { nb_users = 3, weeks = 2.0 }
 """
 
-SHORT = {"long_weeks": 0.7, "edge_weeks": 0.2, "rate": 3, "weeks": 3.0}
+SHORT = {"long_weeks": 0.7, "edge_weeks": 0.2, "n_temporary": 3, "rate": 3, "weeks": 3.0}
 OPTIONS: dict[str, dict[str, Any]] = {
     "resampled": SHORT,
     "tbuos": SHORT,

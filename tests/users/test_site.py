@@ -219,6 +219,11 @@ def test_wrong_folders(fixed: Path) -> None:
     )
     with pytest.raises(InputError, match=r"sizes\.json: 0 is less than 1"):
         SiteUsers(machine(), distributions=fixed)
+    (fixed / "sizes.json").write_text(
+        (fixed / "repetitions.json").read_text().replace("[3, 1", "[1.5, 1")
+    )
+    with pytest.raises(InputError, match=r"sizes\.json: 1.5 is not a whole number"):
+        SiteUsers(machine(), distributions=fixed)
 
 
 # Whole runs with the shipped distributions -------------------------------------------------------

@@ -127,7 +127,10 @@ def test_job(write: Callable[..., str]) -> None:
 def test_a_rejected_job_ends_at_once(write: Callable[..., str]) -> None:
     """The machine is smaller than the log's: no job ever runs, and the user only thinks."""
     users = {"parameters": write(), "weeks": 1, "think": "c120"}
-    result = simulate(machine(8), nodes=2, users=MODEL, user_options=users)
+    job = WorkloadJob(id="1", submit_time=0, size=8, profile="p")  # without, nodes=2 is its machine
+    profiles = {"p": {"type": "delay", "delay": 1}}
+    log = msgspec.structs.replace(machine(8), jobs=[job], profiles=profiles)
+    result = simulate(log, nodes=2, users=MODEL, user_options=users)
     assert result.metrics["overall"]["nb_rejected"] == 5 * 5
 
 
@@ -388,6 +391,16 @@ def test_learn_by_hand() -> None:
     assert pool.count == 2
     assert pool.activity == pytest.approx(2 / 6, abs=1e-6)  # u in 0 and 1; week 3 is not whole
     assert pool.weekdays == [0.6, 0.2, 0.2, 0, 0, 0, 0]
+
+
+def test_learn_run_times_as_far_as_walltimes_let_them() -> None:
+    """Jobs of 100 s: one is killed after 60 s, nobody kills the others; one is of no user."""
+    load = Workload(name="log", nb_res=8, jobs=[], profiles={"p": {"type": "delay", "delay": 100}})
+    for number, (user, walltime) in enumerate([("u", 60), ("u", 200), ("u", None), (None, 30)]):
+        job = WorkloadJob(id=str(number), submit_time=9 * HOUR, size=4, profile="p")
+        load.jobs.append(msgspec.structs.replace(job, user=user, walltime=walltime))
+    (only,) = learn_weekly(load).classes
+    assert [(s.size, s.mean) for s in only.sizes] == [(4, pytest.approx(260 / 3, abs=0.001))]
 
 
 @pytest.mark.parametrize("weeks", ["own", "log"])

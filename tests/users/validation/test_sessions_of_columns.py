@@ -1,0 +1,62 @@
+"""Sessions of jobs in columns are those of the partition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
+from batsched_py.workload import WorkloadJob
+from users.columns import JobColumns
+from users.sessions import Delimitation, partition
+from users.validation.sessions import cut_sessions
+
+
+def columns(submit: list[float], user: list[int]) -> JobColumns:
+    ones = np.ones(len(submit))
+    return JobColumns(
+        user=np.array(user, dtype=np.int64),
+        submit=np.array(submit, dtype=float),
+        end=ones,
+        size=ones,
+        run_time=ones,
+        requested_time=ones,
+    )
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=30),
+    st.sampled_from(["arrival:10", "arrival:10:>", "arrival:0", "arrival:0:>"]),
+)
+def test_sessions_are_those_of_the_partition(drawn: list[tuple[int, int]], text: str) -> None:
+    drawn.sort(key=lambda pair: pair[1])
+    rule = Delimitation.parse(text)
+    jobs = [
+        WorkloadJob(id=str(i), submit_time=600.0 * t, size=1, profile="p", user=str(u))
+        for i, (u, t) in enumerate(drawn)
+    ]
+    expected = {
+        int(user): [[int(job.id) for job in session.jobs] for session in own]
+        for user, own in partition(jobs, rule).items()
+    }
+    cut = cut_sessions(columns([600.0 * t for _, t in drawn], [u for u, _ in drawn]), rule)
+    found: dict[int, list[list[int]]] = {}
+    for i, user in enumerate(cut.user.tolist()):
+        own = cut.rows[cut.bounds[i] : cut.bounds[i + 1]].tolist()
+        found.setdefault(user, []).append(own)
+    assert found == expected
+    first, last = cut.spans(columns([600.0 * t for _, t in drawn], [u for u, _ in drawn]))
+    ends = [(own[0], own[-1]) for sessions in map(found.get, found) for own in sessions or ()]
+    assert [*zip(first, last, strict=True)] == [
+        (600.0 * drawn[a][1], 600.0 * drawn[b][1]) for a, b in ends
+    ]
+
+
+def test_sessions_leave_out_unknown_users_and_refuse_other_methods() -> None:
+    jobs = columns([0, 1, 2], [-1, 4, -1])
+    assert cut_sessions(jobs).rows.tolist() == [1]
+    with pytest.raises(UsageError, match="expected arrival:MINUTES"):
+        cut_sessions(jobs, Delimitation("max", 20))
+    assert len(cut_sessions(columns([], [])).user) == 0

@@ -1,0 +1,280 @@
+"""Jobs as columns: the one form in which logs, workloads and results are measured."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from math import isnan, nan
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.errors import InputError
+from batsched_py.options import finite, one_of
+from batsched_py.workload import Workload
+from batsched_py.workload.clock import clock_of
+from batsched_py.workload.swf import SwfLog
+from users.calendar import Calendar
+from users.profiles import run_time_of
+
+Column = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+ATTRIBUTES = ("size", "run_time", "requested_time")
+SUFFIX = "_jobs.csv"
+
+
+class JobColumns(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """Columns of n jobs in submission order, each of shape (n,); nan where unknown."""
+
+    user: NDArray[np.int64]
+    """A number for each user, -1 where unknown: such jobs count in what is not per user only."""
+    submit: Column
+    """Seconds."""
+    end: Column
+    """Seconds; unknown for a job that never ended (rejected, or still in the system) too."""
+    size: Column
+    """Processors."""
+    run_time: Column
+    """Seconds, not cut by a walltime."""
+    requested_time: Column
+    """Seconds: what the user said the job would take at most ("maximum run time")."""
+    calendar: Calendar = Calendar()
+    """Clock time of the submissions."""
+
+    def __len__(self) -> int:
+        """Return the number of jobs."""
+        return len(self.submit)
+
+    def attribute(self, name: str) -> Column:
+        """Return one of :data:`ATTRIBUTES`; raises :class:`UsageError`."""
+        column: Column = getattr(self, one_of("attribute", name, ATTRIBUTES))
+        return column
+
+    def select(self, rows: NDArray[Any]) -> JobColumns:
+        """Return the jobs of the given rows (indices or a mask), in that order."""
+        return JobColumns(
+            user=self.user[rows],
+            submit=self.submit[rows],
+            end=self.end[rows],
+            size=self.size[rows],
+            run_time=self.run_time[rows],
+            requested_time=self.requested_time[rows],
+            calendar=self.calendar,
+        )
+
+    @property
+    def ran(self) -> JobColumns:
+        """The jobs of a positive run time: those of the similarity tables of Zakay's thesis."""
+        return self.select(self.run_time > 0)
+
+    @property
+    def ended(self) -> JobColumns:
+        """The jobs whose end is known."""
+        return self.select(~np.isnan(self.end))
+
+    def user_order(self, *, ties: str = "log") -> Rows:
+        """Return the rows of the jobs of known users, user by user in submission order.
+
+        Simultaneous jobs of a user are in order of the rows (``log``) or of their ends (``end``).
+        """
+        rows = np.flatnonzero(self.user >= 0)
+        second = rows if one_of("ties", ties, ("log", "end")) == "log" else self.end[rows]
+        order: Rows = rows[np.lexsort((second, self.submit[rows], self.user[rows]))]
+        return order
+
+    def by_user(self, *, ties: str = "log") -> JobColumns:
+        """Return the jobs of known users in their order, :meth:`user_order`."""
+        return self.select(self.user_order(ties=ties))
+
+    @property
+    def same_user(self) -> NDArray[np.bool_]:
+        """Whether a job and the one after it are of one user, shape (n - 1,)."""
+        same: NDArray[np.bool_] = self.user[1:] == self.user[:-1]
+        return same
+
+    @property
+    def think_times(self) -> Column:
+        """Of jobs :meth:`by_user`: from the end of each to the user's next submission, seconds.
+
+        Negative if the next did not wait, inf after a user's last, nan after a job that never
+        ended; shape (n,).
+        """
+        times = np.where(self.same_user, self.submit[1:] - self.end[:-1], np.inf)
+        return np.append(times, np.inf)[: len(self)]
+
+
+# Sources -----------------------------------------------------------------------------------------
+
+
+def columns_of_log(log: SwfLog, *, size: str = "requested") -> JobColumns:
+    """Return all jobs of a log, with the ``requested`` or ``allocated`` size where it is known.
+
+    Where it is not, the size is the other one. No job is left out; unknown are sizes and requests
+    that are not positive, negative waits and run times, and ends without either. Raises
+    :class:`UsageError`.
+    """
+    one, other = log.column("requested_processors"), log.column("allocated_processors")
+    if one_of("size", size, ("requested", "allocated")) == "allocated":
+        one, other = other, one
+    processors = np.where(one > 0, one, other)
+    submit, wait, run = map(log.column, ("submit_time", "wait_time", "run_time"))
+    start, zone, _ = clock_of(log)
+    return JobColumns(
+        user=log.column("user").astype(np.int64),
+        submit=submit,
+        end=_known(submit + wait + run, (wait >= 0) & (run >= 0)),
+        size=_known(processors, processors > 0),
+        run_time=_known(run, run >= 0),
+        requested_time=_known(log.column("requested_time"), log.column("requested_time") > 0),
+        calendar=Calendar.of_clock(start, zone),
+    )
+
+
+def columns_of_workload(workload: Workload) -> JobColumns:
+    """Return the jobs of a workload, recorded or made up; users by number in order of appearance.
+
+    The run time is :func:`users.profiles.run_time_of` the profile. The requested time is the
+    walltime: load logs with ``make_rules(walltime="requested")``, for by default the walltime is
+    no user's word.
+    """
+    numbers: dict[str, int] = {}
+    run_times = {
+        name: run_time_of(workload.profiles[name]) for name in {j.profile for j in workload.jobs}
+    }
+    rows = [
+        (
+            -1 if job.user is None else numbers.setdefault(job.user, len(numbers)),
+            job.submit_time,
+            nan if job.finish_time is None else job.finish_time,
+            job.size,
+            run_times[job.profile],
+            nan if job.walltime is None else job.walltime,
+        )
+        for job in workload.jobs
+    ]
+    return _in_order(rows, Calendar.of(workload))
+
+
+def columns_of_jobs_file(path: Path) -> JobColumns:
+    """Return the jobs of a simulation, from its ``PREFIX_jobs.csv``.
+
+    Where that is Batsim's own file, which has no users, ``PREFIX_users.csv`` beside it says who
+    submitted. The clock is that of ``PREFIX_run.json`` beside it, unknown without that file.
+    Rejected jobs have no end. Sizes, run times and requests are those of the file, if it has them.
+    Raises :class:`InputError`, naming file and line, for a missing column, what is no number, and
+    a job without user.
+    """
+    user_of = _users_beside(path)
+    needed = ("submission_time", "finish_time")
+    numbers: dict[str, int] = {}
+    rows = []
+    for where, row in _rows(path, needed if user_of else (*needed, "user")):
+        user = user_of[_key(row)] if _key(row) in user_of else row.get("user")
+        if not user:
+            raise InputError(f"{where}: the job has no user")
+        submit = _number(row, "submission_time", where)
+        rejected = not row["finish_time"] or row.get("final_state") == "REJECTED"
+        end = nan if rejected else _number(row, "finish_time", where)
+        if end < submit:
+            raise InputError(f"{where}: finish_time {end:g} is before submission_time {submit:g}")
+        rest = ("requested_number_of_resources", "execution_time", "requested_time")
+        size, run, requested = (_number_if_any(row, name, where) for name in rest)
+        number = numbers.setdefault(user, len(numbers))
+        run = nan if rejected else run
+        rows.append((number, submit, end, size, run, requested if requested > 0 else nan))
+    if not rows:
+        raise InputError(f"{path}: no job is in it")
+    return _in_order(rows, _calendar_beside(path))
+
+
+def _in_order(rows: Sequence[tuple[float, ...]], calendar: Calendar) -> JobColumns:
+    """Return columns in order of submission from user, submit, ..., requested time of each job."""
+    columns = np.array(rows, dtype=np.float64).reshape(-1, 6)
+    user, submit, end, size, run_time, requested = columns[
+        np.argsort(columns[:, 1], kind="stable")
+    ].T
+    return JobColumns(
+        user=user.astype(np.int64),
+        submit=submit,
+        end=end,
+        size=size,
+        run_time=run_time,
+        requested_time=requested,
+        calendar=calendar,
+    )
+
+
+def _known(column: Column, known: NDArray[np.bool_]) -> Column:
+    return np.where(known, column, np.nan)
+
+
+# Files of a simulation ---------------------------------------------------------------------------
+
+
+def _users_beside(path: Path) -> dict[tuple[str | None, ...], str]:
+    """Return who submitted each job, from ``PREFIX_users.csv``; nothing without that file."""
+    beside = path.with_name(f"{path.name.removesuffix(SUFFIX)}_users.csv")
+    if not path.name.endswith(SUFFIX) or not beside.is_file():
+        return {}
+    return {_key(row): row["user"] for _, row in _rows(beside, ("job_id", "user"))}
+
+
+def _key(row: dict[str, str]) -> tuple[str | None, ...]:
+    return row.get("workload_name"), row.get("job_id")
+
+
+class _Run(msgspec.Struct):
+    """What is needed of ``PREFIX_run.json``."""
+
+    unix_start_time: float | None = None
+    time_zone: str = "UTC"
+
+
+def _calendar_beside(path: Path) -> Calendar:
+    beside = path.with_name(f"{path.name.removesuffix(SUFFIX)}_run.json")
+    if not beside.is_file():
+        return Calendar.of_clock(None)
+    try:
+        run = msgspec.json.decode(beside.read_bytes(), type=_Run)
+    except (OSError, msgspec.DecodeError) as error:
+        raise InputError(f"{beside}: no clock can be read: {error}") from None
+    return Calendar.of_clock(run.unix_start_time, run.time_zone)
+
+
+def _rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield where each row is, and its fields by column."""
+    try:
+        reader = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig")), restval="")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is no text in UTF-8") from None
+    header = list(reader.fieldnames or [])
+    if missing := [name for name in needed if name not in header]:
+        hint = "; Batsim alone does not say who submitted" if missing == ["user"] else ""
+        raise InputError(
+            f"{path}:1: no column {', '.join(missing)}; expected {', '.join(needed)}, found "
+            f"{','.join(header)[:200]!r}{hint}"
+        )
+    try:
+        for row in reader:
+            yield f"{path}:{reader.line_num}", row
+    except csv.Error as error:
+        raise InputError(f"{path}:{reader.line_num}: {error}") from None
+
+
+def _number(row: dict[str, str], column: str, where: str) -> float:
+    value = finite(row[column])
+    if isnan(value):
+        unit = "processors" if column == "requested_number_of_resources" else "seconds"
+        raise InputError(f"{where}: {column} is {row[column][:40]!r}, expected {unit}")
+    return value
+
+
+def _number_if_any(row: dict[str, str], column: str, where: str) -> float:
+    return _number(row, column, where) if row.get(column) else nan

@@ -1,0 +1,25 @@
+"""What the commands of the user layer say, and what they call a log."""
+
+from __future__ import annotations
+
+import sys
+
+from batsched_py.workload import Workload
+
+
+def say(text: str) -> None:
+    """Print a line for the user, beside the results on standard output."""
+    print(text, file=sys.stderr)
+
+
+def say_notes(workload: Workload, *, named: bool = False) -> None:
+    """Say what reading a workload found and did; ``named`` if it is one of several."""
+    for note in workload.notes:
+        say(f"note: {workload.name}: {note}" if named else f"note: {note}")
+
+
+def stem(name: str) -> str:
+    """Return the name of a log without what its kind of file ends with."""
+    for suffix in (".gz", ".swf", ".json"):
+        name = name.removesuffix(suffix)
+    return name
