@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from batsched_py.errors import OutputError
+from batsched_py.errors import OutputError, UsageError
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
@@ -83,3 +83,10 @@ def make_folder_of(path: str | Path) -> None:
         raise OutputError(f"{path} cannot be written: {folder}: {reason}") from None
     if not os.access(folder, os.W_OK):
         raise OutputError(f"{path} cannot be written: {folder}: no permission")
+
+
+def keep_inputs(output: Path, *inputs: Path) -> None:
+    """Raise :class:`UsageError` if ``output`` is one of the files that are read."""
+    for path in inputs:
+        if output.exists() and path.exists() and output.samefile(path):
+            raise UsageError(f"{output}: that is the input; expected another file to write")

@@ -12,7 +12,7 @@ import typer
 from batsched_py.backends.run import EMBEDDED, parse_timeouts
 from batsched_py.commands import options as o
 from batsched_py.errors import SimulationError, UsageError
-from batsched_py.files import make_folder_of, write_whole
+from batsched_py.files import keep_inputs, make_folder_of, write_whole
 from batsched_py.metrics.saturation import LIMIT
 from batsched_py.options import parse_options
 from batsched_py.result_log import write_result_log
@@ -22,6 +22,7 @@ from batsched_py.simulation import Run, check, execute
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.rules import Rules, describe
 
+FILES = ("jobs.csv", "schedule.csv", "run.json")
 SHOWN = 10
 """Differences that are printed; all are in the file."""
 
@@ -112,7 +113,7 @@ def simulate(
     The files are PREFIX_jobs.csv, PREFIX_schedule.csv and PREFIX_run.json. Another process as back
     end has its inputs, outputs, logs and commands in the folder PREFIX_BACKEND.
     """
-    for name in ("jobs.csv", "schedule.csv", "run.json"):  # before the work, not after it
+    for name in FILES:  # before the work, not after it
         make_folder_of(f"{prefix}_{name}")
     user_options = parse_options(user_option or [], "-U")
     if sessions is not None:
@@ -147,7 +148,8 @@ def simulate(
         check(other)
     path = find_log(source, log_dir or [])
     if swf is not None:
-        _check_log_to_write(swf, path)
+        make_folder_of(swf)  # before the work, not after it
+        keep_inputs(swf, path, *(Path(f"{prefix}_{name}") for name in FILES))
     with stop_signals():
         exchange = Path(f"{prefix}_exchange.jsonl") if record else None
         result = _execute(path, run, prefix, f"{prefix}_{run.backend}", exchange)
@@ -157,13 +159,6 @@ def simulate(
         if other is not None:
             second = f"{prefix}_{other.backend}"
             _compare(result, run, _execute(path, other, second, second), other, prefix)
-
-
-def _check_log_to_write(swf: Path, source: Path) -> None:
-    """Refuse before the work what cannot be written, or would take the place of the input."""
-    make_folder_of(swf)
-    if swf.exists() and swf.samefile(source):
-        raise UsageError(f"--swf {swf}: that is the input; expected another file")
 
 
 def _execute(

@@ -79,7 +79,7 @@ def test_learn_site_writes_a_set_that_the_model_reads(tmp_path: Path) -> None:
 def test_learn_weekly_writes_parameters_that_the_model_reads(tmp_path: Path) -> None:
     done = run(tmp_path, "learn", "weekly", "sample", "-o", "w.json", "--per", "user")
     assert done.returncode == 0, done.stderr
-    assert "46 users in 46 classes" in done.stderr
+    assert "46 users, classes: 46" in done.stderr
     from users.models.weekly import read_parameters
 
     assert len(read_parameters(tmp_path / "w.json").classes) == 46
@@ -102,7 +102,31 @@ def test_compare_measures_a_log_like_itself(tmp_path: Path) -> None:
     for line in lines:
         *_, one, other = line.split()
         assert one == other
-    assert "jobs                                                          3430" in done.stdout
+    assert lines[0].split() == ["jobs", "3430", "3430"]
+
+
+def test_no_command_writes_over_its_input(tmp_path: Path) -> None:
+    from batsched_py.workload.sample import cached_sample_log
+
+    content = cached_sample_log().read_bytes()
+    (tmp_path / "log.swf").write_bytes(content)
+    for arguments in (
+        ["learn", "weekly", "log.swf", "-o", "log.swf"],
+        ["sample", "log.swf", "log.swf", "--users", "fluid"],
+        ["sample", "sample", "log.swf", "--users", "population", "-U", "file=log.swf"],
+    ):
+        done = run(tmp_path, *arguments)
+        assert done.returncode == 2
+        assert "that is the input" in done.stderr
+    assert (tmp_path / "log.swf").read_bytes() == content
+
+
+def test_a_model_is_shown_without_the_marks_of_a_generator(tmp_path: Path) -> None:
+    for name in plugins.names(plugins.USERS):
+        shown = run(tmp_path, "list", name).stdout
+        assert ":class:" not in shown
+        assert "code-block" not in shown
+        assert "``" not in shown
 
 
 def test_sample_writes_a_log_that_can_be_read_and_simulated(tmp_path: Path) -> None:

@@ -9,15 +9,17 @@ import typer
 
 from batsched_py.commands import options as o
 from batsched_py.workload.archive import find_log
-from batsched_py.workload.batsim_json import read_workload
-from batsched_py.workload.load import is_batsim_json
-from batsched_py.workload.swf import read_swf
-from users.columns import JobColumns, columns_of_log, columns_of_workload
-from users.commands.output import stem
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import Rules
+from users.columns import columns_of_workload
+from users.commands.output import say_notes, stem
 from users.validation.report import compare as measures_of
 
 
+@o.with_rules(walltime="requested", size="allocated")  # what users asked for, and got
 def compare(
+    *,
+    rules: Rules,
     sources: Annotated[
         list[str],
         typer.Argument(
@@ -30,22 +32,22 @@ def compare(
 ) -> None:
     """Measure what a workload made by users must share with its log: locality and the like.
 
-    For the workload of a simulation, write it by `simulate --swf FILE`.
+    For the workload of a simulation, write it by `simulate --walltime requested --swf FILE`.
     """
     paths = [find_log(source, log_dir or []) for source in sources]
-    found = measures_of([_columns(path, skip_bad_lines) for path in paths])
-    names = [stem(path.name)[:15] for path in paths]
-    print(f"{'':50}" + "".join(f"{name:>16}" for name in names))
-    for line in found:
-        label = f"{line.name} ({line.unit})" if line.unit else line.name
-        print(f"{label:50}" + "".join(f"{_text(value):>16}" for value in line.values))
-
-
-def _columns(path: Path, skip_bad_lines: bool) -> JobColumns:
-    if is_batsim_json(path):
-        return columns_of_workload(read_workload(path))
-    log = read_swf(path, skip_bad_lines=skip_bad_lines)
-    return columns_of_log(log, size="allocated")
+    columns = []
+    for path in paths:
+        workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines)
+        say_notes(workload, named=True)
+        columns.append(columns_of_workload(workload))
+    found = measures_of(columns)
+    labels = [f"{line.name} ({line.unit})" if line.unit else line.name for line in found]
+    left = max(map(len, labels)) + 1
+    names = [stem(path.name) for path in paths]
+    wide = max(10, *(len(name) + 2 for name in names))
+    print(" " * left + "".join(f"{name:>{wide}}" for name in names))
+    for label, line in zip(labels, found, strict=True):
+        print(f"{label:{left}}" + "".join(f"{_text(value):>{wide}}" for value in line.values))
 
 
 def _text(value: float) -> str:

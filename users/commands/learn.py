@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from batsched_py.commands import options as o
-from batsched_py.files import make_folder_of
+from batsched_py.files import keep_inputs, make_folder_of
 from batsched_py.workload import Workload
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.load import load_workload
@@ -87,11 +87,13 @@ def weekly(
     from users.learning.weekly import learn_weekly, write_parameters
 
     make_folder_of(output)
-    workload = load_workload(find_log(source, log_dir or []), rules, skip_bad_lines=skip_bad_lines)
+    path = find_log(source, log_dir or [])
+    keep_inputs(output, path)
+    workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines)
     parameters = learn_weekly(workload, per=per)
     write_parameters(output, parameters)
     users = sum(one.count for one in parameters.classes)
-    say(f"{workload.name}: {users} users in {len(parameters.classes)} classes")
+    say(f"{workload.name}: {users} users, classes: {len(parameters.classes)}")
     say(f"wrote {output}; use it with --users weekly -U parameters={output}")
 
 

@@ -11,8 +11,7 @@ import typer
 
 from batsched_py import plugins
 from batsched_py.commands import options as o
-from batsched_py.errors import UsageError
-from batsched_py.files import make_folder_of
+from batsched_py.files import keep_inputs, make_folder_of
 from batsched_py.options import parse_options
 from batsched_py.signals import stop_signals
 from batsched_py.user_model import UserModel
@@ -57,8 +56,7 @@ def sample(
     make_folder_of(output)
     options = parse_options(user_option or [], "-U")
     path = find_log(source, log_dir or [])
-    if output.exists() and output.samefile(path):
-        raise UsageError(f"{output}: that is the input; expected another file")
+    keep_inputs(output, path, *(Path(str(value)) for value in options.values()))
     workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines)
     if nodes is not None:
         workload = msgspec.structs.replace(workload, nb_res=nodes)

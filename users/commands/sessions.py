@@ -9,7 +9,7 @@ import typer
 
 from batsched_py.commands import options as o
 from batsched_py.errors import UsageError
-from batsched_py.files import write_whole
+from batsched_py.files import keep_inputs, write_whole
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import Rules
@@ -68,7 +68,10 @@ def sessions(
     Exactly one of -a, -l and -m says how sessions are delimited, for example -a 60.
     """
     delimitation = _delimitation({"arrival": arrival, "last": last, "max": latest}, boundary)
-    workload = load_workload(find_log(source, log_dir or []), rules, skip_bad_lines=skip_bad_lines)
+    path = find_log(source, log_dir or [])
+    if summary_file is not None:
+        keep_inputs(summary_file, path)
+    workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines)
     say_notes(workload)
     users = partition(workload.jobs, delimitation)
     graphs = [build_graph(own) for own in users.values()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import typer
 
@@ -12,6 +13,9 @@ from users.commands.compare import compare
 from users.commands.learn import learn
 from users.commands.sample import sample
 from users.commands.studies import portrait, thresholds
+
+RIGID = "rigid"
+"""Replay without users has no model, and is named all the same."""
 
 app = typer.Typer(
     help="User models: name them, learn them from logs, sample workloads, look at users.",
@@ -34,6 +38,7 @@ def list_models(
     if name:
         _show(name)
         return
+    print(f"{RIGID:14}Nobody: every job is submitted at its recorded time.")
     for known in plugins.names(plugins.USERS):
         try:
             print(f"{known:14}{plugins.summary(plugins.load(plugins.USERS, known))}")
@@ -45,7 +50,7 @@ def list_models(
 def _show(name: str) -> None:
     model = plugins.load(plugins.USERS, name)
     print(f"{name} ({model.__module__}.{model.__qualname__})\n")
-    print((inspect.getdoc(model) or "(not described)").replace("``", "`"))
+    print(_plain(inspect.getdoc(model) or "(not described)"))
     options = [
         parameter
         for parameter in inspect.signature(model).parameters.values()
@@ -59,3 +64,10 @@ def _show(name: str) -> None:
         else:
             default = getattr(given, "__qualname__", None) or f"{given}"
         print(f"  {parameter.name:16}{default}")
+
+
+def _plain(text: str) -> str:
+    """Return a docstring without the marks that are for a documentation generator."""
+    text = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text)  # :class:`a.b.C` is `C`
+    text = re.sub(r"\.\. code-block:: \w+\n\n?", "", text)
+    return text.replace("``", "`")
