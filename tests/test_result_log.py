@@ -253,7 +253,7 @@ def test_the_command(
     assert len(read_swf(made)) == 50
     before = made.read_bytes()
     assert call(monkeypatch, "simulate", made, "-e", tmp_path / "out", "--swf", made) == 2
-    assert f"--swf {made}: that is the input" in capsys.readouterr().err
+    assert f"{made}: that is the input" in capsys.readouterr().err
     assert made.read_bytes() == before
 
 

@@ -60,6 +60,7 @@ def drawn_log(seed: int = 1, long_term: int = 5, temporary: int = 12) -> Workloa
 
 
 LOG = drawn_log()
+POOLS = make_pools(LOG.jobs, ARRIVAL)
 RECORDED = {one.id: one for one in LOG.jobs}
 
 
@@ -337,7 +338,7 @@ def test_a_crowd_of_nobody_is_refused(size: Size) -> None:
 
 
 def starts_of(size: Size, seed: int, week: int = 0) -> list[Start]:
-    crowd = Crowd(make_pools(LOG.jobs, ARRIVAL), Calendar(), Chance(seed), size, 1e9)
+    crowd = Crowd(POOLS, Calendar(), Chance(seed), size, 1e9)
     return [crowd.come() for _ in range(week + 1)][week]
 
 
