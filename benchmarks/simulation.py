@@ -23,8 +23,8 @@ from batsched_py.workload import Workload
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import Rules
-from users.models.feedback import ThinkTimeFeedback
 from users.graph import build_graph
+from users.models.feedback import ThinkTimeFeedback
 from users.sessions import Delimitation, partition
 
 REPEATS = 5

@@ -28,6 +28,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "tbuos": {},
     "weekly": {"nb_users": 100, "weeks": 20},
     "site": {"nb_users": 60},
+    "population": {"file": str(Path(__file__).with_name("population.toml"))},
 }
 """Options of each model."""
 
