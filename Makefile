@@ -43,6 +43,7 @@ benchmarks: $(VENV)/installed
 	$(BIN)/python benchmarks/simulation.py
 	$(BIN)/python benchmarks/messages.py sample
 	$(BIN)/python benchmarks/passes.py
+	$(BIN)/python benchmarks/user_models.py sample
 
 conformance: $(VENV)/installed
 	$(BIN)/python experiments/conformance/conformance.py --shared $(SHARED)
