@@ -7,9 +7,7 @@ it are as well.
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
-import sys
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, fields
@@ -17,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from batsched_py.campaign.modules import study_module
 from batsched_py.data import data_folder
 from batsched_py.files import write_whole
 
@@ -129,23 +128,10 @@ def _csv(rows: Sequence[Any], *derived: str) -> str:
 
 
 def _sibling(name: str) -> ModuleType:
-    """Return the module ``name.py`` of this folder; it need not be on the search path."""
-    return _module(Path(__file__).with_name(f"{name}.py"))
+    """Return the module ``name.py`` of this folder."""
+    return study_module(Path(__file__).with_name(f"{name}.py"))
 
 
 def _shared() -> ModuleType:
     """Return the module of tables of the study of replay with feedback."""
-    return _module(data_folder("experiments") / "replay_feedback" / "tables.py")
-
-
-def _module(path: Path) -> ModuleType:
-    known = f"_{path.parent.name}_{path.stem}"
-    if known in sys.modules:
-        return sys.modules[known]
-    spec = importlib.util.spec_from_file_location(known, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[known] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    return study_module(data_folder("experiments") / "replay_feedback" / "tables.py")

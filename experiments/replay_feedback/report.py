@@ -6,13 +6,12 @@ it are as well.
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from batsched_py.campaign.modules import study_module
 from batsched_py.files import write_whole
 
 if TYPE_CHECKING:
@@ -105,15 +104,5 @@ def _figure_list(figures: Sequence[Path], notes: Sequence[str]) -> str:
 
 
 def _sibling(name: str) -> ModuleType:
-    """Return the module ``name.py`` of this folder; it need not be on the search path."""
-    known = f"{__name__}_{name}"
-    if known in sys.modules:
-        return sys.modules[known]
-    path = Path(__file__).with_name(f"{name}.py")
-    spec = importlib.util.spec_from_file_location(known, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[known] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    """Return the module ``name.py`` of this folder."""
+    return study_module(Path(__file__).with_name(f"{name}.py"))
