@@ -10,6 +10,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 
+from batsched_py.jobs import user_of
 from batsched_py.protocol import messages as m
 from batsched_py.spool import Spool
 from batsched_py.used_names import UsedNames
@@ -38,8 +39,7 @@ def fields(job: m.JobDescription, further: Sequence[str] = ()) -> list[str]:
 
 def user(job: m.JobDescription) -> str:
     """Return the user of a job, ``""`` if unknown: none is said, or null."""
-    said = job.extra.get("user")
-    return "" if said is None else str(said)
+    return user_of(job.extra)
 
 
 def carried(job: m.JobDescription) -> list[str]:

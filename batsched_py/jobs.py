@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from math import inf
 from typing import Any
@@ -43,3 +44,9 @@ class Job(msgspec.Struct, eq=False, gc=False):
     """``start_time + estimate`` once it runs."""
     processors: int = 0
     """Allocated processors as a bitmask, see :mod:`batsched_py.processors`."""
+
+
+def user_of(extra: Mapping[str, Any]) -> str:
+    """Return the user that a job's further fields name, ``""`` if none is said, or null."""
+    said = extra.get("user")
+    return "" if said is None else str(said)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.jobs import Job
+from batsched_py.jobs import Job, user_of
 
 GONE = 1 << 62
 """Size in the row of a job that no longer waits: it fits nowhere."""
@@ -80,7 +80,7 @@ class Columns:
         if row == len(self._size):
             self._rebuild()
             row = len(self.jobs)
-        user = str(job.extra.get("user") or "")
+        user = user_of(job.extra)
         self._size[row] = job.size
         self._estimate[row] = job.estimate
         self._submit[row] = job.submit_time
