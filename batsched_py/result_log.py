@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 from batsched_py.processors import from_text
 from batsched_py.simulator.execution import REJECTED
 from batsched_py.simulator.outputs import LEAST_EXECUTION_TIME
-from batsched_py.workload.swf import FIELDS, write_swf
+from batsched_py.workload.swf import FIELDS, UNKNOWN, fields_in_order, write_swf
 from batsched_py.workload.swf_header import header_lines
 
 if TYPE_CHECKING:
     from batsched_py.results import Result
 
-_UNKNOWN = -1
 _COMPLETED, _FAILED, _CANCELLED = 1, 0, 5
 _NUMBER = re.compile(r"[1-9]\d{0,14}")
 _USER = re.compile(r"-1|0|[1-9]\d{0,14}")
@@ -112,7 +111,7 @@ def _numbers(texts: Iterable[str], form: re.Pattern[str]) -> dict[str, int]:
         numbers = {text: int(text) for text in there}
     else:
         numbers = {text: number for number, text in enumerate(there, start=1)}
-    return numbers | {"": _UNKNOWN}
+    return numbers | {"": UNKNOWN}
 
 
 def _fields(row: dict[str, str]) -> list[float]:
@@ -131,7 +130,7 @@ def _fields(row: dict[str, str]) -> list[float]:
             "allocated_processors": from_text(row["allocated_resources"]).bit_count(),
             "status": _COMPLETED if row["success"] == "1" else _FAILED,
         }
-    return [fields.get(name, _UNKNOWN) for name in FIELDS]
+    return fields_in_order(fields)
 
 
 def _requested_time(row: dict[str, str]) -> float:
@@ -139,7 +138,7 @@ def _requested_time(row: dict[str, str]) -> float:
     walltime = float(row["requested_time"])
     if walltime >= 0:
         return walltime
-    return float(row.get("estimate") or _UNKNOWN)
+    return float(row.get("estimate") or UNKNOWN)
 
 
 def _notes(settings: dict[str, Any], users: dict[str, int]) -> list[str]:

@@ -38,7 +38,10 @@ _SYSTEM = ("scheduler", "users", "sessions", "platform", "speed_factor", "seed",
 _FLAGS = (*_RULES, *_SYSTEM, "backend", "batsim", "timeouts")
 _LIMITS = ("timeouts",)  # settings that bound a run and do not change what it gives
 # Code that cannot change what a simulation gives.
-_OUTSIDE = {"campaign", "cli.py", "__main__.py", "data"}
+_OUTSIDE: dict[str, set[str]] = {
+    "batsched_py": {"campaign", "cli.py", "__main__.py", "data"},
+    "users": set(),
+}
 
 
 class PreparedRun(msgspec.Struct):
@@ -297,12 +300,12 @@ def _batsim(backend: str, batsim: str | None) -> str:
 def _code() -> str:
     """Return a digest of the code that determines a simulation, and of the data that ship."""
     digest = hashlib.sha256()
-    for package in ("batsched_py", "users"):
+    for package, outside in _OUTSIDE.items():
         spec = find_spec(package)
         if spec is None or spec.origin is None:
             continue
         root = Path(spec.origin).parent
         for path in sorted([*root.rglob("*.py"), *root.rglob("*.json")]):
-            if path.relative_to(root).parts[0] not in _OUTSIDE or package == "users":
+            if path.relative_to(root).parts[0] not in outside:
                 digest.update(path.read_bytes())
     return digest.hexdigest()

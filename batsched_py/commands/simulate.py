@@ -13,7 +13,7 @@ from batsched_py.backends.run import EMBEDDED, parse_timeouts
 from batsched_py.commands import options as o
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.files import keep_inputs, make_folder_of, write_whole
-from batsched_py.metrics.saturation import LIMIT
+from batsched_py.metrics import saturated
 from batsched_py.options import parse_options
 from batsched_py.result_log import write_result_log
 from batsched_py.results import Result
@@ -211,7 +211,7 @@ def _report(result: Result, run: Run, paths: list[Path]) -> None:
             f"{result.settings['input']['nb_jobs']}, and the users ({run.users}) submitted none"
         )
     growth = result.metrics["overall"]["backlog_growth"]
-    if growth is not None and growth > LIMIT:
+    if saturated(growth):
         notes.append(
             f"saturated: the jobs that wait or run grow by {growth:.1f} a week, so that means "
             "depend on how long it lasts"

@@ -10,7 +10,7 @@ import gzip
 import re
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ FIELDS = (
     "think_time",
 )
 """The 18 fields of a line, in order."""
+UNKNOWN = -1
 
 _GZIP = b"\x1f\x8b"
 _HEADER = re.compile(r";\s*([A-Za-z][\w ]*?)\s*:(?!//)\s*(.*)")
@@ -144,6 +145,11 @@ def read_swf(path: str | Path, *, skip_bad_lines: bool = False) -> SwfLog:
         source = "MaxNodes" if log._machine("MaxNodes") else "the size of the largest job"
         notes.append(f"no MaxProcs in the header: {log.max_processors} processors from {source}")
     return log
+
+
+def fields_in_order(fields: Mapping[str, float]) -> list[float]:
+    """Return the 18 :data:`FIELDS` of a job from those that are known; the others are -1."""
+    return [fields.get(name, UNKNOWN) for name in FIELDS]
 
 
 def write_swf(

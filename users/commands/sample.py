@@ -18,13 +18,12 @@ from batsched_py.user_model import UserModel
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import Rules, describe
-from batsched_py.workload.swf import FIELDS, write_swf
+from batsched_py.workload.swf import UNKNOWN, fields_in_order, write_swf
 from batsched_py.workload.swf_header import header_lines
 from users.commands.output import say, say_notes
 from users.ideal import play
 from users.profiles import run_time_of
 
-_UNKNOWN = -1
 _COMPLETED = 1
 
 
@@ -92,7 +91,7 @@ def _rows(model: UserModel) -> list[list[float]]:
         if job.profile not in run_times:
             run_times[job.profile] = run_time_of(model.profiles[job.profile])
         request = job.walltime if job.walltime is not None else job.estimate
-        user = _UNKNOWN if job.user is None else numbers.setdefault(job.user, len(numbers) + 1)
+        user = UNKNOWN if job.user is None else numbers.setdefault(job.user, len(numbers) + 1)
         fields: dict[str, float] = {
             "job_number": len(rows) + 1,
             "submit_time": played.submit,
@@ -100,9 +99,9 @@ def _rows(model: UserModel) -> list[list[float]]:
             "run_time": run_times[job.profile],
             "allocated_processors": job.size,
             "requested_processors": job.size,
-            "requested_time": _UNKNOWN if request is None else request,
+            "requested_time": UNKNOWN if request is None else request,
             "status": _COMPLETED,
             "user": user,
         }
-        rows.append([fields.get(name, _UNKNOWN) for name in FIELDS])
+        rows.append(fields_in_order(fields))
     return rows

@@ -10,15 +10,12 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.options import number
 from batsched_py.workload import Workload, WorkloadJob
-from users.batches import JOINS
-from users.calendar import WEEK, Calendar
-from users.chance import Chance, Seed
-from users.engine import SESSIONS, as_submitted, log_order
-from users.resampling.crowd import LONG_TERM, RARE, Crowd, Size, Start
-from users.resampling.pools import EDGE_WEEKS, LONG_WEEKS, Rare, make_pools
-from users.sessions import Delimitation
+from users.chance import Seed
+from users.engine import as_submitted, log_order
+from users.resampling.crowd import LONG_TERM, Size, Start
+from users.resampling.people import People
+from users.resampling.pools import EDGE_WEEKS, LONG_WEEKS
 
 
 class Resampled:
@@ -60,8 +57,15 @@ class Resampled:
     ) -> None:
         size = Size(load, n_long, n_temporary, rate, rare_per_week, rate_over, begin)
         self.profiles = workload.profiles
-        weeks_of_pools = long_weeks, edge_weeks
-        self._people = People(workload, SESSIONS, JOINS, size, rare, weeks_of_pools, weeks, seed)
+        self._people = People(
+            workload,
+            size,
+            rare=rare,
+            long_weeks=long_weeks,
+            edge_weeks=edge_weeks,
+            weeks=weeks,
+            seed=seed,
+        )
         self._ranks = log_order(workload)
         self._due: list[tuple[float, int, int, _Trip]] = []
         self._planned = count()
@@ -70,7 +74,7 @@ class Resampled:
     def next_submission(self) -> float:
         """Return the time of the next job, inf if there is none any more."""
         crowd = self._people.crowd
-        while crowd.next_week < inf and crowd.next_week <= self._head():
+        while crowd.is_due(self._head()):
             for start in crowd.come():
                 self._plan(_Trip(start, self._people.notes(start)))
         return self._head()
@@ -96,7 +100,7 @@ class Resampled:
         if trip.batch == len(start.trace.batches):
             if start.kind != LONG_TERM:
                 return
-            trip = _Trip(self._people.crowd.again(start, None), trip.notes)
+            trip = _Trip(self._people.crowd.again(start), trip.notes)
         job = trip.job
         time = job.submit_time + trip.start.shift
         if time < self._people.until:
@@ -132,44 +136,3 @@ class _Trip(msgspec.Struct, eq=False):
     @property
     def job(self) -> WorkloadJob:
         return self.start.trace.batches[self.batch].jobs[self.place]
-
-
-class People:
-    """A crowd drawn from a log, as its options say, and how its users are called."""
-
-    def __init__(
-        self,
-        workload: Workload,
-        sessions: str,
-        tie: str,
-        size: Size,
-        rare: str,
-        weeks_of_pools: tuple[float, float],
-        weeks: float | None,
-        seed: Seed,
-    ) -> None:
-        """See :class:`Resampled`; ``weeks_of_pools`` are ``long_weeks`` and ``edge_weeks``.
-
-        Raises :class:`UsageError` for options that make no sense.
-        """
-        self.calendar = Calendar.of(workload)
-        self.chance = Chance(seed)
-        pools = make_pools(
-            workload.jobs,
-            Delimitation.parse(str(sessions)),
-            tie,
-            rare=Rare.parse(str(rare)),
-            long_weeks=number("long_weeks", weeks_of_pools[0], 0),
-            edge_weeks=number("edge_weeks", weeks_of_pools[1], 0),
-        )
-        length = pools.weeks if weeks is None else number("weeks", weeks, 1 / WEEK)
-        self.until = self.calendar.first_week + length * WEEK
-        self.crowd = Crowd(pools, self.calendar, self.chance, size, self.until)
-
-    def name(self, start: Start) -> str:
-        """Return who it is: the user of the log, and which of those who are like him."""
-        return f"{start.trace.user}.{start.person}"
-
-    def notes(self, start: Start) -> dict[str, Any]:
-        """Return what all jobs of a user carry."""
-        return {"behaviour": RARE} if start.kind == RARE else {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from math import inf
 
 from batsched_py.options import one_of
 from batsched_py.workload import Workload
@@ -15,8 +14,8 @@ from users.engine import SESSIONS, BatchFeedback, Reaction, Visit, log_order
 from users.models.adjusted import AsRecorded
 from users.models.distribution import InHours
 from users.models.fluid import InWindows, WindowRules
-from users.models.resampled import People
 from users.resampling.crowd import LONG_TERM, Size, Start
+from users.resampling.people import People
 from users.resampling.pools import EDGE_WEEKS, LONG_WEEKS
 
 
@@ -59,8 +58,17 @@ class Tbuos(BatchFeedback):
         seed: Seed = 0,
     ) -> None:
         size = Size(load, n_long, n_temporary, rate, rare_per_week, rate_over, begin)
-        weeks_of_pools = long_weeks, edge_weeks
-        self._people = People(workload, sessions, tie, size, rare, weeks_of_pools, weeks, seed)
+        self._people = People(
+            workload,
+            size,
+            rare=rare,
+            long_weeks=long_weeks,
+            edge_weeks=edge_weeks,
+            weeks=weeks,
+            seed=seed,
+            sessions=sessions,
+            tie=tie,
+        )
         super().__init__(workload.profiles, until=self._people.until)
         self._ranks = log_order(workload)
         self._numbers = map(str, count(1))
@@ -71,7 +79,7 @@ class Tbuos(BatchFeedback):
     def next_submission(self) -> float:
         """Return the time of the next planned submission, inf if none is planned."""
         crowd = self._people.crowd
-        while crowd.next_week < inf and crowd.next_week <= super().next_submission():
+        while crowd.is_due(super().next_submission()):
             for start in crowd.come():
                 self._enter(start)
         return super().next_submission()
@@ -80,8 +88,7 @@ class Tbuos(BatchFeedback):
         """Let a long-term user begin anew."""
         start = visit.origin
         if isinstance(start, Start) and start.kind == LONG_TERM:
-            crowd = self._people.crowd
-            self._enter(crowd.again(start, now) if self._gap else crowd.at_once(start, now))
+            self._enter(self._people.crowd.again(start, now, gap=self._gap))
 
     def _enter(self, start: Start) -> None:
         self.enter(

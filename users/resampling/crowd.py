@@ -116,27 +116,26 @@ class Crowd:
             self.next_week = inf
         return starts
 
-    def again(self, start: Start, since: float | None) -> Start:
+    def is_due(self, time: float) -> bool:
+        """Tell whether a week whose users have not come yet begins by ``time``."""
+        return self.next_week < inf and self.next_week <= time
+
+    def again(self, start: Start, since: float | None = None, *, gap: bool = True) -> Start:
         """Return a long-term user who is through, from his first job on.
 
         The gap is that between his last job and the end of the log, and between its beginning and
         his first job: each comes again after the length of the log, rounded to weeks. With
-        ``since`` (seconds) the gap begins then, in the nearest week after it.
+        ``since`` (seconds) the gap begins then, in the nearest week after it; without ``gap`` he
+        comes in the first week possible.
         """
         pools, trace = self._pools, start.trace
         sessions = start.sessions_before + len(trace.sessions)
         if since is None:
             shift = start.shift + self._round_weeks(trace) * WEEK
         else:
-            gap = (trace.start - pools.start) + (pools.end - trace.last)
-            shift = _weeks_after(since, gap, trace.start)
+            length = (trace.start - pools.start) + (pools.end - trace.last) if gap else 0.0
+            shift = _weeks_after(since, length, trace.start)
         return Start(start.kind, start.person, trace, 0, shift, sessions)
-
-    def at_once(self, start: Start, since: float) -> Start:
-        """Return a long-term user who comes again without a gap, in the first week possible."""
-        sessions = start.sessions_before + len(start.trace.sessions)
-        shift = _weeks_after(since, 0.0, start.trace.start)
-        return Start(start.kind, start.person, start.trace, 0, shift, sessions)
 
     # Drawing -------------------------------------------------------------------------------------
 
