@@ -120,5 +120,5 @@ class EmbeddedLauncher(ProgramLauncher):
 
     def __init__(self, further: Sequence[str] = ()) -> None:
         super().__init__()
-        self._program = [*PROGRAM, "batsim"]
+        self._program = [*PROGRAM, "simulator"]
         self._further = ["--exact-times", *further]

@@ -138,7 +138,7 @@ def settings_of(
     if shake is not None and users == RIGID:
         raise UsageError(
             f"--shake {shake}: without users there is nothing to shake on this side (the embedded "
-            "simulator, `batsched-py batsim`, has --shake too)"
+            "simulator, `batsched-py simulator`, has --shake too)"
         )
     return settings
 

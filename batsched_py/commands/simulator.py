@@ -1,4 +1,4 @@
-"""``batsched-py batsim``: the embedded simulator with Batsim's command line."""
+"""``batsched-py simulator``: the embedded simulator with Batsim's command line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(cls=ArgumentsFromFiles)
-def batsim(
+def simulator(
     *,
     platform: Annotated[
         Path, typer.Option("-p", "--platform", metavar="FILE", help="SimGrid platform (XML).")
