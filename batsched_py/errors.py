@@ -12,13 +12,17 @@
     +-- OutputError               a file cannot be written
     +-- ProtocolError             a message that Batsim's protocol does not allow
     +-- InvariantError            a policy or a user model did something impossible
-    +-- SimulationError           a simulation could not go on (deadlock, ...)
+    +-- SimulationError           a simulation could not go on
+    |   +-- DeadlockError         ... since nothing can happen any more, but jobs wait
     +-- InterruptedByUser         Ctrl-C (exit code 130)
 
 Commands print the message as one line and exit with :attr:`BatschedError.exit_code`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 
 class BatschedError(Exception):
@@ -73,3 +77,21 @@ class InvariantError(BatschedError):
 
 class SimulationError(BatschedError):
     """A simulation could not go on to its end."""
+
+
+class DeadlockError(SimulationError):
+    """Nothing can happen any more, but jobs wait or registration was never finished.
+
+    ``waiting`` are the ids of these jobs, ``outcome`` is what the simulation came to.
+    """
+
+    def __init__(
+        self, message: str, waiting: Sequence[str] = (), outcome: object | None = None
+    ) -> None:
+        super().__init__(message)
+        self.waiting = waiting
+        self.outcome = outcome
+
+    def __reduce__(self) -> tuple[type[DeadlockError], tuple[Any, ...]]:
+        """Between processes goes the message only."""
+        return DeadlockError, self.args

@@ -49,6 +49,12 @@ def intervals(processors: int) -> Iterator[tuple[int, int]]:
         start += length
 
 
+def numbers(processors: int) -> Iterator[int]:
+    """Give the members of a set, ascending."""
+    for first, last in intervals(processors):
+        yield from range(first, last + 1)
+
+
 def to_text(processors: int) -> str:
     """Write a set in Batsim's canonical form: ascending, disjoint, merged."""
     return " ".join(

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from io import FileIO
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from batsched_py.errors import InvariantError, OutputError
 
@@ -116,3 +116,30 @@ def _failed(what: str, error: OSError) -> OutputError:
         f"the temporary file of ended jobs cannot be {what}: {error.strerror or error}; "
         "TMPDIR can name another folder"
     )
+
+
+_Item = TypeVar("_Item")
+
+
+class SpooledList(Generic[_Item]):
+    """A list that only grows, of plain data; all but its latest part is on disk."""
+
+    def __init__(self, batch: int = 4096) -> None:
+        self._batch = batch
+        self._spool = Spool()
+        self._latest: list[_Item] = []
+
+    def append(self, item: _Item) -> None:
+        """Add an item."""
+        self._latest.append(item)
+        if len(self._latest) >= self._batch:
+            self._spool.append(self._latest)
+            self._latest = []
+
+    def __len__(self) -> int:
+        return len(self._spool) * self._batch + len(self._latest)
+
+    def __iter__(self) -> Iterator[_Item]:
+        for items in self._spool:
+            yield from items
+        yield from self._latest

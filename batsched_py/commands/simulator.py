@@ -2,26 +2,82 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from enum import StrEnum
 from math import inf
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from batsched_py.commands.process import ArgumentsFromFiles, read_text
-from batsched_py.errors import UsageError
-from batsched_py.files import make_folder_of, whole_file, write_whole
+from batsched_py.errors import DeadlockError, UsageError
+from batsched_py.files import make_folder_of
 from batsched_py.signals import stop_signals
-from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.outputs import jobs_lines, schedule_csv
-from batsched_py.simulator.platform import MASTER_HOST, Platform, read_platform
-from batsched_py.workload import Workload
-from batsched_py.workload.batsim_json import read_workload
+from batsched_py.simulator.engine import Options, Outcome, Simulator
+from batsched_py.simulator.outputs import write_outputs
+from batsched_py.simulator.platform import MASTER_HOST
+from batsched_py.simulator.stand_in import Inputs, parse_roles, prepare
+
+if TYPE_CHECKING:
+    from batsched_py.protocol import messages as m
+    from batsched_py.transport import Partner
+
+REFUSED = {
+    "-W": "workflows",
+    "--workflow": "workflows",
+    "--WS": "workflows",
+    "--workflow-start": "workflows",
+    "--ignore-beyond-last-workflow": "workflows",
+    "--workflow-jobs-limit": "workflows",
+    "--enable-redis": "Redis",
+    "--redis-hostname": "Redis",
+    "--redis-port": "Redis",
+    "--redis-prefix": "Redis",
+    "--no-sched": "running without a scheduler",
+    "--batexec": "running without a scheduler",
+    "--sg-cfg": "settings of SimGrid",
+    "--simgrid-version": "SimGrid",
+}
+"""Batsim's options that mean something which the embedded simulator does not do."""
+
+
+class BatsimArguments(ArgumentsFromFiles):
+    """A command that tells Batsim's options which it does not have from mistakes."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse them by name."""
+        for argument in args:
+            name = argument.partition("=")[0]
+            if name in REFUSED:
+                raise UsageError(
+                    f"{name}: the embedded simulator does not do {REFUSED[name]}; use real Batsim"
+                )
+        return super().parse_args(ctx, args)
+
+
+class Verbosity(StrEnum):
+    """How much is said: Batsim's words."""
+
+    quiet = "quiet"
+    network_only = "network-only"
+    information = "information"
+    debug = "debug"
+
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@app.command(cls=ArgumentsFromFiles)
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from batsched_py import __version__
+
+        print(f"batsched-py {__version__} (stand-in for Batsim v4.2.0)")
+        raise typer.Exit
+
+
+@app.command(cls=BatsimArguments)
 def simulator(
     *,
     platform: Annotated[
@@ -30,6 +86,10 @@ def simulator(
     workload: Annotated[
         list[Path] | None,
         typer.Option("-w", "--workload", metavar="FILE", help="Workload (JSON; repeatable)."),
+    ] = None,
+    events: Annotated[
+        list[Path] | None,
+        typer.Option("--events", metavar="FILE", help="External events (repeatable)."),
     ] = None,
     endpoint: Annotated[
         str,
@@ -41,6 +101,18 @@ def simulator(
     master_host: Annotated[
         str, typer.Option("-m", "--master-host", help="The host that does not compute.")
     ] = MASTER_HOST,
+    roles: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-r",
+            "--add-role-to-hosts",
+            metavar="HOSTS:ROLES",
+            help="Roles of hosts, such as host1,host2:storage (repeatable).",
+        ),
+    ] = None,
+    energy: Annotated[
+        bool, typer.Option("-E", "--energy", help="Account for energy; machines can be switched.")
+    ] = False,
     mmax: Annotated[
         int, typer.Option("--mmax", help="Use the first N machines only; 0: all.", min=0)
     ] = 0,
@@ -60,24 +132,48 @@ def simulator(
         bool,
         typer.Option("--forward-profiles-on-submission", help="Send the profile with each job."),
     ] = False,
+    compute_sharing: Annotated[
+        bool, typer.Option("--enable-compute-sharing", help="A machine may run several jobs.")
+    ] = False,
+    no_storage_sharing: Annotated[
+        bool, typer.Option("--disable-storage-sharing", help="Said to the scheduler, no more.")
+    ] = False,
+    forward_unknown: Annotated[
+        bool, typer.Option("--forward-unknown-events", help="Hand on events of other types.")
+    ] = False,
     sched_config: Annotated[
         str, typer.Option("--sched-cfg", metavar="TEXT", help="Text for the scheduler.")
     ] = "",
     sched_config_file: Annotated[
         Path | None, typer.Option("--sched-cfg-file", metavar="FILE", help="File with that text.")
     ] = None,
-    disable_traces: Annotated[
+    no_machine_states: Annotated[
         bool,
-        typer.Option(
-            "--disable-schedule-tracing",
-            "--disable-machine-state-tracing",
-            help="Accepted for Batsim's sake: no traces are written.",
-        ),
+        typer.Option("--disable-machine-state-tracing", help="No PREFIX_machine_states.csv."),
     ] = False,
+    no_schedule_trace: Annotated[
+        bool,
+        typer.Option("--disable-schedule-tracing", help="Accepted: no Paje trace is written."),
+    ] = False,
+    sg_log: Annotated[
+        list[str] | None, typer.Option("--sg-log", help="Accepted: there is no log of SimGrid.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing.")] = False,
     verbosity: Annotated[
-        str, typer.Option("-v", "--verbosity", help="Accepted for Batsim's sake.")
-    ] = "information",
+        Verbosity,
+        typer.Option(
+            "-v", "--verbosity", help="How much to say; network-only, debug: every message."
+        ),
+    ] = Verbosity.information,
+    dump: Annotated[
+        bool, typer.Option("--dump-execution-context", help="Print the setting as JSON, and end.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
     shake: Annotated[
         int | None,
         typer.Option(
@@ -98,42 +194,84 @@ def simulator(
     """Simulate for a scheduler that listens, in Batsim's place and with its options.
 
     For schedulers in any language that speak Batsim 4.2's protocol. What the embedded simulator
-    does not do (communication, energy, storage, ...) is refused.
+    does not do (storage jobs, SMPI, workflows, ...) is refused. Exits with 1 where Batsim stops,
+    and on a deadlock, where Batsim exits with 0.
     """
-    workloads = [read_workload(path) for path in workload or []]
-    machine = _machines(read_platform(platform, master_host), mmax, mmax_workload, workloads)
+    if dump:
+        print(_execution_context(endpoint, prefix))
+        return
     options = Options(
         dynamic_jobs=dynamic_jobs,
         acknowledge_dynamic_jobs=acknowledge,
         profile_reuse=profile_reuse,
         forward_profiles=forward_profiles,
+        compute_sharing=compute_sharing,
+        storage_sharing=not no_storage_sharing,
+        energy=energy,
+        forward_unknown_events=forward_unknown,
         sched_config=_text(sched_config, sched_config_file),
+        trace_machines=not no_machine_states,
         shake=shake,
         exact_times=exact_times,
     )
-    if profile_reuse and not dynamic_jobs:
-        raise UsageError("--enable-profile-reuse means nothing without --enable-dynamic-jobs")
-    for name in ("jobs.csv", "schedule.csv"):
-        make_folder_of(f"{prefix}_{name}")
-    from batsched_py.simulator.front import Front
+    inputs = Inputs(
+        platform=platform,
+        workloads=workload or [],
+        events=events or None,
+        master_host=master_host,
+        roles=parse_roles(roles or []),
+        mmax=mmax,
+        mmax_workload=mmax_workload,
+    )
+    made = prepare(inputs, options)
+    make_folder_of(f"{prefix}_jobs.csv")
+    try:
+        outcome = _run(made, endpoint, timeout or inf, exact_times, verbosity)
+    except DeadlockError as error:
+        if isinstance(error.outcome, Outcome):  # as Batsim, which calls it a success
+            write_outputs(error.outcome, prefix)
+        raise
+    paths = write_outputs(outcome, prefix)
+    if not quiet and verbosity is not Verbosity.quiet:
+        print(f"{len(outcome.jobs)} jobs; wrote {', '.join(paths)}")
 
-    with stop_signals(), Front(endpoint, timeout or inf, exact=exact_times) as scheduler:
-        outcome = Simulator(machine, workloads, options).run(scheduler)
-    with whole_file(f"{prefix}_jobs.csv") as part, open(part, "wb") as file:
-        file.writelines(line.encode() for line in jobs_lines(outcome.jobs))
-    write_whole(f"{prefix}_schedule.csv", schedule_csv(outcome))
-    if not quiet:
-        print(f"{len(outcome.jobs)} jobs; wrote {prefix}_jobs.csv, {prefix}_schedule.csv")
+
+def _run(
+    made: Simulator, endpoint: str, timeout: float, exact_times: bool, verbosity: Verbosity
+) -> Outcome:
+    from batsched_py.simulator.front import Front  # ZeroMQ is imported here, after the mistakes
+
+    with stop_signals(), Front(endpoint, timeout, exact=exact_times) as scheduler:
+        loud = verbosity in (Verbosity.network_only, Verbosity.debug)
+        return made.run(_shown(scheduler, exact_times) if loud else scheduler)
 
 
-def _machines(
-    platform: Platform, mmax: int, by_workload: bool, workloads: list[Workload]
-) -> Platform:
-    if by_workload:
-        mmax = max((workload.nb_res for workload in workloads), default=mmax)
-    if mmax > len(platform.hosts):
-        raise UsageError(f"--mmax {mmax}: the platform has {len(platform.hosts)} machines")
-    return Platform(platform.hosts[:mmax]) if mmax else platform
+def _shown(scheduler: Partner, exact: bool) -> Partner:
+    """Print every message and its reply, on standard error."""
+    from batsched_py.protocol import codec
+
+    def exchange(message: m.Message) -> m.Message:
+        print("->", codec.encode_events(message, exact=exact).decode(), file=sys.stderr)
+        reply = scheduler(message)
+        print("<-", codec.encode_decisions(reply).decode(), file=sys.stderr)
+        return reply
+
+    return exchange
+
+
+def _execution_context(endpoint: str, prefix: str) -> str:
+    return json.dumps(
+        {
+            "socket_endpoint": endpoint,
+            "redis_enabled": False,
+            "redis_hostname": "127.0.0.1",
+            "redis_port": 6379,
+            "redis_prefix": "default",
+            "export_prefix": prefix,
+            "external_scheduler": True,
+        },
+        separators=(",", ":"),
+    )
 
 
 def _text(text: str, path: Path | None) -> str:

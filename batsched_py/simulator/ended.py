@@ -93,14 +93,16 @@ def _row(job: SimulatedJob) -> _Row:
         profile.flops,
         profile.total,
         profile.return_code,
+        profile.body,
         job.start_time,
         job.finish_time,
         job.alloc,
         job.final_state,
         job.return_code,
         job.metadata,
+        job.consumed_energy,
     )
 
 
 def _job(row: _Row) -> SimulatedJob:
-    return SimulatedJob(JobDescription(*row[:6]), Profile(*row[6:10]), State.FORGOTTEN, *row[10:])
+    return SimulatedJob(JobDescription(*row[:6]), Profile(*row[6:11]), State.FORGOTTEN, *row[11:])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
@@ -12,13 +13,17 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import ProtocolError, SimulationError
+from batsched_py.errors import DeadlockError, ProtocolError
+from batsched_py.processors import to_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.referee import check_metadata
-from batsched_py.simulator.ended import EndedJobs
-from batsched_py.simulator.execution import KILLED, Execution
-from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.execution import KILLED
+from batsched_py.simulator.external import ExternalEvent
+from batsched_py.simulator.machines import TracedMachines
+from batsched_py.simulator.platform import Host, Platform
+from batsched_py.simulator.power import PowerManagement
 from batsched_py.simulator.registry import Registry, SimulatedJob, State
+from batsched_py.simulator.site import Site
 from batsched_py.transport import Partner
 from batsched_py.workload.jobs import Workload
 
@@ -30,7 +35,16 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     acknowledge_dynamic_jobs: bool = False
     profile_reuse: bool = False
     forward_profiles: bool = False
+    compute_sharing: bool = False
+    """A machine may run several jobs at once, which then share it."""
+    storage_sharing: bool = True
+    """Said to the scheduler, as there is nothing to share: storage jobs are not run."""
+    energy: bool = False
+    """Account for energy, and let the scheduler switch machines."""
+    forward_unknown_events: bool = False
     sched_config: str = ""
+    trace_machines: bool = False
+    """Keep how many machines are in each state, for ``_machine_states.csv``."""
     exact_times: bool = False
     """Say in SIMULATION_BEGINS that times come with all digits (ours, not Batsim's)."""
     shake: int | None = None
@@ -48,6 +62,13 @@ class Outcome(msgspec.Struct):
     jobs: Sequence[SimulatedJob]
     nb_messages: int
     nb_processors: int
+    end: float = 0.0
+    """Seconds: the time of the last message."""
+    nb_storages: int = 0
+    machines: TracedMachines | None = None
+    """The states of the machines, if they were followed."""
+    power: PowerManagement | None = None
+    """Energy and pstates, if they were accounted for."""
 
 
 class _Kind(Enum):
@@ -55,20 +76,30 @@ class _Kind(Enum):
 
     END = 0
     CALL = 1
-    KILL = 2
-    ECHO = 3
-    RESUME = 4
+    LATER = 2
+    RESUME = 3
+
+
+_Events = Iterable[m.Event]
+_Later = tuple[Callable[[], bool] | None, Callable[[], _Events | None]]
+"""Whether it still means something (None: always), and what it does."""
 
 
 class Simulator:
-    """Batsim 4.2 for jobs that only compute, on one platform.
+    """Batsim 4.2 on one platform.
 
     One instant is put into one message: all events at an exactly equal time. Decisions take
-    effect at their timestamp, so a scheduler may model the time it needs.
+    effect at their timestamp, so a scheduler may model the time it needs. ``events`` are external
+    ones. Raises :class:`WorkloadError` for jobs and :class:`PlatformError` for machines that
+    cannot be simulated.
     """
 
     def __init__(
-        self, platform: Platform, workloads: Sequence[Workload] = (), options: Options | None = None
+        self,
+        platform: Platform,
+        workloads: Sequence[Workload] = (),
+        options: Options | None = None,
+        events: Sequence[ExternalEvent] | None = None,
     ) -> None:
         options = options or Options()
         self.platform = platform
@@ -82,20 +113,26 @@ class Simulator:
         static.sort(key=lambda job: job.description.subtime)  # stable: w0 before w1
         self._static = static
         self._next_static = 0
+        self._submission_order = -1
+        """When the wait for the next submission began, in the order of the heap's entries."""
         self._next_submission = max(0.0, static[0].description.subtime) if static else inf
         self._announce_static = bool(workloads)
         self._heap: list[tuple[float, int, _Kind, Any]] = []
         self._order = count()
+        self._ending: list[SimulatedJob] = []
+        """Jobs that have ended at this instant, to be told of."""
         self._pending: list[m.Event] = []
         self._busy = False
-        # Static jobs stay in memory with their workload; of dynamic ones there may be any number.
-        self._execution = Execution(platform, EndedJobs() if options.dynamic_jobs else [])
         self._nb_open = 0  # submitted and not yet ended
         self._nb_messages = 0
         self._random = (
             None if options.shake is None else random.Random(f"events of {options.shake}")
         )
         self._cut = 0.0 if self._random is None else self._random.random()
+        failing = events is not None
+        self._site = Site(platform, options, self.registry, self, failing=failing)
+        self._execution = self._site.execution
+        self._expect(events)
         self._carry_out: dict[type, Callable[[Any], None]] = {
             m.ExecuteJob: self._execute,
             m.RejectJob: self._reject,
@@ -105,14 +142,19 @@ class Simulator:
             m.RegisterProfile: self.registry.add_profile,
             m.RegisterJob: self._register_job,
             m.Notify: self.registry.registration.notified,
+            m.ToJobMsg: self._tell_job,
+            m.ChangeJobState: self._change_job_state,
+            m.SetResourceState: self._set_resource_state,
+            m.Query: self._query,
+            m.Answer: lambda decision: None,  # as in Batsim
         }
 
     def run(self, partner: Partner) -> Outcome:
         """Simulate to the end.
 
         Raises :class:`ProtocolError` where Batsim would abort on a decision, and
-        :class:`SimulationError` on a deadlock: nothing can happen any more, but jobs wait or
-        registration was never finished.
+        :class:`DeadlockError`: nothing can happen any more, but jobs wait or registration was
+        never finished.
         """
         self._exchange(partner, [self._begins()])
         while (now := self._next_time()) < inf:
@@ -126,7 +168,8 @@ class Simulator:
         reply = partner(m.Message(self.now, [m.SimulationEnds(timestamp=self.now)]))
         if any(type(decision) is not m.Notify for decision in reply.events):
             raise ProtocolError("decisions in the reply to SIMULATION_ENDS come too late")
-        return Outcome(self._execution.ended, self._nb_messages + 1, len(self.platform.hosts))
+        self._nb_messages += 1
+        return self._outcome()
 
     # Messages ------------------------------------------------------------------------------------
 
@@ -145,6 +188,7 @@ class Simulator:
         for at in range(first, len(decisions)):
             decision = decisions[at]
             if decision.timestamp > self.now:
+                self._carried_out()
                 if decision.timestamp > reply.now:
                     raise ProtocolError(
                         f"{decision.tag} at {decision.timestamp} is later than the reply's now, "
@@ -156,10 +200,16 @@ class Simulator:
             if carry_out is None:
                 raise ProtocolError(f"{decision.tag} is not supported by the embedded simulator")
             carry_out(decision)
+        self._carried_out()
         if reply.now > self.now:
             self._pause(reply.now, reply, len(decisions))
         else:
             self._busy = False
+
+    def _carried_out(self) -> None:
+        self._site.settle()
+        while self._ending:  # they did nothing that takes time, and end with the next message
+            self._push(self.now, _Kind.END, self._ending.pop(0))
 
     def _pause(self, until: float, reply: m.Message, at: int) -> None:
         self._busy = True
@@ -171,7 +221,7 @@ class Simulator:
         if self.options.each_event:
             self._pending = events[1:]
             return events[:1]
-        if self._random is None or len(events) < 2 or any(type(e) is m.JobKilled for e in events):
+        if self._random is None or len(events) < 2 or not _LOOSE.issuperset(map(type, events)):
             return events
         last: list[m.Event] = [event for event in events if type(event) is m.Notify]
         loose = [event for event in events if type(event) is not m.Notify]
@@ -190,8 +240,8 @@ class Simulator:
 
     def _next_time(self) -> float:
         heap = self._heap
-        while heap and heap[0][2] is _Kind.END and heap[0][3].state is not State.RUNNING:
-            heappop(heap)  # the end that a killed job would have had
+        while heap and self._means_nothing(heap[0][2], heap[0][3]):
+            heappop(heap)
         time = self._next_submission
         if heap and heap[0][0] < time:
             time = heap[0][0]
@@ -199,10 +249,35 @@ class Simulator:
             return self.now  # a workload without jobs
         return time
 
+    @staticmethod
+    def _means_nothing(kind: _Kind, what: Any) -> bool:
+        """Tell whether an entry of the heap is out of date, such as the end of a killed job."""
+        if kind is _Kind.END:
+            return what.state is not State.RUNNING
+        return kind is _Kind.LATER and what[0] is not None and not what[0]()
+
+    def later(
+        self,
+        time: float,
+        do: Callable[[], Iterable[m.Event] | None],
+        due: Callable[[], bool] | None = None,
+    ) -> None:
+        """Do something at a time, and send the events that it returns, if it is due then."""
+        self._push(time, _Kind.LATER, (due, do))
+
+    def end_now(self, job: SimulatedJob) -> None:
+        """Let a running job end at this instant."""
+        job.finish_time = self.now
+        self._ending.append(job)
+
     def _events_of_instant(self, now: float) -> list[m.Event]:
         events: list[m.Event] = []
         heap = self._heap
         while heap and heap[0][0] == now:
+            if now == self._next_submission and self._submission_order < heap[0][1]:
+                # As in Batsim, waits that began earlier end earlier, at the same instant too.
+                events.extend(self._static_submissions(now))
+                continue
             _, _, kind, what = heappop(heap)
             if kind is _Kind.END:
                 if what.state is State.RUNNING:  # else it was killed at this instant
@@ -211,10 +286,11 @@ class Simulator:
                 events.append(m.RequestedCall(timestamp=now))
             elif kind is _Kind.RESUME:
                 self._apply(*what)
-            elif kind is _Kind.ECHO:
-                events.append(self._submitted(what))
-            else:
-                events.extend(self._killed(*what))
+            elif not self._means_nothing(kind, what):
+                events.extend(what[1]() or ())
+                self._site.settle()
+                events.extend(map(self._completed, self._ending))
+                self._ending.clear()
         if now == self._next_submission or self._announce_static:
             events.extend(self._static_submissions(now))
         return events
@@ -227,6 +303,8 @@ class Simulator:
             self._nb_open += 1
             yield self._submitted(job)
             at += 1
+        if at > self._next_static:
+            self._submission_order = next(self._order)
         self._next_static = at
         self._next_submission = jobs[at].description.subtime if at < len(jobs) else inf
         if at == len(jobs) and self._announce_static:
@@ -237,20 +315,19 @@ class Simulator:
 
     def _begins(self) -> m.SimulationBegins:
         options = self.options
+        platform, nb_hosts = self.platform, len(self.platform.hosts)
+        asleep = self._site.energy.asleep() if self._site.energy is not None else 0
         hosts = [
-            {
-                "id": number,
-                "name": host.name,
-                "state": "idle",
-                "properties": {"role": "", **host.properties},
-                "zone_properties": host.zone_properties,
-            }
-            for number, host in enumerate(self.platform.hosts)
+            _described(number, host, "sleeping" if asleep >> number & 1 else "idle", "")
+            for number, host in enumerate(platform.hosts)
         ]
         return m.SimulationBegins(
             timestamp=0.0,
-            nb_resources=len(hosts),
-            nb_compute_resources=len(hosts),
+            nb_resources=nb_hosts + len(platform.storages),
+            nb_compute_resources=nb_hosts,
+            nb_storage_resources=len(platform.storages),
+            allow_compute_sharing=options.compute_sharing,
+            allow_storage_sharing=options.storage_sharing,
             config={
                 "redis-enabled": False,
                 "redis-hostname": "127.0.0.1",
@@ -261,10 +338,14 @@ class Simulator:
                 "dynamic-jobs-acknowledged": options.acknowledge_dynamic_jobs,
                 "profile-reuse-enabled": options.profile_reuse,
                 "sched-config": options.sched_config,
-                "forward-unknown-events": False,
+                "forward-unknown-events": options.forward_unknown_events,
                 **({"exact-times": True} if options.exact_times else {}),
             },
             compute_resources=hosts,
+            storage_resources=[
+                _described(number, host, "idle", "storage")
+                for number, host in enumerate(platform.storages, start=nb_hosts)
+            ],
             workloads={name: workload.name for name, workload in self._workloads.items()},
             profiles={
                 name: dict(self.registry.registration.profiles[name]) for name in self._workloads
@@ -291,18 +372,44 @@ class Simulator:
             alloc=job.alloc,
         )
 
-    def _killed(self, job_ids: list[str], really: list[SimulatedJob]) -> Iterator[m.Event]:
-        for job in really:
+    def _killed(
+        self, job_ids: list[str], really: list[tuple[SimulatedJob, dict[str, Any]]]
+    ) -> Iterator[m.Event]:
+        for job, _ in really:
             yield self._completed(job)
-        progress = {job.description.id: self._execution.progress(job) for job in really}
+        progress = {job.description.id: progress for job, progress in really}
         yield m.JobKilled(timestamp=self.now, job_ids=job_ids, job_progress=progress)
+
+    def _expect(self, events: Sequence[ExternalEvent] | None) -> None:
+        """Let external events happen; what follows the last one tells that there are no more."""
+        if events is None:
+            return
+        for event in events:
+            self.later(event.time, partial(self._occur, event))
+        last = max((event.time for event in events), default=0.0)
+        self.later(last, lambda: [self._notice("no_more_external_event_to_occur")])
+
+    def _occur(self, event: ExternalEvent) -> _Events:
+        machines, states = event.machines, self._site.states
+        if event.available is None:
+            return [self._notice(**event.content)]
+        if states is not None and event.available:
+            states.give_back(machines, self.now)
+        elif states is not None:
+            states.withdraw(machines, self.now)
+        kind = "event_machine_available" if event.available else "event_machine_unavailable"
+        return [self._notice(kind, resources=to_text(machines))] if machines else []
+
+    def _notice(self, type: str, **details: Any) -> m.Notify:
+        return m.Notify(timestamp=self.now, type=type, details=details)
 
     # Decisions -----------------------------------------------------------------------------------
 
     def _execute(self, decision: m.ExecuteJob) -> None:
         job = self.registry.known(decision.job_id, "EXECUTE_JOB")
         self._execution.start(job, decision, self.now)
-        self._push(job.finish_time, _Kind.END, job)
+        if job.finish_time < inf:
+            self._push(job.finish_time, _Kind.END, job)
 
     def _reject(self, decision: m.RejectJob) -> None:
         self._execution.reject(self.registry.known(decision.job_id, "REJECT_JOB"))
@@ -318,8 +425,10 @@ class Simulator:
                 raise ProtocolError(f"KILL_JOB: job {job.description.id} does not run")
         jobs = [job for job in jobs if job.final_state != KILLED]
         if jobs:  # else all are being killed already, which Batsim ignores
-            really = [job for job in jobs if self._execution.kill(job, self.now)]
-            self._push(self.now, _Kind.KILL, ([job.description.id for job in jobs], really))
+            done = [(job, self._execution.kill(job, self.now)) for job in jobs]
+            really = [(job, progress) for job, progress in done if progress is not None]
+            ids = [job.description.id for job in jobs]
+            self.later(self.now, partial(self._killed, ids, really))
 
     def _call_later(self, decision: m.CallMeLater) -> None:
         if decision.time <= self.now:
@@ -336,23 +445,76 @@ class Simulator:
         job = self.registry.add_job(decision)
         self._nb_open += 1
         if self.options.acknowledge_dynamic_jobs:
-            self._push(self.now, _Kind.ECHO, job)
+            self.later(self.now, lambda: [self._submitted(job)])
+
+    def _tell_job(self, decision: m.ToJobMsg) -> None:
+        job = self.registry.known(decision.job_id, "TO_JOB_MSG")
+        self._site.programs().tell(job, decision.msg, self.now)
+
+    def _change_job_state(self, decision: m.ChangeJobState) -> None:
+        job = self.registry.known(decision.job_id, "CHANGE_JOB_STATE")
+        self._execution.change_state(job, decision.job_state, self.now)
+
+    def _set_resource_state(self, decision: m.SetResourceState) -> None:
+        if self._site.power is None:
+            raise ProtocolError("SET_RESOURCE_STATE: energy is not accounted for (option -E)")
+        self._site.power.switch(decision, self.now)
+
+    def _query(self, decision: m.Query) -> None:
+        if list(decision.requests) != ["consumed_energy"]:
+            raise ProtocolError(
+                f"QUERY: {list(decision.requests)} is not known, expected consumed_energy"
+            )
+        if self._site.energy is None:
+            raise ProtocolError("QUERY: energy is not accounted for (option -E)")
+        energy = self._site.energy.total(self.now)
+        self._site.send(m.Answer(timestamp=self.now, answers={"consumed_energy": energy}))
 
     # The end -------------------------------------------------------------------------------------
 
+    def _outcome(self) -> Outcome:
+        site = self._site
+        return Outcome(
+            self._execution.ended,
+            self._nb_messages,
+            len(self.platform.hosts),
+            self.now,
+            len(self.platform.storages),
+            site.states,
+            site.power,
+        )
+
     def _check_all_done(self) -> None:
         if self._nb_open:
-            waiting = [
-                job.description.id
-                for job in self.registry.jobs.values()
-                if job.state is State.SUBMITTED
-            ]
+            left = [job for job in self.registry.jobs.values() if job.state in _OPEN]
+            waiting = [job.description.id for job in left]
             some = ", ".join(waiting[:10]) + (", ..." if len(waiting) > 10 else "")
-            raise SimulationError(
+            listening = {job.description.id for job in self._site.waiting_for_messages()}
+            reason = f" ({len(listening)} of them run, for a message)" if listening else ""
+            raise DeadlockError(
                 f"deadlock at {self.now}: nothing can happen any more, but {len(waiting)} jobs "
-                f"wait: {some}"
+                f"wait{reason}: {some}",
+                waiting,
+                self._outcome(),
             )
         if not self.registry.registration.finished:
-            raise SimulationError(
-                f"deadlock at {self.now}: the scheduler never sent registration_finished"
+            raise DeadlockError(
+                f"deadlock at {self.now}: the scheduler never sent registration_finished",
+                outcome=self._outcome(),
             )
+
+
+_OPEN = (State.SUBMITTED, State.RUNNING)
+_LOOSE = {m.JobSubmitted, m.JobCompleted, m.RequestedCall, m.Notify}
+"""Events whose order in an instant means nothing."""
+
+
+def _described(number: int, host: Host, state: str, role: str) -> dict[str, Any]:
+    """Return a machine as SIMULATION_BEGINS describes it."""
+    return {
+        "id": number,
+        "name": host.name,
+        "state": state,
+        "properties": {"role": role, **host.properties},
+        "zone_properties": host.zone_properties,
+    }

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from batsched_py.errors import ProtocolError
-from batsched_py.processors import to_text
+from batsched_py.processors import numbers, to_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.referee import check_mapping
 from batsched_py.simulator.ended import EndedJobs
+from batsched_py.simulator.energy import Energy
+from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.profiles import Composed
+from batsched_py.simulator.programs import Programs
 from batsched_py.simulator.registry import SimulatedJob, State
 
 KILLED = "COMPLETED_KILLED"
@@ -19,44 +25,81 @@ REJECTED = "REJECTED"
 class Execution:
     """Who uses which processor, and how each job ended.
 
-    The jobs go to ``ended``, in order of completion or rejection.
+    The jobs go to ``ended``, in order of completion or rejection. A delay, and a computation on
+    hosts of its own with speeds that stay (not ``varying``), end at a time that is known when
+    they start; ``programs`` runs all others, and ``energy``, if there is one, is told. Times are
+    in seconds.
     """
 
-    def __init__(self, platform: Platform, ended: list[SimulatedJob] | EndedJobs) -> None:
+    def __init__(
+        self,
+        platform: Platform,
+        machines: Machines,
+        ended: list[SimulatedJob] | EndedJobs,
+        programs: Callable[[], Programs],
+        *,
+        energy: Energy | None = None,
+        varying: bool = False,
+    ) -> None:
         self.ended = ended
+        self.machines = machines
+        self._energy = energy
+        self._programs = programs
+        self._varying = varying
         self._speed = platform.uniform_speed
         self._speeds = _by_speed(platform)
-        self._free = (1 << len(platform.hosts)) - 1
 
     def start(self, job: SimulatedJob, decision: m.ExecuteJob, now: float) -> None:
-        """Run ``job`` as decided, and set when and how it will end.
+        """Run ``job`` as decided; its ``finish_time`` is when it will end, inf if not known.
 
         Raises :class:`ProtocolError` where Batsim would abort.
         """
         alloc = decision.alloc
         self._check(job, decision)
-        self._free &= ~alloc
+        if self._energy is not None:
+            job.consumed_energy = self._energy.consumed(alloc, now)
+            self._energy.note("s", now)
+        self.machines.occupy(alloc, now)
         job.alloc = alloc
         job.state = State.RUNNING
         job.start_time = now
         profile = job.profile
+        if profile.body is not None or not (
+            profile.delay is not None or (not self._varying and _one_each(job, decision))
+        ):
+            job.finish_time = inf
+            self._programs().begin(job, _hosts(job, decision), now)
+            return
         walltime = job.description.walltime
         duration = self._duration(job)
-        job.return_code = profile.return_code
-        job.final_state = "COMPLETED_FAILED" if profile.return_code else "COMPLETED_SUCCESSFULLY"
+        self.set_end(job, profile.return_code)
         # A delay as long as the walltime counts as too long, a computation does not: so does
         # Batsim (of 13,096 such computations on KTH, 13,045 succeeded).
         if walltime is not None and (
             walltime < duration or (walltime == duration and profile.delay is not None)
         ):
             duration = walltime
-            job.final_state, job.return_code = "COMPLETED_WALLTIME_REACHED", -1
+            self.set_end(job, -1)
         job.finish_time = now + duration
+
+    def set_end(self, job: SimulatedJob, return_code: int) -> None:
+        """Set how a job ends; to Batsim, any return code below 0 means its walltime."""
+        job.return_code = return_code
+        if return_code == 0:
+            job.final_state = "COMPLETED_SUCCESSFULLY"
+        elif return_code > 0:
+            job.final_state = "COMPLETED_FAILED"
+        else:
+            job.final_state = "COMPLETED_WALLTIME_REACHED"
 
     def end(self, job: SimulatedJob) -> None:
         """Free the processors of a job that ended or was killed."""
         job.state = State.ENDED
-        self._free |= job.alloc
+        now = job.finish_time
+        self.machines.release(job.alloc, now)
+        if self._energy is not None:
+            job.consumed_energy = self._energy.consumed(job.alloc, now) - job.consumed_energy
+            self._energy.note("e", now)
         self.ended.append(job)
 
     def reject(self, job: SimulatedJob) -> None:
@@ -67,21 +110,43 @@ class Execution:
         job.final_state = REJECTED
         self.ended.append(job)
 
-    def kill(self, job: SimulatedJob, now: float) -> bool:
-        """Stop a job; return whether it still ran (a job that ends at ``now`` ends by itself)."""
+    def kill(self, job: SimulatedJob, now: float) -> dict[str, Any] | None:
+        """Stop a job; return how much of it was done, as Batsim reports it.
+
+        A job that ends at ``now`` ends by itself; None is returned for it.
+        """
         if job.state is not State.RUNNING or job.finish_time <= now:
-            return False
+            return None
+        progress = self._progress(job, now)
+        if job.finish_time == inf and job.alloc:
+            self._programs().kill(job, now)
         job.state = State.ENDED
         job.finish_time = now
         job.final_state = KILLED
-        job.return_code = -1 if job.profile.delay is not None else -2
-        return True
+        job.return_code = -2 if job.profile.is_parallel_task else -1
+        return progress
 
-    def progress(self, job: SimulatedJob) -> dict[str, Any]:
-        """Return how much of a killed job was done, as Batsim reports it."""
+    def _progress(self, job: SimulatedJob, now: float) -> dict[str, Any]:
+        if not job.alloc:  # set to running by CHANGE_JOB_STATE
+            return {"profile_name": job.description.profile, "progress": 0.0}
+        if job.finish_time == inf:
+            return self._programs().progress(job, now)
         duration = self._duration(job)
-        done = (job.finish_time - job.start_time) / duration if duration else 1.0
+        done = (now - job.start_time) / duration if duration else 1.0
         return {"profile_name": job.description.profile, "progress": done}
+
+    def change_state(self, job: SimulatedJob, state: str, now: float) -> None:
+        """Set the state of a job as the scheduler says: only from submitted to running.
+
+        Raises :class:`ProtocolError` for all others, which Batsim 4.2.0 does not survive.
+        """
+        if state != "RUNNING" or job.state is not State.SUBMITTED:
+            raise ProtocolError(
+                f"CHANGE_JOB_STATE: job {job.description.id} is {job.state.value} and cannot be "
+                f"set to {state}: Batsim 4.2.0 survives only a submitted job that is set to RUNNING"
+            )
+        job.state = State.RUNNING
+        job.start_time, job.finish_time = now, inf
 
     def _duration(self, job: SimulatedJob) -> float:
         speed = self._speed
@@ -94,28 +159,55 @@ class Execution:
         size = job.description.res
         if job.state is not State.SUBMITTED:
             raise ProtocolError(f"EXECUTE_JOB: job {decision.job_id} is {job.state.value}")
-        if not alloc or (alloc.bit_count() != size and not job.profile.total):
+        if decision.mapping is not None:
+            check_mapping(decision, size)
+        elif alloc.bit_count() != size and not job.profile.total:
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} of size {size} was given "
                 f"{alloc.bit_count()} processors ({to_text(alloc)!r})"
             )
-        if alloc & ~self._free:
+        if not alloc:
             raise ProtocolError(
-                f"EXECUTE_JOB: job {decision.job_id} was given {to_text(alloc & ~self._free)!r}, "
-                "which is in use or does not exist"
+                f"EXECUTE_JOB: job {decision.job_id} of size {size} was given no processors"
             )
-        if decision.mapping is not None and len(set(check_mapping(decision, size))) < size:
+        wrong = alloc & ~self.machines.free
+        if wrong:
             raise ProtocolError(
-                f"EXECUTE_JOB: job {decision.job_id} has several executors on one processor, which "
-                "the embedded simulator does not support"
+                f"EXECUTE_JOB: job {decision.job_id} was given {to_text(wrong)!r}, of which the "
+                f"first is {self.machines.why_not(wrong)}"
+            )
+        if isinstance(job.profile.body, Composed) and not job.profile.body.parts:
+            raise ProtocolError(
+                f"EXECUTE_JOB: job {decision.job_id} has the composed profile "
+                f"{job.description.profile!r}, which was registered dynamically: Batsim 4.2.0 "
+                "crashes on it"
             )
         if decision.storage_mapping is not None or decision.additional_io_job is not None:
-            raise ProtocolError("EXECUTE_JOB: the embedded simulator has no storage")
+            raise ProtocolError(
+                f"EXECUTE_JOB: job {decision.job_id} uses storage, which the embedded simulator "
+                "does not run: use real Batsim"
+            )
+
+
+def _hosts(job: SimulatedJob, decision: m.ExecuteJob) -> list[int]:
+    """Return the host of each executor of a job."""
+    hosts = list(numbers(decision.alloc))
+    if decision.mapping is None:
+        return hosts
+    return [hosts[place] for place in check_mapping(decision, job.description.res)]
+
+
+def _one_each(job: SimulatedJob, decision: m.ExecuteJob) -> bool:
+    """Tell whether each machine has one executor of a job, in whatever order."""
+    if decision.mapping is None:
+        return True
+    return len(set(_hosts(job, decision))) == job.description.res
 
 
 def _by_speed(platform: Platform) -> list[tuple[float, int]]:
     """Return the processors of each speed as bitmasks, slowest first."""
     masks: dict[float, int] = {}
     for number, host in enumerate(platform.hosts):
-        masks[host.speeds[0]] = masks.get(host.speeds[0], 0) | 1 << number
+        speed = host.speed
+        masks[speed] = masks.get(speed, 0) | 1 << number
     return sorted(masks.items())

@@ -8,9 +8,12 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from batsched_py.files import whole_file
 from batsched_py.processors import to_text
 from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.execution import REJECTED
+from batsched_py.simulator.machines import MachineState, TracedMachines
+from batsched_py.simulator.power import PowerManagement
 from batsched_py.simulator.registry import SimulatedJob
 
 JOBS_COLUMNS = (
@@ -69,7 +72,7 @@ def _row(job: SimulatedJob) -> str:
     return (
         f"{head},{success},{job.final_state},{job.start_time:.6f},{execution:.6f},{finish:.6f},"
         f"{job.start_time - submit:.6f},{turnaround:.6f},{turnaround / execution:.6f},"
-        f'{to_text(job.alloc)},-1.000000,"{job.metadata}"'
+        f'{to_text(job.alloc)},{job.consumed_energy:.6f},"{job.metadata}"'
     )
 
 
@@ -145,11 +148,10 @@ def schedule_csv(outcome: Outcome) -> str:
         if job.final_state != REJECTED:
             sums.add(job)
     nb_ran = len(sums.waits)
-    computing = sum(sums.areas)
-    idle = sums.until() - computing
+    states, power = _machine_times(outcome, sums), outcome.power
     values: dict[str, str] = {
         "batsim_version": "v4.2.0",
-        "consumed_joules": _six(0),
+        "consumed_joules": _six(power.energy.total(outcome.end) if power else 0),
         "makespan": _six(sums.makespan),
         "max_slowdown": _six(max(sums.slowdowns, default=0)),
         "max_turnaround_time": _six(max(sums.turnarounds, default=0)),
@@ -157,25 +159,78 @@ def schedule_csv(outcome: Outcome) -> str:
         "mean_slowdown": _mean(sums.slowdowns, nb_jobs),
         "mean_turnaround_time": _mean(sums.turnarounds, nb_jobs),
         "mean_waiting_time": _mean(sums.waits, nb_jobs),
-        "nb_computing_machines": str(outcome.nb_processors),
-        "nb_grouped_switches": "0",
+        "nb_computing_machines": str(outcome.nb_processors + outcome.nb_storages),
+        "nb_grouped_switches": str(power.nb_requests if power else 0),
         "nb_jobs": str(nb_jobs),
         "nb_jobs_finished": str(nb_ran),
         "nb_jobs_killed": str(nb_ran - sums.success),
         "nb_jobs_rejected": str(nb_jobs - nb_ran),
         "nb_jobs_success": str(sums.success),
-        "nb_machine_switches": "0",
+        "nb_machine_switches": str(power.nb_switches if power else 0),
         "scheduling_time": "nan",
         "simulation_time": "nan",
         "success_rate": _mean([sums.success], nb_jobs),
-        "time_computing": _six(computing),
-        "time_idle": _six(idle),
-        "time_sleeping": _six(0),
-        "time_switching_off": _six(0),
-        "time_switching_on": _six(0),
-        "time_unavailable": _six(0),
+        **{f"time_{state.value}": _six(states[state]) for state in _BY_NAME},
     }
     return ",".join(values) + "\n" + ",".join(values.values()) + "\n"
+
+
+_BY_NAME = sorted(MachineState, key=lambda state: state.value)
+
+
+def _machine_times(outcome: Outcome, sums: _Summary) -> dict[MachineState, float]:
+    """Return the machine-seconds in each state, counted as Batsim does."""
+    if outcome.machines is not None:
+        return outcome.machines.times()
+    computing = sum(sums.areas)
+    times = dict.fromkeys(MachineState, 0.0)
+    times[MachineState.COMPUTING] = computing
+    times[MachineState.IDLE] = sums.until() - computing
+    return times
+
+
+def machine_states_lines(machines: TracedMachines) -> Iterator[str]:
+    """Yield the lines of ``_machine_states.csv``: how many machines are in each state, and when."""
+    yield "time,nb_sleeping,nb_switching_on,nb_switching_off,nb_idle,nb_computing\n"
+    for time, *counts in machines.rows():
+        yield f"{time:g}," + ",".join(map(str, counts)) + "\n"
+
+
+def consumed_energy_lines(power: PowerManagement) -> Iterator[str]:
+    """Yield the lines of ``_consumed_energy.csv``, with numbers as Batsim 4.2.0 writes them."""
+    yield "time,energy,event_type,wattmin,epower\n"
+    for time, energy, kind, least, mean in power.energy.events():
+        shown = "NA" if mean is None else f"{mean:g}"
+        yield f"{time:g},{energy:g},{kind},{least:g},{shown}\n"
+
+
+def pstate_changes_lines(power: PowerManagement) -> Iterator[str]:
+    """Yield the lines of ``_pstate_changes.csv``: time, machines, and their new pstate."""
+    yield "time,machine_id,new_pstate\n"
+    for time, machines, pstate in power.changes():
+        yield f"{time:g},{machines},{pstate}\n"
+
+
+def write_outputs(outcome: Outcome, prefix: str) -> list[str]:
+    """Write the files that Batsim writes, each whole or not at all; return their paths.
+
+    ``PREFIX_jobs.csv`` and ``PREFIX_schedule.csv``, and if they were followed
+    ``PREFIX_machine_states.csv``, ``PREFIX_consumed_energy.csv`` and
+    ``PREFIX_pstate_changes.csv``. Raises :class:`OutputError`.
+    """
+    files: dict[str, Iterable[str]] = {"jobs": jobs_lines(outcome.jobs)}
+    if outcome.machines is not None and outcome.machines.traced:
+        files["machine_states"] = machine_states_lines(outcome.machines)
+    if outcome.power is not None:
+        files["consumed_energy"] = consumed_energy_lines(outcome.power)
+        files["pstate_changes"] = pstate_changes_lines(outcome.power)
+    files["schedule"] = [schedule_csv(outcome)]
+    paths = []
+    for name, lines in files.items():
+        paths.append(f"{prefix}_{name}.csv")
+        with whole_file(paths[-1]) as part, open(part, "wb") as file:
+            file.writelines(line.encode() for line in lines)
+    return paths
 
 
 def _six(value: float) -> str:

@@ -11,7 +11,7 @@ from batsched_py.errors import ProtocolError, WorkloadError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.protocol.registration import Registration
-from batsched_py.simulator.profiles import Profile, parse_profile
+from batsched_py.simulator.profiles import Profile, parse_profiles, parse_registered, referenced
 from batsched_py.used_names import UsedNames
 from batsched_py.workload.jobs import Workload, WorkloadJob
 
@@ -38,6 +38,8 @@ class SimulatedJob(msgspec.Struct, eq=False, gc=False):
     final_state: str = ""
     return_code: int = 0
     metadata: str = ""
+    consumed_energy: float = -1.0
+    """Joules of its machines while it ran (until its start: what they had consumed before)."""
 
 
 class Registry:
@@ -63,13 +65,13 @@ class Registry:
         Simultaneous submissions are in string order of their ids, as in Batsim. Raises
         :class:`WorkloadError` for a profile that cannot run here.
         """
-        used = sorted({job.profile for job in workload.jobs})
+        used = sorted(referenced({job.profile for job in workload.jobs}, workload.profiles))
         self.registration.profiles[name] = {key: workload.profiles[key] for key in used}
-        for key in used:
-            try:
-                self._parsed[name, key] = parse_profile(key, workload.profiles[key])
-            except WorkloadError as error:
-                raise WorkloadError(f"{workload.name}: {error}") from None
+        try:
+            parsed = parse_profiles(used, workload.profiles)
+        except WorkloadError as error:
+            raise WorkloadError(f"{workload.name}: {error}") from None
+        self._parsed.update({(name, key): profile for key, profile in parsed.items()})
         jobs = []
         for job in sorted(workload.jobs, key=lambda job: (job.submit_time, job.id)):
             simulated = SimulatedJob(_describe(name, job), self._parsed[name, job.profile])
@@ -84,6 +86,10 @@ class Registry:
     def content(self, job: JobDescription) -> dict[str, Any]:
         """Return the profile of a job as it was written."""
         return self.registration.profiles[job.id.partition("!")[0]][job.profile]
+
+    def profile(self, workload: str, name: str) -> Profile | None:
+        """Return a profile that is kept, None if there is none of that name."""
+        return self._parsed.get((workload, name))
 
     def known(self, job_id: str, doing: str) -> SimulatedJob:
         """Return a job that the scheduler may speak of; raises :class:`ProtocolError`."""
@@ -115,7 +121,7 @@ class Registry:
         self.registration.add_profile(decision)
         workload, name = decision.workload_name, decision.profile_name
         try:
-            self._parsed[workload, name] = parse_profile(name, decision.profile)
+            self._parsed[workload, name] = parse_registered(name, decision.profile)
         except WorkloadError as error:
             raise ProtocolError(f"REGISTER_PROFILE: {error}") from None
 
@@ -135,7 +141,7 @@ class Registry:
 def _describe(workload: str, job: WorkloadJob) -> JobDescription:
     return JobDescription(
         f"{workload}!{job.id}",
-        max(0.0, job.submit_time),
+        job.submit_time,
         job.size,
         job.profile,
         job.walltime,

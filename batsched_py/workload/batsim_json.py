@@ -48,13 +48,14 @@ _TYPES = frozenset(
 )
 
 
-def read_workload(path: str | Path) -> Workload:
+def read_workload(path: str | Path, *, negative_subtimes: bool = False) -> Workload:
     """Read a workload file, plain or gzipped, refusing what Batsim refuses.
 
     Jobs are put in order of submission (ties in the order of the file). Fields that Batsim does
     not know go to :attr:`WorkloadJob.extra`, but for ``user``, ``finish_time`` (recorded end)
     and ``estimate`` (run time that policies are told), seconds. Profiles that no job uses are
-    dropped, as Batsim does.
+    dropped, as Batsim does. Jobs with a negative subtime are submitted at 0; with
+    ``negative_subtimes`` they keep it, and have waited since then, as in Batsim.
 
     Raises :class:`WorkloadError` naming file and job, and :class:`OSError`.
     """
@@ -69,7 +70,15 @@ def read_workload(path: str | Path) -> Workload:
     for name, profile in profiles.items():
         _check_profile(f"{path}: profile {name!r}", profile, profiles)
     notes: list[str] = []
-    jobs = _jobs(path, content.get("jobs"), profiles, notes)
+    jobs = _jobs(path, content.get("jobs"), profiles)
+    early = [job for job in jobs if job.submit_time < 0]
+    if early and not negative_subtimes:
+        for job in early:
+            job.submit_time = 0.0
+        notes.append(f"{len(early)} jobs with a negative subtime are submitted at 0")
+    if any(a.submit_time > b.submit_time for a, b in pairwise(jobs)):
+        notes.append("jobs were not in order of submission and have been sorted")
+        jobs.sort(key=lambda job: job.submit_time)
     start, zone = _clock(path, content)
     rules = content.get("rules", {})
     return Workload(
@@ -174,7 +183,7 @@ def _clock(path: Path, content: dict[str, Any]) -> tuple[float | None, str]:
     return (None if start is None else float(start)), zone
 
 
-def _jobs(path: Path, items: Any, profiles: dict[str, Any], notes: list[str]) -> list[WorkloadJob]:
+def _jobs(path: Path, items: Any, profiles: dict[str, Any]) -> list[WorkloadJob]:
     if not isinstance(items, list):
         raise WorkloadError(f"{path}: jobs is {_shown(items)}, expected an array of jobs")
     jobs, seen = [], set()
@@ -186,14 +195,6 @@ def _jobs(path: Path, items: Any, profiles: dict[str, Any], notes: list[str]) ->
         seen.add(job.id)
         _check_use(where, job, profiles)
         jobs.append(job)
-    early = [job for job in jobs if job.submit_time < 0]
-    for job in early:
-        job.submit_time = 0.0
-    if early:
-        notes.append(f"{len(early)} jobs with a negative subtime are submitted at 0")
-    if any(a.submit_time > b.submit_time for a, b in pairwise(jobs)):
-        notes.append("jobs were not in order of submission and have been sorted")
-        jobs.sort(key=lambda job: job.submit_time)
     return jobs
 
 

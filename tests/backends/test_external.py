@@ -145,7 +145,7 @@ def altered(tmp_path: Path, python: str) -> str:
     script = tmp_path / "altered.py"
     script.write_text(
         "import subprocess, sys, pathlib\n"
-        f"code = subprocess.call([*{PROGRAM!r}, 'batsim', *sys.argv[1:]])\n"
+        f"code = subprocess.call([*{PROGRAM!r}, 'simulator', *sys.argv[1:]])\n"
         "prefix = sys.argv[sys.argv.index('-e') + 1]\n"
         "jobs, schedule = (pathlib.Path(f'{prefix}_{n}.csv') for n in ('jobs', 'schedule'))\n"
         "lines = jobs.read_text().splitlines(keepends=True)\n"

@@ -178,9 +178,9 @@ WRONG: dict[str, tuple[list[list[Callable[[float], m.Event]]], str]] = {
     "profile twice": ([[profile(), profile()]], "registered before"),
     "profile that does not exist": ([[job("a")]], "does not exist"),
     "job twice": ([[profile(), job("a"), job("a")]], "exists already"),
-    "profile that communicates": (
-        [[profile(type="parallel_homogeneous", cpu=1, com=1)]],
-        "communicates",
+    "profile for storages": (
+        [[profile(type="data_staging", nb_bytes=1)]],
+        "of type 'data_staging'",
     ),
     "profile released by its first job": (
         [[profile(), job("a"), job("b"), execute("dyn!a", 1)], [job("c")]],
@@ -243,8 +243,8 @@ def test_empty_workload_ends() -> None:
     assert script.seen[1].events[0].type == "no_more_static_job_to_submit"
 
 
-def test_communication_is_refused_before_the_first_message() -> None:
+def test_storage_is_refused_before_the_first_message() -> None:
     load = workload([J(0, 1, 5)], 4)
-    load.profiles["r5"]["com"] = 1e6
-    with pytest.raises(WorkloadError, match=r"test: profile 'r5' communicates"):
+    load.profiles["r5"] = {"type": "parallel_homogeneous_pfs", "bytes_to_read": 1}
+    with pytest.raises(WorkloadError, match=r"test: profile 'r5' is of type 'parallel_homog"):
         Simulator(homogeneous(4), [load])

@@ -1,101 +1,12 @@
-"""Platform files: what is read, what is refused, and by which name."""
+"""Platforms as data: equal hosts, scaled ones, and the first of them."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
 from batsched_py.errors import PlatformError
-from batsched_py.simulator.platform import homogeneous, read_platform, scaled
-
-HEAD = "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM 'https://simgrid.org/simgrid.dtd'>\n"
-
-
-def write(folder: Path, body: str, head: str = HEAD) -> Path:
-    path = folder / "platform.xml"
-    path.write_text(f'{head}<platform version="4.1">{body}</platform>')
-    return path
-
-
-MASTER = '<host id="master_host" speed="1Gf"/>'
-
-
-def test_ids_follow_the_names_not_the_numbers(tmp_path: Path) -> None:
-    """As in Batsim: host10 comes before host2."""
-    hosts = "".join(f'<host id="host{i}" speed="1Gf"/>' for i in range(11))
-    platform = read_platform(write(tmp_path, f'<zone id="z">{hosts}{MASTER}</zone>'))
-    assert [host.name for host in platform.hosts][:3] == ["host0", "host1", "host10"]
-    assert platform.uniform_speed == 1e9
-
-
-def test_cluster_pstates_and_properties(tmp_path: Path) -> None:
-    """A cluster is its hosts; properties of zones are inherited."""
-    body = (
-        '<AS id="a" routing="Full"><prop id="site" value="here"/>'
-        '<cluster id="c" prefix="n" suffix=".x" radical="0-2,7" speed="2Gf,1Gf" bw="1GBps" '
-        'lat="1us"><prop id="gpu" value="no"/></cluster>'
-        f"{MASTER}<link id='l' bandwidth='1' latency='0'/></AS>"
-    )
-    platform = read_platform(write(tmp_path, body))
-    assert [host.name for host in platform.hosts] == ["n0.x", "n1.x", "n2.x", "n7.x"]
-    assert platform.hosts[0].speeds == (2e9, 1e9)
-    assert platform.hosts[0].properties == {"gpu": "no"}
-    assert platform.hosts[0].zone_properties == {"site": "here"}
-
-
-@pytest.mark.parametrize(
-    ("speed", "flops"),
-    [("1Gf", 1e9), ("98.095Mf", 98.095e6), ("5e8f", 5e8), ("3", 3), ("1.5Tf", 1.5e12)],
-)
-def test_speeds(tmp_path: Path, speed: str, flops: float) -> None:
-    body = f'<zone id="z"><host id="h" speed="{speed}"/>{MASTER}</zone>'
-    assert read_platform(write(tmp_path, body)).uniform_speed == pytest.approx(flops, rel=1e-15)
-
-
-ENTITY = "<?xml version='1.0'?><!DOCTYPE platform [<!ENTITY a 'aaaa'>]>"
-
-
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        (f'<zone id="z">{MASTER}</zone>', "no hosts"),
-        ('<zone id="z"><host id="h" speed="1Gf"/></zone>', "no master host"),
-        (f'<zone id="z">{MASTER}<host id="h" speed="fast"/></zone>', "'fast'"),
-        (f'<zone id="z">{MASTER}<host id="h" speed="0Gf"/></zone>', "'0Gf'"),
-        (f'<zone id="z">{MASTER}<host id="h"/></zone>', "no attribute 'speed'"),
-        (f'<zone id="z">{MASTER}{MASTER}</zone>', "defined twice"),
-        (f'<zone id="z">{MASTER}<storage id="s"/></zone>', "<storage>"),
-        (f'<zone id="z">{MASTER}<include file="/etc/passwd"/></zone>', "<include>"),
-        ('<cluster id="c" radical="0-9999999999" speed="1Gf"/>', "more than"),
-        ('<cluster id="c" radical="5-2" speed="1Gf"/>', "reversed"),
-        (
-            f'<zone id="z">{MASTER}<host id="h" speed="1Gf"><prop id="role" value="storage"/>'
-            "</host></zone>",
-            "role 'storage'",
-        ),
-        ("<zone id='z'>" * 3000 + "</zone>" * 3000, "too deeply"),
-        ('<cluster id="c" radical="a" speed="1Gf"/>', "numbers and ranges"),
-    ],
-)
-def test_refuses_and_says_what(tmp_path: Path, body: str, said: str) -> None:
-    path = write(tmp_path, body)
-    with pytest.raises(PlatformError, match=said) as caught:
-        read_platform(path)
-    assert str(path) in str(caught.value)
-
-
-@pytest.mark.parametrize("content", ["", "not xml", "<a/>", f"{ENTITY}<platform>&a;</platform>"])
-def test_refuses_what_is_no_platform(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "p.xml"
-    path.write_text(content)
-    with pytest.raises(PlatformError, match=r"p\.xml"):
-        read_platform(path)
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(PlatformError, match="No such file"):
-        read_platform(tmp_path / "none.xml")
+from batsched_py.simulator.network import Network
+from batsched_py.simulator.platform import Host, Platform, homogeneous, limited, scaled
 
 
 def test_homogeneous_and_scaled() -> None:
@@ -108,9 +19,39 @@ def test_homogeneous_and_scaled() -> None:
             homogeneous(wrong)
 
 
-def test_a_host_with_the_role_of_master_does_not_compute(tmp_path: Path) -> None:
-    body = (
-        '<zone id="z"><host id="m" speed="1Gf"><prop id="role" value="master"/></host>'
-        '<host id="h" speed="1Gf"/></zone>'
-    )
-    assert [host.name for host in read_platform(write(tmp_path, body)).hosts] == ["h"]
+@pytest.mark.parametrize("factor", [0.0, -1.0, float("inf"), float("nan")])
+def test_no_platform_has_such_speeds(factor: float) -> None:
+    with pytest.raises(PlatformError, match="speed factor"):
+        homogeneous(2, factor)
+
+
+def test_scaling_and_limiting_keep_storages_and_network() -> None:
+    network = Network(problem="none")
+    platform = Platform([Host("a", (1.0,)), Host("b", (1.0,))], [Host("s", (4.0,))], network)
+    for other in (scaled(platform, 3.0), limited(platform, 1)):
+        assert other.storages == platform.storages
+        assert other.network is network
+    assert [host.speed for host in scaled(platform, 3.0).hosts] == [3.0, 3.0]
+    assert [host.name for host in limited(platform, 1).hosts] == ["a"]
+
+
+def test_a_limit_that_limits_nothing_changes_nothing() -> None:
+    platform = homogeneous(3)
+    assert limited(platform, 3) is limited(platform, 10) is platform
+    with pytest.raises(PlatformError, match="0 hosts"):
+        limited(platform, 0)
+
+
+def test_platforms_do_not_share_what_is_left_out() -> None:
+    """Two platforms made from a list of hosts alone have networks and storages of their own."""
+    one, other = Platform([Host("a", (1.0,))]), Platform([Host("a", (1.0,))])
+    assert one == other
+    assert one.network is not other.network
+    assert one.storages is not other.storages
+
+
+def test_a_host_begins_in_its_pstate() -> None:
+    hosts = [Host("a", (2.0, 1.0), pstate=1), Host("b", (1.0,))]
+    assert hosts[0].speed == 1
+    assert Platform(hosts).uniform_speed == 1
+    assert Platform([Host("a", (2.0, 1.0)), hosts[1]]).uniform_speed is None

@@ -1,0 +1,167 @@
+"""What the hosts consume, as SimGrid's energy plug-in and Batsim account for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from batsched_py.errors import PlatformError
+from batsched_py.processors import numbers
+from batsched_py.simulator.platform import Host
+from batsched_py.spool import SpooledList
+
+
+class Watts(NamedTuple):
+    """The power of a host in one pstate, watts: without work, with the least, at full load."""
+
+    idle: float
+    epsilon: float
+    full: float
+
+    def at(self, load: float) -> float:
+        """Return the power at a load (achieved flop rate / speed) of 0 to 1."""
+        if load <= 0:
+            return self.idle
+        return self.epsilon + load * (self.full - self.epsilon)
+
+
+class SleepState(NamedTuple):
+    """How a host gets into a sleep pstate and out of it: the pstates it passes meanwhile.
+
+    Each lasts as long as one flop takes at its speed, fully loaded.
+    """
+
+    switch_off: int
+    switch_on: int
+
+
+class PowerStates(msgspec.Struct, frozen=True):
+    """The pstates of a host."""
+
+    watts: tuple[Watts, ...]
+    sleep: dict[int, SleepState]
+    """By sleep pstate."""
+
+    @property
+    def passing(self) -> set[int]:
+        """The pstates that hosts only pass."""
+        return {pstate for state in self.sleep.values() for pstate in state}
+
+
+def power_states(host: Host) -> PowerStates:
+    """Read the properties ``wattage_per_state`` and ``sleep_pstates`` of a host.
+
+    Raises :class:`PlatformError` if they are missing or malformed.
+    """
+    text = host.properties.get("wattage_per_state")
+    if text is None:
+        raise PlatformError(
+            f"host {host.name!r} has no property wattage_per_state, such as '100:120:200' (idle, "
+            "least and full load, watts; one for each pstate): without it there is no energy"
+        )
+    watts = tuple(_watts(host.name, part) for part in text.split(","))
+    if len(watts) != len(host.speeds):
+        raise PlatformError(
+            f"host {host.name!r} has {len(host.speeds)} speeds and {len(watts)} values of "
+            "wattage_per_state: expected as many"
+        )
+    sleep = {}
+    for part in filter(None, map(str.strip, host.properties.get("sleep_pstates", "").split(","))):
+        pstates = [int(value) if value.strip().isdecimal() else -1 for value in part.split(":")]
+        if len(pstates) != 3 or not all(0 <= pstate < len(watts) for pstate in pstates):
+            raise PlatformError(
+                f"host {host.name!r}: sleep_pstates {part!r}, expected SLEEP:OFF:ON, pstates from "
+                f"0 to {len(watts) - 1}"
+            )
+        sleep[pstates[0]] = SleepState(*pstates[1:])
+    return PowerStates(watts, sleep)
+
+
+def _watts(host: str, text: str) -> Watts:
+    try:
+        values = [float(value) for value in text.split(":")]
+    except ValueError:
+        values = []
+    if len(values) not in (2, 3) or not all(0 <= value < float("inf") for value in values):
+        raise PlatformError(
+            f"host {host!r}: wattage_per_state {text.strip()!r}, expected IDLE:FULL or "
+            "IDLE:EPSILON:FULL, watts"
+        )
+    return Watts(values[0], values[-2], values[-1])  # of two values the first is the least, too
+
+
+class Energy:
+    """The energy of all hosts since the beginning, joules; times in seconds.
+
+    A host's power is that of its pstate at its load, and changes when one of the two does.
+    """
+
+    def __init__(self, hosts: Sequence[Host]) -> None:
+        self.states = [power_states(host) for host in hosts]
+        self._pstates = [host.pstate for host in hosts]
+        self._loads = [0.0] * len(hosts)
+        first = [states.watts[p] for states, p in zip(self.states, self._pstates, strict=True)]
+        self._power = np.array([watts.idle for watts in first])
+        self._least = np.array([watts.idle for watts in first])
+        self._joules = np.zeros(len(hosts))
+        self._since = np.zeros(len(hosts))
+        self._events: SpooledList[tuple[float, float, str, float, float | None]] = SpooledList()
+        self._last = (0.0, 0.0)
+        """Time and energy of the last event."""
+
+    def pstate(self, host: int) -> int:
+        """Return the pstate of a host."""
+        return self._pstates[host]
+
+    def asleep(self) -> int:
+        """Return the hosts that are in a sleep pstate."""
+        asleep = 0
+        for host, (states, pstate) in enumerate(zip(self.states, self._pstates, strict=True)):
+            asleep |= (pstate in states.sleep) << host
+        return asleep
+
+    def set_load(self, host: int, load: float, now: float) -> None:
+        """Set what part of its speed a host uses."""
+        if load != self._loads[host]:
+            self._loads[host] = load
+            self._update(host, now)
+
+    def set_pstate(self, host: int, pstate: int, now: float, load: float | None = None) -> None:
+        """Switch a host to a pstate at once, and to a load if one is given."""
+        self._pstates[host] = pstate
+        if load is not None:
+            self._loads[host] = load
+        self._least[host] = self.states[host].watts[pstate].idle
+        self._update(host, now)
+
+    def consumed(self, hosts: int, now: float) -> float:
+        """Return the joules that a set of hosts has consumed until now."""
+        own = list(numbers(hosts))
+        spent = self._joules[own] + self._power[own] * (now - self._since[own])
+        return float(spent.sum())
+
+    def total(self, now: float) -> float:
+        """Return the joules that all hosts have consumed until now."""
+        return float((self._joules + self._power * (now - self._since)).sum())
+
+    def note(self, kind: str, now: float) -> None:
+        """Note the energy at an event: ``s`` and ``e`` of a job, ``p`` for a change of pstates."""
+        energy, (time, before) = self.total(now), self._last
+        mean = (energy - before) / (now - time) if now > time else None
+        self._events.append((now, energy, kind, float(self._least.sum()), mean))
+        self._last = (now, energy)
+
+    def events(self) -> Iterator[tuple[float, float, str, float, float | None]]:
+        """Yield what was noted: time, joules, kind, least power now, mean power since the last.
+
+        Powers are in watts; the mean is None if no time went by.
+        """
+        return iter(self._events)
+
+    def _update(self, host: int, now: float) -> None:
+        self._joules[host] += self._power[host] * (now - self._since[host])
+        self._since[host] = now
+        self._power[host] = self.states[host].watts[self._pstates[host]].at(self._loads[host])

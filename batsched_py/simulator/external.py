@@ -1,0 +1,96 @@
+"""External events: machines that fail and come back, and what only the scheduler understands.
+
+A file has one JSON object a line: ``{"type": "machine_unavailable", "resources": "0 2-3",
+"timestamp": 5}``, ``machine_available``, or any other type, which is for the scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from batsched_py.errors import InputError, ProtocolError
+from batsched_py.processors import from_text, to_text
+
+_AVAILABLE = {"machine_available": True, "machine_unavailable": False}
+
+
+class ExternalEvent(msgspec.Struct, frozen=True):
+    """What happens at ``time`` (seconds): machines come or go, or the scheduler gets ``content``.
+
+    ``where`` is the place in the file, for messages.
+    """
+
+    time: float
+    where: str
+    machines: int = 0
+    available: bool | None = None
+    """None for an event that is only handed on."""
+    content: dict[str, Any] = {}
+
+
+def read_events(
+    paths: Iterable[str | Path], nb_machines: int, *, forward_unknown: bool = False
+) -> list[ExternalEvent]:
+    """Read files of events; return the events of all in order of time (ties: as in the files).
+
+    Raises :class:`InputError` naming file and line for what is no event, types that are not
+    known (unless ``forward_unknown``), machines that do not exist, and machines that become
+    unavailable or available twice, where Batsim stops.
+    """
+    events = [event for path in paths for event in _read(Path(path), forward_unknown)]
+    events.sort(key=lambda event: event.time)
+    _check_machines(events, nb_machines)
+    return events
+
+
+def _read(path: Path, forward_unknown: bool) -> Iterable[ExternalEvent]:
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield _event(f"{path}:{number}", line, forward_unknown)
+
+
+def _event(where: str, line: bytes, forward_unknown: bool) -> ExternalEvent:
+    try:
+        content: Any = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise InputError(f"{where}: no JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{where}: expected an object with type, timestamp, ...")
+    kind, time = content.get("type"), content.get("timestamp")
+    if isinstance(time, bool) or not isinstance(time, int | float) or not 0 <= time < 1e300:
+        raise InputError(f"{where}: timestamp is {time!r}, expected seconds, at least 0")
+    if kind in _AVAILABLE:
+        try:
+            machines = from_text(content.get("resources", ""))
+        except ProtocolError as error:
+            raise InputError(f"{where}: resources: {error}") from None
+        return ExternalEvent(float(time), where, machines, _AVAILABLE[kind])
+    if not isinstance(kind, str) or not forward_unknown:
+        raise InputError(
+            f"{where}: type is {kind!r}, expected machine_available or machine_unavailable "
+            "(--forward-unknown-events hands others on to the scheduler)"
+        )
+    return ExternalEvent(float(time), where, content=content)
+
+
+def _check_machines(events: list[ExternalEvent], nb_machines: int) -> None:
+    unavailable = 0
+    for event in events:
+        if event.machines >> nb_machines:
+            raise InputError(
+                f"{event.where}: resources {to_text(event.machines)!r}, expected machines from 0 "
+                f"to {nb_machines - 1}"
+            )
+        wrong = event.machines & (~unavailable if event.available else unavailable)
+        if event.available is not None and wrong:
+            state = "available" if event.available else "unavailable"
+            raise InputError(f"{event.where}: {to_text(wrong)!r} is {state} already")
+        unavailable ^= event.machines

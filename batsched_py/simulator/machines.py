@@ -1,0 +1,192 @@
+"""The states of the machines: who is free, and for how long each was in which state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+
+from batsched_py.processors import numbers
+from batsched_py.spool import SpooledList
+
+
+class MachineState(Enum):
+    """What a machine does, in Batsim's words."""
+
+    IDLE = "idle"
+    COMPUTING = "computing"
+    SLEEPING = "sleeping"
+    SWITCHING_ON = "switching_on"
+    SWITCHING_OFF = "switching_off"
+    UNAVAILABLE = "unavailable"
+
+
+_OFF = (MachineState.SLEEPING, MachineState.SWITCHING_ON, MachineState.SWITCHING_OFF)
+_TRACED = (*_OFF, MachineState.IDLE, MachineState.COMPUTING)
+
+
+class Machines:
+    """Which machines may start a job: all that a simulation of computations needs to know.
+
+    Sets of machines are bitmasks; times are in seconds.
+    """
+
+    def __init__(self, nb_machines: int) -> None:
+        self.free = (1 << nb_machines) - 1
+
+    def occupy(self, alloc: int, now: float) -> None:
+        """Let a job start on ``alloc``."""
+        self.free &= ~alloc
+
+    def release(self, alloc: int, now: float) -> None:
+        """Let a job on ``alloc`` end."""
+        self.free |= alloc
+
+    def why_not(self, machines: int) -> str:
+        """Say in words what keeps the first of ``machines`` from starting a job."""
+        return "in use or does not exist"
+
+
+class TracedMachines(Machines):
+    """Machines with all of Batsim's states, the time spent in each, and a trace of their numbers.
+
+    A machine may run several jobs (``sharing``), sleep, be switched, or be unavailable, which does
+    not change what it runs or whether it sleeps. ``asleep`` are those that sleep in the
+    beginning, ``traced`` says whether the trace is kept.
+    """
+
+    def __init__(
+        self, nb_machines: int, *, sharing: bool = False, asleep: int = 0, traced: bool = True
+    ) -> None:
+        super().__init__(nb_machines)
+        self._all = self.free
+        self.traced = traced
+        self._sharing = sharing
+        self._nb_jobs: dict[int, int] | None = {} if sharing else None
+        self._busy = 0
+        self._unavailable = 0
+        self._off = dict.fromkeys(_OFF, 0) | {MachineState.SLEEPING: asleep}
+        self._sets: dict[MachineState, int] = {}
+        self._counts = dict.fromkeys(MachineState, 0)
+        self._times = dict.fromkeys(MachineState, 0.0)
+        self._last = 0.0
+        """When the times were last counted."""
+        self._changes: list[tuple[float, int]] = [(0.0, self._all)]
+        """When machines changed their states, among them the last change of each."""
+        self._most_changes = 4096
+        self._rows: SpooledList[tuple[float, ...]] = SpooledList()
+        self._update(0.0)
+
+    def occupy(self, alloc: int, now: float) -> None:
+        """Let a job start on ``alloc``."""
+        if self._nb_jobs is not None:
+            for machine in numbers(alloc):
+                self._nb_jobs[machine] = self._nb_jobs.get(machine, 0) + 1
+        self._busy |= alloc
+        self._update(now)
+        self.trace(now)
+
+    def release(self, alloc: int, now: float) -> None:
+        """Let a job on ``alloc`` end."""
+        if self._nb_jobs is not None:
+            for machine in numbers(alloc):
+                self._nb_jobs[machine] -= 1
+                if self._nb_jobs[machine]:  # another job runs there
+                    alloc &= ~(1 << machine)
+        self._busy &= ~alloc
+        self._update(now)
+        self.trace(now)
+
+    def withdraw(self, machines: int, now: float) -> None:
+        """Make machines unavailable: their jobs go on, but none can be started."""
+        self._unavailable |= machines
+        self._update(now)
+
+    def give_back(self, machines: int, now: float) -> None:
+        """Make machines available again."""
+        self._unavailable &= ~machines
+        self._update(now)
+
+    def switch(self, machines: int, state: MachineState | None, now: float) -> None:
+        """Let machines sleep, or be switched on or off; None: they are on."""
+        for other in _OFF:
+            self._off[other] &= ~machines
+        if state is not None:
+            self._off[state] |= machines
+        self._update(now)
+
+    def busy(self, machines: int) -> int:
+        """Return those of ``machines`` that run jobs."""
+        return machines & self._busy
+
+    def off(self, machines: int, *states: MachineState) -> int:
+        """Return those of ``machines`` that sleep or are being switched, as ``states`` say."""
+        found = 0
+        for state in states or _OFF:
+            found |= self._off[state]
+        return machines & found
+
+    def why_not(self, machines: int) -> str:
+        """Say in words what keeps the first of ``machines`` from starting a job."""
+        first = machines & -machines
+        for state, some in self._sets.items():
+            if first & some:
+                return f"{state.value} (allowed: idle" + (", computing)" if self._sharing else ")")
+        return "not on this platform"
+
+    def trace(self, now: float) -> None:
+        """Note how many machines are in each state."""
+        if self.traced:
+            self._rows.append((now, *(self._counts[state] for state in _TRACED)))
+
+    def rows(self) -> Iterator[tuple[float, ...]]:
+        """Yield the trace: time, and how many sleep, switch on, switch off, idle, compute."""
+        return iter(self._rows)
+
+    def times(self) -> dict[MachineState, float]:
+        """Return the machine-seconds in each state.
+
+        As in Batsim, the time of a machine is counted when its state changes, so what it was in
+        last is not.
+        """
+        self._keep_last()
+        times = dict(self._times)
+        for state, machines in self._sets.items():
+            for time, changed in self._changes:
+                times[state] -= (self._last - time) * (machines & changed).bit_count()
+        return {state: max(0.0, time) for state, time in times.items()}  # no -0.000000
+
+    def _update(self, now: float) -> None:
+        """Count the times until now, and set the states anew."""
+        times, before = self._times, self._sets
+        if now > self._last:
+            past, self._last = now - self._last, now
+            for state, count in self._counts.items():
+                if count:
+                    times[state] += past * count
+        on = self._all & ~self._unavailable
+        sets = {MachineState.UNAVAILABLE: self._unavailable}
+        for state, machines in self._off.items():
+            sets[state] = machines & on
+            on &= ~machines
+        sets[MachineState.COMPUTING] = on & self._busy
+        sets[MachineState.IDLE] = on & ~self._busy
+        self.free = on if self._nb_jobs is not None else on & ~self._busy
+        changed = 0
+        for state, machines in sets.items():
+            changed |= machines ^ before.get(state, 0)
+            self._counts[state] = machines.bit_count()
+        self._sets = sets
+        if changed:
+            self._changes.append((now, changed))
+            if len(self._changes) > self._most_changes:
+                self._keep_last()
+
+    def _keep_last(self) -> None:
+        """Leave to each machine its last change."""
+        seen, last = 0, []
+        for time, changed in reversed(self._changes):
+            if own := changed & ~seen:
+                last.append((time, own))
+                seen |= own
+        self._changes = last[::-1]
+        self._most_changes = 2 * len(last) + 4096

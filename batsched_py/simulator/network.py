@@ -1,0 +1,450 @@
+"""The network between hosts: links, and the route from one host to another.
+
+A network is a tree of zones, as SimGrid's are. A zone knows the way between its own members: hosts,
+routers and zones. The way between hosts of different zones is put together at the zone that both
+are in: from the source to a gateway, through that zone, and from a gateway to the target.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations
+from math import hypot
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.errors import PlatformError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link: its bandwidth (bytes/s), its latency (s), and whether its users do not share it."""
+
+    name: str
+    bandwidth: float
+    latency: float
+    fatpipe: bool = False
+
+
+class Route(NamedTuple):
+    """The links from one host to another, as indices into ``Network.links``, and the latency (s).
+
+    A link is here once, unless the platform file itself lists it twice on one way.
+    """
+
+    links: tuple[int, ...]
+    latency: float
+
+
+class Hop(NamedTuple):
+    """A way between two members of a zone, and where it enters those that are zones themselves."""
+
+    links: tuple[int, ...]
+    latency: float
+    gateways: tuple[str, str] | None = None
+
+
+class Traffic(NamedTuple):
+    """What a set of messages asks of the network.
+
+    ``weights`` are the bytes over each link, ``latency`` is the longest (s), and ``window`` the
+    largest latency x bytes (s x bytes), which the TCP window limits.
+    """
+
+    weights: dict[int, float]
+    latency: float
+    window: float
+
+
+NOTHING = Route((), 0.0)
+
+
+@dataclass(slots=True)
+class Zone:
+    """A zone whose members are all in one place: no links, no latency."""
+
+    name: str
+    parent: str | None = None
+
+    def hop(self, source: str, target: str) -> Hop:
+        """Return the way from one member to another; raises :class:`PlatformError` if none."""
+        return Hop((), 0.0)
+
+
+@dataclass(slots=True)
+class FullZone(Zone):
+    """A zone with an explicit way for each pair of members.
+
+    ``loopback`` is the way of a host to itself that has none of its own.
+    """
+
+    hops: dict[tuple[str, str], Hop] = field(default_factory=dict)
+    loopback: Hop | None = None
+
+    def hop(self, source: str, target: str) -> Hop:
+        """Return the way from one member to another; raises :class:`PlatformError` if none."""
+        hop = self.hops.get((source, target))
+        if hop is None and source == target:
+            hop = self.loopback
+        if hop is None:
+            raise PlatformError(f"zone {self.name!r} has no route from {source!r} to {target!r}")
+        return hop
+
+
+@dataclass(slots=True)
+class VivaldiZone(Zone):
+    """A zone where distance is latency: coordinates of the members in ms."""
+
+    coordinates: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+
+    def hop(self, source: str, target: str) -> Hop:
+        """Return the way from one member to another; raises :class:`PlatformError` if none."""
+        for name in (source, target):
+            if name not in self.coordinates:
+                raise PlatformError(f"{name!r} has no coordinates, which zone {self.name!r} needs")
+        (x1, y1, z1), (x2, y2, z2) = self.coordinates[source], self.coordinates[target]
+        return Hop((), (hypot(x1 - x2, y1 - y2) + abs(z1) + abs(z2)) / 1000)
+
+
+@dataclass(slots=True)
+class Cluster(Zone):
+    """A star: every host has a way up and a way down, over a backbone if there is one.
+
+    ``up`` and ``down`` are the links of each host (the same link, if its ways share it), and
+    ``loopback`` those that a host uses to itself. Without them a message to itself goes up and
+    down again, which follows from how the star is built and was not measured. The members that
+    have no links are routers, which stand in the middle, behind the backbone.
+    """
+
+    up: dict[str, int] = field(default_factory=dict)
+    down: dict[str, int] = field(default_factory=dict)
+    loopback: dict[str, int] = field(default_factory=dict)
+    backbone: int | None = None
+    link_latency: float = 0.0
+    backbone_latency: float = 0.0
+    loopback_latency: float = 0.0
+    _own: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
+
+    def owns(self, links: Iterable[int]) -> bool:
+        """Whether any of ``links`` is that of one host only."""
+        if not self._own:
+            self._own = frozenset([*self.up.values(), *self.down.values()])
+        return not self._own.isdisjoint(links)
+
+    def hop(self, source: str, target: str) -> Hop:
+        """Return the way from one member to another."""
+        if source == target and source in self.loopback:
+            return Hop((self.loopback[source],), self.loopback_latency)
+        links = [self.up[source]] if source in self.up else []
+        if self.backbone is not None and (source in self.up or target in self.down):
+            links.append(self.backbone)
+        if target in self.down and self.down[target] not in links:
+            links.append(self.down[target])
+        backbones = 1 if self.backbone in links else 0
+        latency = self.link_latency * (len(links) - backbones) + self.backbone_latency * backbones
+        return Hop(tuple(links), latency)
+
+
+class Network:
+    """Links, and zones by name, of which ``places`` gives that of every host and router.
+
+    A network without zones is one where messages take no time. ``problem`` says why there are no
+    routes; it is raised only when one is asked for, so that what merely computes can be simulated.
+    """
+
+    def __init__(
+        self,
+        links: Iterable[Link] = (),
+        zones: Mapping[str, Zone] | None = None,
+        places: Mapping[str, str] | None = None,
+        problem: str | None = None,
+    ) -> None:
+        self.links = list(links)
+        self.problem = problem
+        self._zones = dict(zones or {})
+        self._places = dict(places or {})
+        self._routes: dict[tuple[str, str], Route] = {}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Network):
+            return NotImplemented
+        return (self.links, self.problem, self._zones, self._places) == (
+            other.links,
+            other.problem,
+            other._zones,
+            other._places,
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def route(self, source: str, target: str) -> Route:
+        """Return the route between two hosts.
+
+        Raises :class:`PlatformError` if there is none, or if this kind of network is not known.
+        """
+        if self.problem is not None:
+            raise PlatformError(self.problem)
+        if not self._zones:
+            return NOTHING
+        route = self._routes.get((source, target))
+        if route is None:
+            route = self._find(source, target, 0)
+            if not isinstance(self._zone_of(source), Cluster):  # those are as fast to find again
+                self._routes[source, target] = route
+        return route
+
+    def traffic(self, hosts: Sequence[str], sent: Floats | float) -> Traffic:
+        """Return what messages between ``hosts`` ask for, one name per executor.
+
+        ``sent`` is the matrix of the bytes (row sends to column), or the bytes of every ordered
+        pair of different executors. Raises :class:`PlatformError` as :meth:`route` does.
+        """
+        if self.problem is not None:
+            raise PlatformError(self.problem)
+        if not self._zones:
+            return Traffic({}, 0.0, 0.0)
+        load = _Load(self.links)
+        sites = self._clusters(hosts)
+        for name, executors in sites.items():
+            inside = sent[np.ix_(executors, executors)] if isinstance(sent, np.ndarray) else sent
+            self._within(load, name, [hosts[at] for at in executors], inside)
+        if not sites:
+            self._by_pairs(load, hosts, sent)
+        elif len(sites) > 1:
+            for one, other in permutations(sites, 2):
+                sources, targets = sites[one], sites[other]
+                if isinstance(sent, np.ndarray):
+                    block = np.maximum(sent[np.ix_(sources, targets)], 0.0)
+                else:
+                    block = np.full((len(sources), len(targets)), max(sent, 0.0))
+                if block.any():
+                    ends = [hosts[at] for at in sources], [hosts[at] for at in targets]
+                    self._between(load, one, other, *ends, block)
+        return Traffic(load.weights, load.latency, load.window)
+
+    # Routes --------------------------------------------------------------------------------------
+
+    def _zone_of(self, name: str) -> Zone:
+        place = self._places.get(name)
+        if place is None:
+            raise PlatformError(f"the network has no host {name!r}")
+        return self._zones[place]
+
+    def _find(self, source: str, target: str, depth: int) -> Route:
+        """Put a route together; gateways that lead in circles are noticed by ``depth``."""
+        zone = self._zone_of(source)
+        if zone is self._zone_of(target):
+            hop = zone.hop(source, target)
+            return Route(hop.links, hop.latency)
+        if depth > len(self._zones):
+            raise PlatformError(f"the gateways from {source!r} to {target!r} lead in circles")
+        zone, inner, outer = self._meeting(source, target)
+        hop = zone.hop(inner, outer)
+        begin = end = NOTHING
+        if inner != source or outer != target:
+            if hop.gateways is None:
+                raise PlatformError(
+                    f"zone {zone.name!r} has no gateways on the way from {source!r} to {target!r}"
+                )
+            first, last = hop.gateways
+            if first != source and inner != source:
+                begin = self._find(source, first, depth + 1)
+            if last != target and outer != target:
+                end = self._find(last, target, depth + 1)
+        return Route(begin.links + hop.links + end.links, begin.latency + hop.latency + end.latency)
+
+    def _meeting(self, source: str, target: str) -> tuple[Zone, str, str]:
+        """Return the innermost zone that has both, and its members that they are, or are in."""
+        path, other = self._path(source), self._path(target)
+        depth = 0
+        while path[depth + 1] == other[depth + 1] and depth + 2 < min(len(path), len(other)):
+            depth += 1
+        if path[depth] != other[depth]:
+            raise PlatformError(f"no zone has both {source!r} and {target!r}")
+        return self._zones[path[depth]], path[depth + 1], other[depth + 1]
+
+    def _path(self, name: str) -> list[str]:
+        """Return the zones that ``name`` is in, outermost first, and ``name`` itself."""
+        path = [name]
+        zone: Zone | None = self._zone_of(name)
+        while zone is not None:
+            path.append(zone.name)
+            zone = None if zone.parent is None else self._zones[zone.parent]
+        return path[::-1]
+
+    # Traffic -------------------------------------------------------------------------------------
+
+    def _clusters(self, hosts: Sequence[str]) -> dict[str, list[int]]:
+        """Return which executors are in which cluster: nothing if some are in none."""
+        sites: dict[str, list[int]] = {}
+        for at, name in enumerate(hosts):
+            zone = self._zone_of(name)
+            if not isinstance(zone, Cluster) or name not in zone.up:
+                return {}
+            sites.setdefault(zone.name, []).append(at)
+        return sites
+
+    def _by_pairs(self, load: _Load, hosts: Sequence[str], sent: Floats | float) -> None:
+        """Go through all pairs: slow, for any network."""
+        for i, source in enumerate(hosts):
+            for j, target in enumerate(hosts):
+                if isinstance(sent, np.ndarray):
+                    amount = float(sent[i, j])
+                else:
+                    amount = 0.0 if i == j else sent
+                if amount > 0:
+                    load.send(self.route(source, target), amount)
+
+    def _within(self, load: _Load, name: str, hosts: Sequence[str], sent: Floats | float) -> None:
+        """Add up by host what stays inside one cluster, where only sums and maxima matter."""
+        zone = self._zones[name]
+        assert isinstance(zone, Cluster)
+        flows = _matrix_flows(hosts, sent) if isinstance(sent, np.ndarray) else _flows(hosts, sent)
+        longest = 0.0
+        for host, flow in flows.items():
+            up, down = zone.up[host], zone.down[host]
+            load.add(up, flow.out)
+            load.add(down, flow.into)
+            longest = max(longest, flow.out.peak)
+            if zone.backbone is not None:
+                load.add(zone.backbone, flow.out)
+            if flow.own.peak:
+                route = zone.hop(host, host)
+                for link in route.links:
+                    load.add(link, flow.own)
+                load.delay(route.latency, flow.own.peak)
+        if longest:
+            load.delay(2 * zone.link_latency + zone.backbone_latency, longest)
+
+    def _between(
+        self,
+        load: _Load,
+        one: str,
+        other: str,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        sent: Floats,
+    ) -> None:
+        """Add up by host what goes from one cluster to another.
+
+        All messages go the same way but for the hosts' own links, unless a gateway is a host.
+        """
+        route = self.route(sources[0], targets[0])
+        up, down = self._zones[one], self._zones[other]
+        assert isinstance(up, Cluster)
+        assert isinstance(down, Cluster)
+        middle = route.links[1:-1]
+        ends = [up.up[sources[0]], down.down[targets[0]]]
+        if [*route.links[:1], *route.links[-1:]] != ends or up.owns(middle) or down.owns(middle):
+            for source, row in zip(sources, sent.tolist(), strict=True):
+                for target, amount in zip(targets, row, strict=True):
+                    if amount > 0:
+                        load.send(self.route(source, target), amount)
+            return
+        rows = zip(sources, sent.sum(1).tolist(), sent.max(1).tolist(), strict=True)
+        for source, total, peak in rows:
+            load.add(up.up[source], _Flow(total, peak))
+        columns = zip(targets, sent.sum(0).tolist(), sent.max(0).tolist(), strict=True)
+        for target, total, peak in columns:
+            load.add(down.down[target], _Flow(total, peak))
+        whole = _Flow(float(sent.sum()), float(sent.max()))
+        for link in middle:
+            load.add(link, whole)
+        load.delay(route.latency, whole.peak)
+
+
+class _Flow(NamedTuple):
+    """Messages one way: their bytes, and those of the largest."""
+
+    total: float
+    peak: float
+
+
+class _Load:
+    """Adds up what messages ask of links.
+
+    On a link that its users do not share, each message may take all of it: the largest counts.
+    """
+
+    def __init__(self, links: Sequence[Link]) -> None:
+        self.weights: dict[int, float] = {}
+        self.latency = 0.0
+        self.window = 0.0
+        self._links = links
+
+    def add(self, link: int, flow: _Flow) -> None:
+        """Let messages use a link."""
+        if not flow.peak:
+            return
+        before = self.weights.get(link, 0.0)
+        if self._links[link].fatpipe:
+            self.weights[link] = max(before, flow.peak)
+        else:
+            self.weights[link] = before + flow.total
+
+    def delay(self, latency: float, amount: float) -> None:
+        """Let a message of ``amount`` bytes have a latency (s)."""
+        self.latency = max(self.latency, latency)
+        self.window = max(self.window, latency * amount)
+
+    def send(self, route: Route, amount: float) -> None:
+        """Let a message of ``amount`` bytes use a route."""
+        flow = _Flow(amount, amount)
+        for link in route.links:
+            self.add(link, flow)
+        self.delay(route.latency, amount)
+
+
+class _Flows(NamedTuple):
+    """The messages of one host: to others, from others, and to itself."""
+
+    out: _Flow
+    into: _Flow
+    own: _Flow
+
+
+_NONE = _Flow(0.0, 0.0)
+
+
+def _flows(hosts: Sequence[str], amount: float) -> dict[str, _Flows]:
+    """Return the flows of equal messages between all ordered pairs of different executors."""
+    if amount <= 0:
+        return {}
+    nb = len(hosts)
+    flows = {}
+    for name, count in Counter(hosts).items():
+        away, own = count * (nb - count), count * (count - 1)
+        out = _Flow(amount * away, amount) if away else _NONE
+        flows[name] = _Flows(out, out, _Flow(amount * own, amount) if own else _NONE)
+    return flows
+
+
+def _matrix_flows(hosts: Sequence[str], sent: Floats) -> dict[str, _Flows]:
+    """Return the flows of a matrix of bytes; negative ones count as none."""
+    names = list(dict.fromkeys(hosts))
+    sent = np.maximum(sent, 0.0)
+    peaks = sent
+    if len(names) < len(hosts):  # executors on one host: add their rows and columns up
+        of = {name: number for number, name in enumerate(names)}
+        index = np.array([of[name] for name in hosts])
+        at = (index[:, None], index[None, :])
+        total, peaks = np.zeros((len(names),) * 2), np.zeros((len(names),) * 2)
+        np.add.at(total, at, sent)
+        np.maximum.at(peaks, at, sent)
+        sent = total
+    own, own_peak = sent.diagonal().tolist(), peaks.diagonal().tolist()
+    sent, peaks = sent.copy(), peaks.copy()
+    np.fill_diagonal(sent, 0.0)
+    np.fill_diagonal(peaks, 0.0)
+    out = zip(sent.sum(1).tolist(), peaks.max(1).tolist(), strict=True)
+    into = zip(sent.sum(0).tolist(), peaks.max(0).tolist(), strict=True)
+    return {
+        name: _Flows(_Flow(*a), _Flow(*b), _Flow(c, d))
+        for name, a, b, c, d in zip(names, out, into, own, own_peak, strict=True)
+    }

@@ -1,0 +1,169 @@
+"""Pstates: machines that are switched to another speed, to sleep and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import msgspec
+
+from batsched_py.errors import ProtocolError
+from batsched_py.processors import numbers, to_text
+from batsched_py.protocol import messages as m
+from batsched_py.simulator.energy import Energy
+from batsched_py.simulator.machines import MachineState, TracedMachines
+from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.ptask import ParallelTasks
+from batsched_py.spool import SpooledList
+
+_TO_COMPUTATION, _TO_SLEEP = -1, -2
+"""What Batsim traces as the pstate of machines that are being switched."""
+
+
+class _Switch(msgspec.Struct):
+    """A request that takes time: which machines, and the durations of those not yet done."""
+
+    machines: int
+    pstate: int
+    to_sleep: bool
+    left: set[float]
+
+
+class PowerManagement:
+    """Carries out SET_RESOURCE_STATE, and traces it as Batsim does.
+
+    ``later(time, do)`` lets something happen at a time (seconds), ``send`` hands on an event.
+    """
+
+    def __init__(
+        self,
+        platform: Platform,
+        machines: TracedMachines,
+        energy: Energy,
+        tasks: ParallelTasks,
+        *,
+        later: Callable[[float, Callable[[], None]], None],
+        send: Callable[[m.Event], None],
+    ) -> None:
+        self._hosts = platform.hosts
+        self._machines, self.energy, self._tasks = machines, energy, tasks
+        self._later, self._send = later, send
+        self.nb_requests = 0
+        self.nb_switches = 0
+        """Machines that were switched, over all requests."""
+        self._changes: SpooledList[tuple[float, str, int]] = SpooledList()
+        first: dict[int, int] = {}
+        for number, host in enumerate(platform.hosts):
+            first[host.pstate] = first.get(host.pstate, 0) | 1 << number
+        for pstate in sorted(first):
+            self._changes.append((0.0, to_text(first[pstate]), pstate))
+
+    def changes(self) -> Iterator[tuple[float, str, int]]:
+        """Yield time, machines, and the pstate that they are switched to (-1, -2: switching)."""
+        return iter(self._changes)
+
+    def switch(self, decision: m.SetResourceState, now: float) -> None:
+        """Switch machines to a pstate; RESOURCE_STATE_CHANGED is sent when all have reached it.
+
+        Raises :class:`ProtocolError` for what cannot be: a pstate that there is not, or that is
+        only passed, machines that run jobs or are being switched, from sleep to sleep.
+        """
+        machines, pstate = decision.resources, self._pstate(decision)
+        sleeping = self._check(decision, machines, pstate)
+        to_sleep = self._sleeps(self._first(machines), pstate)
+        self.nb_requests += 1
+        self.nb_switches += machines.bit_count()
+        self.energy.note("p", now)
+        self._trace(now, machines, _TO_SLEEP if to_sleep else _TO_COMPUTATION)
+        times: dict[float, int] = {}
+        for host in numbers(machines):
+            lasts = self._begin(host, pstate, to_sleep, bool(sleeping >> host & 1), now)
+            times[lasts] = times.get(lasts, 0) | 1 << host
+        if to_sleep:
+            self._machines.switch(machines, MachineState.SWITCHING_OFF, now)
+        self._machines.switch(sleeping, MachineState.SWITCHING_ON, now)
+        self._machines.trace(now)
+        if times.keys() == {0.0}:  # from one speed to another: at once, and traced once
+            self._done(machines, pstate, now)
+            return
+        switched = _Switch(machines, pstate, to_sleep, set(times))
+        for lasts, some in times.items():
+            self._later(now + lasts, partial(self._reached, switched, lasts, some, now + lasts))
+
+    def _reached(self, switch: _Switch, lasts: float, some: int, now: float) -> None:
+        """Let some machines of a request be in their new pstate."""
+        for host in numbers(some):
+            self.energy.set_pstate(host, switch.pstate, now, load=0.0)
+            self._tasks.set_speed(host, self._hosts[host].speeds[switch.pstate], now)
+        self._machines.switch(some, MachineState.SLEEPING if switch.to_sleep else None, now)
+        switch.left.discard(lasts)
+        if not switch.left:
+            self._machines.trace(now)
+            self._done(switch.machines, switch.pstate, now)
+
+    def _begin(self, host: int, pstate: int, to_sleep: bool, sleeping: bool, now: float) -> float:
+        """Begin to switch a host; return how long that takes, seconds."""
+        states = self.energy.states[host]
+        if not to_sleep and not sleeping:
+            self.energy.set_pstate(host, pstate, now)
+            self._tasks.set_speed(host, self._hosts[host].speeds[pstate], now)
+            return 0.0
+        if to_sleep:
+            passed = states.sleep[pstate].switch_off
+        else:
+            passed = states.sleep[self.energy.pstate(host)].switch_on
+        self.energy.set_pstate(host, passed, now, load=1.0)
+        return 1 / self._hosts[host].speeds[passed]
+
+    def _done(self, machines: int, pstate: int, now: float) -> None:
+        self.energy.note("p", now)
+        self._trace(now, machines, pstate)
+        self._send(m.ResourceStateChanged(timestamp=now, resources=machines, state=str(pstate)))
+
+    def _trace(self, now: float, machines: int, pstate: int) -> None:
+        self._changes.append((now, to_text(machines), pstate))
+
+    # Checks --------------------------------------------------------------------------------------
+
+    def _pstate(self, decision: m.SetResourceState) -> int:
+        machines, state = decision.resources, decision.state
+        if not machines or machines >> len(self._hosts) or not state.isdecimal():
+            raise ProtocolError(
+                f"SET_RESOURCE_STATE: {to_text(machines)!r} to {state!r}, expected machines from "
+                f"0 to {len(self._hosts) - 1} and the number of a pstate as text"
+            )
+        return int(state)
+
+    def _check(self, decision: m.SetResourceState, machines: int, pstate: int) -> int:
+        """Raise :class:`ProtocolError` unless all can be switched; return those that sleep."""
+        doing = f"SET_RESOURCE_STATE of {to_text(machines)!r} to {pstate}"
+        switched = self._machines.off(
+            machines, MachineState.SWITCHING_ON, MachineState.SWITCHING_OFF
+        )
+        if switched:
+            raise ProtocolError(f"{doing}: {to_text(switched)!r} is being switched")
+        to_sleep = self._sleeps(self._first(machines), pstate)
+        for host in numbers(machines):
+            states = self.energy.states[host]
+            if pstate >= len(states.watts) or pstate in states.passing:
+                raise ProtocolError(
+                    f"{doing}: machine {host} ({self._hosts[host].name}) has no such pstate to "
+                    f"be in, expected one from 0 to {len(states.watts) - 1}"
+                    + (f" but {sorted(states.passing)}" if states.passing else "")
+                )
+            if self._sleeps(host, pstate) != to_sleep:
+                raise ProtocolError(f"{doing}: for some of them that is a sleep pstate")
+        sleeping = self._machines.off(machines, MachineState.SLEEPING)
+        if to_sleep and (sleeping or self._machines.busy(machines)):
+            raise ProtocolError(
+                f"{doing}: {to_text(sleeping or self._machines.busy(machines))!r} "
+                + ("sleeps already" if sleeping else "runs jobs: only idle machines may sleep")
+            )
+        return sleeping
+
+    def _sleeps(self, host: int, pstate: int) -> bool:
+        return pstate in self.energy.states[host].sleep
+
+    @staticmethod
+    def _first(machines: int) -> int:
+        return (machines & -machines).bit_length() - 1

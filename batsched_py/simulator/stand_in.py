@@ -1,0 +1,69 @@
+"""A simulation from files, as Batsim's command line describes one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from batsched_py.errors import UsageError
+from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.external import read_events
+from batsched_py.simulator.platform import MASTER_HOST, limited, read_platform
+from batsched_py.workload.batsim_json import read_workload
+
+
+class Inputs(msgspec.Struct, frozen=True, kw_only=True):
+    """The files of a simulation, and how its machine is made of them."""
+
+    platform: Path
+    workloads: Sequence[Path] = ()
+    events: Sequence[Path] | None = None
+    """Files of external events; None: none at all, which the scheduler sees the difference of."""
+    master_host: str = MASTER_HOST
+    roles: Mapping[str, str] = {}
+    """Roles of hosts by name, beside those in the platform file."""
+    mmax: int = 0
+    """Use the first so many machines only; 0: all."""
+    mmax_workload: bool = False
+    """Use as many machines as the largest of the workloads says."""
+
+
+def prepare(inputs: Inputs, options: Options) -> Simulator:
+    """Read the files, and return a simulation that is ready to run.
+
+    Raises :class:`InputError` naming file and place, and :class:`UsageError` for options that do
+    not fit.
+    """
+    if options.profile_reuse and not options.dynamic_jobs:
+        raise UsageError("--enable-profile-reuse means nothing without --enable-dynamic-jobs")
+    workloads = [read_workload(path, negative_subtimes=True) for path in inputs.workloads]
+    for workload, path in zip(workloads, inputs.workloads, strict=True):
+        workload.name = str(path.absolute())  # what SIMULATION_BEGINS says
+    platform = read_platform(inputs.platform, inputs.master_host, inputs.roles)
+    mmax = inputs.mmax
+    if inputs.mmax_workload:
+        mmax = max((workload.nb_res for workload in workloads), default=mmax)
+    if mmax > len(platform.hosts):
+        raise UsageError(f"--mmax {mmax}: the platform has {len(platform.hosts)} machines")
+    if mmax:
+        platform = limited(platform, mmax)
+    events = None
+    if inputs.events is not None:
+        events = read_events(
+            inputs.events, len(platform.hosts), forward_unknown=options.forward_unknown_events
+        )
+    return Simulator(platform, workloads, options, events)
+
+
+def parse_roles(texts: Sequence[str]) -> dict[str, str]:
+    """Read Batsim's ``HOST1,HOST2:ROLE1,ROLE2``; raises :class:`UsageError`."""
+    roles: dict[str, str] = {}
+    for text in texts:
+        hosts, colon, named = text.rpartition(":")
+        if not colon or not all(hosts.split(",")) or not named:
+            raise UsageError(f"--add-role-to-hosts {text!r}: expected such as host1,host2:storage")
+        for host in hosts.split(","):
+            roles[host] = f"{roles[host]},{named}" if host in roles else named
+    return roles

@@ -1,0 +1,373 @@
+"""Routes and traffic: clusters, explicit routes, coordinates, and zones in zones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batsched_py.errors import PlatformError
+from batsched_py.simulator.network import Cluster, Floats, Link, Network, Traffic
+from batsched_py.simulator.platform import Platform, read_platform
+
+MASTER = '<host id="master_host" speed="1Gf" coordinates="0 0 0"/>'
+
+
+def network_of(folder: Path, body: str) -> Network:
+    path = folder / "platform.xml"
+    path.write_text(f'<platform version="4.1">{body}</platform>')
+    return read_platform(path).network
+
+
+def way(network: Network, source: str, target: str) -> tuple[list[str], float]:
+    """Return the names of the links from one host to another, and the latency."""
+    route = network.route(source, target)
+    return [network.links[link].name for link in route.links], pytest.approx(route.latency)
+
+
+# Clusters ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def two_clusters(shared: Path) -> Platform:
+    return read_platform(shared / "oracles" / "simgrid_l07" / "ref_cluster.xml")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "links", "latency"),
+    [
+        ("a0", "a3", ["A_link_0_UP", "A_backbone", "A_link_3_DOWN"], 600e-6),
+        ("a0", "a0", ["A_link_0_UP", "A_backbone", "A_link_0_DOWN"], 600e-6),
+        (
+            "m0",
+            "a1",
+            ["M_link_0_UP", "M_backbone", "backbone", "A_backbone", "A_link_1_DOWN"],
+            1600e-6,
+        ),
+        (
+            "a1",
+            "m0",
+            ["A_link_1_UP", "A_backbone", "backbone", "M_backbone", "M_link_0_DOWN"],
+            1600e-6,
+        ),
+    ],
+)
+def test_clusters_and_between_them(
+    two_clusters: Platform, source: str, target: str, links: list[str], latency: float
+) -> None:
+    assert way(two_clusters.network, source, target) == (links, latency)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "links", "own", "latency"),
+    [
+        ("", ["c_link_0_UP", "c_link_1_DOWN"], ["c_link_0_UP", "c_link_0_DOWN"], 2.0),
+        ('sharing_policy="SHARED"', ["c_link_0", "c_link_1"], ["c_link_0"], 2.0),
+        (
+            'sharing_policy="FATPIPE" bb_bw="5" bb_lat="3"',
+            ["c_link_0", "c_backbone", "c_link_1"],
+            ["c_link_0", "c_backbone"],
+            5.0,
+        ),
+        (
+            'loopback_bw="5" loopback_lat="7"',
+            ["c_link_0_UP", "c_link_1_DOWN"],
+            ["c_link_0_loopback"],
+            2.0,
+        ),
+    ],
+)
+def test_kinds_of_clusters(
+    tmp_path: Path, attributes: str, links: list[str], own: list[str], latency: float
+) -> None:
+    body = (
+        f'<zone id="z" routing="Full">{MASTER}<cluster id="c" prefix="n" suffix="" radical="0-2" '
+        f'speed="1" bw="8bps" lat="1" {attributes}/></zone>'
+    )
+    network = network_of(tmp_path, body)
+    assert way(network, "n0", "n1") == (links, latency)
+    assert way(network, "n0", "n0")[0] == own
+    by_name = {link.name: link for link in network.links}
+    assert by_name[links[0]].bandwidth == 1
+    assert by_name[links[0]].fatpipe is ("FATPIPE" in attributes)
+    assert by_name[own[0]].fatpipe is ("FATPIPE" in attributes or "loopback" in attributes)
+
+
+def test_a_router_may_have_a_name_of_its_own(tmp_path: Path) -> None:
+    clusters = "".join(
+        f'<cluster id="{c}" prefix="{c}" suffix="" radical="0" speed="1" bw="1" lat="1" '
+        f'router_id="gate_{c}"/>'
+        for c in "cd"
+    )
+    body = (
+        f'<zone id="z" routing="Full">{MASTER}{clusters}<link id="l" bandwidth="1" latency="5"/>'
+        '<zoneRoute src="c" dst="d" gw_src="gate_c" gw_dst="gate_d"><link_ctn id="l"/></zoneRoute>'
+        "</zone>"
+    )
+    assert way(network_of(tmp_path, body), "d0", "c0") == (["d_link_0_UP", "l", "c_link_0_DOWN"], 7)
+
+
+# Explicit routes ---------------------------------------------------------------------------------
+
+
+def test_routes_of_a_platform_of_batsim(shared: Path) -> None:
+    """Routes are symmetrical, hosts have a loopback, the one given to them."""
+    folder = shared / "batsim_transcripts" / "02_profile_types_fcfs"
+    network = read_platform(folder / "small_platform.xml").network
+    assert way(network, "Fafard", "Ginette")[0] == ["8", "1", "0", "2", "5"]
+    assert way(network, "Ginette", "Fafard")[0] == ["5", "2", "0", "1", "8"]
+    assert way(network, "Jupiter", "Jupiter") == (["loopback"], 15e-6)
+    assert way(network, "Jupiter", "master_host") == (["9"], 1.461517e-3)
+    with pytest.raises(PlatformError, match="no host 'Nobody'"):
+        network.route("Fafard", "Nobody")
+
+
+HOSTS = '<host id="a" speed="1"/><host id="b" speed="1"/>'
+
+
+def test_split_duplex_links_are_reversed_on_the_way_back(tmp_path: Path) -> None:
+    body = (
+        f'<zone id="z" routing="Full">{MASTER}{HOSTS}'
+        '<link id="l" bandwidth="1" latency="1" sharing_policy="SPLITDUPLEX"/>'
+        '<link id="k" bandwidth="1" latency="2"/>'
+        '<route src="a" dst="b"><link_ctn id="l" direction="UP"/><link_ctn id="k"/></route></zone>'
+    )
+    network = network_of(tmp_path, body)
+    assert way(network, "a", "b") == (["l_UP", "k"], 3)
+    assert way(network, "b", "a") == (["k", "l_DOWN"], 3)
+
+
+def test_a_route_may_be_one_way(tmp_path: Path) -> None:
+    body = (
+        f'<zone id="z" routing="Full">{MASTER}{HOSTS}<link id="l" bandwidth="1" latency="1"/>'
+        '<route src="a" dst="b" symmetrical="NO"><link_ctn id="l"/></route></zone>'
+    )
+    network = network_of(tmp_path, body)
+    assert way(network, "a", "b") == (["l"], 1)
+    with pytest.raises(PlatformError, match="zone 'z' has no route from 'b' to 'a'"):
+        network.route("b", "a")
+    assert way(network, "a", "a") == (["__loopback__"], 15e-6)
+
+
+# Coordinates -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "latency"),
+    [("a", "b", 0.005), ("b", "c", 0.002), ("a", "c", 0.007), ("c", "c", 0.004), ("a", "a", 0)],
+)
+def test_coordinates_are_milliseconds(
+    tmp_path: Path, source: str, target: str, latency: float
+) -> None:
+    """The distance in the plane, and the heights of both ends."""
+    hosts = "".join(
+        f'<host id="{name}" speed="1" coordinates="{at}"/>'
+        for name, at in (("a", "0 0 0"), ("b", "3 -4 0"), ("c", "3 -4 -2"))
+    )
+    network = network_of(tmp_path, f'<zone id="z" routing="Vivaldi">{MASTER}{hosts}</zone>')
+    assert way(network, source, target) == ([], latency)
+
+
+def test_a_host_without_coordinates(tmp_path: Path) -> None:
+    body = (
+        f'<zone id="z" routing="Vivaldi">{MASTER}<host id="a" speed="1" coordinates="1 1 1"/>'
+        '<host id="b" speed="1"/></zone>'
+    )
+    with pytest.raises(PlatformError, match="'b' has no coordinates"):
+        network_of(tmp_path, body).route("a", "b")
+
+
+# Zones in zones ----------------------------------------------------------------------------------
+
+
+def test_zones_in_zones(tmp_path: Path) -> None:
+    """From a host three zones deep, by the gateways of each, to a cluster beside the outermost."""
+    body = """
+    <zone id="top" routing="Full">
+      <zone id="outer" routing="Full">
+        <zone id="inner" routing="Full">
+          <host id="h" speed="1"/> <router id="r"/> <link id="h_r" bandwidth="1" latency="1"/>
+          <route src="h" dst="r"><link_ctn id="h_r"/></route>
+        </zone>
+        <zone id="exit" routing="None"> <router id="x"/> </zone>
+        <link id="inner_exit" bandwidth="1" latency="10"/>
+        <zoneRoute src="inner" dst="exit" gw_src="r" gw_dst="x">
+          <link_ctn id="inner_exit"/>
+        </zoneRoute>
+      </zone>
+      <cluster id="c" prefix="c" suffix="" radical="0-1" speed="1" bw="1" lat="100"/>
+      <link id="outer_c" bandwidth="1" latency="1000"/>
+      <zoneRoute src="outer" dst="c" gw_src="x" gw_dst="cc_router">
+        <link_ctn id="outer_c"/>
+      </zoneRoute>
+      <host id="master_host" speed="1"/>
+    </zone>"""
+    network = network_of(tmp_path, body)
+    assert way(network, "h", "c1") == (["h_r", "inner_exit", "outer_c", "c_link_1_DOWN"], 1111)
+    assert way(network, "c1", "h") == (["c_link_1_UP", "outer_c", "inner_exit", "h_r"], 1111)
+    with pytest.raises(
+        PlatformError, match="zone 'top' has no route from 'outer' to 'master_host'"
+    ):
+        network.route("h", "master_host")
+
+
+@pytest.mark.parametrize(
+    ("route", "said"),
+    [
+        ('<zoneRoute src="c" dst="d" gw_src="c0" gw_dst="x"/>', "no gateway 'x'"),
+        ('<zoneRoute src="c" dst="e" gw_src="c0" gw_dst="d0"/>', "'e' is not in zone 'z'"),
+        ('<route src="c0" dst="d0"/>', "'c0' is not in zone 'z'"),
+        ('<zoneRoute src="c" dst="d" gw_dst="d0"/>', "no attribute 'gw_src'"),
+        ('<zoneRoute src="c" dst="d" gw_src="d0" gw_dst="c0"/>', "lead in circles"),
+        ("", "zone 'z' has no route from 'c' to 'd'"),
+    ],
+)
+def test_routes_between_zones_that_lead_nowhere(tmp_path: Path, route: str, said: str) -> None:
+    clusters = "".join(
+        f'<cluster id="{c}" prefix="{c}" suffix="" radical="0" speed="1" bw="1" lat="1"/>'
+        for c in "cd"
+    )
+    network = network_of(tmp_path, f'<zone id="z" routing="Full">{MASTER}{clusters}{route}</zone>')
+    with pytest.raises(PlatformError, match=said):
+        network.route("c0", "d0")
+
+
+# Traffic -----------------------------------------------------------------------------------------
+
+
+def by_pairs(network: Network, hosts: Sequence[str], sent: Floats) -> Traffic:
+    """Follow every message."""
+    weights: dict[int, float] = {}
+    latency = window = 0.0
+    for i, source in enumerate(hosts):
+        for j, target in enumerate(hosts):
+            if sent[i, j] <= 0:
+                continue
+            route = network.route(source, target)
+            latency = max(latency, route.latency)
+            window = max(window, route.latency * sent[i, j])
+            for link in route.links:
+                if network.links[link].fatpipe:
+                    weights[link] = max(weights.get(link, 0.0), sent[i, j])
+                else:
+                    weights[link] = weights.get(link, 0.0) + sent[i, j]
+    return Traffic(weights, latency, window)
+
+
+def clusters(policy: str, backbone: str | None, loopback: bool) -> Network:
+    """A cluster of four hosts."""
+    links: list[Link] = []
+
+    def add(name: str, latency: float, fatpipe: bool = False) -> int:
+        links.append(Link(name, 1e8, latency, fatpipe))
+        return len(links) - 1
+
+    zone = Cluster("c", link_latency=1.0, backbone_latency=0.0, loopback_latency=0.25)
+    for i in range(4):
+        host = f"h{i}"
+        zone.up[host] = zone.down[host] = add(f"{host} up", 1.0, policy == "FATPIPE")
+        if policy == "SPLITDUPLEX":
+            zone.down[host] = add(f"{host} down", 1.0)
+        if loopback:
+            zone.loopback[host] = add(f"{host} loopback", 0.25, True)
+    if backbone is not None:
+        zone.backbone_latency = 4.0
+        zone.backbone = add("backbone", 4.0, backbone == "FATPIPE")
+    return Network(links, {"c": zone}, dict.fromkeys(zone.up, "c"))
+
+
+networks = st.builds(
+    clusters,
+    st.sampled_from(["SPLITDUPLEX", "SHARED", "FATPIPE"]),
+    st.sampled_from([None, "SHARED", "FATPIPE"]),
+    st.booleans(),
+)
+executors = st.lists(st.integers(0, 3).map("h{}".format), min_size=1, max_size=6)
+
+
+def check(ours: Traffic, theirs: Traffic) -> None:
+    assert ours.weights == pytest.approx(theirs.weights, rel=1e-12)
+    assert ours.latency == pytest.approx(theirs.latency)
+    assert ours.window == pytest.approx(theirs.window)
+
+
+@settings(deadline=None)
+@given(networks, executors, st.data())
+def test_sums_are_those_of_all_messages(
+    network: Network, hosts: list[str], data: st.DataObject
+) -> None:
+    """Any matrix of bytes inside of a cluster, executors on the same host too."""
+    amount = st.sampled_from([0.0, 0.0, 1.0, 2.5, 1e6])
+    nb = len(hosts)
+    sent = np.array([[data.draw(amount) for _ in range(nb)] for _ in range(nb)])
+    check(network.traffic(hosts, sent), by_pairs(network, hosts, sent))
+
+
+@settings(deadline=None)
+@given(networks, executors, st.sampled_from([0.0, 1.0, 1e6]))
+def test_equal_messages_need_no_matrix(network: Network, hosts: list[str], amount: float) -> None:
+    sent = np.full((len(hosts),) * 2, amount)
+    np.fill_diagonal(sent, 0.0)
+    check(network.traffic(hosts, amount), by_pairs(network, hosts, sent))
+
+
+BETWEEN = """
+<zone id="z" routing="Full">
+  <cluster id="A" prefix="a" suffix="" radical="0-2" speed="1" bw="1" lat="1" bb_bw="1" bb_lat="2"/>
+  <cluster id="B" prefix="b" suffix="" radical="0-2" speed="1" bw="1" lat="3"
+           sharing_policy="SHARED" bb_bw="1" bb_lat="4" bb_sharing_policy="FATPIPE"/>
+  <cluster id="C" prefix="c" suffix="" radical="0-2" speed="1" bw="1" lat="5"
+           sharing_policy="FATPIPE" loopback_bw="1" loopback_lat="1"/>
+  <zone id="M" routing="None"><host id="master_host" speed="1"/></zone>
+  <link id="l" bandwidth="1" latency="10"/>
+  <link id="f" bandwidth="1" latency="20" sharing_policy="FATPIPE"/>
+  <zoneRoute src="A" dst="B" gw_src="aA_router" gw_dst="bB_router"><link_ctn id="l"/></zoneRoute>
+  <zoneRoute src="A" dst="C" gw_src="aA_router" gw_dst="c1">
+    <link_ctn id="l"/><link_ctn id="f"/>
+  </zoneRoute>
+  <zoneRoute src="B" dst="C" gw_src="bB_router" gw_dst="cC_router"><link_ctn id="f"/></zoneRoute>
+  <zoneRoute src="A" dst="M" gw_src="aA_router" gw_dst="master_host"><link_ctn id="f"/></zoneRoute>
+</zone>"""
+
+
+@pytest.fixture(scope="module")
+def three_clusters(tmp_path_factory: pytest.TempPathFactory) -> Network:
+    """All kinds of sharing; one gateway is a host, which makes that way its own for each host."""
+    return network_of(tmp_path_factory.mktemp("between"), BETWEEN)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["a0", "a1", "a2", "b0", "b1", "c0", "c1", "c2"]), min_size=2, max_size=7
+    ),
+    st.data(),
+)
+def test_traffic_between_clusters(
+    three_clusters: Network, hosts: list[str], data: st.DataObject
+) -> None:
+    nb = len(hosts)
+    amount = st.sampled_from([0.0, 0.0, 1.0, 2.5, 1e6])
+    sent = np.array([[data.draw(amount) for _ in range(nb)] for _ in range(nb)])
+    check(three_clusters.traffic(hosts, sent), by_pairs(three_clusters, hosts, sent))
+    equal = np.full((nb, nb), 3.0)
+    np.fill_diagonal(equal, 0.0)
+    check(three_clusters.traffic(hosts, 3.0), by_pairs(three_clusters, hosts, equal))
+
+
+def test_traffic_of_hosts_in_no_cluster(three_clusters: Network) -> None:
+    hosts = ["a0", "master_host"]
+    sent = np.array([[0.0, 2.0], [3.0, 0.0]])
+    check(three_clusters.traffic(hosts, sent), by_pairs(three_clusters, hosts, sent))
+    check(three_clusters.traffic(hosts, 2.0), by_pairs(three_clusters, hosts, (sent > 0) * 2.0))
+
+
+def test_networks_compare_by_what_they_are() -> None:
+    assert clusters("SHARED", None, True) == clusters("SHARED", None, True)
+    assert clusters("SHARED", None, True) != clusters("SHARED", None, False)
+    assert Network() != Network(problem="none")
+    assert Network() != "network"

@@ -1,0 +1,311 @@
+"""Platform files: what is read, what is refused, and by which name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batsched_py.errors import PlatformError
+from batsched_py.simulator.network import Network
+from batsched_py.simulator.platform import Host, read_platform
+
+HEAD = "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM 'https://simgrid.org/simgrid.dtd'>\n"
+
+
+def write(folder: Path, body: str, head: str = HEAD) -> Path:
+    path = folder / "platform.xml"
+    path.write_text(f'{head}<platform version="4.1">{body}</platform>')
+    return path
+
+
+MASTER = '<host id="master_host" speed="1Gf"/>'
+
+
+def test_ids_follow_the_names_not_the_numbers(tmp_path: Path) -> None:
+    """As in Batsim: host10 comes before host2."""
+    hosts = "".join(f'<host id="host{i}" speed="1Gf"/>' for i in range(11))
+    platform = read_platform(write(tmp_path, f'<zone id="z">{hosts}{MASTER}</zone>'))
+    assert [host.name for host in platform.hosts][:3] == ["host0", "host1", "host10"]
+    assert platform.uniform_speed == 1e9
+
+
+def test_cluster_pstates_and_properties(tmp_path: Path) -> None:
+    """A cluster is its hosts; properties of zones are inherited."""
+    body = (
+        '<AS id="a" routing="Full"><prop id="site" value="here"/>'
+        '<cluster id="c" prefix="n" suffix=".x" radical="0-2,7" speed="2Gf,1Gf" bw="1GBps" '
+        'lat="1us"><prop id="gpu" value="no"/></cluster>'
+        f"{MASTER}<link id='l' bandwidth='1' latency='0'/></AS>"
+    )
+    platform = read_platform(write(tmp_path, body))
+    assert [host.name for host in platform.hosts] == ["n0.x", "n1.x", "n2.x", "n7.x"]
+    assert platform.hosts[0].speeds == (2e9, 1e9)
+    assert platform.hosts[0].properties == {"gpu": "no"}
+    assert platform.hosts[0].zone_properties == {"site": "here"}
+
+
+@pytest.mark.parametrize(
+    ("speed", "flops"),
+    [("1Gf", 1e9), ("98.095Mf", 98.095e6), ("5e8f", 5e8), ("3", 3), ("1.5Tf", 1.5e12)],
+)
+def test_speeds(tmp_path: Path, speed: str, flops: float) -> None:
+    body = f'<zone id="z"><host id="h" speed="{speed}"/>{MASTER}</zone>'
+    assert read_platform(write(tmp_path, body)).uniform_speed == pytest.approx(flops, rel=1e-15)
+
+
+ENTITY = "<?xml version='1.0'?><!DOCTYPE platform [<!ENTITY a 'aaaa'>]>"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (f'<zone id="z">{MASTER}</zone>', "no hosts"),
+        ('<zone id="z"><host id="h" speed="1Gf"/></zone>', "no master host"),
+        (f'<zone id="z">{MASTER}<host id="h" speed="fast"/></zone>', "'fast'"),
+        (f'<zone id="z">{MASTER}<host id="h" speed="0Gf"/></zone>', "'0Gf'"),
+        (f'<zone id="z">{MASTER}<host id="h"/></zone>', "no attribute 'speed'"),
+        (f'<zone id="z">{MASTER}{MASTER}</zone>', "defined twice"),
+        (f'<zone id="z">{MASTER}<storage id="s"/></zone>', "<storage>"),
+        (f'<zone id="z">{MASTER}<include file="/etc/passwd"/></zone>', "<include>"),
+        ('<cluster id="c" radical="0-9999999999" speed="1Gf"/>', "more than"),
+        ('<cluster id="c" radical="5-2" speed="1Gf"/>', "reversed"),
+        (
+            f'<zone id="z">{MASTER}<host id="h" speed="1Gf"><prop id="role" value="storage"/>'
+            "</host></zone>",
+            "no hosts to compute",
+        ),
+        (
+            f'<zone id="z">{MASTER}<host id="h" speed="1Gf"><prop id="role" value="cook"/>'
+            "</host></zone>",
+            "role 'cook'",
+        ),
+        (
+            f'<zone id="z">{MASTER}<host id="h" speed="1Gf"><prop id="role" '
+            'value="storage,compute_node"/></host></zone>',
+            "role 'compute_node,storage'",
+        ),
+        (f'<zone id="z">{MASTER}<host id="h" speed="1Gf" core="2"/></zone>', "several cores"),
+        (f'<zone id="z">{MASTER}<host id="h" speed="inf"/></zone>', "'inf'"),
+        (f'<zone id="z">{MASTER}<host id="h" speed="1GBps"/></zone>', "'1GBps'"),
+        (f'<zone id="z">{MASTER}<host id="h" speed="1,2" pstate="2"/></zone>', "pstate '2'"),
+        (f'<zone id="z">{MASTER}<host id="h" speed="1" pstate="-1"/></zone>', "pstate '-1'"),
+        (f'<zone id="z">{MASTER}<host id="h" speed="1" state_file="f"/></zone>', "state_file"),
+        (
+            f'<zone id="z">{MASTER}<host id="h" speed="1" availability_file="f"/></zone>',
+            "availability_file",
+        ),
+        (f'<zone id="z">{MASTER}<trace_connect kind="SPEED"/></zone>', "kind 'SPEED'"),
+        ("<zone id='z'>" * 3000 + "</zone>" * 3000, "too deeply"),
+        ('<cluster id="c" radical="a" speed="1Gf"/>', "numbers and ranges"),
+    ],
+)
+def test_refuses_and_says_what(tmp_path: Path, body: str, said: str) -> None:
+    path = write(tmp_path, body)
+    with pytest.raises(PlatformError, match=said) as caught:
+        read_platform(path)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("content", ["", "not xml", "<a/>", f"{ENTITY}<platform>&a;</platform>"])
+def test_refuses_what_is_no_platform(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "p.xml"
+    path.write_text(content)
+    with pytest.raises(PlatformError, match=r"p\.xml"):
+        read_platform(path)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(PlatformError, match="No such file"):
+        read_platform(tmp_path / "none.xml")
+
+
+def test_a_host_with_the_role_of_master_does_not_compute(tmp_path: Path) -> None:
+    body = (
+        '<zone id="z"><host id="m" speed="1Gf"><prop id="role" value="master"/></host>'
+        '<host id="h" speed="1Gf"/></zone>'
+    )
+    assert [host.name for host in read_platform(write(tmp_path, body)).hosts] == ["h"]
+
+
+# Roles -------------------------------------------------------------------------------------------
+
+HOSTS = "".join(f'<host id="{name}" speed="1Gf"/>' for name in "dbca")
+
+
+@pytest.mark.parametrize(
+    ("roles", "computing", "storing"),
+    [
+        ({}, "abcd", ""),
+        ({"d": "storage", "b": "storage"}, "ac", "bd"),
+        ({"c": "compute_node", "a": ""}, "abcd", ""),
+        ({"c": "master"}, "abd", ""),
+        ({"a": "storage,storage"}, "bcd", "a"),
+    ],
+)
+def test_roles_from_the_command_line(
+    tmp_path: Path, roles: dict[str, str], computing: str, storing: str
+) -> None:
+    path = write(tmp_path, f'<zone id="z">{HOSTS}{MASTER}</zone>')
+    platform = read_platform(path, roles=roles)
+    assert [host.name for host in platform.hosts] == list(computing)
+    assert [host.name for host in platform.storages] == list(storing)
+    assert all(host.properties == {"role": "storage"} for host in platform.storages)
+    assert all(host.properties == {} for host in platform.hosts)
+
+
+def test_a_role_for_nobody(tmp_path: Path) -> None:
+    path = write(tmp_path, f'<zone id="z">{HOSTS}{MASTER}</zone>')
+    with pytest.raises(PlatformError, match="no host 'x'"):
+        read_platform(path, roles={"x": "storage"})
+
+
+def test_properties_of_inner_zones_win(tmp_path: Path) -> None:
+    body = (
+        '<zone id="o"><prop id="a" value="outer"/><prop id="b" value="outer"/>'
+        f'<zone id="i"><prop id="b" value="inner"/><host id="h" speed="2f,1f" pstate="1"/></zone>'
+        f"{MASTER}</zone>"
+    )
+    assert read_platform(write(tmp_path, body)).hosts == [
+        Host("h", (2.0, 1.0), {}, {"a": "outer", "b": "inner"}, 1)
+    ]
+
+
+def test_cabinets_and_peers_are_hosts(tmp_path: Path) -> None:
+    body = (
+        '<zone id="z" routing="Cluster"><cabinet id="k" prefix="n" suffix="" radical="1-2" '
+        'speed="1Gf" bw="1" lat="1"/><peer id="p" speed="1Gf" bw_in="1" bw_out="1"/>'
+        f"{MASTER}</zone>"
+    )
+    platform = read_platform(write(tmp_path, body))
+    assert [host.name for host in platform.hosts] == ["n1", "n2", "p"]
+    with pytest.raises(PlatformError, match=r"routing 'Cluster' of zone 'z'.*real Batsim"):
+        platform.network.route("n1", "n2")
+
+
+# Networks ----------------------------------------------------------------------------------------
+
+TWO = '<host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>'
+LINK = '<link id="l" bandwidth="1MBps" latency="1ms"/>'
+ROUTE = '<route src="a" dst="b"><link_ctn id="l"/></route>'
+
+
+def zone(inside: str, routing: str = "Full") -> str:
+    return f'<zone id="z" routing="{routing}">{TWO}{MASTER}{inside}</zone>'
+
+
+def cluster(attributes: str) -> str:
+    return (
+        f'<zone id="z" routing="Full">{MASTER}<cluster id="c" prefix="" suffix="" radical="0-1" '
+        f'speed="1Gf" {attributes}/></zone>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("125MBps", 125e6),
+        ("1.25GBps", 1.25e9),
+        ("1kBps", 1e3),
+        ("8Mbps", 1e6),
+        ("8bps", 1.0),
+        ("2KiBps", 2048.0),
+        ("1MiBps", 1048576.0),
+        ("16Kibps", 2048.0),
+        ("41.279125MBps", 41279125.0),
+        ("1e6", 1e6),
+        ("3TBps", 3e12),
+    ],
+)
+def test_bandwidths(tmp_path: Path, text: str, value: float) -> None:
+    path = write(tmp_path, zone(f'<link id="l" bandwidth="{text}" latency="0"/>{ROUTE}'))
+    network = read_platform(path).network
+    assert network.links[0].bandwidth == pytest.approx(value, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("50us", 5e-5),
+        ("1.5ms", 1.5e-3),
+        ("2", 2),
+        ("3s", 3),
+        ("7ns", 7e-9),
+        ("1ps", 1e-12),
+        ("1m", 60),
+        ("1h", 3600),
+        ("1d", 86400),
+        ("1w", 604800),
+        ("0", 0),
+    ],
+)
+def test_latencies(tmp_path: Path, text: str, value: float) -> None:
+    path = write(tmp_path, zone(f'<link id="l" bandwidth="1" latency="{text}"/>{ROUTE}'))
+    route = read_platform(path).network.route("a", "b")
+    assert route.latency == pytest.approx(value, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (zone(ROUTE + LINK, "Floyd"), "routing 'Floyd' of zone 'z' is not supported"),
+        (zone(ROUTE + LINK, "Dijkstra"), "routing 'Dijkstra'"),
+        (f'<zone id="z">{TWO}{MASTER}</zone>', "routing ''"),
+        (zone('<bypassRoute src="a" dst="b"/>'), "<bypassRoute>"),
+        (zone('<peer id="p" speed="1Gf"/>'), "<peer>"),
+        (zone('<trace_connect kind="BANDWIDTH"/>'), "<trace_connect>"),
+        (zone('<link id="l" bandwidth="inf" latency="0"/>'), "link 'l' has bandwidth 'inf'"),
+        (zone('<link id="l" bandwidth="0" latency="0"/>'), "bandwidth '0'"),
+        (zone('<link id="l" bandwidth="1Gf" latency="0"/>'), "bandwidth '1Gf'"),
+        (zone('<link id="l" bandwidth="1" latency="-1"/>'), "latency '-1'"),
+        (zone('<link id="l" latency="1"/>'), "no attribute 'bandwidth'"),
+        (zone('<link id="l" bandwidth="1" bandwidth_file="f"/>'), "bandwidth_file"),
+        (zone('<link id="l" bandwidth="1" latency_file="f"/>'), "latency_file"),
+        (zone('<link id="l" bandwidth="1" state_file="f"/>'), "state_file"),
+        (zone('<link id="l" bandwidth="1" sharing_policy="WIFI"/>'), "'WIFI'"),
+        (zone(LINK + LINK), "'l' is defined twice"),
+        (zone(ROUTE), "no link 'l'"),
+        (zone(LINK + ROUTE + ROUTE), "from 'a' to 'b' is defined twice"),
+        (zone(LINK + '<route src="a" dst="x"><link_ctn id="l"/></route>'), "'x' is not in zone"),
+        (
+            zone('<link id="l" bandwidth="1" sharing_policy="SPLITDUPLEX"/>' + ROUTE),
+            "'l' with the direction",
+        ),
+        (zone("") + '<zone id="y" routing="Full"/>', "2 outermost zones"),
+        (zone("") + '<host id="c" speed="1Gf"/>', "<host> outside"),
+        (zone('<zone id="y" routing="Full"/>', "Vivaldi"), "inside of the Vivaldi zone"),
+        (zone('<zone id="z" routing="Full"/>'), "'z' is defined twice"),
+        (cluster('bw="1" lat="1" topology="TORUS" topo_parameters="2"'), "topology 'TORUS'"),
+        (cluster('bw="1" lat="1" limiter_link="5"'), "limiter_link"),
+        (cluster('bw="1" lat="1" sharing_policy="WIFI"'), "'WIFI'"),
+        (cluster('bw="1" lat="1" bb_bw="1" bb_sharing_policy="SPLITDUPLEX"'), "bb_sharing"),
+        (cluster('bw="1" lat="1" bb_lat="1"'), "'bb_bw'"),
+        (cluster('lat="1"'), "'bw'"),
+    ],
+)
+def test_a_network_that_is_not_supported_is_refused_only_when_used(
+    tmp_path: Path, body: str, said: str
+) -> None:
+    path = write(tmp_path, body)
+    platform = read_platform(path)
+    assert len(platform.hosts) >= 2
+    with pytest.raises(PlatformError, match=said) as caught:
+        platform.network.route(platform.hosts[0].name, platform.hosts[1].name)
+    assert str(path) in str(caught.value)
+    assert "real Batsim" in str(caught.value)
+
+
+def test_what_only_looks_special_is_read(tmp_path: Path) -> None:
+    """Values that are the defaults, and empty ones, change nothing."""
+    body = cluster('bw="1" lat="1" topology="FLAT" limiter_link="" state_file="" core="1"')
+    network = read_platform(write(tmp_path, "<config id='General'/>" + body)).network
+    assert network.problem is None
+
+
+@pytest.mark.parametrize("routing", ["None", "Vivaldi"])
+def test_where_messages_take_no_time_is_the_plainest_network(tmp_path: Path, routing: str) -> None:
+    hosts = "".join(
+        f'<host id="{name}" speed="1Gf" coordinates="1 2 0"/>' for name in ("a", "master_host")
+    )
+    platform = read_platform(write(tmp_path, f'<zone id="z" routing="{routing}">{hosts}</zone>'))
+    assert platform.network == Network()
