@@ -200,7 +200,8 @@ class Simulator:
             if carry_out is None:
                 raise ProtocolError(f"{decision.tag} is not supported by the embedded simulator")
             carry_out(decision)
-        self._carried_out()
+        if self._site.has_programs:
+            self._carried_out()
         if reply.now > self.now:
             self._pause(reply.now, reply, len(decisions))
         else:
@@ -240,7 +241,13 @@ class Simulator:
 
     def _next_time(self) -> float:
         heap = self._heap
-        while heap and self._means_nothing(heap[0][2], heap[0][3]):
+        while heap:
+            _, _, kind, what = heap[0]
+            if kind is _Kind.END:
+                if what.state is State.RUNNING:
+                    break  # else it is the end that a killed job would have had
+            elif kind is not _Kind.LATER or _is_due(what):
+                break
             heappop(heap)
         time = self._next_submission
         if heap and heap[0][0] < time:
@@ -248,13 +255,6 @@ class Simulator:
         if time == inf and self._announce_static:
             return self.now  # a workload without jobs
         return time
-
-    @staticmethod
-    def _means_nothing(kind: _Kind, what: Any) -> bool:
-        """Tell whether an entry of the heap is out of date, such as the end of a killed job."""
-        if kind is _Kind.END:
-            return what.state is not State.RUNNING
-        return kind is _Kind.LATER and what[0] is not None and not what[0]()
 
     def later(
         self,
@@ -286,7 +286,7 @@ class Simulator:
                 events.append(m.RequestedCall(timestamp=now))
             elif kind is _Kind.RESUME:
                 self._apply(*what)
-            elif not self._means_nothing(kind, what):
+            elif _is_due(what):
                 events.extend(what[1]() or ())
                 self._site.settle()
                 events.extend(map(self._completed, self._ending))
@@ -502,6 +502,10 @@ class Simulator:
                 f"deadlock at {self.now}: the scheduler never sent registration_finished",
                 outcome=self._outcome(),
             )
+
+
+def _is_due(what: _Later) -> bool:
+    return what[0] is None or what[0]()
 
 
 _OPEN = (State.SUBMITTED, State.RUNNING)

@@ -14,7 +14,7 @@ from batsched_py.simulator.ended import EndedJobs
 from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.platform import Platform
-from batsched_py.simulator.profiles import Composed
+from batsched_py.simulator.profiles import Composed, Profile
 from batsched_py.simulator.programs import Programs
 from batsched_py.simulator.registry import SimulatedJob, State
 
@@ -64,33 +64,35 @@ class Execution:
         job.state = State.RUNNING
         job.start_time = now
         profile = job.profile
-        if profile.body is not None or not (
-            profile.delay is not None or (not self._varying and _one_each(job, decision))
-        ):
+        is_simple = profile.body is None and decision.mapping is None and not self._varying
+        if not is_simple and not self._is_simple(profile, decision):
             job.finish_time = inf
             self._programs().begin(job, _hosts(job, decision), now)
             return
         walltime = job.description.walltime
         duration = self._duration(job)
-        self.set_end(job, profile.return_code)
+        return_code = profile.return_code
         # A delay as long as the walltime counts as too long, a computation does not: so does
         # Batsim (of 13,096 such computations on KTH, 13,045 succeeded).
         if walltime is not None and (
             walltime < duration or (walltime == duration and profile.delay is not None)
         ):
-            duration = walltime
-            self.set_end(job, -1)
+            duration, return_code = walltime, -1
         job.finish_time = now + duration
-
-    def set_end(self, job: SimulatedJob, return_code: int) -> None:
-        """Set how a job ends; to Batsim, any return code below 0 means its walltime."""
         job.return_code = return_code
-        if return_code == 0:
-            job.final_state = "COMPLETED_SUCCESSFULLY"
-        elif return_code > 0:
-            job.final_state = "COMPLETED_FAILED"
-        else:
-            job.final_state = "COMPLETED_WALLTIME_REACHED"
+        job.final_state = "COMPLETED_SUCCESSFULLY" if not return_code else final_state(return_code)
+
+    def _is_simple(self, profile: Profile, decision: m.ExecuteJob) -> bool:
+        """Tell whether a job's duration is known when it starts."""
+        if profile.body is not None:
+            return False
+        if profile.delay is not None:
+            return True
+        if self._varying:
+            return False
+        mapping = decision.mapping
+        # an executor on each machine, in whatever order
+        return mapping is None or len(set(map(int, mapping.values()))) == len(mapping)
 
     def end(self, job: SimulatedJob) -> None:
         """Free the processors of a job that ended or was killed."""
@@ -189,19 +191,19 @@ class Execution:
             )
 
 
+def final_state(return_code: int) -> str:
+    """Return Batsim's state of a job that ended: to it, any code below 0 means its walltime."""
+    if return_code == 0:
+        return "COMPLETED_SUCCESSFULLY"
+    return "COMPLETED_FAILED" if return_code > 0 else "COMPLETED_WALLTIME_REACHED"
+
+
 def _hosts(job: SimulatedJob, decision: m.ExecuteJob) -> list[int]:
     """Return the host of each executor of a job."""
     hosts = list(numbers(decision.alloc))
     if decision.mapping is None:
         return hosts
     return [hosts[place] for place in check_mapping(decision, job.description.res)]
-
-
-def _one_each(job: SimulatedJob, decision: m.ExecuteJob) -> bool:
-    """Tell whether each machine has one executor of a job, in whatever order."""
-    if decision.mapping is None:
-        return True
-    return len(set(_hosts(job, decision))) == job.description.res
 
 
 def _by_speed(platform: Platform) -> list[tuple[float, int]]:

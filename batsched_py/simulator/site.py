@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.ended import EndedJobs
 from batsched_py.simulator.energy import Energy
-from batsched_py.simulator.execution import Execution
+from batsched_py.simulator.execution import Execution, final_state
 from batsched_py.simulator.machines import Machines, TracedMachines
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.power import PowerManagement
@@ -59,6 +59,8 @@ class Site:
         self._platform, self._registry, self._agenda = platform, registry, agenda
         self._tasks_time = inf
         self._programs: Programs | None = None
+        self.has_programs = False
+        """Whether a job was ever more than a duration, so that there is something to settle."""
         self.energy = Energy(platform.hosts) if options.energy else None
         self.states = (
             TracedMachines(
@@ -101,6 +103,7 @@ class Site:
                 ended=self._ended,
                 find=self._registry.profile,
             )
+            self.has_programs = True
         return self._programs
 
     def waiting_for_messages(self) -> Sequence[SimulatedJob]:
@@ -149,5 +152,5 @@ class Site:
         self.send(m.FromJobMsg(timestamp=self._agenda.now, job_id=job_id, msg=message))
 
     def _ended(self, job: SimulatedJob, return_code: int) -> None:
-        self.execution.set_end(job, return_code)
+        job.return_code, job.final_state = return_code, final_state(return_code)
         self._agenda.end_now(job)
