@@ -90,7 +90,7 @@ def main() -> None:
         platform = Path(folder, "platform.xml")
         platform.write_text(homogeneous_xml(workload.nb_res))
         write_workload(workload, Path(folder, "workload.json"))
-        command = [*PROGRAM, "batsim", "-p", str(platform), "-s", endpoint.address, "-q"]
+        command = [*PROGRAM, "simulator", "-p", str(platform), "-s", endpoint.address, "-q"]
         command += ["-e", f"{folder}/out"]
         command += ["--enable-dynamic-jobs", "--enable-profile-reuse"] if dynamic else []
         command += [] if dynamic else ["-w", f"{folder}/workload.json"]

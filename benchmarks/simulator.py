@@ -1,0 +1,141 @@
+"""What the embedded simulator costs in Batsim's place.
+
+    python benchmarks/simulator.py [LOG]   (default: the sample log)
+
+First its share of a message over a real socket: all that it does but waiting for the scheduler,
+an EASY in another process, beside a bare ZeroMQ echo in the same run. Then EASY in process on the
+same log, plain and with the options that follow more: the ratios compare. Last 10,000 jobs that
+communicate on a cluster of 128 hosts with a backbone.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from collections.abc import Callable
+from multiprocessing import Process
+from pathlib import Path
+from time import perf_counter
+
+from messages import time_echo
+
+from batsched_py.conversation import Conversation, Limits, serve
+from batsched_py.process import DecisionProcess
+from batsched_py.schedulers.easy import Easy
+from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.front import Front
+from batsched_py.simulator.platform import homogeneous, read_platform
+from batsched_py.transport.endpoint import Endpoint
+from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.archive import find_log
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.rules import Rules
+
+CLUSTER = """<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1"><zone id="AS0" routing="Full">
+<cluster id="C" prefix="n" suffix="" radical="0-127" speed="1Gf" bw="1.25GBps" lat="5us"
+ bb_bw="20GBps" bb_lat="50us"/>
+<cluster id="M" prefix="master_host" suffix="" radical="0-0" speed="1Gf" bw="1GBps" lat="5us"/>
+</zone></platform>
+"""
+
+
+class Waiting(Front):
+    """A front that counts the seconds it waits for replies."""
+
+    waited = 0.0
+
+    def _receive(self, now: float) -> list[bytes]:
+        begin = perf_counter()
+        frames = super()._receive(now)
+        self.waited += perf_counter() - begin
+        return frames
+
+
+def listen(address: str) -> None:
+    """Schedule for one simulation."""
+    with Endpoint(address) as endpoint:
+        easy = DecisionProcess(Easy(), None, six_decimals=True)
+        serve(endpoint, Conversation(lambda begins: easy), Limits(first=60, silence=60))
+
+
+def share_of_a_message(load: Workload, folder: str) -> None:
+    address = f"ipc://{folder}/s"
+    scheduler = Process(target=listen, args=(address,))
+    scheduler.start()
+    options = Options(trace_machines=True)
+    with Waiting(address, 60) as front:
+        begin = perf_counter()
+        outcome = Simulator(homogeneous(load.nb_res), [load], options).run(front)
+        own = (perf_counter() - begin - front.waited) / outcome.nb_messages
+    scheduler.join()
+    bare = time_echo(folder, 20_000, 350)
+    print(
+        f"{outcome.nb_messages} messages: the simulator's share {own * 1e6:.1f} us a message, "
+        f"a bare echo {bare * 1e6:.1f} us, ratio {own / bare:.2f}"
+    )
+
+
+def best(action: Callable[[], float]) -> float:
+    return min(action() for _ in range(5))
+
+
+def easy_in_process(load: Workload, options: Options) -> float:
+    simulator = Simulator(homogeneous(load.nb_res), [load], options)
+    process = DecisionProcess(Easy(), None)
+    begin = perf_counter()
+    simulator.run(process.answer)
+    return perf_counter() - begin
+
+
+def communicating(folder: str, nb_jobs: int = 10_000) -> None:
+    path = Path(folder, "cluster.xml")
+    path.write_text(CLUSTER)
+    draw = random.Random(1)
+    profiles, jobs, time = {}, [], 0.0
+    for number in range(nb_jobs):
+        time += draw.expovariate(1 / 20)
+        size = min(64, 2 ** draw.randrange(7))
+        flops, com = draw.uniform(1e9, 6e11), draw.uniform(1e6, 1e9)
+        profiles[str(number)] = {"type": "parallel_homogeneous", "cpu": flops, "com": com}
+        jobs.append(
+            WorkloadJob(
+                id=str(number),
+                submit_time=round(time),
+                size=size,
+                profile=str(number),
+                walltime=1e5,
+            )
+        )
+    load = Workload(name="communicating", nb_res=128, jobs=jobs, profiles=profiles)
+    simulator = Simulator(read_platform(path, "master_host0"), [load], Options(trace_machines=True))
+    begin = perf_counter()
+    outcome = simulator.run(DecisionProcess(Easy(), None).answer)
+    seconds = perf_counter() - begin
+    used = sum((job.finish_time - job.start_time) * job.alloc.bit_count() for job in outcome.jobs)
+    print(
+        f"{nb_jobs} communicating jobs on 128 hosts (in use: {used / 128 / outcome.end:.0%}): "
+        f"{seconds:.1f} s, {seconds / nb_jobs * 1e3:.2f} ms a job"
+    )
+
+
+def main() -> None:
+    path = find_log(sys.argv[1] if len(sys.argv) > 1 else "sample")
+    load = load_workload(path, Rules())
+    print(f"{path.name}: {len(load.jobs)} jobs")
+    with tempfile.TemporaryDirectory() as folder:
+        share_of_a_message(load, folder)
+        plain = best(lambda: easy_in_process(load, Options()))
+        print(f"EASY in process: {plain / len(load.jobs) * 1e6:.1f} us a job")
+        for name, options in (
+            ("machine states traced", Options(trace_machines=True)),
+            ("shared hosts allowed", Options(compute_sharing=True)),
+        ):
+            print(f"  {name}: ratio {best(lambda o=options: easy_in_process(load, o)) / plain:.2f}")  # type: ignore[misc]
+        communicating(folder)
+
+
+if __name__ == "__main__":
+    main()
