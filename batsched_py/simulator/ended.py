@@ -22,7 +22,8 @@ _Row = tuple[Any, ...]
 class EndedJobs(Sequence[SimulatedJob]):
     """Jobs in order of completion; of many only the latest are objects, the others on disk.
 
-    Jobs read from the disk are equal in all fields, and new objects each time. The two numbers
+    Jobs read from the disk are equal in all fields but for the bodies of their profiles, which may
+    be large and mean nothing after the end, and new objects each time. The two numbers
     of jobs are for tests; raises :class:`InvariantError` unless ``1 <= batch <= in_memory``, since
     there would be batches that are not whole.
     """
@@ -93,7 +94,6 @@ def _row(job: SimulatedJob) -> _Row:
         profile.flops,
         profile.total,
         profile.return_code,
-        profile.body,
         job.start_time,
         job.finish_time,
         job.alloc,
@@ -105,4 +105,4 @@ def _row(job: SimulatedJob) -> _Row:
 
 
 def _job(row: _Row) -> SimulatedJob:
-    return SimulatedJob(JobDescription(*row[:6]), Profile(*row[6:11]), State.FORGOTTEN, *row[11:])
+    return SimulatedJob(JobDescription(*row[:6]), Profile(*row[6:10]), State.FORGOTTEN, *row[10:])

@@ -11,64 +11,20 @@ from itertools import count
 from math import inf
 from typing import Any
 
-import msgspec
-
 from batsched_py.errors import DeadlockError, ProtocolError
-from batsched_py.processors import to_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.referee import check_metadata
+from batsched_py.simulator.begins import simulation_begins
 from batsched_py.simulator.execution import KILLED
 from batsched_py.simulator.external import ExternalEvent
-from batsched_py.simulator.machines import TracedMachines
-from batsched_py.simulator.platform import Host, Platform
-from batsched_py.simulator.power import PowerManagement
+from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.registry import Registry, SimulatedJob, State
+from batsched_py.simulator.setting import Options, Outcome
 from batsched_py.simulator.site import Site
 from batsched_py.transport import Partner
 from batsched_py.workload.jobs import Workload
 
-
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """Batsim's options, as far as they mean something here."""
-
-    dynamic_jobs: bool = False
-    acknowledge_dynamic_jobs: bool = False
-    profile_reuse: bool = False
-    forward_profiles: bool = False
-    compute_sharing: bool = False
-    """A machine may run several jobs at once, which then share it."""
-    storage_sharing: bool = True
-    """Said to the scheduler, as there is nothing to share: storage jobs are not run."""
-    energy: bool = False
-    """Account for energy, and let the scheduler switch machines."""
-    forward_unknown_events: bool = False
-    sched_config: str = ""
-    trace_machines: bool = False
-    """Keep how many machines are in each state, for ``_machine_states.csv``."""
-    exact_times: bool = False
-    """Say in SIMULATION_BEGINS that times come with all digits (ours, not Batsim's)."""
-    shake: int | None = None
-    """Seed of a shaken order of simultaneous events: those of an instant come in random order,
-    and as real Batsim sometimes does, instants are cut into several messages. How often is drawn
-    too, from never to always, since it depends on the platform. None: log order, one message."""
-    each_event: bool = False
-    """Every event in a message of its own, so that the policy runs after each; submissions come
-    before ends of the same instant (as in the simulator behind Gaussier et al. 2015)."""
-
-
-class Outcome(msgspec.Struct):
-    """What a simulation leaves: its jobs in order of completion, and counts."""
-
-    jobs: Sequence[SimulatedJob]
-    nb_messages: int
-    nb_processors: int
-    end: float = 0.0
-    """Seconds: the time of the last message."""
-    nb_storages: int = 0
-    machines: TracedMachines | None = None
-    """The states of the machines, if they were followed."""
-    power: PowerManagement | None = None
-    """Energy and pstates, if they were accounted for."""
+__all__ = ["Options", "Outcome", "Simulator"]
 
 
 class _Kind(Enum):
@@ -132,7 +88,8 @@ class Simulator:
         failing = events is not None
         self._site = Site(platform, options, self.registry, self, failing=failing)
         self._execution = self._site.execution
-        self._expect(events)
+        if events is not None:
+            self._site.expect(events)
         self._carry_out: dict[type, Callable[[Any], None]] = {
             m.ExecuteJob: self._execute,
             m.RejectJob: self._reject,
@@ -185,27 +142,37 @@ class Simulator:
     def _apply(self, reply: m.Message, first: int) -> None:
         """Carry out the decisions from number ``first`` on, pausing at those in the future."""
         decisions = reply.events
-        for at in range(first, len(decisions)):
-            decision = decisions[at]
-            if decision.timestamp > self.now:
-                self._carried_out()
-                if decision.timestamp > reply.now:
-                    raise ProtocolError(
-                        f"{decision.tag} at {decision.timestamp} is later than the reply's now, "
-                        f"{reply.now}"
-                    )
-                self._pause(decision.timestamp, reply, at)
-                return
-            carry_out = self._carry_out.get(type(decision))
-            if carry_out is None:
-                raise ProtocolError(f"{decision.tag} is not supported by the embedded simulator")
-            carry_out(decision)
+        at = first
+        try:
+            for at in range(first, len(decisions)):
+                decision = decisions[at]
+                if decision.timestamp > self.now:
+                    self._await_decision(reply, at)
+                    return
+                carry_out = self._carry_out.get(type(decision))
+                if carry_out is None:
+                    raise ProtocolError(f"{decision.tag} is no decision of a scheduler")
+                carry_out(decision)
+        except ProtocolError as error:
+            raise ProtocolError(
+                f"{error} (event {at + 1} of {len(decisions)} in the reply, carried out at "
+                f"{self.now:f} s)"
+            ) from None
         if self._site.has_programs:
             self._carried_out()
         if reply.now > self.now:
             self._pause(reply.now, reply, len(decisions))
         else:
             self._busy = False
+
+    def _await_decision(self, reply: m.Message, at: int) -> None:
+        decision = reply.events[at]
+        if decision.timestamp > reply.now:
+            raise ProtocolError(
+                f"{decision.tag} at {decision.timestamp} is later than the reply's now, {reply.now}"
+            )
+        self._carried_out()
+        self._pause(decision.timestamp, reply, at)
 
     def _carried_out(self) -> None:
         self._site.settle()
@@ -314,42 +281,10 @@ class Simulator:
     # Events --------------------------------------------------------------------------------------
 
     def _begins(self) -> m.SimulationBegins:
-        options = self.options
-        platform, nb_hosts = self.platform, len(self.platform.hosts)
-        asleep = self._site.energy.asleep() if self._site.energy is not None else 0
-        hosts = [
-            _described(number, host, "sleeping" if asleep >> number & 1 else "idle", "")
-            for number, host in enumerate(platform.hosts)
-        ]
-        return m.SimulationBegins(
-            timestamp=0.0,
-            nb_resources=nb_hosts + len(platform.storages),
-            nb_compute_resources=nb_hosts,
-            nb_storage_resources=len(platform.storages),
-            allow_compute_sharing=options.compute_sharing,
-            allow_storage_sharing=options.storage_sharing,
-            config={
-                "redis-enabled": False,
-                "redis-hostname": "127.0.0.1",
-                "redis-port": 6379,
-                "redis-prefix": "default",
-                "profiles-forwarded-on-submission": options.forward_profiles,
-                "dynamic-jobs-enabled": options.dynamic_jobs,
-                "dynamic-jobs-acknowledged": options.acknowledge_dynamic_jobs,
-                "profile-reuse-enabled": options.profile_reuse,
-                "sched-config": options.sched_config,
-                "forward-unknown-events": options.forward_unknown_events,
-                **({"exact-times": True} if options.exact_times else {}),
-            },
-            compute_resources=hosts,
-            storage_resources=[
-                _described(number, host, "idle", "storage")
-                for number, host in enumerate(platform.storages, start=nb_hosts)
-            ],
-            workloads={name: workload.name for name, workload in self._workloads.items()},
-            profiles={
-                name: dict(self.registry.registration.profiles[name]) for name in self._workloads
-            },
+        energy = self._site.energy
+        asleep = energy.asleep() if energy is not None else 0
+        return simulation_begins(
+            self.platform, self.options, self.registry, self._workloads, asleep
         )
 
     def _submitted(self, job: SimulatedJob) -> m.JobSubmitted:
@@ -379,29 +314,6 @@ class Simulator:
             yield self._completed(job)
         progress = {job.description.id: progress for job, progress in really}
         yield m.JobKilled(timestamp=self.now, job_ids=job_ids, job_progress=progress)
-
-    def _expect(self, events: Sequence[ExternalEvent] | None) -> None:
-        """Let external events happen; what follows the last one tells that there are no more."""
-        if events is None:
-            return
-        for event in events:
-            self.later(event.time, partial(self._occur, event))
-        last = max((event.time for event in events), default=0.0)
-        self.later(last, lambda: [self._notice("no_more_external_event_to_occur")])
-
-    def _occur(self, event: ExternalEvent) -> _Events:
-        machines, states = event.machines, self._site.states
-        if event.available is None:
-            return [self._notice(**event.content)]
-        if states is not None and event.available:
-            states.give_back(machines, self.now)
-        elif states is not None:
-            states.withdraw(machines, self.now)
-        kind = "event_machine_available" if event.available else "event_machine_unavailable"
-        return [self._notice(kind, resources=to_text(machines))] if machines else []
-
-    def _notice(self, type: str, **details: Any) -> m.Notify:
-        return m.Notify(timestamp=self.now, type=type, details=details)
 
     # Decisions -----------------------------------------------------------------------------------
 
@@ -488,7 +400,7 @@ class Simulator:
         if self._nb_open:
             left = [job for job in self.registry.jobs.values() if job.state in _OPEN]
             waiting = [job.description.id for job in left]
-            some = ", ".join(waiting[:10]) + (", ..." if len(waiting) > 10 else "")
+            some = ", ".join(waiting[:50]) + (", ..." if len(waiting) > 50 else "")
             listening = {job.description.id for job in self._site.waiting_for_messages()}
             reason = f" ({len(listening)} of them run, for a message)" if listening else ""
             raise DeadlockError(
@@ -511,14 +423,3 @@ def _is_due(what: _Later) -> bool:
 _OPEN = (State.SUBMITTED, State.RUNNING)
 _LOOSE = {m.JobSubmitted, m.JobCompleted, m.RequestedCall, m.Notify}
 """Events whose order in an instant means nothing."""
-
-
-def _described(number: int, host: Host, state: str, role: str) -> dict[str, Any]:
-    """Return a machine as SIMULATION_BEGINS describes it."""
-    return {
-        "id": number,
-        "name": host.name,
-        "state": state,
-        "properties": {"role": role, **host.properties},
-        "zone_properties": host.zone_properties,
-    }
