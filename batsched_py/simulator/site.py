@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from batsched_py.processors import to_text
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.ended import EndedJobs
 from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.execution import Execution, final_state
+from batsched_py.simulator.external import ExternalEvent
 from batsched_py.simulator.machines import Machines, TracedMachines
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.power import PowerManagement
 from batsched_py.simulator.programs import Program, Programs
 from batsched_py.simulator.registry import Registry, SimulatedJob
-
-if TYPE_CHECKING:
-    from batsched_py.simulator.engine import Options
+from batsched_py.simulator.setting import Options
 
 
 class Agenda(Protocol):
@@ -105,6 +105,27 @@ class Site:
             )
             self.has_programs = True
         return self._programs
+
+    def expect(self, events: Sequence[ExternalEvent]) -> None:
+        """Let external events happen; with the last one comes the notice that it was."""
+        for event in events:
+            self._agenda.later(event.time, partial(self._occur, event))
+        last = max((event.time for event in events), default=0.0)
+        self._agenda.later(last, lambda: [self._notice("no_more_external_event_to_occur")])
+
+    def _occur(self, event: ExternalEvent) -> Iterable[m.Event]:
+        machines, states, now = event.machines, self.states, self._agenda.now
+        if event.available is None:
+            return [self._notice(**event.content)]
+        if states is not None and event.available:
+            states.give_back(machines, now)
+        elif states is not None:
+            states.withdraw(machines, now)
+        kind = "event_machine_available" if event.available else "event_machine_unavailable"
+        return [self._notice(kind, resources=to_text(machines))] if machines else []
+
+    def _notice(self, type: str, **details: Any) -> m.Notify:
+        return m.Notify(timestamp=self._agenda.now, type=type, details=details)
 
     def waiting_for_messages(self) -> Sequence[SimulatedJob]:
         """Return the running jobs that go on with a message only."""
