@@ -1,4 +1,4 @@
-"""Write the platform files of this folder: equal hosts and no network time.
+"""Write the platform files of this folder.
 
 Usage: python platforms/generate.py [NODES [GFLOPS]]   (without arguments: every file here)
 """
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from batsched_py.files import write_whole
-from batsched_py.simulator.platform_xml import homogeneous_xml
+from batsched_py.simulator.platform_xml import cluster_xml, energy_xml, homogeneous_xml
 
 SIZES = {64: "the sample log", 100: "KTH-SP2", 128: "SDSC-SP2"}
 
@@ -19,8 +19,11 @@ def main() -> None:
     if len(sys.argv) > 1:
         print(homogeneous_xml(int(sys.argv[1]), *map(float, sys.argv[2:3])), end="")
         return
+    folder = Path(__file__).parent
     for nodes in SIZES:
-        write_whole(Path(__file__).parent / f"ideal_{nodes}.xml", homogeneous_xml(nodes))
+        write_whole(folder / f"ideal_{nodes}.xml", homogeneous_xml(nodes))
+    write_whole(folder / "cluster_128.xml", cluster_xml(128))
+    write_whole(folder / "energy_16.xml", energy_xml(16))
 
 
 if __name__ == "__main__":
