@@ -49,7 +49,8 @@ class BatsimArguments(ArgumentsFromFiles):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse them by name."""
         for argument in args:
-            name = argument.partition("=")[0]
+            is_long = argument.startswith("--")
+            name = argument.partition("=")[0] if is_long else argument[:2]
             if name in REFUSED:
                 raise UsageError(
                     f"{name}: the embedded simulator does not do {REFUSED[name]}; use real Batsim"
@@ -71,9 +72,9 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from batsched_py import __version__
+        from importlib.metadata import version
 
-        print(f"batsched-py {__version__} (stand-in for Batsim v4.2.0)")
+        print(f"batsched-py {version('batsched_py')} (stand-in for Batsim v4.2.0)")
         raise typer.Exit
 
 
@@ -156,7 +157,8 @@ def simulator(
         typer.Option("--disable-schedule-tracing", help="Accepted: no Paje trace is written."),
     ] = False,
     sg_log: Annotated[
-        list[str] | None, typer.Option("--sg-log", help="Accepted: there is no log of SimGrid.")
+        list[str] | None,
+        typer.Option("--sg-log", metavar="TEXT", help="Accepted: there is no log of SimGrid."),
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing.")] = False,
     verbosity: Annotated[
@@ -197,6 +199,8 @@ def simulator(
     does not do (storage jobs, SMPI, workflows, ...) is refused. Exits with 1 where Batsim stops,
     and on a deadlock, where Batsim exits with 0.
     """
+    if quiet:
+        verbosity = Verbosity.quiet
     if dump:
         print(_execution_context(endpoint, prefix))
         return
@@ -225,14 +229,15 @@ def simulator(
     )
     made = prepare(inputs, options)
     make_folder_of(f"{prefix}_jobs.csv")
-    try:
-        outcome = _run(made, endpoint, timeout or inf, exact_times, verbosity)
-    except DeadlockError as error:
-        if isinstance(error.outcome, Outcome):  # as Batsim, which calls it a success
-            write_outputs(error.outcome, prefix)
-        raise
-    paths = write_outputs(outcome, prefix)
-    if not quiet and verbosity is not Verbosity.quiet:
+    with stop_signals():  # no half files either, if it has to end while it writes
+        try:
+            outcome = _run(made, endpoint, timeout or inf, exact_times, verbosity)
+        except DeadlockError as error:
+            if isinstance(error.outcome, Outcome):  # as Batsim, which calls it a success
+                write_outputs(error.outcome, prefix)
+            raise
+        paths = write_outputs(outcome, prefix)
+    if verbosity is not Verbosity.quiet:
         print(f"{len(outcome.jobs)} jobs; wrote {', '.join(paths)}")
 
 
@@ -241,7 +246,11 @@ def _run(
 ) -> Outcome:
     from batsched_py.simulator.front import Front  # ZeroMQ is imported here, after the mistakes
 
-    with stop_signals(), Front(endpoint, timeout, exact=exact_times) as scheduler:
+    def note(text: str) -> None:
+        if verbosity is not Verbosity.quiet:
+            print(text, file=sys.stderr)
+
+    with Front(endpoint, timeout, exact=exact_times, note=note) as scheduler:
         loud = verbosity in (Verbosity.network_only, Verbosity.debug)
         return made.run(_shown(scheduler, exact_times) if loud else scheduler)
 

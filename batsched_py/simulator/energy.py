@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ from batsched_py.errors import PlatformError
 from batsched_py.processors import numbers
 from batsched_py.simulator.platform import Host
 from batsched_py.spool import SpooledList
+
+_PSTATE = re.compile(r"\s*[0-9]{1,9}\s*")
 
 
 class Watts(NamedTuple):
@@ -68,16 +71,32 @@ def power_states(host: Host) -> PowerStates:
             f"host {host.name!r} has {len(host.speeds)} speeds and {len(watts)} values of "
             "wattage_per_state: expected as many"
         )
-    sleep = {}
+    states = PowerStates(watts, _sleep_states(host))
+    if host.pstate in states.passing:
+        raise PlatformError(
+            f"host {host.name!r} begins in pstate {host.pstate}, which its sleep_pstates say is "
+            "only passed: expected another one"
+        )
+    return states
+
+
+def _sleep_states(host: Host) -> dict[int, SleepState]:
+    sleep: dict[int, SleepState] = {}
     for part in filter(None, map(str.strip, host.properties.get("sleep_pstates", "").split(","))):
-        pstates = [int(value) if value.strip().isdecimal() else -1 for value in part.split(":")]
-        if len(pstates) != 3 or not all(0 <= pstate < len(watts) for pstate in pstates):
+        texts = part.split(":")
+        pstates = [int(text) if _PSTATE.fullmatch(text) else -1 for text in texts]
+        if len(pstates) != 3 or not all(0 <= pstate < len(host.speeds) for pstate in pstates):
             raise PlatformError(
                 f"host {host.name!r}: sleep_pstates {part!r}, expected SLEEP:OFF:ON, pstates from "
-                f"0 to {len(watts) - 1}"
+                f"0 to {len(host.speeds) - 1}"
+            )
+        if pstates[0] in pstates[1:] or pstates[0] in sleep:
+            raise PlatformError(
+                f"host {host.name!r}: sleep_pstates {part!r}, expected a pstate to sleep in that "
+                "is there once, and others to be switched off and on by"
             )
         sleep[pstates[0]] = SleepState(*pstates[1:])
-    return PowerStates(watts, sleep)
+    return sleep
 
 
 def _watts(host: str, text: str) -> Watts:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import inf
 from time import monotonic
 
 import zmq
+from zmq.utils.monitor import recv_monitor_message
 
-from batsched_py.errors import ProtocolError, SimulationError
+from batsched_py.errors import ProtocolError, SimulationError, UsageError
 from batsched_py.protocol import codec
 from batsched_py.protocol import messages as m
 from batsched_py.transport.closing import Closing
@@ -14,6 +17,8 @@ from batsched_py.transport.endpoint import check_address
 
 _TICK = 0.2
 """Seconds after which a wait looks whether the scheduler is still there."""
+_PATIENCE = 5.0
+"""Seconds without a scheduler after which it is said that one is waited for."""
 
 
 class Front(Closing):
@@ -21,19 +26,41 @@ class Front(Closing):
 
     A :data:`~batsched_py.transport.Partner` for the simulator. ``timeout`` is in seconds, for
     each reply (Batsim itself waits for ever). Times are said with six decimals as Batsim does, or
-    ``exact``. A context manager: leaving it closes the socket.
+    ``exact``. ``note`` is told, once, that nobody listens yet. A context manager: leaving it
+    closes the socket.
 
     Raises :class:`~batsched_py.errors.UsageError` for what is no address.
     """
 
-    def __init__(self, address: str, timeout: float, *, exact: bool = False) -> None:
+    def __init__(
+        self,
+        address: str,
+        timeout: float,
+        *,
+        exact: bool = False,
+        note: Callable[[str], None] = lambda text: None,
+    ) -> None:
         check_address(address)
         self._address, self._timeout, self._exact = address, timeout, exact
+        self._note, self._note_at = note, monotonic() + _PATIENCE
+        self._met = False
+        """Whether a scheduler was there."""
+        self._listener = "nobody answers there"
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REQ)
         self._socket.setsockopt(zmq.LINGER, 0)
-        self._monitor = self._socket.get_monitor_socket(zmq.Event.DISCONNECTED)
-        self._socket.connect(address)
+        self._socket.setsockopt(zmq.RCVTIMEO, round(_TICK * 1000))
+        self._monitor = self._socket.get_monitor_socket(
+            zmq.Event.HANDSHAKE_SUCCEEDED | zmq.Event.DISCONNECTED
+        )
+        try:
+            self._socket.connect(address)
+        except zmq.ZMQError as error:
+            self.close()
+            raise UsageError(
+                f"endpoint {address!r}: nothing can connect to it ({error.strerror}): expected "
+                "such as tcp://127.0.0.1:28000"
+            ) from None
 
     def close(self) -> None:
         """Close the connection."""
@@ -48,8 +75,7 @@ class Front(Closing):
         Raises :class:`SimulationError` if none comes, :class:`ProtocolError` if it is none.
         """
         self._socket.send(codec.encode_events(message, exact=self._exact))
-        self._wait(message.now)
-        frames = self._socket.recv_multipart()
+        frames = self._receive(message.now)
         said = frames[0][:300].decode(errors="replace")
         if len(frames) != 1:
             raise ProtocolError(f"a reply of {len(frames)} frames, expected one; it began: {said}")
@@ -61,19 +87,38 @@ class Front(Closing):
             _restore_digits(reply, message.now)
         return reply
 
-    def _wait(self, now: float) -> None:
+    def _receive(self, now: float) -> list[bytes]:
         """Wait for the reply. A scheduler whose connection broke will not send it any more."""
         deadline = monotonic() + self._timeout
-        while not self._socket.poll(round(_TICK * 1000)):
-            if self._monitor.poll(0) and not self._socket.poll(0):
+        while True:
+            try:
+                return self._socket.recv_multipart()
+            except zmq.Again:
+                pass
+            self._look_around(now)
+            if monotonic() >= deadline:
+                raise SimulationError(self._why_late(now))
+
+    def _look_around(self, now: float) -> None:
+        """Raise :class:`SimulationError` if the scheduler is gone; tell that there is none yet."""
+        while self._monitor.poll(0):
+            if recv_monitor_message(self._monitor)["event"] == zmq.Event.HANDSHAKE_SUCCEEDED:
+                self._met = True
+            elif not self._met:  # may yet come: a proxy takes connections before it does
+                self._listener = "what listens there is no ZeroMQ socket (REP)"
+            elif not self._socket.poll(0):
                 raise SimulationError(
                     f"the scheduler at {self._address} went away at {now:f} s without a reply"
                 )
-            if monotonic() >= deadline:
-                raise SimulationError(
-                    f"the scheduler at {self._address} did not reply at {now:f} s within "
-                    f"{self._timeout:g} s; --timeout allows more"
-                )
+        if not self._met and monotonic() >= self._note_at:
+            self._note_at = inf
+            self._note(f"waiting for a scheduler at {self._address}: {self._listener}")
+
+    def _why_late(self, now: float) -> str:
+        within = f"within {self._timeout:g} s; --timeout allows more"
+        if self._met:
+            return f"the scheduler at {self._address} did not reply at {now:f} s {within}"
+        return f"no scheduler was reached at {self._address} {within} ({self._listener})"
 
 
 def _restore_digits(reply: m.Message, now: float) -> None:

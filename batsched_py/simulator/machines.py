@@ -21,7 +21,7 @@ class MachineState(Enum):
 
 
 _OFF = (MachineState.SLEEPING, MachineState.SWITCHING_ON, MachineState.SWITCHING_OFF)
-_TRACED = (*_OFF, MachineState.IDLE, MachineState.COMPUTING)
+_STATES = (*_OFF, MachineState.IDLE, MachineState.COMPUTING, MachineState.UNAVAILABLE)
 
 
 class Machines:
@@ -65,9 +65,10 @@ class TracedMachines(Machines):
         self._busy = 0
         self._unavailable = 0
         self._off = dict.fromkeys(_OFF, 0) | {MachineState.SLEEPING: asleep}
-        self._sets: dict[MachineState, int] = {}
-        self._counts = dict.fromkeys(MachineState, 0)
-        self._times = dict.fromkeys(MachineState, 0.0)
+        self._sets = [0] * len(_STATES)
+        """The machines in each state, in the order of ``_STATES``, and how many they are."""
+        self._counts = [0] * len(_STATES)
+        self._times = [0.0] * len(_STATES)
         self._last = 0.0
         """When the times were last counted."""
         self._changes: list[tuple[float, int]] = [(0.0, self._all)]
@@ -128,7 +129,7 @@ class TracedMachines(Machines):
     def why_not(self, machines: int) -> str:
         """Say in words what keeps the first of ``machines`` from starting a job."""
         first = machines & -machines
-        for state, some in self._sets.items():
+        for state, some in zip(_STATES, self._sets, strict=True):
             if first & some:
                 return f"{state.value} (allowed: idle" + (", computing)" if self._sharing else ")")
         return "not on this platform"
@@ -136,7 +137,7 @@ class TracedMachines(Machines):
     def trace(self, now: float) -> None:
         """Note how many machines are in each state."""
         if self.traced:
-            self._rows.append((now, *(self._counts[state] for state in _TRACED)))
+            self._rows.append((now, *self._counts[:-1]))  # all but the unavailable
 
     def rows(self) -> Iterator[tuple[float, ...]]:
         """Yield the trace: time, and how many sleep, switch on, switch off, idle, compute."""
@@ -149,34 +150,33 @@ class TracedMachines(Machines):
         last is not.
         """
         self._keep_last()
-        times = dict(self._times)
-        for state, machines in self._sets.items():
+        times = {}
+        for state, counted, machines in zip(_STATES, self._times, self._sets, strict=True):
             for time, changed in self._changes:
-                times[state] -= (self._last - time) * (machines & changed).bit_count()
-        return {state: max(0.0, time) for state, time in times.items()}  # no -0.000000
+                counted -= (self._last - time) * (machines & changed).bit_count()
+            times[state] = max(0.0, counted)  # no -0.000000
+        return times
 
     def _update(self, now: float) -> None:
         """Count the times until now, and set the states anew."""
-        times, before = self._times, self._sets
         if now > self._last:
             past, self._last = now - self._last, now
-            for state, count in self._counts.items():
+            for at, count in enumerate(self._counts):
                 if count:
-                    times[state] += past * count
+                    self._times[at] += past * count
+        off = [machines & ~self._unavailable for machines in self._off.values()]
         on = self._all & ~self._unavailable
-        sets = {MachineState.UNAVAILABLE: self._unavailable}
-        for state, machines in self._off.items():
-            sets[state] = machines & on
+        for machines in off:
             on &= ~machines
-        sets[MachineState.COMPUTING] = on & self._busy
-        sets[MachineState.IDLE] = on & ~self._busy
-        self.free = on if self._nb_jobs is not None else on & ~self._busy
+        idle = on & ~self._busy
+        sets = [*off, idle, on & self._busy, self._unavailable]
+        self.free = idle if self._nb_jobs is None else on
         changed = 0
-        for state, machines in sets.items():
-            changed |= machines ^ before.get(state, 0)
-            self._counts[state] = machines.bit_count()
-        self._sets = sets
+        for before, machines in zip(self._sets, sets, strict=True):
+            changed |= before ^ machines
         if changed:
+            self._sets = sets
+            self._counts = [machines.bit_count() for machines in sets]
             self._changes.append((now, changed))
             if len(self._changes) > self._most_changes:
                 self._keep_last()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -18,6 +19,7 @@ from batsched_py.spool import SpooledList
 
 _TO_COMPUTATION, _TO_SLEEP = -1, -2
 """What Batsim traces as the pstate of machines that are being switched."""
+_NUMBER = re.compile("[0-9]{1,9}")
 
 
 class _Switch(msgspec.Struct):
@@ -86,6 +88,7 @@ class PowerManagement:
         if times.keys() == {0.0}:  # from one speed to another: at once, and traced once
             self._done(machines, pstate, now)
             return
+        times.pop(0.0, None)  # these are there, and may be switched again before the others are
         switched = _Switch(machines, pstate, to_sleep, set(times))
         for lasts, some in times.items():
             self._later(now + lasts, partial(self._reached, switched, lasts, some, now + lasts))
@@ -127,7 +130,7 @@ class PowerManagement:
 
     def _pstate(self, decision: m.SetResourceState) -> int:
         machines, state = decision.resources, decision.state
-        if not machines or machines >> len(self._hosts) or not state.isdecimal():
+        if not machines or machines >> len(self._hosts) or not _NUMBER.fullmatch(state):
             raise ProtocolError(
                 f"SET_RESOURCE_STATE: {to_text(machines)!r} to {state!r}, expected machines from "
                 f"0 to {len(self._hosts) - 1} and the number of a pstate as text"

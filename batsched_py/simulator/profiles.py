@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -122,8 +123,9 @@ def referenced(names: set[str], profiles: Mapping[str, Mapping[str, Any]]) -> se
     """
     kept = set(names)
     for profile in profiles.values():
-        if profile.get("type") == "composed":
-            kept.update(part for part in profile.get("seq", ()) if part in profiles)
+        parts = profile.get("seq")
+        if profile.get("type") == "composed" and isinstance(parts, list):
+            kept.update(part for part in parts if isinstance(part, str) and part in profiles)
     return kept
 
 
@@ -134,20 +136,20 @@ class _Parser:
         self._profiles = profiles
         self._parsed: dict[str, Profile] = {}
         self._open: set[str] = set()
+        self._heights: dict[str, int] = {}
+        """How deep the composed ones are; 0, or not there, for all others."""
 
     def parse(self, name: str, depth: int) -> Profile:
         if name in self._parsed:
             return self._parsed[name]
         if name in self._open or depth > DEEPEST:
-            raise WorkloadError(
-                f"profile {name!r} is composed of itself, or more than {DEEPEST} deep"
-            )
+            raise _too_deep(name)
         self._open.add(name)
         profile = self._profiles[name]
         kind = profile.get("type")
         if kind == "composed":
             parsed = self._composed(name, profile, depth)
-        elif kind in _KINDS:
+        elif isinstance(kind, str) and kind in _KINDS:
             parsed = _KINDS[kind](name, profile)
         else:
             raise WorkloadError(
@@ -173,9 +175,16 @@ class _Parser:
         if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 1:
             raise WorkloadError(f"profile {name!r}: repeat is {repeat!r}, expected at least 1")
         parts = tuple((part, self.parse(part, depth + 1)) for part in names)
+        self._heights[name] = 1 + max(self._heights.get(part, 0) for part in names)
+        if self._heights[name] > DEEPEST:
+            raise _too_deep(name)
         return Profile(
             None, total=all(part.total for _, part in parts), body=Composed(parts, repeat)
         )
+
+
+def _too_deep(name: str) -> WorkloadError:
+    return WorkloadError(f"profile {name!r} is composed of itself, or more than {DEEPEST} deep")
 
 
 def _delay(name: str, profile: Mapping[str, Any]) -> Profile:
@@ -220,7 +229,7 @@ def _send(name: str, profile: Mapping[str, Any]) -> Profile:
 def _receive(name: str, profile: Mapping[str, Any]) -> Profile:
     try:
         pattern = re.compile(profile.get("regex", ".*"))
-    except (re.error, TypeError) as error:
+    except (re.error, TypeError, OverflowError, RecursionError) as error:
         raise WorkloadError(f"profile {name!r}: regex {profile['regex']!r}: {error}") from None
     poll = _number(name, profile, "polltime") if "polltime" in profile else 0.005
     if not poll > 0:
@@ -232,7 +241,7 @@ def _receive(name: str, profile: Mapping[str, Any]) -> Profile:
     return Profile(None, body=Receive(pattern, poll=poll, **targets))
 
 
-_KINDS: dict[Any, Callable[[str, Mapping[str, Any]], Profile]] = {
+_KINDS: dict[str, Callable[[str, Mapping[str, Any]], Profile]] = {
     "delay": _delay,
     "parallel": _parallel,
     "parallel_homogeneous": partial(_homogeneous, total=False),
@@ -258,4 +267,9 @@ def _number(name: str, profile: Mapping[str, Any], field: str) -> float:
 
 
 def _wrong(value: Any) -> bool:
-    return isinstance(value, bool) or not isinstance(value, int | float)
+    """Tell whether a value is no number that a float can be: JSON has integers of any size."""
+    return (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not -sys.float_info.max <= value <= sys.float_info.max
+    )

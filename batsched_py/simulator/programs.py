@@ -19,6 +19,8 @@ from batsched_py.simulator.ptask import ParallelTasks, Task
 from batsched_py.simulator.registry import SimulatedJob
 
 WALLTIME_REACHED = -1
+_MOST_LOOKS = 2.0**52
+"""Of a job that looks for messages more often than this, the times are as good as continuous."""
 
 
 class _Frame:
@@ -166,25 +168,40 @@ class Programs:
     # Steps ---------------------------------------------------------------------------------------
 
     def _step(self, program: Program, now: float) -> None:
-        """Begin with the profile of a program, inside the composed ones that it begins with."""
+        """Begin with the profile of a program, and go on for as long as that takes no time."""
+        while self._begin_step(program, now):
+            pass
+
+    def _begin_step(self, program: Program, now: float) -> bool:
+        """Begin with the profile of a program; tell whether there is another one to begin with."""
+        self._enter(program)
         body = program.profile.body
-        while isinstance(body, Composed):
-            total = len(body.parts) * body.repeat
-            program.frames.append(
-                _Frame(program.name, body.parts, total, program.profile.return_code)
-            )
-            program.name, program.profile = body.parts[0]
-            body = program.profile.body
-        program.begin = now
+        program.begin, program.length = now, 0.0
         if program.profile.delay is not None:
             self._sleep(program, program.profile.delay, now)
         elif isinstance(body, Send):
             self._say(program.job, body.message)
             self._sleep(program, body.sleep, now)
         elif isinstance(body, Receive):
-            self._receive(program, now)
+            return self._receive(program, now)
         else:
             self._compute(program, now)
+        return False
+
+    def _enter(self, program: Program) -> None:
+        """Go down to the first part of the composed profiles that a program begins with."""
+        while isinstance(body := program.profile.body, Composed):
+            if not body.parts:
+                raise ProtocolError(
+                    f"job {program.job.description.id}: it comes to the composed profile "
+                    f"{program.name!r}, which was registered dynamically: Batsim 4.2.0 crashes "
+                    "on it"
+                )
+            total = len(body.parts) * body.repeat
+            program.frames.append(
+                _Frame(program.name, body.parts, total, program.profile.return_code)
+            )
+            program.name, program.profile = body.parts[0]
 
     def _sleep(self, program: Program, length: float, now: float) -> None:
         program.length = length
@@ -210,11 +227,14 @@ class Programs:
     def _look(self, program: Program, now: float) -> None:
         if program.remaining is not None and now >= program.begin + program.remaining:
             self._finish(program, WALLTIME_REACHED, now)
-        else:
-            self._receive(program, now)
+        elif self._receive(program, now):
+            self._step(program, now)
 
-    def _receive(self, program: Program, now: float) -> None:
-        """Take a message if there is one; else go on without, or look again later."""
+    def _receive(self, program: Program, now: float) -> bool:
+        """Take a message if there is one; else go on without, or look again later.
+
+        Tells whether there is another profile to begin with.
+        """
         body = program.profile.body
         assert isinstance(body, Receive)
         messages = self._said.get(program.job.description.id)
@@ -223,13 +243,12 @@ class Programs:
         elif body.timeout:
             target = body.timeout
         else:
-            self._await_message(program, now)
-            return
+            self._await_message(program)
+            return False
         if program.remaining is not None:
             program.remaining -= now - program.begin
         if not target:
-            self._step_ended(program, program.profile.return_code, now)
-            return
+            return self._next(program, program.profile.return_code, now)
         profile = self._find(program.job.description.id.partition("!")[0], target)
         if profile is None:
             raise ProtocolError(
@@ -239,14 +258,15 @@ class Programs:
             )
         if len(program.frames) > DEEPEST:
             raise ProtocolError(
-                f"job {program.job.description.id}: its profile {program.name!r} leads to itself"
+                f"job {program.job.description.id}: its profile {program.name!r} leads to itself, "
+                f"or to others, more than {DEEPEST} deep"
             )
         part = ((target, profile),)
         program.frames.append(_Frame(program.name, part, 1, program.profile.return_code))
         program.name, program.profile = target, profile
-        self._step(program, now)
+        return True
 
-    def _await_message(self, program: Program, now: float) -> None:
+    def _await_message(self, program: Program) -> None:
         """Wait, with a timer at the walltime only: looking in vain changes nothing."""
         program.serial = 0
         if program.remaining is not None:
@@ -254,13 +274,22 @@ class Programs:
 
     def _look_again(self, program: Program, body: Receive, now: float) -> None:
         """Wake a waiting job the next time that it looks for messages."""
-        at = program.begin + (floor((now - program.begin) / body.poll) + 1) * body.poll
+        looked, at = (now - program.begin) / body.poll, now
+        if looked < _MOST_LOOKS:
+            at = program.begin + (floor(looked) + 1) * body.poll
         if program.remaining is not None:
             at = min(at, program.begin + program.remaining)
         self._set_timer(program, max(at, now))
 
     def _step_ended(self, program: Program, return_code: int, now: float) -> None:
-        """Go on after a step: with the next part, or with what the composed profile is part of."""
+        if self._next(program, return_code, now):
+            self._step(program, now)
+
+    def _next(self, program: Program, return_code: int, now: float) -> bool:
+        """Go to the next part after a step, or to what comes after the composed profile.
+
+        Tells whether there is one to begin with; else the job has ended.
+        """
         frames = program.frames
         while frames:
             if return_code:
@@ -269,11 +298,11 @@ class Programs:
             frame.index += 1
             if frame.index < frame.total:
                 program.name, program.profile = frame.parts[frame.index % len(frame.parts)]
-                self._step(program, now)
-                return
+                return True
             frames.pop()
             return_code = frame.return_code
         self._finish(program, return_code, now)
+        return False
 
     def _finish(self, program: Program, return_code: int, now: float) -> None:
         program.serial = 0
