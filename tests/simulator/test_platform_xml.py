@@ -9,8 +9,14 @@ import pytest
 
 from batsched_py.data import data_folder
 from batsched_py.errors import PlatformError
+from batsched_py.simulator.energy import power_states
 from batsched_py.simulator.platform import homogeneous, read_platform, scaled
-from batsched_py.simulator.platform_xml import homogeneous_xml, scaled_xml
+from batsched_py.simulator.platform_xml import (
+    cluster_xml,
+    energy_xml,
+    homogeneous_xml,
+    scaled_xml,
+)
 
 
 @pytest.mark.parametrize(("nodes", "factor"), [(1, 1.0), (10, 2.0), (101, 1 / 3), (5, 0.5)])
@@ -62,3 +68,32 @@ def test_the_files_of_the_project_are_what_the_generator_writes() -> None:
     for nodes in generate.SIZES:
         path = data_folder("platforms") / f"ideal_{nodes}.xml"
         assert path.read_text() == homogeneous_xml(nodes)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ideal_64", homogeneous_xml(64)),
+        ("ideal_100", homogeneous_xml(100)),
+        ("ideal_128", homogeneous_xml(128)),
+        ("cluster_128", cluster_xml(128)),
+        ("energy_16", energy_xml(16)),
+    ],
+)
+def test_platforms_are_as_they_were_generated(name: str, text: str) -> None:
+    """And every number of hosts gives names whose order is that of their numbers."""
+    path = data_folder("platforms") / f"{name}.xml"
+    assert path.read_text() == text
+    hosts = [host.name for host in read_platform(path).hosts]
+    assert len(hosts) == int(name.partition("_")[2])
+    assert hosts == sorted(hosts, key=lambda host: int(host.removeprefix("node")))
+
+
+def test_cluster_has_a_network_and_energy_has_states() -> None:
+    folder = data_folder("platforms")
+    cluster = read_platform(folder / "cluster_128.xml")
+    here, there = (cluster.hosts[at].name for at in (0, 127))
+    assert cluster.network.route(here, there).latency == pytest.approx(40e-6)
+    assert cluster.network.route(here, "master_host").latency == pytest.approx(40e-6)
+    states = power_states(read_platform(folder / "energy_16.xml").hosts[15])
+    assert (states.sleep[2].switch_off, states.sleep[2].switch_on, states.passing) == (3, 4, {3, 4})
