@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,12 +16,22 @@ from batsched_py.program import PROGRAM
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
 FILE = re.compile(r"`([\w.]+)`(?: and call `pytest`)?:\s*$")
-PAGES = {"plugins.md": 4, "users.md": 17}
+PAGES = {"plugins.md": 4, "users.md": 17, "simulator.md": 7}
 """Number of commands in each page."""
+PORT = "28000"
+"""What the pages say; the tests take a free one, as others may use this."""
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def port() -> str:
+    """A port that is free."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory, port: str) -> dict[str, Path]:
     """The files of each page in a folder, each named in the line before its block."""
     places = {}
     for page in PAGES:
@@ -29,7 +40,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         for match in BLOCK.finditer(text):
             name = FILE.search(text[: match.start()].rstrip())
             if name:
-                (place / name[1]).write_text(match[2])
+                (place / name[1]).write_text(match[2].replace(PORT, port))
     return places
 
 
@@ -44,18 +55,32 @@ def test_the_files_are_there(folders: dict[str, Path]) -> None:
         *("considerate.py", "test_considerate.py", "compare.toml", "relay.py")
     }
     assert {path.name for path in folders["users.md"].iterdir()} >= {"population.toml"}
+    assert {path.name for path in folders["simulator.md"].iterdir()} >= {"cluster.xml", "first.py"}
+
+
+PROGRAMS = {"batsched-py": PROGRAM, "python": [sys.executable]}
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_all_commands_work(folders: dict[str, Path], page: str) -> None:
+def test_all_commands_work(folders: dict[str, Path], page: str, port: str) -> None:
     assert len(commands(page)) == PAGES[page]
-    for line in commands(page):
-        program, *arguments = shlex.split(line)
-        assert program == "batsched-py"
-        done = subprocess.run(
-            [*PROGRAM, *arguments], cwd=folders[page], capture_output=True, text=True, timeout=300
-        )
-        assert done.returncode == 0, (line, done.stderr)
+    schedulers: list[subprocess.Popen[bytes]] = []
+    try:
+        for line in commands(page):
+            program, *arguments = shlex.split(line.replace(PORT, port))
+            command = [*PROGRAMS[program], *arguments]
+            if command[-1] == "&":
+                schedulers.append(subprocess.Popen(command[:-1], cwd=folders[page]))
+                continue
+            done = subprocess.run(
+                command, cwd=folders[page], capture_output=True, text=True, timeout=300
+            )
+            assert done.returncode == 0, (line, done.stderr)
+            assert [scheduler.wait(60) for scheduler in schedulers] == [0] * len(schedulers), line
+    finally:
+        for scheduler in schedulers:
+            scheduler.kill()
+            scheduler.wait()
     if page == "plugins.md":
         assert (folders[page] / "out/compare/runs.csv").read_text().count("\n") == 7
 

@@ -265,12 +265,13 @@ class Referee:
         check_metadata(decision)
 
     def _change_state(self, decision: m.ChangeJobState) -> None:
-        self._known(decision.job_id, "CHANGE_JOB_STATE")
+        job = self._known(decision.job_id, "CHANGE_JOB_STATE")
         if decision.job_state.startswith(TERMINAL):
             raise ProtocolError(
                 f"CHANGE_JOB_STATE: Batsim 4.2.0 aborts when job {decision.job_id} is set to "
                 f"{decision.job_state}; let it end, or reject or kill it"
             )
+        job.running = decision.job_state == "RUNNING"
 
     def _to_job(self, decision: m.ToJobMsg) -> None:
         job = self._known(decision.job_id, "TO_JOB_MSG")

@@ -118,7 +118,7 @@ class Simulator:
             self.now = now
             self._pending += self._events_of_instant(now)
             if self.options.each_event:
-                self._pending.sort(key=lambda event: type(event) is not m.JobSubmitted)  # stable
+                self._pending.sort(key=_submissions_first)
             while self._pending and not self._busy:
                 self._exchange(partner, self._next_part())
         self._check_all_done()
@@ -191,6 +191,8 @@ class Simulator:
             return events[:1]
         if self._random is None or len(events) < 2 or not _LOOSE.issuperset(map(type, events)):
             return events
+        if events[0].timestamp != events[-1].timestamp:
+            return events  # what happened while the scheduler was busy stays in order
         last: list[m.Event] = [event for event in events if type(event) is m.Notify]
         loose = [event for event in events if type(event) is not m.Notify]
         self._random.shuffle(loose)
@@ -414,6 +416,10 @@ class Simulator:
                 f"deadlock at {self.now}: the scheduler never sent registration_finished",
                 outcome=self._outcome(),
             )
+
+
+def _submissions_first(event: m.Event) -> tuple[float, bool]:
+    return event.timestamp, type(event) is not m.JobSubmitted
 
 
 def _is_due(what: _Later) -> bool:

@@ -91,8 +91,11 @@ class Execution:
         if self._varying:
             return False
         mapping = decision.mapping
+        if mapping is None:
+            return True
         # an executor on each machine, in whatever order
-        return mapping is None or len(set(map(int, mapping.values()))) == len(mapping)
+        places = len(set(map(int, mapping.values())))
+        return places == len(mapping) == decision.alloc.bit_count()
 
     def end(self, job: SimulatedJob) -> None:
         """Free the processors of a job that ended or was killed."""

@@ -67,7 +67,7 @@ def _event(where: str, line: bytes, forward_unknown: bool) -> ExternalEvent:
     kind, time = content.get("type"), content.get("timestamp")
     if isinstance(time, bool) or not isinstance(time, int | float) or not 0 <= time < 1e300:
         raise InputError(f"{where}: timestamp is {time!r}, expected seconds, at least 0")
-    if kind in _AVAILABLE:
+    if isinstance(kind, str) and kind in _AVAILABLE:
         try:
             machines = from_text(content.get("resources", ""))
         except ProtocolError as error:

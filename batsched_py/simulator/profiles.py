@@ -116,19 +116,6 @@ def parse_profiles(
     return {name: parser.parse(name, 0) for name in names}
 
 
-def referenced(names: set[str], profiles: Mapping[str, Mapping[str, Any]]) -> set[str]:
-    """Return the profiles that Batsim keeps: those of jobs, and the parts of composed ones.
-
-    What only a ``recv`` profile leads to is not kept.
-    """
-    kept = set(names)
-    for profile in profiles.values():
-        parts = profile.get("seq")
-        if profile.get("type") == "composed" and isinstance(parts, list):
-            kept.update(part for part in parts if isinstance(part, str) and part in profiles)
-    return kept
-
-
 class _Parser:
     """Reads each profile once, however many are composed of it."""
 

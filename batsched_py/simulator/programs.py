@@ -42,6 +42,7 @@ class Program:
         "begin",
         "frames",
         "hosts",
+        "in_vain",
         "job",
         "length",
         "name",
@@ -63,6 +64,8 @@ class Program:
         self.name, self.profile = job.description.profile, job.profile
         self.begin = self.length = 0.0
         """Of the step, seconds."""
+        self.in_vain = 0
+        """How often it looked for messages in vain, and went on, at this instant."""
         self.task: Task | None = None
 
 
@@ -176,6 +179,8 @@ class Programs:
         """Begin with the profile of a program; tell whether there is another one to begin with."""
         self._enter(program)
         body = program.profile.body
+        if now > program.begin:
+            program.in_vain = 0
         program.begin, program.length = now, 0.0
         if program.profile.delay is not None:
             self._sleep(program, program.profile.delay, now)
@@ -242,6 +247,7 @@ class Programs:
             target = body.success if body.pattern.fullmatch(messages.popleft()) else body.failure
         elif body.timeout:
             target = body.timeout
+            program.in_vain += 1
         else:
             self._await_message(program)
             return False
@@ -256,10 +262,11 @@ class Programs:
                 f"{target!r}, which is not there: Batsim drops profiles that no job and no "
                 "composed profile names"
             )
-        if len(program.frames) > DEEPEST:
+        _leave_done(program.frames)
+        if len(program.frames) > DEEPEST or program.in_vain > DEEPEST:
             raise ProtocolError(
                 f"job {program.job.description.id}: its profile {program.name!r} leads to itself, "
-                f"or to others, more than {DEEPEST} deep"
+                f"or to others, more than {DEEPEST} deep or times at once"
             )
         part = ((target, profile),)
         program.frames.append(_Frame(program.name, part, 1, program.profile.return_code))
@@ -324,3 +331,13 @@ class Programs:
         if program.task is not None:
             return 1.0 - self.tasks.remaining(program.task, now)
         return (now - program.begin) / program.length if program.length else 0.0
+
+
+def _leave_done(frames: list[_Frame]) -> None:
+    """Leave the profiles that are done with the step if there are many of them.
+
+    A ``recv`` profile may lead, when other work is done, to itself again, any number of times.
+    """
+    if len(frames) > DEEPEST:
+        while frames and frames[-1].index + 1 == frames[-1].total and not frames[-1].return_code:
+            frames.pop()

@@ -137,7 +137,9 @@ class ParallelTasks:
         """Change the speed of a host."""
         self._settle(now)
         self._capacity[host] = flops_per_second
-        users = self._users.get(host, {})
+        users = self._users.get(host)
+        if not users:
+            return  # nothing that runs, and no load, depends on it
         for task in users:
             task._scarcest = None
         self._dirty.update(users)
@@ -199,10 +201,16 @@ class ParallelTasks:
         )
 
     def changed_loads(self) -> list[int]:
-        """Return the hosts whose load may have changed since the last call, all at the first."""
+        """Return the hosts whose load may have changed since the last call, in order.
+
+        At the first call these are the hosts that have any. A host that no task uses is never
+        among them because of its speed: what else loads it, such as being switched, stays.
+        """
         self._settle()
         changed, self._changed = self._changed, set()
-        return list(range(self._nb_hosts)) if changed is None else sorted(changed)
+        if changed is None:
+            changed = {resource for resource in self._users if resource < self._nb_hosts}
+        return sorted(changed)
 
     # What a task uses ----------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from batsched_py.errors import ProtocolError, WorkloadError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.protocol.registration import Registration
-from batsched_py.simulator.profiles import Profile, parse_profiles, parse_registered, referenced
+from batsched_py.simulator.profiles import Profile, parse_profiles, parse_registered
 from batsched_py.used_names import UsedNames
 from batsched_py.workload.jobs import Workload, WorkloadJob
 
@@ -65,10 +65,9 @@ class Registry:
         Simultaneous submissions are in string order of their ids, as in Batsim. Raises
         :class:`WorkloadError` for a profile that cannot run here.
         """
-        used = sorted(referenced({job.profile for job in workload.jobs}, workload.profiles))
-        self.registration.profiles[name] = {key: workload.profiles[key] for key in used}
+        self.registration.profiles[name] = dict(workload.profiles)
         try:
-            parsed = parse_profiles(used, workload.profiles)
+            parsed = parse_profiles(workload.profiles, workload.profiles)
         except WorkloadError as error:
             raise WorkloadError(f"{workload.name}: {error}") from None
         self._parsed.update({(name, key): profile for key, profile in parsed.items()})

@@ -116,16 +116,17 @@ class Site:
     def _occur(self, event: ExternalEvent) -> Iterable[m.Event]:
         machines, states, now = event.machines, self.states, self._agenda.now
         if event.available is None:
-            return [self._notice(**event.content)]
+            details = {name: value for name, value in event.content.items() if name != "type"}
+            return [self._notice(event.content["type"], details)]
         if states is not None and event.available:
             states.give_back(machines, now)
         elif states is not None:
             states.withdraw(machines, now)
         kind = "event_machine_available" if event.available else "event_machine_unavailable"
-        return [self._notice(kind, resources=to_text(machines))] if machines else []
+        return [self._notice(kind, {"resources": to_text(machines)})] if machines else []
 
-    def _notice(self, type: str, **details: Any) -> m.Notify:
-        return m.Notify(timestamp=self._agenda.now, type=type, details=details)
+    def _notice(self, kind: str, details: dict[str, Any] | None = None) -> m.Notify:
+        return m.Notify(timestamp=self._agenda.now, type=kind, details=details or {})
 
     def waiting_for_messages(self) -> Sequence[SimulatedJob]:
         """Return the running jobs that go on with a message only."""

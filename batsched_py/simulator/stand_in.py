@@ -38,6 +38,8 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
     """
     if options.profile_reuse and not options.dynamic_jobs:
         raise UsageError("--enable-profile-reuse means nothing without --enable-dynamic-jobs")
+    for path in (inputs.platform, *(inputs.events or ())):
+        _check_file(path)
     workloads = [read_workload(path, negative_subtimes=True) for path in inputs.workloads]
     for workload, path in zip(workloads, inputs.workloads, strict=True):
         workload.name = str(path.absolute())  # what SIMULATION_BEGINS says
@@ -55,6 +57,14 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
             inputs.events, len(platform.hosts), forward_unknown=options.forward_unknown_events
         )
     return Simulator(platform, workloads, options, events)
+
+
+def _check_file(path: Path) -> None:
+    """Raise :class:`UsageError` if there is no file; workloads are checked when they are read."""
+    if not path.exists():
+        raise UsageError(f"there is no file {str(path)!r}")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: expected a file")
 
 
 def parse_roles(texts: Sequence[str]) -> dict[str, str]:

@@ -53,9 +53,10 @@ def read_workload(path: str | Path, *, negative_subtimes: bool = False) -> Workl
 
     Jobs are put in order of submission (ties in the order of the file). Fields that Batsim does
     not know go to :attr:`WorkloadJob.extra`, but for ``user``, ``finish_time`` (recorded end)
-    and ``estimate`` (run time that policies are told), seconds. Profiles that no job uses are
-    dropped, as Batsim does. Jobs with a negative subtime are submitted at 0; with
-    ``negative_subtimes`` they keep it, and have waited since then, as in Batsim.
+    and ``estimate`` (run time that policies are told), seconds. Profiles that no job uses, and
+    that are no part of a composed one, are dropped, as Batsim does. Jobs with a negative subtime
+    are submitted at 0; with ``negative_subtimes`` they keep it, and have waited since then, as in
+    Batsim.
 
     Raises :class:`WorkloadError` naming file and job, and :class:`OSError`.
     """
@@ -325,14 +326,11 @@ def _check_composed(where: str, profile: dict[str, Any], profiles: dict[str, Any
 
 
 def _used(profiles: dict[str, Any], names: set[str]) -> dict[str, dict[str, Any]]:
-    """Return the profiles that the named ones consist of, in the order of the file."""
-    todo, used = list(names), set()
-    while todo:
-        name = todo.pop()
-        if name not in used:
-            used.add(name)
-            profile = profiles[name]
-            todo += profile["seq"] if profile["type"] == "composed" else []
+    """Return the profiles of jobs, and the parts of all composed ones, in the order of the file."""
+    used = set(names)
+    for profile in profiles.values():
+        if profile["type"] == "composed":
+            used.update(profile["seq"])
     return {name: profile for name, profile in profiles.items() if name in used}
 
 

@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import sys
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -80,19 +81,21 @@ class Echo:
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self.seen: list[m.Event] = []
-        self._unseen = [[_key(event) for event in msg.events] for msg in recording.messages]
+        self._unseen = [Counter(map(_key, msg.events)) for msg in recording.messages]
+        self._expected: Counter[tuple[Any, ...]] = Counter()
+        self._keys: Counter[tuple[Any, ...]] = Counter()
         self.said = 0
         """Number of recorded replies that were said."""
 
     def __call__(self, message: m.Message) -> m.Message:
         self.seen += message.events
-        keys = [_key(event) for event in self.seen]
+        self._keys.update(map(_key, message.events))
         reply = m.Message(message.now, [])
-        expected: list[Any] = [key for keys in self._unseen[: self.said] for key in keys]
         while self.said < len(self.recording.replies):
-            expected = expected + self._unseen[self.said]
-            if any(keys.count(key) < expected.count(key) for key in expected):
+            unseen = self._unseen[self.said]
+            if any(self._keys[key] < self._expected[key] + unseen[key] for key in unseen):
                 break
+            self._expected += unseen
             raw = self.recording.replies[self.said]
             self.said += 1
             said = codec.decode_decisions(raw)
@@ -155,14 +158,18 @@ def rows(text: str) -> list[dict[str, str]]:
 def assert_same_events(recording: Recording, echo: Echo) -> None:
     """Every recorded event was seen, with the same content at the same time."""
     tolerance = PRECISION.get(recording.folder.name, 0 if recording.exact else TOLERANCE)
-    left = [_content(event) for message in recording.messages for event in message.events]
-    for our in map(_content, echo.seen):
-        match = next((event for event in left if _close(event, our, tolerance)), None)
+    left: dict[tuple[Any, ...], list[Any]] = {}
+    for message in recording.messages:
+        for event in message.events:
+            left.setdefault(_key(event), []).append(_content(event))
+    for event in echo.seen:
+        our, same = _content(event), left.get(_key(event), [])
+        match = next((their for their in same if _close(their, our, tolerance)), None)
         if match is None and recording.aborted and our["data"].get("type") == LAST_SUBMITTED:
             continue  # Batsim sends it alone, and had stopped before
         assert match is not None, f"not recorded: {our}"
-        left.remove(match)
-    assert not left
+        same.remove(match)
+    assert not any(left.values())
     if recording.exact:  # and in the same order, but for notices, which Batsim often sends alone
         theirs = [event for message in recording.messages for event in message.events]
         assert _order(echo.seen) == _order(theirs)

@@ -11,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from schedules import J, workload
+from scripts import CONTINUE, FINISHED, Script, execute, say
 
 from batsched_py.errors import ProtocolError, SimulationError, WorkloadError
 from batsched_py.protocol import messages as m
@@ -22,27 +23,6 @@ DYNAMIC = Options(dynamic_jobs=True)
 DELAY = {"type": "delay", "delay": 5}
 
 
-class Script:
-    """A scheduler that answers the n-th message with the n-th list of decisions."""
-
-    def __init__(self, *replies: list[Callable[[float], m.Event]]) -> None:
-        self.replies = list(replies)
-        self.seen: list[m.Message] = []
-
-    def __call__(self, message: m.Message) -> m.Message:
-        self.seen.append(message)
-        makers = self.replies.pop(0) if self.replies else []
-        return m.Message(message.now, [make(message.now) for make in makers])
-
-
-def say(kind: type[m.Event], **fields: Any) -> Callable[[float], m.Event]:
-    return lambda now: kind(timestamp=now, **fields)
-
-
-def execute(job_id: str, alloc: int) -> Callable[[float], m.Event]:
-    return say(m.ExecuteJob, job_id=job_id, alloc=alloc)
-
-
 def profile(name: str = "p", **content: Any) -> Callable[[float], m.Event]:
     return say(m.RegisterProfile, workload_name="dyn", profile_name=name, profile=content or DELAY)
 
@@ -51,10 +31,6 @@ def job(name: str, prof: str = "p") -> Callable[[float], m.Event]:
     return say(
         m.RegisterJob, job_id=f"dyn!{name}", job=m.JobDescription(f"dyn!{name}", 0.0, 1, prof, 9.0)
     )
-
-
-FINISHED = say(m.Notify, type="registration_finished")
-CONTINUE = say(m.Notify, type="continue_registration")
 
 
 def simulate(script: Script, load: Workload | None = None, options: Options | None = None) -> Any:

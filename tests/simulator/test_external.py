@@ -1,0 +1,271 @@
+"""Machines that fail and come back, and events that are only handed on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripts import Make, Timetable, compute, delay, ends, execute, job, kill, simulate, workload
+
+from batsched_py.errors import DeadlockError, InputError, ProtocolError
+from batsched_py.protocol import messages as m
+from batsched_py.simulator.engine import Options, Outcome
+from batsched_py.simulator.external import ExternalEvent, read_events
+from batsched_py.simulator.machines import MachineState
+
+
+def line(kind: str, time: float, machines: str = "0") -> str:
+    return f'{{"type":"machine_{kind}","resources":"{machines}","timestamp":{time}}}\n'
+
+
+def gone(time: float, machines: str = "0") -> str:
+    return line("unavailable", time, machines)
+
+
+def back(time: float, machines: str = "0") -> str:
+    return line("available", time, machines)
+
+
+def read(folder: Path, *texts: str, forward: bool = False) -> list[ExternalEvent]:
+    """Read files called 0, 1, ... of events for four machines."""
+    paths = [folder / str(number) for number in range(len(texts))]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_bytes(text.encode(errors="surrogateescape"))
+    return read_events(paths, 4, forward_unknown=forward)
+
+
+# Files --------------------------------------------------------------------------------------------
+
+ORDERS: dict[str, tuple[list[str], list[tuple[float, str]]]] = {
+    "no file": ([], []),
+    "an empty file": ([""], []),
+    "empty lines count": (["\n  \r\n" + gone(1)], [(1, "0:3")]),
+    "no end of the last line": ([gone(1).strip()], [(1, "0:1")]),
+    "in order of time, not of lines": (
+        [gone(5) + gone(2, "1") + gone(3, "2")],
+        [(2, "0:2"), (3, "0:3"), (5, "0:1")],
+    ),
+    "at one time in order of lines": (
+        [gone(5) + back(5) + gone(5)],
+        [(5, "0:1"), (5, "0:2"), (5, "0:3")],
+    ),
+    "of several files together": (
+        [gone(1) + gone(5, "1"), back(3)],
+        [(1, "0:1"), (3, "1:1"), (5, "0:2")],
+    ),
+    "at one time the first file first": (
+        [gone(5, "1"), gone(2) + back(5)],
+        [(2, "1:1"), (5, "0:1"), (5, "1:2")],
+    ),
+    "a whole number or not": ([gone(0) + back(0.5)], [(0, "0:1"), (0.5, "0:2")]),
+}
+
+
+@pytest.mark.parametrize("sentence", ORDERS)
+def test_order(sentence: str, tmp_path: Path) -> None:
+    texts, expected = ORDERS[sentence]
+    events = read(tmp_path, *texts)
+    assert [(event.time, Path(event.where).name) for event in events] == expected
+
+
+def test_machines_of_an_event(tmp_path: Path) -> None:
+    leave, come = read(tmp_path, gone(1, "0 2-3") + back(2, "3  2"))
+    assert (leave.machines, leave.available) == (0b1101, False)
+    assert (come.machines, come.available) == (0b1100, True)
+
+
+def test_the_same_file_twice(tmp_path: Path) -> None:
+    """Two files that say the same: the machine is gone already."""
+    with pytest.raises(InputError, match=r"/1:1: '0' is unavailable already"):
+        read(tmp_path, gone(1), gone(1))
+
+
+MALFORMED: dict[str, tuple[str, str]] = {
+    "no JSON": ("{", "0:1: no JSON"),
+    "the second line": (gone(1) + "what\n", "0:2: no JSON"),
+    "bytes that are no text": ('{"type":"a\udcff","timestamp":1}', "0:1: no JSON"),
+    "deeper than anything": ("[" * 100_000, "0:1: no JSON"),
+    "a list": ("[]", "0:1: expected an object"),
+    "no time": ('{"type":"machine_available","resources":"0"}', "0:1: timestamp is None"),
+    "time as text": ('{"type":"x","timestamp":"1"}', "0:1: timestamp is '1'"),
+    "time that is true": ('{"type":"x","timestamp":true}', "0:1: timestamp is True"),
+    "before the beginning": (gone(-1), "0:1: timestamp is -1"),
+    "never": ('{"type":"x","timestamp":1' + "0" * 400 + "}", "0:1: timestamp is 1"),
+    "no type": ('{"timestamp":1}', "0:1: type is None, expected machine_available"),
+    "another type": ('{"type":"fire","timestamp":1}', "0:1: type is 'fire', expected"),
+    "a type that is a list": ('{"type":["a"],"timestamp":1}', r"0:1: type is \['a'\], expected"),
+    "no machines": ('{"type":"machine_available","timestamp":1}', "0:1: resources: ''"),
+    "a list of machines": (
+        '{"type":"machine_available","timestamp":1,"resources":[0]}',
+        r"0:1: resources: \[0\]",
+    ),
+    "machines with commas": (gone(1, "0,1"), "0:1: resources: '0,1' is not a set"),
+    "machines that do not exist": (
+        gone(1, "3-4"),
+        "0:1: resources '3-4', expected machines from 0 to 3",
+    ),
+    "more machines than there could be": (gone(1, "0-99999999999"), "0:1: resources"),
+    "unavailable twice": (gone(1, "0-1") + gone(2, "1-2"), "0:2: '1' is unavailable already"),
+    "available from the beginning": (back(1, "2"), "0:1: '2' is available already"),
+    "available twice": (gone(1) + back(2) + back(3), "0:3: '0' is available already"),
+    "in the order of time, not of lines": (back(2) + gone(3), "0:1: '0' is available already"),
+}
+
+
+@pytest.mark.parametrize("sentence", MALFORMED)
+def test_malformed(sentence: str, tmp_path: Path) -> None:
+    text, said = MALFORMED[sentence]
+    with pytest.raises(InputError, match=f"^{tmp_path}/{said}"):
+        read(tmp_path, text)
+
+
+def test_no_such_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere: No such file"):
+        read_events([tmp_path / "nowhere"], 4)
+
+
+def test_types_that_are_handed_on(tmp_path: Path) -> None:
+    """All of the line, if asked for; a type that is no text is wrong all the same."""
+    text = '{"type":"fire","timestamp":1,"where":{"room":[7,"b"]}}'
+    (event,) = read(tmp_path, text, forward=True)
+    assert (event.time, event.machines, event.available) == (1, 0, None)
+    assert event.content == {"type": "fire", "timestamp": 1, "where": {"room": [7, "b"]}}
+    with pytest.raises(InputError, match="type is 5, expected"):
+        read(tmp_path, '{"type":5,"timestamp":1}', forward=True)
+
+
+# Runs ---------------------------------------------------------------------------------------------
+
+PROFILES = {"wait": delay(4), "four": compute(4)}
+NO_MORE = "no_more_external_event_to_occur"
+
+
+def run(
+    plan: dict[float, list[Make]], events: list[ExternalEvent], *names: str, **options: Any
+) -> tuple[Timetable, Outcome]:
+    scheduler = Timetable(plan)
+    load = workload(PROFILES, *(job(name, name.rstrip("0123")) for name in names))
+    return scheduler, simulate(scheduler, load, Options(**options), events=events)
+
+
+def notices(scheduler: Timetable) -> list[tuple[float, str, dict[str, Any]]]:
+    """Return all notices but that of the last static job."""
+    return [
+        (message.now, event.type, event.details)
+        for message in scheduler.seen
+        for event in message.events
+        if isinstance(event, m.Notify) and event.type != "no_more_static_job_to_submit"
+    ]
+
+
+def test_what_the_scheduler_is_told(tmp_path: Path) -> None:
+    """Of each event at its time, and after the last one that there are no more."""
+    events = read(tmp_path, gone(2, "0 2-3") + back(3, "0") + back(3, "2"))
+    scheduler, outcome = run({}, events)
+    assert notices(scheduler) == [
+        (2, "event_machine_unavailable", {"resources": "0 2-3"}),
+        (3, "event_machine_available", {"resources": "0"}),
+        (3, "event_machine_available", {"resources": "2"}),
+        (3, NO_MORE, {}),
+    ]
+    assert outcome.end == 3
+
+
+@pytest.mark.parametrize("texts", [[""], ["\n"], ["", ""], []])
+def test_empty_files_end_at_once(texts: list[str], tmp_path: Path) -> None:
+    scheduler, _ = run({}, read(tmp_path, *texts))
+    assert notices(scheduler) == [(0, NO_MORE, {})]
+
+
+def test_without_files_nothing_is_said() -> None:
+    scheduler = Timetable({0: [execute("w0!wait", 1)]})
+    simulate(scheduler, workload(PROFILES, job("wait", "wait")))
+    assert notices(scheduler) == []
+
+
+def test_generic_events(tmp_path: Path) -> None:
+    """Their content is that of the line."""
+    text = '{"type":"fire","timestamp":2.5,"where":{"room":[7,"b"]}}\n{"type":"out","timestamp":4}'
+    scheduler, _ = run({}, read(tmp_path, text, forward=True))
+    assert [(time, kind) for time, kind, _ in notices(scheduler)] == [
+        (2.5, "fire"),
+        (4, "out"),
+        (4, NO_MORE),
+    ]
+    assert notices(scheduler)[0][2]["where"] == {"room": [7, "b"]}
+
+
+@pytest.mark.parametrize("sharing", [False, True])
+@pytest.mark.parametrize("kind", ["wait", "four"])
+def test_running_jobs_survive(kind: str, sharing: bool, tmp_path: Path) -> None:
+    """Its machine is unavailable before its end, and free when it is back after that."""
+    events = read(tmp_path, gone(1, "0-1") + back(6, "0-1"))
+    first, second = f"{kind}1", f"{kind}2"
+    plan = {0: [execute(f"w0!{first}", 1)], 6: [execute(f"w0!{second}", 1)]}
+    _, outcome = run(plan, events, first, second, compute_sharing=sharing)
+    assert ends(outcome) == {first: ("SUCCESSFULLY", 4), second: ("SUCCESSFULLY", 10)}
+
+
+def test_back_while_its_job_still_runs(tmp_path: Path) -> None:
+    """It is not free before the job has ended."""
+    events = read(tmp_path, gone(1) + back(2))
+    plan = {0: [execute("w0!wait1", 1)], 3: [execute("w0!wait2", 1)]}
+    with pytest.raises(ProtocolError, match="'0', of which the first is computing"):
+        run(plan, events, "wait1", "wait2")
+    plan = {0: [execute("w0!wait1", 1)], 4: [execute("w0!wait2", 1)]}
+    _, outcome = run(plan, events, "wait1", "wait2")
+    assert ends(outcome)["wait2"] == ("SUCCESSFULLY", 8)
+
+
+def test_killed_on_a_machine_that_is_gone(tmp_path: Path) -> None:
+    plan = {0: [execute("w0!four", 1)], 2: [kill("w0!four")]}
+    _, outcome = run(plan, read(tmp_path, gone(1)), "four")
+    assert ends(outcome) == {"four": ("KILLED", 2)}
+
+
+REFUSED: dict[str, tuple[str, float, int]] = {
+    "at the instant it is gone": (gone(2), 2, 1),
+    "later": (gone(2), 3, 1),
+    "with others that are there": (gone(2, "2") + back(9, "2"), 5, 0b1110),
+    "while some of them are back": (gone(2, "0-1") + back(4, "1"), 5, 0b11),
+}
+
+
+@pytest.mark.parametrize("sentence", REFUSED)
+def test_no_job_starts_there(sentence: str, tmp_path: Path) -> None:
+    text, time, alloc = REFUSED[sentence]
+    load = workload(PROFILES, job("j", "wait", size=alloc.bit_count()))
+    with pytest.raises(ProtocolError, match="of which the first is unavailable"):
+        simulate(Timetable({time: [execute("w0!j", alloc)]}), load, events=read(tmp_path, text))
+
+
+def test_again_at_the_instant_it_is_back(tmp_path: Path) -> None:
+    events = read(tmp_path, gone(2) + back(3) + gone(3) + back(3))
+    _, outcome = run({3: [execute("w0!wait", 1)]}, events, "wait")
+    assert ends(outcome) == {"wait": ("SUCCESSFULLY", 7)}
+
+
+def test_time_unavailable(tmp_path: Path) -> None:
+    """Two machines for 3 s, one of which was computing before and goes on after that for 1 s."""
+    events = read(tmp_path, gone(1, "0-1") + back(4, "0-1"))
+    load = workload({"five": delay(5)}, job("j", "five"))
+    outcome = simulate(Timetable({0: [execute("w0!j", 1)]}), load, events=events)
+    assert outcome.machines is not None
+    times = outcome.machines.times()
+    assert times[MachineState.UNAVAILABLE] == 6
+    assert times[MachineState.COMPUTING] == 2
+    assert times[MachineState.IDLE] == 1  # until machine 1 was gone: what is last is not counted
+
+
+def test_deadlock_while_a_machine_is_gone(tmp_path: Path) -> None:
+    """A scheduler that waits for it to come back waits for ever."""
+    with pytest.raises(DeadlockError, match=r"deadlock at 2.*1 jobs wait: w0!wait"):
+        run({}, read(tmp_path, gone(2)), "wait")
+
+
+def test_events_after_the_last_job_are_awaited(tmp_path: Path) -> None:
+    """The simulation ends when there are no more events, too."""
+    scheduler, outcome = run({0: [execute("w0!wait", 1)]}, read(tmp_path, gone(9)), "wait")
+    assert outcome.end == 9
+    assert isinstance(scheduler.seen[-1].events[0], m.SimulationEnds)

@@ -1,0 +1,513 @@
+"""What holds in every run of the embedded simulator, whatever its world and its scheduler."""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+from threading import Thread
+from typing import Any, cast
+
+import msgspec
+import pytest
+import zmq
+from hypothesis import given, settings
+from worlds import SLEEP, WATTS, Profiles, Scheduler, World, worlds
+
+from batsched_py.errors import DeadlockError
+from batsched_py.processors import from_text, numbers
+from batsched_py.protocol import codec
+from batsched_py.protocol import messages as m
+from batsched_py.protocol.referee import Referee
+from batsched_py.simulator.engine import Options, Outcome, Simulator
+from batsched_py.simulator.front import Front
+from batsched_py.simulator.machines import MachineState
+from batsched_py.simulator.outputs import REJECTED, write_outputs
+from batsched_py.simulator.ptask import ParallelTasks, Task
+from batsched_py.simulator.registry import SimulatedJob
+from batsched_py.transport import Partner
+
+CLOSE = 1e-9  # s: the parallel tasks take dates closer than this for one
+TCP_WINDOW = 4194304  # bytes, SimGrid's
+
+
+# What is watched ---------------------------------------------------------------------------------
+
+
+class Watch:
+    """Looks at the machines and the parallel tasks whenever something was settled.
+
+    Between two looks all rates and powers stay, so that sums over the looks are integrals.
+    """
+
+    def __init__(self, world: World, simulator: Simulator) -> None:
+        self.world, self.simulator = world, simulator
+        self.site = simulator._site
+        self.capacity = [link.bandwidth for link in world.platform.network.links]
+        self.fatpipe = [link.fatpipe for link in world.platform.network.links]
+        self.rates: dict[Task, float] = {}
+        self.fastest: dict[Task, float] = {}
+        self.done: dict[Task, float] = {}
+        self.job_of: dict[Task, str] = {}
+        self.ended: list[Task] = []
+        self.power = [0.0] * world.machine.nb_hosts
+        self.looks: list[tuple[float, list[float]]] = [(0.0, self.power)]
+        """Time, and joules of each host until then."""
+        self.states: list[tuple[float, list[MachineState]]] = []
+        """Time, and the state of each host from then on."""
+        self.last = 0.0
+        if self.site.energy is not None:
+            self.power = [WATTS[host.pstate][0] for host in world.platform.hosts]
+        self._tasks: ParallelTasks | None = None
+        self._after(self.site, "settle", lambda _: self.look())
+        if self.site.states is not None:
+            self._after(self.site.states, "_update", lambda _: self.note_states())
+            self.note_states()
+
+    @staticmethod
+    def _after(place: Any, name: str, do: Callable[[Any], None]) -> None:
+        method = getattr(place, name)
+
+        def both(*args: Any) -> Any:
+            result = method(*args)
+            do(result)
+            return result
+
+        setattr(place, name, both)
+
+    def note_states(self) -> None:
+        machines = self.site.states
+        assert machines is not None
+        states = []
+        for bit in (1 << host for host in range(self.world.machine.nb_hosts)):
+            state = MachineState.COMPUTING if machines._busy & bit else MachineState.IDLE
+            for off, some in machines._off.items():
+                state = off if some & bit else state
+            states.append(MachineState.UNAVAILABLE if machines._unavailable & bit else state)
+        self.states.append((machines._last, states))
+
+    def look(self) -> None:
+        now = self.simulator.now
+        past, self.last = now - self.last, now
+        assert past >= 0
+        for task, rate in self.rates.items():
+            self.done[task] += rate * past
+        joules = [e + p * past for e, p in zip(self.looks[-1][1], self.power, strict=True)]
+        self.looks.append((now, joules))
+        programs = self.site._programs
+        if programs is None:
+            return
+        if self._tasks is None:
+            self._tasks = programs.tasks
+            self._after(self._tasks, "advance", self.ended.extend)
+        for task, program in programs._by_task.items():
+            self.done.setdefault(task, 0.0)
+            self.job_of[task] = program.job.description.id
+            self.fastest[task] = max(self.fastest.get(task, 0.0), task.rate)
+        self.rates = {task: task.rate for task in programs._by_task}
+        self.check_capacity()
+        self.check_those_alone()
+        if self.site.energy is not None:
+            self.power = list(map(self.watts, range(self.world.machine.nb_hosts)))
+
+    def speed(self, host: int) -> float:
+        """Return the speed of a host by the platform file."""
+        energy = self.site.energy
+        return self.world.machine.speeds(host)[0 if energy is None else energy.pstate(host)]
+
+    def used(self, resource: int) -> float:
+        return sum(rate * task._uses.get(resource, 0.0) for task, rate in self.rates.items())
+
+    def check_capacity(self) -> None:
+        """No host and no link does more than it can."""
+        nb_hosts = self.world.machine.nb_hosts
+        for host in range(nb_hosts):
+            assert self.used(host) <= self.speed(host) * (1 + 1e-9), f"host {host}"
+        for at, (capacity, fatpipe) in enumerate(zip(self.capacity, self.fatpipe, strict=True)):
+            resource = nb_hosts + at
+            if not fatpipe:
+                assert self.used(resource) <= capacity * (1 + 1e-9), f"link {at}"
+            for task, rate in self.rates.items():
+                assert rate * task._uses.get(resource, 0.0) <= capacity * (1 + 1e-9), f"link {at}"
+
+    def check_those_alone(self) -> None:
+        """A task that shares nothing is as fast as its scarcest resource and its window allow."""
+        nb_hosts = self.world.machine.nb_hosts
+        speeds = [*map(self.speed, range(nb_hosts)), *self.capacity]
+        users = Counter(at for task, rate in self.rates.items() if rate for at in task._uses)
+        for at in range(nb_hosts, len(speeds)):
+            users[at] *= not self.fatpipe[at - nb_hosts]
+        for task, rate in self.rates.items():
+            if rate and not task._several and all(users[at] < 2 for at in task._uses):
+                limits = [speeds[at] / weight for at, weight in task._uses.items()]
+                if task._window:
+                    limits.append(TCP_WINDOW / (2 * task._window))
+                assert rate == pytest.approx(min(limits), rel=1e-9)
+
+    def watts(self, host: int) -> float:
+        """Return the power of a host by what the platform file says."""
+        assert self.site.energy is not None
+        pstate = self.site.energy.pstate(host)
+        idle, least, full = WATTS[pstate]
+        if pstate > SLEEP:
+            return full
+        load = self.used(host) / self.speed(host)
+        return least + load * (full - least) if load > 0 else idle
+
+    def joules(self, host: int, time: float) -> float:
+        at = bisect_right(self.looks, time, key=lambda look: look[0])
+        before, spent = self.looks[at - 1]
+        if at == len(self.looks):
+            return spent[host] + self.power[host] * (time - before)
+        after, more = self.looks[at]
+        return spent[host] + (more[host] - spent[host]) * (time - before) / (after - before)
+
+
+@dataclass
+class Run:
+    """A simulation that ended, or came to a standstill with ``waiting`` jobs."""
+
+    world: World
+    scheduler: Scheduler
+    outcome: Outcome
+    messages: list[m.Message]
+    watch: Watch
+    waiting: list[str] | None
+
+    @property
+    def ran(self) -> list[SimulatedJob]:
+        return [job for job in self.outcome.jobs if job.final_state != REJECTED]
+
+
+def run(world: World) -> Run:
+    """Simulate a world; the referee judges what the simulator accepts."""
+    scheduler, simulator = world.scheduler(), world.simulator()
+    referee = Referee(strict=True, energy=world.options.energy)
+    messages: list[m.Message] = []
+
+    def partner(message: m.Message) -> m.Message:
+        messages.append(message)
+        referee.heard(message)
+        reply = scheduler(message)
+        referee.check(reply)
+        return reply
+
+    watch = Watch(world, simulator)
+    outcome, waiting = finish(simulator, partner)
+    return Run(world, scheduler, outcome, messages, watch, waiting)
+
+
+def finish(simulator: Simulator, partner: Partner) -> tuple[Outcome, list[str] | None]:
+    """Return what a simulation came to, and the jobs that wait if it came to a standstill."""
+    try:
+        return simulator.run(partner), None
+    except DeadlockError as error:
+        return cast(Outcome, error.outcome), list(error.waiting)
+
+
+def files(outcome: Outcome) -> dict[str, bytes]:
+    """Return the output files by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = map(Path, write_outputs(outcome, f"{folder}/out"))
+        return {path.name: path.read_bytes() for path in paths}
+
+
+def table(outcome: Outcome, name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(files(outcome)[f"out_{name}.csv"].decode().splitlines()))
+
+
+# Jobs and messages -------------------------------------------------------------------------------
+
+
+@settings(max_examples=120, deadline=None)
+@given(worlds())
+def test_every_job_is_told_of_and_ends_once(world: World) -> None:
+    """And is once among the outcome's jobs and once in the table, unless it waits for ever."""
+    done = run(world)
+    scheduler = done.scheduler
+    waiting = sorted([*scheduler.waiting, *scheduler.running])
+    assert sorted(done.waiting or []) == waiting
+    assert (done.waiting is not None) == bool(waiting or scheduler.registering)
+    static = [f"w{at}!{job.id}" for at, load in enumerate(world.loads) for job in load.jobs]
+    echoed = [*scheduler.registered] if world.options.acknowledge_dynamic_jobs else []
+    assert sorted(scheduler.told) == sorted(static + echoed)
+    completed = [event.job_id for event in scheduler.completed]
+    ended = [job.description.id for job in done.outcome.jobs]
+    assert sorted(ended) == sorted([*completed, *scheduler.rejected])
+    assert sorted(ended + waiting) == sorted([*static, *scheduler.registered])
+    rows = [f"{row['workload_name']}!{row['job_id']}" for row in table(done.outcome, "jobs")]
+    assert rows == ended
+    assert [job.description.id for job in done.ran] == sorted(completed, key=ended.index)
+
+
+@settings(max_examples=100, deadline=None)
+@given(worlds())
+def test_time_never_goes_back(world: World) -> None:
+    """Nor in the messages, nor from one event to the next, nor beyond a message's time."""
+    done = run(world)
+    assert all(before.now <= after.now for before, after in pairwise(done.messages))
+    for message in done.messages:
+        assert all(event.timestamp <= message.now for event in message.events)
+    events = [event for message in done.messages for event in message.events]
+    times = [event.timestamp for event in events]
+    for job in done.ran:
+        assert 0 <= job.description.subtime <= job.start_time <= job.finish_time <= done.outcome.end
+    assert times == sorted(times)
+    told = {e.job_id: at for at, e in enumerate(events) if isinstance(e, m.JobSubmitted)}
+    for at, event in enumerate(events):
+        assert not isinstance(event, m.JobCompleted) or told.get(event.job_id, 0) < at
+
+
+@settings(max_examples=200, deadline=None)
+@given(worlds())
+def test_jobs_end_as_they_should(world: World) -> None:
+    """By success or failure before the walltime, at the walltime, or because they were killed."""
+    done = run(world)
+    for job in done.ran:
+        lasted, walltime = job.finish_time - job.start_time, job.description.walltime or inf
+        assert lasted <= walltime + CLOSE
+        if job.final_state == "COMPLETED_WALLTIME_REACHED":
+            assert lasted == pytest.approx(walltime, abs=CLOSE)
+        assert job.final_state != "COMPLETED_KILLED" or job.description.id in done.scheduler.killed
+    said = {event.job_id: event for event in done.scheduler.completed}
+    for job in done.ran:
+        event = said[job.description.id]
+        assert (event.job_state, event.return_code, event.alloc) == (
+            job.final_state,
+            job.return_code,
+            job.alloc,
+        )
+        assert event.timestamp == job.finish_time
+
+
+# Work --------------------------------------------------------------------------------------------
+
+
+def flops(profiles: Profiles, name: str, nb_executors: int) -> float | None:
+    """Return the flops of a job with a profile, None if that depends on messages."""
+    profile = profiles[name]
+    kind = profile["type"]
+    if kind == "recv":
+        return None
+    if kind == "composed":
+        parts = [flops(profiles, part, nb_executors) for part in profile["seq"]]
+        known = [part for part in parts if part is not None]
+        repeat: int = profile.get("repeat", 1)
+        return sum(known) * repeat if len(known) == len(parts) else None
+    if kind == "parallel":
+        return float(sum(profile["cpu"]))
+    if kind == "parallel_homogeneous":
+        return float(profile["cpu"]) * nb_executors
+    return float(profile.get("cpu", 0.0))
+
+
+def profiles_of(done: Run, job: SimulatedJob) -> Profiles:
+    registered = done.scheduler.registered.get(job.description.id)
+    if registered is not None:
+        return {job.description.profile: registered}
+    return done.world.profiles(job.description.id)
+
+
+@settings(max_examples=120, deadline=None)
+@given(worlds())
+def test_work_is_conserved(world: World) -> None:
+    """A task that ends has done all of it, and a successful job all of its flops."""
+    done = run(world)
+    watch = done.watch
+    for task in watch.ended:
+        if task._uses:
+            assert watch.done[task] == pytest.approx(1, abs=1e-9 + 3 * CLOSE * watch.fastest[task])
+    computed: dict[str, float] = {}
+    for task, part in watch.done.items():
+        job_id = watch.job_of[task]
+        amount = sum(task._uses.get(host, 0.0) for host in range(world.machine.nb_hosts))
+        computed[job_id] = computed.get(job_id, 0.0) + part * amount
+    for job in done.ran:
+        nb_executors = done.scheduler.executors[job.description.id]
+        wanted = flops(profiles_of(done, job), job.description.profile, nb_executors)
+        if wanted is None:
+            continue
+        did = computed.get(job.description.id, 0.0)
+        if job.profile.body is None and wanted and not did:  # its slowest machine decides
+            speed = min(world.platform.hosts[host].speed for host in numbers(job.alloc))
+            did = (job.finish_time - job.start_time) * speed * nb_executors
+        assert did <= wanted * (1 + 1e-6) + 1.0
+        if job.final_state == "COMPLETED_SUCCESSFULLY":
+            assert did == pytest.approx(wanted, rel=1e-6)
+
+
+# Machines ----------------------------------------------------------------------------------------
+
+
+def in_state(watch: Watch) -> dict[MachineState, float]:
+    """Return the machine-seconds in each state, machine by machine until its last change."""
+    times = dict.fromkeys(MachineState, 0.0)
+    for host in range(watch.world.machine.nb_hosts):
+        since, current = 0.0, watch.states[0][1][host]
+        for time, states in watch.states:
+            if states[host] is not current:
+                times[current] += time - since
+                since, current = time, states[host]
+    return times
+
+
+@settings(max_examples=120, deadline=None)
+@given(worlds())
+def test_machines_are_counted(world: World) -> None:
+    """Their time in each state, their number in the trace, and those that compute."""
+    done = run(world)
+    machines = done.outcome.machines
+    if machines is None:
+        return
+    assert machines.times() == pytest.approx(in_state(done.watch), abs=1e-9)
+    for time, states in done.watch.states:
+        running = 0
+        for job in done.ran:
+            if job.start_time < time < job.finish_time:
+                running |= job.alloc
+        for host in numbers(running):
+            assert states[host] in (MachineState.COMPUTING, MachineState.UNAVAILABLE)
+    if not world.events:
+        assert all(sum(counts) == world.machine.nb_hosts for _, *counts in machines.rows())
+
+
+@settings(max_examples=60, deadline=None)
+@given(worlds(energy=False))
+def test_following_the_machines_changes_nothing(world: World) -> None:
+    """The tables are the same with and without a trace of their states.
+
+    At a standstill, a job that still runs is in no table, but its machines were idle before it.
+    """
+    tables = []
+    for traced in (False, True):
+        options = msgspec.structs.replace(world.options, trace_machines=traced)
+        scheduler = world.scheduler()
+        outcome, _ = finish(world.simulator(options), scheduler)
+        of_run = files(outcome)
+        tables.append([of_run["out_jobs.csv"]])
+        if not scheduler.running:
+            tables[-1].append(of_run["out_schedule.csv"])
+    assert tables[0] == tables[1]
+
+
+# Energy ------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=100, deadline=None)
+@given(worlds(energy=True))
+def test_energy_is_the_integral_of_power(world: World) -> None:
+    """That of all hosts, and that of the machines of each job while it ran."""
+    done = run(world)
+    watch, outcome, power = done.watch, done.outcome, done.outcome.power
+    assert power is not None
+    hosts = range(world.machine.nb_hosts)
+    spent = sum(watch.joules(host, outcome.end) for host in hosts)
+    assert power.energy.total(outcome.end) == pytest.approx(spent, rel=1e-9, abs=1e-6)
+    (row,) = table(outcome, "schedule")
+    assert float(row["consumed_joules"]) == pytest.approx(spent, rel=1e-9, abs=1e-5)
+    for job in done.ran:
+        own = sum(
+            watch.joules(host, job.finish_time) - watch.joules(host, job.start_time)
+            for host in numbers(job.alloc)
+        )
+        assert job.consumed_energy == pytest.approx(own, rel=1e-9, abs=1e-6)
+    if not world.options.compute_sharing:
+        assert sum(job.consumed_energy for job in done.ran) <= spent * (1 + 1e-9)
+    energies = [(time, energy) for time, energy, *_ in power.energy.events()]
+    assert energies == sorted(energies)
+
+
+@settings(max_examples=60, deadline=None)
+@given(worlds(energy=True))
+def test_switches_are_answered(world: World) -> None:
+    """Once each, and the table of pstates has all of them."""
+    done = run(world)
+    assert done.outcome.power is not None
+    answers = [
+        event
+        for message in done.messages
+        for event in message.events
+        if isinstance(event, m.ResourceStateChanged)
+    ]
+    changes = [row for row in table(done.outcome, "pstate_changes") if int(row["new_pstate"]) >= 0]
+    begun = sum(float(row["time"]) == 0 for row in changes[:2])
+    found = Counter((row["machine_id"], row["new_pstate"]) for row in changes)
+    wanted = Counter((asked, state) for asked, state in done.scheduler.switches)
+    assert begun
+    assert not wanted - found
+    assert len(answers) == done.outcome.power.nb_requests == len(done.scheduler.switches)
+    for row in changes:
+        assert not from_text(row["machine_id"]) >> world.machine.nb_hosts
+
+
+# Bytes -------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(worlds())
+def test_the_same_world_gives_the_same_bytes(world: World) -> None:
+    first, second = (finish(world.simulator(), world.scheduler()) for _ in range(2))
+    assert first[1] == second[1]
+    assert files(first[0]) == files(second[0])
+
+
+def serve(address: str, scheduler: Scheduler, errors: list[BaseException]) -> None:
+    """Reply until the simulation ends."""
+    try:
+        with zmq.Context() as context, context.socket(zmq.REP) as socket:
+            socket.setsockopt(zmq.LINGER, 1000)
+            socket.setsockopt(zmq.RCVTIMEO, 5000)
+            socket.bind(address)
+            while not scheduler.ended:
+                raw = socket.recv()
+                if raw == STOP:
+                    return
+                socket.send(codec.encode_decisions(scheduler(codec.decode_events(raw))))
+    except BaseException as error:
+        errors.append(error)
+
+
+STOP = b"the simulation came to a standstill"
+
+
+def behind_a_socket(world: World, options: Options) -> tuple[Outcome, list[str] | None]:
+    errors: list[BaseException] = []
+    with tempfile.TemporaryDirectory() as folder:
+        address = f"ipc://{folder}/s"
+        thread = Thread(target=serve, args=(address, world.scheduler(), errors), daemon=True)
+        thread.start()
+        with Front(address, 5.0, exact=options.exact_times) as front:
+            outcome = finish(world.simulator(options), front)
+            if outcome[1] is not None:
+                front._socket.send(STOP)
+                thread.join(5)
+        thread.join(5)
+    assert not errors
+    return outcome
+
+
+def check_socket(world: World, *, exact: bool) -> None:
+    options = msgspec.structs.replace(world.options, exact_times=exact)
+    inside = finish(world.simulator(options), world.scheduler())
+    outside = behind_a_socket(world, options)
+    assert inside[1] == outside[1]
+    assert files(inside[0]) == files(outside[0])
+
+
+@settings(max_examples=15, deadline=None)
+@given(worlds(whole=True))
+def test_a_socket_changes_nothing_in_whole_seconds(world: World) -> None:
+    """Six decimals are all that there are."""
+    check_socket(world, exact=False)
+
+
+@settings(max_examples=15, deadline=None)
+@given(worlds())
+def test_a_socket_changes_nothing_with_exact_times(world: World) -> None:
+    check_socket(world, exact=True)

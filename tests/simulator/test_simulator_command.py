@@ -1,0 +1,469 @@
+"""``batsched-py simulator`` as those meet it who mistype, break things, or press Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import zmq
+
+from batsched_py import cli
+from batsched_py.program import PROGRAM
+from batsched_py.simulator import front, outputs
+
+HEAD = '<?xml version="1.0"?>\n'
+CLUSTER = """<cluster id="c" prefix="n" suffix="" radical="0-4" speed="1Gf" bw="1GBps" lat="0"/>"""
+WORKLOAD: dict[str, Any] = {
+    "nb_res": 4,
+    "jobs": [{"id": "1", "subtime": 1, "res": 1, "walltime": 9, "profile": "p"}],
+    "profiles": {"p": {"type": "delay", "delay": 4}},
+}
+USUAL = ["-p", "platform.xml", "-m", "n4", "-w", "workload.json"]
+PAGE = Path(__file__).parents[2] / "docs" / "simulator.md"
+
+
+def platform(inside: str, before: str = "") -> bytes:
+    return f'{HEAD}{before}<platform version="4.1">{inside}</platform>'.encode()
+
+
+def workload(**changes: Any) -> bytes:
+    return json.dumps(WORKLOAD | changes).encode()
+
+
+def one_job(**changes: Any) -> bytes:
+    return workload(jobs=[WORKLOAD["jobs"][0] | changes])
+
+
+def one_profile(**profile: Any) -> bytes:
+    return workload(profiles={"p": profile})
+
+
+def nested(depth: int) -> str:
+    zones = "".join(f'<zone id="z{at}" routing="Full">' for at in range(depth))
+    return zones + "</zone>" * depth
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a platform of four machines and a job."""
+    (tmp_path / "platform.xml").write_bytes(platform(CLUSTER))
+    (tmp_path / "workload.json").write_bytes(workload())
+    (tmp_path / "a_folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+class Done(NamedTuple):
+    """How a run ended and what it said."""
+
+    exit_code: int
+    out: str
+    err: str
+
+
+Call = Callable[..., Done]
+
+
+@pytest.fixture
+def call(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Run the command in this process."""
+
+    def called(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["batsched-py", "simulator", *arguments])
+        code: object = 0
+        try:
+            cli.main()
+        except SystemExit as ended:
+            code = ended.code or 0
+        assert isinstance(code, int)
+        return Done(code, *capsys.readouterr())
+
+    return called
+
+
+def assert_one_line(done: Done, code: int, said: str) -> None:
+    """It failed as expected, with a line that says what was expected, and left no files."""
+    assert done.exit_code == code, done.err
+    assert len(done.err.splitlines()) == 1, done.err
+    assert done.err.startswith("batsched-py: error: ")
+    assert said in done.err
+    assert not list(Path().rglob("out*"))
+
+
+# Schedulers --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def scheduler(*replies: bytes | None, kind: int = zmq.REP) -> Iterator[str]:
+    """Listen, yield the address, and say the replies in turn; None: no reply.
+
+    After the last one the connection is closed. ``{now}`` stands for the time of the message.
+    """
+    context = zmq.Context()
+    listening = context.socket(kind)
+    listening.setsockopt(zmq.RCVTIMEO, 10_000)
+    port = listening.bind_to_random_port("tcp://127.0.0.1")
+    over = threading.Event()
+
+    def listen() -> None:
+        for reply in replies:
+            now = json.loads(listening.recv())["now"]
+            if reply is None:
+                over.wait(10)
+                break
+            listening.send(reply.replace(b"{now}", str(now).encode()))
+        listening.close(linger=1000)
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    try:
+        yield f"tcp://127.0.0.1:{port}"
+    finally:
+        over.set()
+        thread.join()
+        context.term()
+
+
+NOTHING = b'{"now":{now},"events":[]}'
+START = (
+    b'{"now":{now},"events":[{"timestamp":{now},"type":"EXECUTE_JOB",'
+    b'"data":{"job_id":"w0!1","alloc":"2"}}]}'
+)
+GOOD = (NOTHING, START, NOTHING, NOTHING)
+"""Begins, the job is submitted and started, it ends, the simulation ends."""
+
+
+def test_a_run(call: Call) -> None:
+    """Into folders that are not there yet, with one line on standard output."""
+    with scheduler(*GOOD) as address:
+        done = call(*USUAL, "-s", address, "-e", "new/folders/out")
+    assert done == Done(
+        0,
+        "1 jobs; wrote new/folders/out_jobs.csv, new/folders/out_machine_states.csv, "
+        "new/folders/out_schedule.csv\n",
+        "",
+    )
+    row = Path("new/folders/out_jobs.csv").read_text().splitlines()[1]
+    assert row.startswith("1,w0,p,1.000000,1,9.000000,1,COMPLETED_SUCCESSFULLY,1.000000,4.000000")
+
+
+def test_a_quiet_run(call: Call) -> None:
+    with scheduler(*GOOD) as address:
+        assert call(*USUAL, "-s", address, "-q") == Done(0, "", "")
+
+
+def test_a_run_that_says_every_message(call: Call) -> None:
+    with scheduler(*GOOD) as address:
+        done = call(*USUAL, "-s", address, "-v", "debug")
+    assert [line[:2] for line in done.err.splitlines()] == ["->", "<-"] * 4
+    assert done.err.count("EXECUTE_JOB") == 1
+
+
+# Mistakes ----------------------------------------------------------------------------------------
+
+
+OF_PLATFORMS: list[tuple[str, bytes, str]] = [
+    ("empty", b"", "p.xml: not a well-formed XML file"),
+    ("binary", bytes(range(256)), "p.xml: not a well-formed XML file"),
+    ("another file", workload(), "p.xml: not a well-formed XML file"),
+    ("another root", b"<html/>", "p.xml: the root element must be <platform>"),
+    ("no hosts", platform(""), "p.xml: there is no master host 'n4'"),
+    ("no master", platform(CLUSTER.replace("0-4", "0-3")), "there is no master host 'n4'"),
+    ("a host twice", platform(CLUSTER + CLUSTER), "host 'n0' is defined twice"),
+    ("nobody computes", platform(CLUSTER.replace("0-4", "4-4")), "there are no hosts to compute"),
+    ("a huge radical", platform(CLUSTER.replace("0-4", "0-99999999999")), "more than 1000000"),
+    ("a huge sum", platform(CLUSTER.replace("0-4", "0-600000,700000-1300000")), "1000000 hosts"),
+    (
+        "a bomb",
+        platform(
+            '<zone id="&b;" routing="None"/>',
+            '<!DOCTYPE platform [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;">]>',
+        ),
+        "entities are not allowed",
+    ),
+    (
+        "a file as an entity",
+        platform("&x;", '<!DOCTYPE platform [<!ENTITY x SYSTEM "file:///etc/passwd">]>'),
+        "entities are not allowed",
+    ),
+    (
+        "a file included",
+        platform('<i:include xmlns:i="http://www.w3.org/2001/XInclude" href="platform.xml"/>'),
+        "include> is not supported here",
+    ),
+    ("SimGrid's include", platform('<include file="platform.xml"/>'), "<include> is not supported"),
+    ("nested deeply", platform(nested(20_000)), "the zones are nested too deeply"),
+    ("several cores", platform('<host id="a" speed="1" core="4"/>'), "one host per core"),
+    ("a negative speed", platform('<host id="a" speed="-1Gf"/>'), "speed '-1Gf': expected such as"),
+]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [case[1:] for case in OF_PLATFORMS], ids=[case[0] for case in OF_PLATFORMS]
+)
+def test_a_platform_that_is_none(content: bytes, said: str, call: Call) -> None:
+    Path("p.xml").write_bytes(content)
+    assert_one_line(call("-p", "p.xml", "-m", "n4", "-w", "workload.json"), 1, said)
+
+
+OF_WORKLOADS: list[tuple[str, bytes, str]] = [
+    ("empty", b"", "w.json: the file is empty; expected a Batsim workload"),
+    ("binary", bytes(range(256)), "w.json:1:1: no JSON"),
+    ("another file", platform(CLUSTER), "w.json:1:1: no JSON"),
+    ("cut off", workload()[:-9], "no JSON: Input data was truncated"),
+    ("a list", b"[1]", "w.json: expected an object with nb_res, jobs and profiles"),
+    ("nested deeply", b'{"jobs":' + b"[" * 100_000, "no JSON: maximum recursion depth"),
+    ("jobs are none", workload(jobs={}), "jobs is {}, expected an array"),
+    ("a walltime in words", one_job(walltime="9"), "job '1' (jobs[0]): walltime is '9'"),
+    ("half a processor", one_job(res=0.5), "res is 0.5, expected an integer above 0"),
+    ("too long an integer", one_job(res=1e30), "res is 1e+30, expected an integer"),
+    ("no such profile", one_job(profile="q"), "profile 'q' is not among the profiles"),
+    ("composed of itself", one_profile(type="composed", seq=["p"]), "is composed of itself"),
+    ("SMPI", one_profile(type="smpi", trace="t"), "use real Batsim for the rest"),
+    ("a storage job", one_profile(type="parallel_homogeneous_pfs"), "use real Batsim for the rest"),
+]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [case[1:] for case in OF_WORKLOADS], ids=[case[0] for case in OF_WORKLOADS]
+)
+def test_a_workload_that_is_none(content: bytes, said: str, call: Call) -> None:
+    Path("w.json").write_bytes(content)
+    assert_one_line(call("-p", "platform.xml", "-m", "n4", "-w", "w.json"), 1, said)
+
+
+OF_EVENTS: list[tuple[str, bytes, str]] = [
+    ("no JSON", b"machine_unavailable", "e.txt:1: no JSON"),
+    ("binary", bytes(range(256)), "e.txt:1: no JSON"),
+    ("no such machine", b'{"type":"machine_unavailable","resources":"4","timestamp":1}', "0 to 3"),
+    (
+        "a huge interval",
+        b'{"type":"machine_unavailable","resources":"0-99999999999","timestamp":1}',
+        "e.txt:1: resources: interval '0-99999999999'",
+    ),
+    ("another type", b'{"type":"flood","timestamp":1}', "--forward-unknown-events hands others on"),
+]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [case[1:] for case in OF_EVENTS], ids=[case[0] for case in OF_EVENTS]
+)
+def test_events_that_are_none(content: bytes, said: str, call: Call) -> None:
+    Path("e.txt").write_bytes(content)
+    assert_one_line(call(*USUAL, "--events", "e.txt"), 1, said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["-p", "platfrom.xml"], 2, "there is no file 'platfrom.xml'"),
+        (["-p", "a_folder"], 2, "a_folder is a folder: expected a file"),
+        ([*USUAL, "-w", "wrokload.json"], 2, "there is no file 'wrokload.json'"),
+        ([*USUAL, "-w", "a_folder"], 2, "a_folder is a folder: expected a file"),
+        ([*USUAL, "--events", "evnts.txt"], 2, "there is no file 'evnts.txt'"),
+        ([*USUAL, "--sched-cfg-file", "cfg"], 2, "--sched-cfg-file: cfg: No such file"),
+        ([*USUAL, "--sched-cfg", "a", "--sched-cfg-file", "workload.json"], 2, "give one"),
+        (["-p", "platform.xml"], 1, "there is no master host 'master_host'"),
+        ([*USUAL, "-r", "n1:strage"], 1, "host 'n1' has the role 'strage': expected one of"),
+        ([*USUAL, "-r", "m1:storage"], 1, "there is no host 'm1' to give the role 'storage'"),
+        ([*USUAL, "-r", "n1"], 2, "expected such as host1,host2:storage"),
+        ([*USUAL, "--mmax", "5"], 2, "--mmax 5: the platform has 4 machines"),
+        ([*USUAL, "--enable-profile-reuse"], 2, "means nothing without --enable-dynamic-jobs"),
+        ([*USUAL, "-E"], 1, "host 'n0' has no property wattage_per_state"),
+        ([*USUAL, "-s", "localhost:28000"], 2, "expected tcp://ADDRESS:PORT or ipc://PATH"),
+        ([*USUAL, "-s", "tcp://localhost:99999"], 2, "expected tcp://ADDRESS:PORT"),
+        ([*USUAL, "-s", "tcp://*:28000"], 2, "nothing can connect to it"),
+        ([*USUAL, "-e", "workload.json/out"], 1, "workload.json: it is not a folder"),
+        ([*USUAL, "--no-sched"], 2, "does not do running without a scheduler; use real Batsim"),
+        ([*USUAL, "--redis-port=7"], 2, "--redis-port: the embedded simulator does not do Redis"),
+        ([*USUAL, "-Wflow.dax"], 2, "-W: the embedded simulator does not do workflows"),
+        (["@options"], 2, "@options: options: No such file or directory"),
+    ],
+    ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else None,
+)
+def test_options_that_do_not_fit(arguments: list[str], code: int, said: str, call: Call) -> None:
+    assert_one_line(call(*arguments), code, said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "Missing option '-p' / '--platform'"),
+        (["--plattform", "platform.xml"], "No such option: --plattform (Possible options: --pl"),
+        ([*USUAL, "--mmax", "-1"], "Invalid value for '--mmax'"),
+        ([*USUAL, "--timeout", "nan"], "Invalid value for '--timeout'"),
+        ([*USUAL, "-v", "loud"], "'loud' is not one of 'quiet', 'network-only'"),
+    ],
+)
+def test_mistyped_options_point_to_the_help(arguments: list[str], said: str, call: Call) -> None:
+    done = call(*arguments)
+    assert done.exit_code == 2
+    assert "-h' for help" in done.err
+    assert said in done.err.splitlines()[-1]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_to(call: Call) -> None:
+    Path("a_folder").chmod(0o500)
+    assert_one_line(call(*USUAL, "-e", "a_folder/out"), 1, "a_folder: no permission")
+
+
+def test_its_version(call: Call) -> None:
+    done = call("--version")
+    assert re.fullmatch(r"batsched-py [\w.]+ \(stand-in for Batsim v4.2.0\)\n", done.out)
+
+
+def test_the_page_names_all_options(call: Call) -> None:
+    options = {
+        option
+        for line in call("-h").out.splitlines()
+        if (found := re.match(r"  (?:-\w, )?(--[\w-]+)|  (-\w)", line))
+        for option in found.groups()
+        if option
+    }
+    assert len(options) > 20
+    short = {
+        *("--platform", "--workload", "--socket-endpoint", "--export", "--master-host"),
+        *("--add-role-to-hosts", "--energy", "--quiet", "--verbosity", "--help"),
+    }
+    page = PAGE.read_text()
+    assert [option for option in sorted(options - short) if f"`{option}" not in page] == []
+
+
+# Schedulers that misbehave -----------------------------------------------------------------------
+
+
+def test_nobody_listens(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said before the time is over, too, unless it is to be quiet."""
+    monkeypatch.setattr(front, "_PATIENCE", 0.1)
+    address = "ipc://nobody"
+    done = call(*USUAL, "-s", address, "--timeout", "0.5")
+    note, error = done.err.splitlines()
+    assert note == "waiting for a scheduler at ipc://nobody: nobody answers there"
+    quiet = call(*USUAL, "-s", address, "--timeout", "0.5", "-q")
+    assert quiet.err == error + "\n"
+    assert_one_line(quiet, 1, "no scheduler was reached at ipc://nobody within 0.5 s")
+
+
+def test_a_socket_of_another_kind_listens(call: Call) -> None:
+    context = zmq.Context()
+    with context.socket(zmq.PUB) as other:
+        port = other.bind_to_random_port("tcp://127.0.0.1")
+        done = call(*USUAL, "-s", f"tcp://127.0.0.1:{port}", "--timeout", "0.5")
+    context.term()
+    assert_one_line(done, 1, "what listens there is no ZeroMQ socket (REP)")
+
+
+def test_a_scheduler_is_silent(call: Call) -> None:
+    with scheduler(NOTHING, None) as address:
+        done = call(*USUAL, "-s", address, "--timeout", "0.5")
+    assert_one_line(done, 1, "did not reply at 1.000000 s within 0.5 s; --timeout allows more")
+
+
+def test_a_scheduler_dies(call: Call) -> None:
+    with scheduler(NOTHING, START) as address:
+        done = call(*USUAL, "-s", address)
+    assert_one_line(done, 1, "went away at 5.000000 s without a reply")
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (b"", "not one of the protocol: Input data was truncated"),
+        (b"\xff\xfe\x00 no text", "not one of the protocol: JSON is malformed"),
+        (b"[" * 100_000, "not one of the protocol: maximum recursion depth"),
+        (b"[]", "[], expected an object with now and events"),
+        (b'{"now":NaN,"events":[]}', "JSON is malformed"),
+        (b'{"now":1e400,"events":[]}', "Number out of range"),
+        (b'{"events":[]}', "now is missing, expected a number"),
+        (START.replace(b"EXECUTE", b"EXCUTE"), "EXCUTE_JOB from the scheduler: there is no such"),
+        (START.replace(b'"2"', b'"0-999999999999"'), "interval '0-999999999999'"),
+        (START.replace(b'"2"', b'"0,1"'), "0,1"),
+        (START.replace(b'"2"', b'"7"'), "was given '7', of which the first is not on this platf"),
+        (START.replace(b"w0!1", b"w0!7"), "w0!7"),
+    ],
+    ids=lambda value: value[:40].decode(errors="replace") if isinstance(value, bytes) else None,
+)
+def test_a_scheduler_answers_garbage(reply: bytes, said: str, call: Call) -> None:
+    """What it said is quoted, shortened."""
+    with scheduler(NOTHING, reply) as address:
+        done = call(*USUAL, "-s", address)
+    assert_one_line(done, 1, said)
+    assert len(done.err) < 900
+
+
+def test_a_deadlock_leaves_its_files(call: Call) -> None:
+    """As Batsim, which calls it a success."""
+    with scheduler(NOTHING, NOTHING) as address:
+        done = call(*USUAL, "-s", address)
+    assert done.exit_code == 1
+    (line,) = done.err.splitlines()
+    assert "deadlock at 1.0: nothing can happen any more, but 1 jobs wait: w0!1" in line
+    assert {path.name for path in Path().glob("out*")} == {
+        *("out_jobs.csv", "out_machine_states.csv", "out_schedule.csv")
+    }
+
+
+# Ctrl-C ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("at", [0, 1], ids=["first message", "later"])
+def test_interrupted_while_it_waits(asked: signal.Signals, at: int, folder: Path) -> None:
+    """Nothing goes on running, and no files are left."""
+    context = zmq.Context()
+    with context.socket(zmq.REP) as listening:
+        listening.setsockopt(zmq.RCVTIMEO, 10_000)
+        port = listening.bind_to_random_port("tcp://127.0.0.1")
+        process = subprocess.Popen(
+            [*PROGRAM, "simulator", *USUAL, "-s", f"tcp://127.0.0.1:{port}"],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            for _ in range(at):
+                listening.recv()
+                listening.send(NOTHING.replace(b"{now}", b"0"))
+            listening.recv()
+            process.send_signal(asked)
+            said = process.communicate(timeout=10)[1]
+        finally:
+            process.kill()
+            process.wait()
+    context.term()
+    assert_one_line(Done(process.returncode, "", said), 130, "interrupted")
+
+
+@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_while_it_writes(
+    asked: signal.Signals, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are whole or not there."""
+
+    def lines(*_: Any) -> Iterator[str]:
+        yield "half a line"
+        os.kill(os.getpid(), asked)
+        yield " and the rest\n"
+
+    def not_treated(*_: Any) -> None:
+        raise AssertionError("nobody treats the signal")
+
+    monkeypatch.setattr(outputs, "machine_states_lines", lines)
+    before = signal.signal(signal.SIGTERM, not_treated)
+    try:
+        with scheduler(*GOOD) as address:
+            done = call(*USUAL, "-s", address, "-e", "new/out")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (done.exit_code, done.err) == (130, "batsched-py: error: interrupted\n")
+    assert [path.name for path in Path("new").iterdir()] == ["out_jobs.csv"]
