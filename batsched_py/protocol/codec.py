@@ -259,6 +259,9 @@ def _data(event: m.Event) -> Any:
 
 def _six_decimals(value: Any) -> Any:
     """Return a copy in which every float is written with six decimals."""
+    kind = type(value)
+    if kind is str or kind is int:  # most of all
+        return value
     if isinstance(value, float):
         return msgspec.Raw(f"{value:.6f}".encode())
     if isinstance(value, dict):

@@ -2,9 +2,7 @@
 
 This is SimGrid's model ``ptask_L07``. A task pays its longest latency once and then advances as one
 fraction from 0 to 1; its weight on a host or link is the flops or bytes it has for it. Rates are
-found in rounds ("fair bottleneck"): every resource offers equal shares of what it has left to the
-tasks that still grow, each task takes what all of its resources offer, and a resource with nothing
-left stops its tasks.
+found in rounds (:mod:`batsched_py.simulator.fair_bottleneck`).
 
 Two things keep this fast. Only the tasks that share resources with one that changed, directly or
 through others, get new rates. And of the resources that a task has for itself only the scarcest
@@ -17,19 +15,17 @@ SimGrid shares one in its rounds was not measured.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from math import inf
 
 import numpy as np
 
-from batsched_py.errors import SimulationError
+from batsched_py.simulator.fair_bottleneck import FairBottleneck, Limits, Use
 from batsched_py.simulator.platform import Platform
 
 _SAME_DATE = 1e-9  # s: events closer than this are one
-_EXHAUSTED = 1e-5  # flop/s or bytes/s: a resource with less is closed
 _TCP_WINDOW = 4194304.0  # bytes
-_MAX_ROUNDS = 1_000_000
 
 
 class Task:
@@ -346,7 +342,7 @@ class ParallelTasks:
             if task._scarcest is None:
                 self._limit(task)
         if resources:
-            rates = _Rounds(tasks, resources, self._capacity, self._users).rates()
+            rates = self._rates_of_sharing(tasks, resources)
         else:
             rates = []
             for task in tasks:
@@ -355,6 +351,21 @@ class ParallelTasks:
         for task, rate in zip(tasks, rates, strict=True):
             if rate != task.rate or task._version == 0:
                 self._set_rate(task, rate)
+
+    def _rates_of_sharing(self, tasks: list[Task], resources: list[int]) -> list[float]:
+        index = {task: at for at, task in enumerate(tasks)}
+        limits = [Limits(task._bound, task._scarcest or (inf, 1.0)) for task in tasks]
+        shared = [
+            (
+                self._capacity[resource],
+                [
+                    Use(index[task], weight, *task._several.get(resource, ()))
+                    for task, weight in self._users[resource].items()
+                ],
+            )
+            for resource in resources
+        ]
+        return FairBottleneck(limits, shared).rates()
 
     def _limit(self, task: Task) -> None:
         """Find the bound of a task's rate, and the scarcest resource that it has for itself."""
@@ -402,113 +413,3 @@ def _is_uneven(task: Task, resource: int) -> bool:
 
 def _holds(entry: tuple[float, int, int, Task]) -> bool:
     return entry[3]._version == entry[2] and entry[3].end is None
-
-
-class _Rounds:
-    """The rounds in which tasks that share resources grow until none can."""
-
-    def __init__(
-        self,
-        tasks: list[Task],
-        resources: Iterable[int],
-        capacity: Sequence[float],
-        users: dict[int, dict[Task, float]],
-    ) -> None:
-        index = {task: at for at, task in enumerate(tasks)}
-        self._bounds = [task._bound for task in tasks]
-        self._own = [task._scarcest or (inf, 1.0) for task in tasks]
-        self._own_left = [capacity for capacity, _ in self._own]
-        self._value = [0.0] * len(tasks)
-        self._last = [0.0] * len(tasks)  # the latest increment
-        self._growing = [True] * len(tasks)
-        self._shared: list[list[tuple[_Resource, float]]] = [[] for _ in tasks]
-        self._open = []
-        for number in resources:
-            resource = _Resource(capacity[number])
-            self._open.append(resource)
-            for task, weight in users[number].items():
-                at = index[task]
-                count, largest = task._several.get(number, (1, weight))
-                resource.users.append((at, weight, count))
-                self._shared[at].append((resource, largest))
-
-    def rates(self) -> list[float]:
-        """Return the rate of each task.
-
-        Raises :class:`SimulationError` if that takes too many rounds, which no known case does.
-        """
-        tasks = list(range(len(self._value)))
-        for _ in range(_MAX_ROUNDS):
-            if not tasks:
-                return self._value
-            self._offer()
-            self._grow(tasks)
-            self._subtract(tasks)
-            growing = self._growing
-            tasks = [at for at in tasks if growing[at]]
-        raise SimulationError("the rates of parallel tasks that share resources do not settle")
-
-    def _offer(self) -> None:
-        """Let every resource offer equal shares of what it has left to those who still grow."""
-        growing = self._growing
-        still = []
-        for resource in self._open:
-            nb = 0
-            for at, _, count in resource.users:
-                if growing[at]:
-                    nb += count
-            if nb:
-                resource.offer = resource.left / nb
-                still.append(resource)
-        self._open = still
-
-    def _grow(self, tasks: list[int]) -> None:
-        value, last, own_left = self._value, self._last, self._own_left
-        for at in tasks:
-            bound = self._bounds[at]
-            increment = min(bound - value[at], own_left[at] / self._own[at][1])
-            for resource, largest in self._shared[at]:
-                share = resource.offer / largest
-                if share < increment:
-                    increment = share
-            last[at] = increment
-            value[at] += increment
-            if value[at] == bound:
-                self._growing[at] = False
-
-    def _subtract(self, tasks: list[int]) -> None:
-        """Take what was used off every resource, and stop the tasks of those that are used up.
-
-        A task that stopped growing is subtracted with its latest increment again in every later
-        round: so does SimGrid.
-        """
-        last, growing = self._last, self._growing
-        for at in tasks:
-            capacity, weight = self._own[at]
-            if capacity < inf:
-                left = self._own_left[at] = self._own_left[at] - weight * last[at]
-                if left < _EXHAUSTED:
-                    growing[at] = False
-        still = []
-        for resource in self._open:
-            left = resource.left
-            for at, weight, _ in resource.users:
-                left -= weight * last[at]
-            if left < _EXHAUSTED:
-                for at, _, _ in resource.users:
-                    growing[at] = False
-            else:
-                resource.left = left
-                still.append(resource)
-        self._open = still
-
-
-class _Resource:
-    """A host or link in the rounds: its users are (task, weight, number of executors)."""
-
-    __slots__ = ("left", "offer", "users")
-
-    def __init__(self, capacity: float) -> None:
-        self.left = capacity
-        self.offer = 0.0
-        self.users: list[tuple[int, float, int]] = []

@@ -1,0 +1,141 @@
+"""SimGrid's "fair bottleneck": the rates of tasks that share resources, found in rounds.
+
+Every resource offers equal shares of what it has left to the tasks that still grow, each task takes
+what all of its resources offer, and a resource with nothing left stops its tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import inf
+from typing import NamedTuple
+
+from batsched_py.errors import SimulationError
+
+_EXHAUSTED = 1e-5  # flop/s or bytes/s: a resource with less is closed
+_MAX_ROUNDS = 1_000_000
+
+
+class Limits(NamedTuple):
+    """What limits the rate of a task beside the resources that it shares."""
+
+    bound: float
+    own: tuple[float, float]
+    """Capacity of the scarcest resource that it has for itself, and its weight there."""
+
+
+class Use(NamedTuple):
+    """How a task, by its number in the list of tasks, uses a resource."""
+
+    task: int
+    weight: float
+    executors: int = 1
+    """Its executors there, each of which is offered a share."""
+    largest: float = inf
+    """The largest weight of one executor, if there are several."""
+
+
+class FairBottleneck:
+    """The rounds in which ``tasks`` grow until none can.
+
+    ``resources`` gives the capacity and the users of each resource that is shared.
+    """
+
+    def __init__(
+        self, tasks: Sequence[Limits], resources: Iterable[tuple[float, Sequence[Use]]]
+    ) -> None:
+        self._bounds = [task.bound for task in tasks]
+        self._own = [task.own for task in tasks]
+        self._own_left = [capacity for capacity, _ in self._own]
+        self._value = [0.0] * len(tasks)
+        self._last = [0.0] * len(tasks)  # the latest increment
+        self._growing = [True] * len(tasks)
+        self._shared: list[list[tuple[_Resource, float]]] = [[] for _ in tasks]
+        self._open = []
+        for capacity, users in resources:
+            resource = _Resource(capacity)
+            self._open.append(resource)
+            for at, weight, count, largest in users:
+                resource.users.append((at, weight, count))
+                self._shared[at].append((resource, min(largest, weight)))
+
+    def rates(self) -> list[float]:
+        """Return the rate of each task.
+
+        Raises :class:`SimulationError` if that takes too many rounds, which no known case does.
+        """
+        tasks = list(range(len(self._value)))
+        for _ in range(_MAX_ROUNDS):
+            if not tasks:
+                return self._value
+            self._offer()
+            self._grow(tasks)
+            self._subtract(tasks)
+            growing = self._growing
+            tasks = [at for at in tasks if growing[at]]
+        raise SimulationError("the rates of parallel tasks that share resources do not settle")
+
+    def _offer(self) -> None:
+        """Let every resource offer equal shares of what it has left to those who still grow."""
+        growing = self._growing
+        still = []
+        for resource in self._open:
+            nb = 0
+            for at, _, count in resource.users:
+                if growing[at]:
+                    nb += count
+            if nb:
+                resource.offer = resource.left / nb
+                still.append(resource)
+        self._open = still
+
+    def _grow(self, tasks: list[int]) -> None:
+        value, last, own_left = self._value, self._last, self._own_left
+        for at in tasks:
+            bound = self._bounds[at]
+            increment = min(bound - value[at], own_left[at] / self._own[at][1])
+            for resource, largest in self._shared[at]:
+                share = resource.offer / largest
+                if share < increment:
+                    increment = share
+            last[at] = increment
+            value[at] += increment
+            if value[at] == bound:
+                self._growing[at] = False
+
+    def _subtract(self, tasks: list[int]) -> None:
+        """Take what was used off every resource, and stop the tasks of those that are used up.
+
+        A task that stopped growing is subtracted with its latest increment again in every later
+        round: so does SimGrid.
+        """
+        last, growing = self._last, self._growing
+        for at in tasks:
+            capacity, weight = self._own[at]
+            if capacity < inf:
+                left = self._own_left[at] = self._own_left[at] - weight * last[at]
+                if left < _EXHAUSTED:
+                    growing[at] = False
+        still = []
+        for resource in self._open:
+            left = resource.left
+            for at, weight, _ in resource.users:
+                left -= weight * last[at]
+            if left < _EXHAUSTED:
+                for at, _, _ in resource.users:
+                    growing[at] = False
+            else:
+                resource.left = left
+                still.append(resource)
+        self._open = still
+
+
+class _Resource:
+    """A host or link in the rounds: its users are (task, weight, number of executors)."""
+
+    __slots__ = ("left", "offer", "users")
+
+    def __init__(self, capacity: float) -> None:
+        self.left = capacity
+        self.offer = 0.0
+        self.users: list[tuple[int, float, int]] = []

@@ -1,0 +1,283 @@
+"""Reading the network of SimGrid's platform files: links, zones and routes.
+
+What is not supported makes a network without routes, which says why when one is asked for, because
+a job that only computes never uses it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from batsched_py.errors import PlatformError
+from batsched_py.simulator.network import (
+    Cluster,
+    FullZone,
+    Hop,
+    Link,
+    Network,
+    VivaldiZone,
+    Zone,
+)
+from batsched_py.simulator.platform_values import (
+    attribute,
+    host_names,
+    radical_numbers,
+    read_bandwidth,
+    read_latency,
+)
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+ZONES = {"zone", "AS"}
+ROUTES = {"route", "zoneRoute", "ASroute"}
+IGNORED = {"config", "prop"}
+_FILES = ("bandwidth_file", "latency_file", "state_file")
+_LOOPBACK = Link("__loopback__", 498e6, 15e-6, fatpipe=True)  # SimGrid's, of a host to itself
+
+
+def read_network(root: Element) -> Network:
+    """Return the network of a platform, without routes if it cannot be read."""
+    reader = _NetworkReader()
+    try:
+        tops = [element for element in root if element.tag in ZONES or element.tag == "cluster"]
+        for element in root:
+            if element.tag not in IGNORED and element not in tops:
+                raise PlatformError(f"<{element.tag}> outside of a zone is not supported")
+        if len(tops) != 1:
+            raise PlatformError(f"{len(tops)} outermost zones are not supported: expected one")
+        reader.read(tops[0], None)
+        return reader.network()
+    except PlatformError as error:
+        return Network(problem=f"the network cannot be simulated here: {error}")
+
+
+class _NetworkReader:
+    """Collects links, zones, and which zone every host and router is in."""
+
+    def __init__(self) -> None:
+        self.links: list[Link] = []
+        self.link_numbers: dict[str, int] = {}
+        self.duplex: set[str] = set()
+        self.zones: dict[str, Zone] = {}
+        self.places: dict[str, str] = {}
+        self.routes: list[tuple[FullZone, Element]] = []
+        self.loopback: int | None = None
+
+    def network(self) -> Network:
+        """Return what was read: the plainest network if messages take no time in it."""
+        for zone, element in self.routes:  # links may be defined after them, and in other zones
+            self._route(zone, element)
+        if len(self.zones) == 1 and _is_one_place(next(iter(self.zones.values()))):
+            return Network()
+        return Network(self.links, self.zones, self.places)
+
+    def read(self, element: Element, parent: str | None) -> None:
+        """Read a zone and what is in it."""
+        name = attribute(element, "id")
+        if name in self.zones:
+            raise PlatformError(f"zone {name!r} is defined twice")
+        if element.tag == "cluster":
+            self.zones[name] = self._cluster(element, name, parent)
+            return
+        zone = self.zones[name] = _zone(element, name, parent)
+        for child in element:
+            if child.tag in ZONES or child.tag == "cluster":
+                if isinstance(zone, VivaldiZone):
+                    raise PlatformError(f"zones inside of the Vivaldi zone {name!r}")
+                self.read(child, name)
+            else:
+                self._member(zone, child)
+        if isinstance(zone, FullZone) and not any(z.parent == name for z in self.zones.values()):
+            if self.loopback is None:
+                self.loopback = self._link(_LOOPBACK)
+            zone.loopback = Hop((self.loopback,), _LOOPBACK.latency)
+
+    def _member(self, zone: Zone, element: Element) -> None:
+        if element.tag in ("host", "router"):
+            name = attribute(element, "id")
+            self._place(name, zone.name)
+            if isinstance(zone, VivaldiZone) and (text := element.get("coordinates")) is not None:
+                zone.coordinates[name] = _coordinates(text, name)
+        elif element.tag == "link":
+            self._links(element)
+        elif element.tag in ROUTES and isinstance(zone, FullZone):
+            self.routes.append((zone, element))
+        elif element.tag not in IGNORED and element.tag != "trace":
+            raise PlatformError(f"<{element.tag}> in zone {zone.name!r} is not supported")
+
+    def _place(self, name: str, zone: str) -> None:
+        if name in self.places:
+            raise PlatformError(f"{name!r} is defined twice")
+        self.places[name] = zone
+
+    # Links ---------------------------------------------------------------------------------------
+
+    def _link(self, link: Link) -> int:
+        if link.name in self.link_numbers or link.name in self.duplex:
+            raise PlatformError(f"link {link.name!r} is defined twice")
+        number = self.link_numbers[link.name] = len(self.links)
+        self.links.append(link)
+        return number
+
+    def _links(self, element: Element) -> None:
+        """Add the link of an element, or both of a split-duplex one."""
+        name = attribute(element, "id")
+        for file in _FILES:
+            if element.get(file):
+                raise PlatformError(f"link {name!r} has a {file}")
+        bandwidth = read_bandwidth(attribute(element, "bandwidth"), f"link {name!r}")
+        latency = read_latency(element.get("latency", "0"), f"link {name!r}")
+        policy = element.get("sharing_policy", "SHARED")
+        if policy == "SPLITDUPLEX":
+            for way in ("UP", "DOWN"):
+                self._link(Link(f"{name}_{way}", bandwidth, latency))
+            self.duplex.add(name)
+        elif policy in ("SHARED", "FATPIPE"):
+            self._link(Link(name, bandwidth, latency, policy == "FATPIPE"))
+        else:
+            raise PlatformError(
+                f"link {name!r} has the sharing policy {policy!r}: expected SHARED, FATPIPE or "
+                "SPLITDUPLEX"
+            )
+
+    # Routes --------------------------------------------------------------------------------------
+
+    def _route(self, zone: FullZone, element: Element) -> None:
+        source, target = attribute(element, "src"), attribute(element, "dst")
+        where = f"the route from {source!r} to {target!r}"
+        gateways = None
+        if element.tag != "route":
+            gateways = (attribute(element, "gw_src"), attribute(element, "gw_dst"))
+        self._check_ends(zone, (source, target), gateways, where)
+        steps = [
+            (attribute(link, "id"), link.get("direction", "NONE"))
+            for link in element
+            if link.tag != "prop"
+        ]
+        self._add_hop(zone, (source, target), [self._step(*s, where) for s in steps], gateways)
+        if source != target and element.get("symmetrical", "YES").upper() in ("YES", "TRUE", "1"):
+            back = [self._step(name, _BACK.get(way, way), where) for name, way in reversed(steps)]
+            turned = None if gateways is None else gateways[::-1]
+            self._add_hop(zone, (target, source), back, turned)
+
+    def _check_ends(
+        self,
+        zone: FullZone,
+        ends: tuple[str, str],
+        gateways: tuple[str, str] | None,
+        where: str,
+    ) -> None:
+        for end in ends:
+            inside = self.places.get(end) == zone.name
+            if end in self.zones:
+                inside = gateways is not None and self.zones[end].parent == zone.name
+            if not inside:
+                raise PlatformError(f"{where}: {end!r} is not in zone {zone.name!r}")
+        for gateway in gateways or ():
+            if gateway not in self.places:
+                raise PlatformError(f"{where}: there is no gateway {gateway!r}")
+
+    def _step(self, name: str, way: str, where: str) -> int:
+        full_name = name if way == "NONE" else f"{name}_{way}"
+        if full_name not in self.link_numbers:
+            wants = " with the direction UP or DOWN" if name in self.duplex else ""
+            raise PlatformError(f"{where}: there is no link {full_name!r}{wants}")
+        return self.link_numbers[full_name]
+
+    def _add_hop(
+        self,
+        zone: FullZone,
+        ends: tuple[str, str],
+        links: list[int],
+        gateways: tuple[str, str] | None,
+    ) -> None:
+        if ends in zone.hops:
+            raise PlatformError(f"the route from {ends[0]!r} to {ends[1]!r} is defined twice")
+        latency = sum(self.links[link].latency for link in links)
+        zone.hops[ends] = Hop(tuple(links), latency, gateways)
+
+    # Clusters ------------------------------------------------------------------------------------
+
+    def _cluster(self, element: Element, name: str, parent: str | None) -> Cluster:
+        what = f"cluster {name!r}"
+        if (topology := element.get("topology", "FLAT").upper()) != "FLAT":
+            raise PlatformError(f"{what} has the topology {topology!r}")
+        if element.get("limiter_link"):
+            raise PlatformError(f"{what} has a limiter_link")
+        bandwidth = read_bandwidth(attribute(element, "bw"), what)
+        cluster = Cluster(name, parent, link_latency=read_latency(attribute(element, "lat"), what))
+        policy = element.get("sharing_policy", "SPLITDUPLEX")
+        if policy not in ("SHARED", "FATPIPE", "SPLITDUPLEX"):
+            raise PlatformError(f"{what} has the sharing policy {policy!r}")
+        self._backbone(cluster, element, what)
+        loopback = self._loopback(cluster, element, what)
+        for number, host in zip(
+            radical_numbers(attribute(element, "radical")), host_names(element), strict=True
+        ):
+            self._place(host, name)
+            link = Link(f"{name}_link_{number}", bandwidth, cluster.link_latency)
+            if policy == "SPLITDUPLEX":
+                cluster.up[host], cluster.down[host] = (
+                    self._link(Link(f"{link.name}_{way}", bandwidth, link.latency))
+                    for way in ("UP", "DOWN")
+                )
+            else:
+                shared = Link(link.name, bandwidth, link.latency, policy == "FATPIPE")
+                cluster.up[host] = cluster.down[host] = self._link(shared)
+            if loopback:
+                own = Link(f"{link.name}_loopback", loopback, cluster.loopback_latency, True)
+                cluster.loopback[host] = self._link(own)
+        prefix, suffix = element.get("prefix", ""), element.get("suffix", "")
+        self._place(element.get("router_id") or f"{prefix}{name}_router{suffix}", name)
+        return cluster
+
+    def _backbone(self, cluster: Cluster, element: Element, what: str) -> None:
+        if not element.get("bb_bw") and not element.get("bb_lat"):
+            return
+        policy = element.get("bb_sharing_policy", "SHARED")
+        if policy not in ("SHARED", "FATPIPE"):
+            raise PlatformError(f"{what} has the bb_sharing_policy {policy!r}")
+        cluster.backbone_latency = read_latency(element.get("bb_lat") or "0", what)
+        bandwidth = read_bandwidth(attribute(element, "bb_bw"), f"the backbone of {what}")
+        link = Link(
+            f"{cluster.name}_backbone", bandwidth, cluster.backbone_latency, policy == "FATPIPE"
+        )
+        cluster.backbone = self._link(link)
+
+    def _loopback(self, cluster: Cluster, element: Element, what: str) -> float | None:
+        """Return the bandwidth of the hosts' loopbacks, None if they have none."""
+        if not element.get("loopback_bw") and not element.get("loopback_lat"):
+            return None
+        cluster.loopback_latency = read_latency(element.get("loopback_lat") or "0", what)
+        return read_bandwidth(attribute(element, "loopback_bw"), f"the loopback of {what}")
+
+
+_BACK = {"UP": "DOWN", "DOWN": "UP"}
+
+
+def _zone(element: Element, name: str, parent: str | None) -> Zone:
+    routing = element.get("routing", "")
+    if routing == "Full":
+        return FullZone(name, parent)
+    if routing == "Vivaldi":
+        return VivaldiZone(name, parent)
+    if routing == "None":
+        return Zone(name, parent)
+    raise PlatformError(f"routing {routing!r} of zone {name!r} is not supported")
+
+
+def _is_one_place(zone: Zone) -> bool:
+    """Whether messages between any two members take no time."""
+    if isinstance(zone, VivaldiZone):
+        places = set(zone.coordinates.values())
+        return len(places) == 1 and places.pop()[2] == 0
+    return type(zone) is Zone
+
+
+def _coordinates(text: str, name: str) -> tuple[float, float, float]:
+    try:
+        x, y, z = (float(number) for number in text.split())
+    except ValueError:
+        raise PlatformError(f"{name!r} has the coordinates {text!r}: expected 'x y z'") from None
+    return x, y, z

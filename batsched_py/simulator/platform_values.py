@@ -1,0 +1,91 @@
+"""What is written in the attributes of SimGrid's platform files: values with units, radicals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from batsched_py.errors import PlatformError
+from batsched_py.simulator.platform import MAX_HOSTS
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+_VALUE = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*")
+_RADICAL = re.compile(r"(\d+)(?:-(\d+))?")
+_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18, "Z": 1e21}
+_BINARY = {f"{prefix}i": 1024.0**at for at, prefix in enumerate("KMGTPEZ", 1)}
+_SPEED_UNITS = {
+    f"{prefix}{unit}": scale for prefix, scale in _PREFIXES.items() for unit in ("", "f", "flops")
+}
+_BANDWIDTH_UNITS = {"": 1.0} | {
+    f"{prefix}{unit}": scale / bits
+    for prefix, scale in (_PREFIXES | _BINARY).items()
+    for unit, bits in (("Bps", 1), ("bps", 8))
+}
+_TIME_UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
+_TIME_UNITS |= {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+
+
+def attribute(element: Element, name: str) -> str:
+    """Return an attribute; raises :class:`PlatformError` if there is none of the name."""
+    value = element.get(name)
+    if value is None:
+        raise PlatformError(f"<{element.tag} {element.attrib}> has no attribute {name!r}")
+    return value
+
+
+def properties(element: Element) -> dict[str, str]:
+    """Return the values of the ``<prop>`` elements right below an element, by their ids."""
+    return {prop.get("id", ""): prop.get("value", "") for prop in element.findall("prop")}
+
+
+def read_speed(text: str, host: str) -> float:
+    """Read a speed, flop/s; raises :class:`PlatformError` naming the host."""
+    return _value(text, _SPEED_UNITS, f"host {host!r} has speed", "1Gf")
+
+
+def read_bandwidth(text: str, what: str) -> float:
+    """Read a bandwidth, bytes/s; raises :class:`PlatformError` naming ``what`` has it."""
+    return _value(text, _BANDWIDTH_UNITS, f"{what} has bandwidth", "125MBps")
+
+
+def read_latency(text: str, what: str) -> float:
+    """Read a latency, seconds; raises :class:`PlatformError` naming ``what`` has it."""
+    return _value(text, _TIME_UNITS, f"{what} has latency", "50us", least=0.0)
+
+
+def _value(
+    text: str, units: Mapping[str, float], what: str, example: str, least: float = 1e-300
+) -> float:
+    """Return a number with a unit; raises :class:`PlatformError` for infinite and small ones."""
+    match = _VALUE.fullmatch(text)
+    try:
+        value = float(match[1]) * units[match[2]] if match else -1.0
+    except (KeyError, ValueError):
+        value = -1.0
+    if not least <= value < float("inf"):
+        raise PlatformError(f"{what} {text!r}: expected such as {example!r}")
+    return value
+
+
+def host_names(element: Element) -> Iterator[str]:
+    """Yield the names of the hosts of a cluster."""
+    prefix, suffix = element.get("prefix", ""), element.get("suffix", "")
+    for number in radical_numbers(attribute(element, "radical")):
+        yield f"{prefix}{number}{suffix}"
+
+
+def radical_numbers(radical: str) -> list[int]:
+    """Expand a radical such as ``0-3,7``; a huge one is refused before it is built."""
+    numbers: list[int] = []
+    for part in radical.split(","):
+        match = _RADICAL.fullmatch(part.strip())
+        if not match:
+            raise PlatformError(f"radical {radical!r}: expected numbers and ranges as '0-99,104'")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first or last - first >= MAX_HOSTS - len(numbers):
+            raise PlatformError(f"radical {radical!r}: reversed, or more than {MAX_HOSTS} hosts")
+        numbers.extend(range(first, last + 1))
+    return numbers
