@@ -4,7 +4,7 @@ Where what is:
 
 - time, messages, decisions: ``engine``, with what it is asked for and leaves (``setting``), the
   first message (``begins``), external events (``external``)
-- jobs: ``registry`` (which there are), ``profiles`` (what they do), ``execution`` (start, end, kill),
+- jobs: ``registry`` (which there are), ``profiles`` (what they do), ``execution`` (start and end),
   ``programs`` (those that are more than a duration), ``ended``
 - what jobs run on: ``site``, ``machines`` (their states), ``power`` and ``energy``, ``ptask`` and
   ``fair_bottleneck`` (how they share hosts and links)
