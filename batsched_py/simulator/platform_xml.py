@@ -26,16 +26,7 @@ def homogeneous_xml(nodes: int, gflops: float = 1.0) -> str:
         f'    <host id="node{i:0{width}d}" coordinates="0 0 0" speed="{speed}"/>'
         for i in range(nodes)
     )
-    return f"""<?xml version='1.0'?>
-<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
-<!-- {nodes} hosts of {whole(gflops)!r} Gflop/s without latency; made by batsched_py -->
-<platform version="4.1">
-  <zone id="AS0" routing="Vivaldi">
-    <host id="master_host" coordinates="0 0 0" speed="1Gf"/>
-{hosts}
-  </zone>
-</platform>
-"""
+    return _latency_free(f"{nodes} hosts of {whole(gflops)!r} Gflop/s", hosts)
 
 
 def cluster_xml(nodes: int, gflops: float = 1.0) -> str:
@@ -71,9 +62,13 @@ def energy_xml(nodes: int) -> str:
     """
     width = len(str(nodes - 1))
     hosts = "\n".join(_energy_host(f"node{i:0{width}d}") for i in range(nodes))
+    return _latency_free(f"{nodes} hosts with pstates, powers and sleep,", hosts)
+
+
+def _latency_free(what: str, hosts: str) -> str:
     return f"""<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
-<!-- {nodes} hosts with pstates, powers and sleep, without latency; made by batsched_py -->
+<!-- {what} without latency; made by batsched_py -->
 <platform version="4.1">
   <zone id="AS0" routing="Vivaldi">
     <host id="master_host" coordinates="0 0 0" speed="1Gf"/>
