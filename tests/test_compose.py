@@ -236,7 +236,7 @@ def test_the_two_services_of_profile_batsim_give_the_embedded_schedule(
 ) -> None:
     services = compose["services"]
     ours = [*BATSCHED, *here(services["scheduler"], tmp_path, endpoint)]
-    batsim = [*BATSCHED, "batsim", *here(services["batsim"], tmp_path, endpoint)]
+    batsim = [*BATSCHED, "simulator", *here(services["batsim"], tmp_path, endpoint)]
     said = tmp_path / "scheduler.txt"
     with (
         said.open("w") as file,
