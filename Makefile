@@ -42,6 +42,7 @@ format: $(VENV)/installed
 benchmarks: $(VENV)/installed
 	$(BIN)/python benchmarks/simulation.py
 	$(BIN)/python benchmarks/messages.py sample
+	$(BIN)/python benchmarks/simulator.py sample
 	$(BIN)/python benchmarks/passes.py
 	$(BIN)/python benchmarks/user_models.py sample
 

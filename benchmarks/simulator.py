@@ -4,9 +4,8 @@
 
 First its share of a message over a real socket, with an EASY in another process: all that it does
 (events, encoding, decoding, decisions) but for ZeroMQ and the scheduler, beside a bare ZeroMQ echo
-in the same run. Then EASY in process on the
-same log, plain and with the options that follow more: the ratios compare. Last 10,000 jobs that
-communicate on a cluster of 128 hosts with a backbone.
+in the same run. Then EASY in process on the same log, plain and with the options that follow more:
+the ratios compare. Last 10,000 jobs that communicate on a cluster of 128 hosts with a backbone.
 """
 
 from __future__ import annotations

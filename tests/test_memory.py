@@ -331,6 +331,63 @@ def test_memory_does_not_grow_with_the_jobs_that_ended(little_memory: None) -> N
     assert (kept(4200) - kept(1200)) / 3000 < 30
 
 
+class OneByOne:
+    """A scheduler of jobs of a second, one after the other, while a task of long lasts.
+
+    Each is a parallel task with a profile of its own, a walltime, and a message to it.
+    """
+
+    LONG = "dyn!0"
+
+    def __init__(self, nb_jobs: int) -> None:
+        self._nb_jobs, self._at = nb_jobs, 0
+
+    def __call__(self, message: m.Message) -> m.Message:
+        now, told = message.now, message.events[0]
+        if isinstance(told, m.SimulationBegins):
+            return m.Message(now, [*self._start(now, 1e300), *self._start(now, 1e9)])
+        if not isinstance(told, m.JobCompleted) or told.job_id == self.LONG:
+            return m.Message(now, [])
+        if self._at < self._nb_jobs:
+            return m.Message(now, self._start(now, 1e9))
+        finished = m.Notify(timestamp=now, type="registration_finished")
+        return m.Message(now, [finished, m.KillJob(timestamp=now, job_ids=[self.LONG])])
+
+    def _start(self, now: float, flops: float) -> list[m.Event]:
+        number, self._at = self._at, self._at + 1
+        name, profile = f"dyn!{number}", f"p{number:04d}"
+        content = {"type": "parallel", "cpu": [flops], "com": [0]}
+        job = m.JobDescription(name, now, 1, profile, 1e8)
+        return [
+            m.RegisterProfile(
+                timestamp=now, workload_name="dyn", profile_name=profile, profile=content
+            ),
+            m.RegisterJob(timestamp=now, job_id=name, job=job),
+            m.ToJobMsg(timestamp=now, job_id=name, msg="a message"),
+            m.ExecuteJob(timestamp=now, job_id=name, alloc=1 if number else 2),
+        ]
+
+
+def test_memory_does_not_grow_with_what_jobs_were(
+    little_memory: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither profiles, messages to jobs nor timers remain, which took some 2700 bytes a job."""
+    monkeypatch.setattr("batsched_py.simulator.engine._FEW_ENTRIES", 16)
+    monkeypatch.setattr("batsched_py.protocol.registration.UsedNames", partial(UsedNames, 50))
+
+    def kept(nb_jobs: int) -> int:
+        simulator = Simulator(homogeneous(2), (), Options(dynamic_jobs=True))
+        tracemalloc.start()
+        outcome = simulator.run(OneByOne(nb_jobs))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert len(outcome.jobs) == nb_jobs
+        return peak
+
+    kept(200)  # what is loaded once
+    assert (kept(3200) - kept(1200)) / 2000 < 60
+
+
 # What is said of jobs that have ended ----------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from batsched_py.commands.process import ArgumentsFromFiles, read_text
 from batsched_py.errors import DeadlockError, UsageError
@@ -43,7 +44,7 @@ REFUSED = {
 """Batsim's options that mean something which the embedded simulator does not do."""
 
 
-class BatsimArguments(ArgumentsFromFiles):
+class RefusedByName(TyperCommand):
     """A command that tells Batsim's options which it does not have from mistakes."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -56,6 +57,10 @@ class BatsimArguments(ArgumentsFromFiles):
                     f"{name}: the embedded simulator does not do {REFUSED[name]}; use real Batsim"
                 )
         return super().parse_args(ctx, args)
+
+
+class BatsimArguments(ArgumentsFromFiles, RefusedByName):
+    """A command with Batsim's options, which may come from files."""
 
 
 class Verbosity(StrEnum):

@@ -140,7 +140,14 @@ def _decode(raw: bytes | str, kinds: dict[str, type[m.Event]], source: str) -> m
     further = None
     if len(content) > len(_ENVELOPE):
         further = {name: value for name, value in content.items() if name not in _ENVELOPE}
-    return m.Message(now, [_event(event, kinds, source) for event in events], further)
+    read: list[m.Event] = []
+    try:
+        for event in events:
+            read.append(_event(event, kinds, source))
+    except ProtocolError as error:
+        place = f"event {len(read) + 1} of {len(events)}, at {now:f} s"
+        raise ProtocolError(f"{error} ({place})") from None
+    return m.Message(now, read, further)
 
 
 def _event(event: Any, kinds: dict[str, type[m.Event]], source: str) -> m.Event:
@@ -188,10 +195,17 @@ def _fields(kind: type[m.Event], data: dict[str, Any], where: str) -> dict[str, 
         data["further"] = {name: data.pop(name) for name in list(data) if name not in members}
     for name in ("alloc", "resources"):
         if name in data:
-            data[name] = from_text(data[name])
+            data[name] = _machines(data[name], f"{where}: {name}")
     if "job" in data:
         data["job"] = job_from_json(data["job"])
     return data
+
+
+def _machines(value: Any, what: str) -> int:
+    try:
+        return from_text(value)
+    except ProtocolError as error:
+        raise ProtocolError(f"{what}: {error}") from None
 
 
 def _time(content: dict[str, Any], name: str, where: str) -> float:
@@ -213,7 +227,8 @@ def _convert(fields: dict[str, Any], kind: type[_T], what: str) -> _T:
     try:
         return msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:
-        raise ProtocolError(f"{what}: {error}") from None
+        said = str(error).replace("$.time`", "$.timestamp`")  # its name on the wire
+        raise ProtocolError(f"{what}: {said}") from None
 
 
 def _shown(value: Any) -> str:

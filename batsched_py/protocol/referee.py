@@ -11,6 +11,7 @@ machines that sleep, and whether energy is accounted for (which the caller may s
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 from typing import Any
 
@@ -45,6 +46,8 @@ class _Job(msgspec.Struct, gc=False):
 
     res: int
     profile: str
+    content: dict[str, Any]
+    """The profile as written, which the job keeps when it is released."""
     running: bool = False
     alloc: int = 0
     """Processors while it runs."""
@@ -148,14 +151,14 @@ class Referee:
             profile_reuse=bool(event.config.get("profile-reuse-enabled")),
         )
         for workload, profiles in event.profiles.items():
-            self._registration.profiles[workload] = dict(profiles)
+            self._registration.load(workload, profiles)
 
     def _ends(self, event: m.SimulationEnds) -> None:
         self._ended = True
 
     def _submitted(self, event: m.JobSubmitted) -> None:
         if event.job_id not in self._jobs:  # else the echo of a registration
-            self._jobs[event.job_id] = _Job(event.job.res, event.job.profile)
+            self._add_job(event.job_id, event.job)
 
     def _completed(self, event: m.JobCompleted) -> None:
         job = self._jobs.pop(event.job_id, None)
@@ -172,6 +175,10 @@ class Referee:
             self._unavailable &= ~from_text(event.details.get("resources", ""))
 
     # Decisions on jobs ---------------------------------------------------------------------------
+
+    def _add_job(self, job_id: str, job: m.JobDescription) -> None:
+        content = self._profile(job_id, job.profile)
+        self._jobs[job_id] = _Job(job.res, job.profile, content)
 
     def _known(self, job_id: str, doing: str) -> _Job:
         job = self._jobs.get(job_id)
@@ -235,13 +242,13 @@ class Referee:
             )
 
     def _profile(self, job_id: str, name: str) -> dict[str, Any]:
-        return self._registration.profiles.get(job_id.partition("!")[0], {}).get(name, {})
+        return self._registration.content(job_id.partition("!")[0], name) or {}
 
     def _shares_work(self, decision: m.ExecuteJob, job: _Job) -> bool:
         """Tell whether any number of processors will do: the work is shared among them."""
         names = [job.profile]
         for name in names:
-            profile = self._profile(decision.job_id, name)
+            profile = job.content if name == job.profile else self._profile(decision.job_id, name)
             parts = profile.get("seq", [])
             if not parts and profile.get("type") != "parallel_homogeneous_total":
                 return False
@@ -277,7 +284,7 @@ class Referee:
         job = self._known(decision.job_id, "TO_JOB_MSG")
         names = [job.profile]
         for name in names:
-            profile = self._profile(decision.job_id, name)
+            profile = job.content if name == job.profile else self._profile(decision.job_id, name)
             names += [part for part in profile.get("seq", []) if part not in names]
             if profile.get("type") != "recv":
                 continue
@@ -328,7 +335,7 @@ class Referee:
                 f"REGISTER_JOB: job {job_id!r} has subtime {job.subtime}, but Batsim submits it "
                 f"now, at {self._now}"
             )
-        self._jobs[job_id] = _Job(job.res, job.profile)
+        self._add_job(job_id, job)
 
     def _registration_notice(self, decision: m.Notify) -> None:
         self._registration.notified(decision)
@@ -362,10 +369,10 @@ def check_mapping(decision: m.ExecuteJob, size: int) -> list[int]:
     Raises :class:`ProtocolError` for a mapping that does not place each exactly once.
     """
     mapping = decision.mapping or {}
-    try:
-        places = {int(executor): int(place) for executor, place in mapping.items()}
-    except (TypeError, ValueError):
-        places = {}
+    places: dict[int, int] = {}
+    if len(mapping) == size and {int, str}.issuperset(map(type, mapping.values())):
+        with suppress(ValueError):
+            places = {int(executor): int(place) for executor, place in mapping.items()}
     width = decision.alloc.bit_count()
     if sorted(places) != list(range(size)) or not all(0 <= p < width for p in places.values()):
         raise ProtocolError(

@@ -6,10 +6,15 @@ Source: the protocol as observed from Batsim 4.2.0.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
+from batsched_py.used_names import UsedNames
+
+Profiles = Mapping[str, dict[str, Any]]
+"""Profiles as written, by name."""
 
 
 class Registration:
@@ -20,11 +25,25 @@ class Registration:
         self.profile_reuse = profile_reuse
         self.finished = not dynamic
         """No registration is to come: it is disabled, or was declared finished."""
-        self.profiles: dict[str, dict[str, dict[str, Any]]] = {}
-        """Profiles as written, by workload and name, also those that were released."""
-        self._released: set[tuple[str, str]] = set()
+        self._static: dict[str, Profiles] = {}
+        """Of the static workloads, also those that were released."""
+        self._registered: dict[str, dict[str, dict[str, Any]]] = {}
+        self._released: dict[str, UsedNames] = {}
+        """Names by workload: of registered profiles there may be any number."""
         self._open = dynamic
         self._reopens = False
+
+    def load(self, workload: str, profiles: Profiles) -> None:
+        """Add the profiles of a static workload."""
+        self._static[workload] = profiles
+
+    def content(self, workload: str, profile: str) -> dict[str, Any] | None:
+        """Return a profile as written, None for one that is not there (any more).
+
+        Static ones stay when they are released: jobs with them may be yet to come.
+        """
+        static = self._static.get(workload, {}).get(profile)
+        return static or self._registered.get(workload, {}).get(profile)
 
     def message_begins(self) -> None:
         """Reopen registration if an earlier message asked for it."""
@@ -47,14 +66,13 @@ class Registration:
     def add_profile(self, decision: m.RegisterProfile) -> None:
         """Check and carry out REGISTER_PROFILE."""
         self._check_open("REGISTER_PROFILE")
-        profiles = self.profiles.setdefault(decision.workload_name, {})
-        if decision.profile_name in profiles:
+        workload, name = decision.workload_name, decision.profile_name
+        if self.content(workload, name) is not None or self._is_released(workload, name):
             raise ProtocolError(
-                f"REGISTER_PROFILE: profile {decision.profile_name!r} of workload "
-                f"{decision.workload_name!r} was registered before: give each profile a name of "
-                "its own, or start with profile reuse"
+                f"REGISTER_PROFILE: profile {name!r} of workload {workload!r} was registered "
+                "before: give each profile a name of its own, or start with profile reuse"
             )
-        profiles[decision.profile_name] = decision.profile
+        self._registered.setdefault(workload, {})[name] = decision.profile
 
     def check_job(self, decision: m.RegisterJob) -> None:
         """Check REGISTER_JOB, but for whether the id is taken."""
@@ -68,11 +86,11 @@ class Registration:
                 f"REGISTER_JOB: job {job_id!r} calls itself {job.id!r}, which contains the name "
                 f"of its workload: write {job_id!r}"
             )
-        known = job.profile in self.profiles.get(workload, {})
-        if not known or (workload, job.profile) in self._released:
-            past = "was released with its first job" if known else "does not exist"
+        released = self._is_released(workload, job.profile)
+        if released or self.content(workload, job.profile) is None:
+            why = "was released with its first job" if released else "does not exist"
             raise ProtocolError(
-                f"REGISTER_JOB: profile {job.profile!r} of workload {workload!r} {past}"
+                f"REGISTER_JOB: profile {job.profile!r} of workload {workload!r} {why}"
             )
         if job.res < 1 or (job.walltime is not None and job.walltime <= 0):
             raise ProtocolError(
@@ -90,7 +108,11 @@ class Registration:
 
         Batsim does so even while another job with it runs, and its name stays taken.
         """
-        self._released.add((workload, profile))
+        self._registered.get(workload, {}).pop(profile, None)
+        self._released.setdefault(workload, UsedNames()).add(profile)
+
+    def _is_released(self, workload: str, profile: str) -> bool:
+        return profile in self._released.get(workload, ())
 
     def _check_enabled(self, doing: str) -> None:
         if not self.dynamic:

@@ -7,7 +7,6 @@ from typing import Any
 
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.platform import Host, Platform
-from batsched_py.simulator.registry import Registry
 from batsched_py.simulator.setting import Options
 from batsched_py.workload.jobs import Workload
 
@@ -15,7 +14,6 @@ from batsched_py.workload.jobs import Workload
 def simulation_begins(
     platform: Platform,
     options: Options,
-    registry: Registry,
     workloads: Mapping[str, Workload],
     asleep: int,
 ) -> m.SimulationBegins:
@@ -50,7 +48,7 @@ def simulation_begins(
             for number, host in enumerate(platform.storages, start=nb_hosts)
         ],
         workloads={name: workload.name for name, workload in workloads.items()},
-        profiles={name: dict(registry.registration.profiles[name]) for name in workloads},
+        profiles={name: dict(workload.profiles) for name, workload in workloads.items()},
     )
 
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from functools import partial
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
 from typing import Any
@@ -39,6 +39,10 @@ class _Kind(Enum):
 _Events = Iterable[m.Event]
 _Later = tuple[Callable[[], bool] | None, Callable[[], _Events | None]]
 """Whether it still means something (None: always), and what it does."""
+_Entry = tuple[float, int, _Kind, Any]
+"""Time (s), order of what is at the same time, and what it is."""
+_FEW_ENTRIES = 4096
+"""Entries of the heap that are not worth looking through."""
 
 
 class Simulator:
@@ -71,9 +75,11 @@ class Simulator:
         self._next_static = 0
         self._submission_order = -1
         """When the wait for the next submission began, in the order of the heap's entries."""
-        self._next_submission = max(0.0, static[0].description.subtime) if static else inf
-        self._announce_static = bool(workloads)
-        self._heap: list[tuple[float, int, _Kind, Any]] = []
+        self._next_submission = inf
+        if workloads:  # of workloads without jobs, only the end is announced
+            self._next_submission = max(0.0, static[0].description.subtime) if static else 0.0
+        self._heap: list[_Entry] = []
+        self._most_entries = _FEW_ENTRIES
         self._order = count()
         self._ending: list[SimulatedJob] = []
         """Jobs that have ended at this instant, to be told of."""
@@ -123,8 +129,11 @@ class Simulator:
                 self._exchange(partner, self._next_part())
         self._check_all_done()
         reply = partner(m.Message(self.now, [m.SimulationEnds(timestamp=self.now)]))
-        if any(type(decision) is not m.Notify for decision in reply.events):
-            raise ProtocolError("decisions in the reply to SIMULATION_ENDS come too late")
+        late = [event.tag for event in reply.events if type(event) is not m.Notify]
+        if late:
+            raise ProtocolError(
+                f"{', '.join(late)} in the reply to SIMULATION_ENDS: decisions come too late there"
+            )
         self._nb_messages += 1
         return self._outcome()
 
@@ -146,8 +155,14 @@ class Simulator:
         try:
             for at in range(first, len(decisions)):
                 decision = decisions[at]
+                if decision.timestamp > reply.now:
+                    raise ProtocolError(
+                        f"{decision.tag} at {decision.timestamp} is later than the reply's now, "
+                        f"{reply.now}"
+                    )
                 if decision.timestamp > self.now:
-                    self._await_decision(reply, at)
+                    self._site.settle()
+                    self._pause(decision.timestamp, reply, at)
                     return
                 carry_out = self._carry_out.get(type(decision))
                 if carry_out is None:
@@ -159,25 +174,11 @@ class Simulator:
                 f"{self.now:f} s)"
             ) from None
         if self._site.has_programs:
-            self._carried_out()
+            self._site.settle()
         if reply.now > self.now:
             self._pause(reply.now, reply, len(decisions))
         else:
             self._busy = False
-
-    def _await_decision(self, reply: m.Message, at: int) -> None:
-        decision = reply.events[at]
-        if decision.timestamp > reply.now:
-            raise ProtocolError(
-                f"{decision.tag} at {decision.timestamp} is later than the reply's now, {reply.now}"
-            )
-        self._carried_out()
-        self._pause(decision.timestamp, reply, at)
-
-    def _carried_out(self) -> None:
-        self._site.settle()
-        while self._ending:  # they did nothing that takes time, and end with the next message
-            self._push(self.now, _Kind.END, self._ending.pop(0))
 
     def _pause(self, until: float, reply: m.Message, at: int) -> None:
         self._busy = True
@@ -210,20 +211,10 @@ class Simulator:
 
     def _next_time(self) -> float:
         heap = self._heap
-        while heap:
-            _, _, kind, what = heap[0]
-            if kind is _Kind.END:
-                if what.state is State.RUNNING:
-                    break  # else it is the end that a killed job would have had
-            elif kind is not _Kind.LATER or _is_due(what):
-                break
+        while heap and not _is_to_come(heap[0]):
             heappop(heap)
         time = self._next_submission
-        if heap and heap[0][0] < time:
-            time = heap[0][0]
-        if time == inf and self._announce_static:
-            return self.now  # a workload without jobs
-        return time
+        return heap[0][0] if heap and heap[0][0] < time else time
 
     def later(
         self,
@@ -233,6 +224,10 @@ class Simulator:
     ) -> None:
         """Do something at a time, and send the events that it returns, if it is due then."""
         self._push(time, _Kind.LATER, (due, do))
+        if len(self._heap) > self._most_entries:
+            self._heap[:] = filter(_is_to_come, self._heap)
+            heapify(self._heap)
+            self._most_entries = 2 * len(self._heap) + _FEW_ENTRIES
 
     def end_now(self, job: SimulatedJob) -> None:
         """Let a running job end at this instant."""
@@ -260,7 +255,7 @@ class Simulator:
                 self._site.settle()
                 events.extend(map(self._completed, self._ending))
                 self._ending.clear()
-        if now == self._next_submission or self._announce_static:
+        if now == self._next_submission:
             events.extend(self._static_submissions(now))
         return events
 
@@ -276,8 +271,7 @@ class Simulator:
             self._submission_order = next(self._order)
         self._next_static = at
         self._next_submission = jobs[at].description.subtime if at < len(jobs) else inf
-        if at == len(jobs) and self._announce_static:
-            self._announce_static = False
+        if at == len(jobs):
             yield m.Notify(timestamp=now, type="no_more_static_job_to_submit")
 
     # Events --------------------------------------------------------------------------------------
@@ -285,9 +279,7 @@ class Simulator:
     def _begins(self) -> m.SimulationBegins:
         energy = self._site.energy
         asleep = energy.asleep() if energy is not None else 0
-        return simulation_begins(
-            self.platform, self.options, self.registry, self._workloads, asleep
-        )
+        return simulation_begins(self.platform, self.options, self._workloads, asleep)
 
     def _submitted(self, job: SimulatedJob) -> m.JobSubmitted:
         description = job.description
@@ -324,6 +316,7 @@ class Simulator:
         self._execution.start(job, decision, self.now)
         if job.finish_time < inf:
             self._push(job.finish_time, _Kind.END, job)
+            self._ending.clear()  # it is there if it did nothing that takes time
 
     def _reject(self, decision: m.RejectJob) -> None:
         self._execution.reject(self.registry.known(decision.job_id, "REJECT_JOB"))
@@ -336,7 +329,9 @@ class Simulator:
         jobs = [self.registry.known(job_id, "KILL_JOB") for job_id in decision.job_ids]
         for job in jobs:
             if job.state is State.SUBMITTED:
-                raise ProtocolError(f"KILL_JOB: job {job.description.id} does not run")
+                raise ProtocolError(
+                    f"KILL_JOB: job {job.description.id} does not run: it waits to be started"
+                )
         jobs = [job for job in jobs if job.final_state != KILLED]
         if jobs:  # else all are being killed already, which Batsim ignores
             done = [(job, self._execution.kill(job, self.now)) for job in jobs]
@@ -359,7 +354,7 @@ class Simulator:
         job = self.registry.add_job(decision)
         self._nb_open += 1
         if self.options.acknowledge_dynamic_jobs:
-            self.later(self.now, lambda: [self._submitted(job)])
+            self._site.send(self._submitted(job))
 
     def _tell_job(self, decision: m.ToJobMsg) -> None:
         job = self.registry.known(decision.job_id, "TO_JOB_MSG")
@@ -403,11 +398,11 @@ class Simulator:
             left = [job for job in self.registry.jobs.values() if job.state in _OPEN]
             waiting = [job.description.id for job in left]
             some = ", ".join(waiting[:50]) + (", ..." if len(waiting) > 50 else "")
-            listening = {job.description.id for job in self._site.waiting_for_messages()}
-            reason = f" ({len(listening)} of them run, for a message)" if listening else ""
+            listening = len(self._site.waiting_for_messages())
+            reason = f" ({listening} for a message, running)" if listening else ""
+            jobs = "1 job waits" if len(waiting) == 1 else f"{len(waiting)} jobs wait"
             raise DeadlockError(
-                f"deadlock at {self.now}: nothing can happen any more, but {len(waiting)} jobs "
-                f"wait{reason}: {some}",
+                f"deadlock at {self.now}: nothing can happen any more, but {jobs}{reason}: {some}",
                 waiting,
                 self._outcome(),
             )
@@ -420,6 +415,14 @@ class Simulator:
 
 def _submissions_first(event: m.Event) -> tuple[float, bool]:
     return event.timestamp, type(event) is not m.JobSubmitted
+
+
+def _is_to_come(entry: _Entry) -> bool:
+    """Tell whether something will happen then: not the end of a job that has been killed."""
+    _, _, kind, what = entry
+    if kind is _Kind.END:
+        return what.state is State.RUNNING
+    return kind is not _Kind.LATER or _is_due(what)
 
 
 def _is_due(what: _Later) -> bool:

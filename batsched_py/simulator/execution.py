@@ -123,7 +123,7 @@ class Execution:
         if job.state is not State.RUNNING or job.finish_time <= now:
             return None
         progress = self._progress(job, now)
-        if job.finish_time == inf and job.alloc:
+        if self._is_program(job):
             self._programs().kill(job, now)
         job.state = State.ENDED
         job.finish_time = now
@@ -131,10 +131,14 @@ class Execution:
         job.return_code = -2 if job.profile.is_parallel_task else -1
         return progress
 
+    def _is_program(self, job: SimulatedJob) -> bool:
+        """Tell whether a job is run step by step; others may last for ever, too (1e308 flops)."""
+        return job.finish_time == inf and self._programs().runs(job)
+
     def _progress(self, job: SimulatedJob, now: float) -> dict[str, Any]:
         if not job.alloc:  # set to running by CHANGE_JOB_STATE
             return {"profile_name": job.description.profile, "progress": 0.0}
-        if job.finish_time == inf:
+        if self._is_program(job):
             return self._programs().progress(job, now)
         duration = self._duration(job)
         done = (now - job.start_time) / duration if duration else 1.0
@@ -152,6 +156,8 @@ class Execution:
             )
         job.state = State.RUNNING
         job.start_time, job.finish_time = now, inf
+        if self._energy is not None:
+            job.consumed_energy = 0.0  # of no machines, until now
 
     def _duration(self, job: SimulatedJob) -> float:
         speed = self._speed
@@ -178,8 +184,8 @@ class Execution:
         wrong = alloc & ~self.machines.free
         if wrong:
             raise ProtocolError(
-                f"EXECUTE_JOB: job {decision.job_id} was given {to_text(wrong)!r}, of which the "
-                f"first is {self.machines.why_not(wrong)}"
+                f"EXECUTE_JOB: job {decision.job_id} was given {to_text(wrong)!r}: "
+                f"{self.machines.why_not(wrong)}"
             )
         if isinstance(job.profile.body, Composed) and not job.profile.body.parts:
             raise ProtocolError(

@@ -31,7 +31,7 @@ class Machines:
     """
 
     def __init__(self, nb_machines: int) -> None:
-        self.free = (1 << nb_machines) - 1
+        self.free = self._all = (1 << nb_machines) - 1
 
     def occupy(self, alloc: int, now: float) -> None:
         """Let a job start on ``alloc``."""
@@ -43,7 +43,15 @@ class Machines:
 
     def why_not(self, machines: int) -> str:
         """Say in words what keeps the first of ``machines`` from starting a job."""
-        return "in use or does not exist"
+        first = machines & -machines
+        state = self._state(first) if first & self._all else "not on this platform"
+        return f"machine {first.bit_length() - 1} is {state}; {self._wanted()}"
+
+    def _state(self, machine: int) -> str:
+        return "in use"
+
+    def _wanted(self) -> str:
+        return f"expected idle ones, from 0 to {self._all.bit_length() - 1}"
 
 
 class TracedMachines(Machines):
@@ -58,7 +66,6 @@ class TracedMachines(Machines):
         self, nb_machines: int, *, sharing: bool = False, asleep: int = 0, traced: bool = True
     ) -> None:
         super().__init__(nb_machines)
-        self._all = self.free
         self.traced = traced
         self._sharing = sharing
         self._nb_jobs: dict[int, int] | None = {} if sharing else None
@@ -126,13 +133,15 @@ class TracedMachines(Machines):
             found |= self._off[state]
         return machines & found
 
-    def why_not(self, machines: int) -> str:
-        """Say in words what keeps the first of ``machines`` from starting a job."""
-        first = machines & -machines
+    def _state(self, machine: int) -> str:
         for state, some in zip(_STATES, self._sets, strict=True):
-            if first & some:
-                return f"{state.value} (allowed: idle" + (", computing)" if self._sharing else ")")
-        return "not on this platform"
+            if machine & some:
+                return state.value
+        raise AssertionError(machine)
+
+    def _wanted(self) -> str:
+        others = " or computing" if self._sharing else ""
+        return f"expected idle{others} ones, from 0 to {self._all.bit_length() - 1}"
 
     def trace(self, now: float) -> None:
         """Note how many machines are in each state."""

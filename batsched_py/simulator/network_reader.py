@@ -6,6 +6,7 @@ a job that only computes never uses it.
 
 from __future__ import annotations
 
+from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from batsched_py.errors import PlatformError
@@ -40,9 +41,9 @@ def read_network(root: Element) -> Network:
     """Return the network of a platform, without routes if it cannot be read."""
     reader = _NetworkReader()
     try:
-        tops = [element for element in root if element.tag in ZONES or element.tag == "cluster"]
-        for element in root:
-            if element.tag not in IGNORED and element not in tops:
+        tops = [element for element in root if element.tag not in IGNORED]
+        for element in tops:
+            if element.tag not in ZONES and element.tag != "cluster":
                 raise PlatformError(f"<{element.tag}> outside of a zone is not supported")
         if len(tops) != 1:
             raise PlatformError(f"{len(tops)} outermost zones are not supported: expected one")
@@ -81,14 +82,16 @@ class _NetworkReader:
             self.zones[name] = self._cluster(element, name, parent)
             return
         zone = self.zones[name] = _zone(element, name, parent)
+        is_innermost = True
         for child in element:
             if child.tag in ZONES or child.tag == "cluster":
+                is_innermost = False
                 if isinstance(zone, VivaldiZone):
                     raise PlatformError(f"zones inside of the Vivaldi zone {name!r}")
                 self.read(child, name)
             else:
                 self._member(zone, child)
-        if isinstance(zone, FullZone) and not any(z.parent == name for z in self.zones.values()):
+        if isinstance(zone, FullZone) and is_innermost:
             if self.loopback is None:
                 self.loopback = self._link(_LOOPBACK)
             zone.loopback = Hop((self.loopback,), _LOOPBACK.latency)
@@ -174,9 +177,18 @@ class _NetworkReader:
                 inside = gateways is not None and self.zones[end].parent == zone.name
             if not inside:
                 raise PlatformError(f"{where}: {end!r} is not in zone {zone.name!r}")
-        for gateway in gateways or ():
+        for end, gateway in zip(ends, gateways or (), strict=False):
             if gateway not in self.places:
                 raise PlatformError(f"{where}: there is no gateway {gateway!r}")
+            if end in self.zones and not self._is_inside(gateway, end):
+                raise PlatformError(f"{where}: the gateway {gateway!r} is not in zone {end!r}")
+
+    def _is_inside(self, name: str, zone: str) -> bool:
+        """Whether a host or router is in a zone, or in one inside of it."""
+        place: str | None = self.places[name]
+        while place is not None and place != zone:
+            place = self.zones[place].parent
+        return place is not None
 
     def _step(self, name: str, way: str, where: str) -> int:
         full_name = name if way == "NONE" else f"{name}_{way}"
@@ -279,5 +291,7 @@ def _coordinates(text: str, name: str) -> tuple[float, float, float]:
     try:
         x, y, z = (float(number) for number in text.split())
     except ValueError:
-        raise PlatformError(f"{name!r} has the coordinates {text!r}: expected 'x y z'") from None
+        x = y = z = inf
+    if not all(map(isfinite, (x, y, z))):
+        raise PlatformError(f"{name!r} has the coordinates {text!r}: expected 'x y z'")
     return x, y, z

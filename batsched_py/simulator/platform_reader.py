@@ -7,9 +7,12 @@ because a job that only computes never uses it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.network_reader import IGNORED, ROUTES, ZONES, read_network
@@ -24,6 +27,9 @@ _NETWORK = ROUTES | {"link", "bypassRoute", "bypassZoneRoute", "bypassASroute", 
 _NETWORK |= {"backbone", "host_link", "link_ctn", "trace"}
 _TRACES_OF_LINKS = {"BANDWIDTH", "LATENCY", "LINK_AVAIL"}
 _FILES_OF_HOSTS = ("availability_file", "speed_file", "state_file")
+_PSTATE = re.compile("[0-9]{1,9}")
+_LONGEST = 300
+"""Characters of an error: attributes may be of any length."""
 
 
 def read_platform(
@@ -46,28 +52,46 @@ def read_platform(
         computing, storing = _by_role(hosts, master_host, roles or {})
         network = read_network(root)
     except PlatformError as error:
-        raise PlatformError(f"{path}: {error}") from None
+        raise PlatformError(f"{path}: {_short(str(error))}") from None
     except RecursionError:
         raise PlatformError(f"{path}: the zones are nested too deeply") from None
     if network.problem is not None:
-        network.problem = f"{path}: {network.problem}: use real Batsim"
+        network.problem = f"{path}: {_short(network.problem)}: use real Batsim"
     return Platform(computing, storing, network)
 
 
+def _short(text: str) -> str:
+    """Leave out the middle of what is too long to be read."""
+    return text if len(text) <= _LONGEST else f"{text[:200]} ... {text[-80:]}"
+
+
 def _parse(path: str | Path) -> Element | None:
-    """Return the root of an XML file without entities."""
+    """Return the root of an XML file without entities and without default values."""
     from defusedxml import ElementTree
     from defusedxml.common import DefusedXmlException
 
+    parser = ElementTree.DefusedXMLParser()
+    parser.parser.AttlistDeclHandler = _refuse_defaults
     try:
-        root: Element | None = ElementTree.parse(path).getroot()
+        root: Element | None = ElementTree.parse(path, parser).getroot()
     except OSError as error:
         raise PlatformError(f"{path}: {error.strerror}") from None
+    except PlatformError as error:
+        raise PlatformError(f"{path}: {error}") from None
     except DefusedXmlException as error:
-        raise PlatformError(f"{path}: entities are not allowed in a platform ({error})") from None
-    except ElementTree.ParseError as error:
+        said = _short(str(error))
+        raise PlatformError(f"{path}: entities are not allowed in a platform ({said})") from None
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # of unusual encodings, too
         raise PlatformError(f"{path}: not a well-formed XML file: {error}") from None
     return root
+
+
+def _refuse_defaults(element: str, attribute: str, *declared: Any) -> None:
+    """Refuse a default value, which may be long and given to any number of elements."""
+    raise PlatformError(
+        f"<!ATTLIST {_short(element)} {_short(attribute)}>: attributes must be given where they "
+        "are used"
+    )
 
 
 # Hosts -------------------------------------------------------------------------------------------
@@ -81,10 +105,9 @@ def _read(element: Element, zone_properties: dict[str, str], hosts: dict[str, Ho
         for child in element:
             _read(child, inherited, hosts)
     elif tag in ("host", "peer"):
-        _add(hosts, attribute(element, "id"), element, zone_properties)
+        _add(hosts, [attribute(element, "id")], element, zone_properties)
     elif tag in ("cluster", "cabinet"):
-        for name in host_names(element):
-            _add(hosts, name, element, zone_properties)
+        _add(hosts, host_names(element), element, zone_properties)
     elif tag == "trace_connect":
         if (kind := element.get("kind")) not in _TRACES_OF_LINKS:
             raise PlatformError(
@@ -99,12 +122,24 @@ def _read(element: Element, zone_properties: dict[str, str], hosts: dict[str, Ho
 
 
 def _add(
-    hosts: dict[str, Host], name: str, element: Element, zone_properties: dict[str, str]
+    hosts: dict[str, Host],
+    names: Iterable[str],
+    element: Element,
+    zone_properties: dict[str, str],
 ) -> None:
-    if name in hosts:
-        raise PlatformError(f"host {name!r} is defined twice")
-    if len(hosts) >= MAX_HOSTS:
-        raise PlatformError(f"more than {MAX_HOSTS} hosts")
+    """Add the hosts of an element, which share all but the name."""
+    first: Host | None = None
+    for name in names:
+        if name in hosts:
+            raise PlatformError(f"host {name!r} is defined twice")
+        if len(hosts) >= MAX_HOSTS:
+            raise PlatformError(f"more than {MAX_HOSTS} hosts")
+        if first is None:
+            first = _host(name, element, zone_properties)
+        hosts[name] = replace(first, name=name)
+
+
+def _host(name: str, element: Element, zone_properties: dict[str, str]) -> Host:
     if element.get("core", "1") != "1":
         raise PlatformError(f"host {name!r} has several cores: give one host per core")
     for file in _FILES_OF_HOSTS:
@@ -112,12 +147,12 @@ def _add(
             raise PlatformError(f"host {name!r} has a {file}, which is not supported here")
     speeds = tuple(read_speed(text, name) for text in attribute(element, "speed").split(","))
     pstate = element.get("pstate", "0")
-    if not pstate.isdecimal() or int(pstate) >= len(speeds):
+    if not _PSTATE.fullmatch(pstate) or int(pstate) >= len(speeds):
         raise PlatformError(
             f"host {name!r} has pstate {pstate!r}: expected a number below {len(speeds)}, the "
             "number of its speeds"
         )
-    hosts[name] = Host(name, speeds, properties(element), zone_properties, int(pstate))
+    return Host(name, speeds, properties(element), zone_properties, int(pstate))
 
 
 def _by_role(
@@ -140,8 +175,7 @@ def _by_role(
         if name == master_host or "master" in own:
             has_master = True
         elif "storage" in own:
-            host.properties["role"] = "storage"
-            storing.append(host)
+            storing.append(replace(host, properties={**host.properties, "role": "storage"}))
         else:
             computing.append(host)
     if not has_master:

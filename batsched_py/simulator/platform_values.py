@@ -12,8 +12,9 @@ from batsched_py.simulator.platform import MAX_HOSTS
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-_VALUE = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*")
-_RADICAL = re.compile(r"(\d+)(?:-(\d+))?")
+_VALUE = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)")
+_RADICAL = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
+_LONGEST_NAME = 255
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18, "Z": 1e21}
 _BINARY = {f"{prefix}i": 1024.0**at for at, prefix in enumerate("KMGTPEZ", 1)}
 _SPEED_UNITS = {
@@ -60,7 +61,7 @@ def _value(
     text: str, units: Mapping[str, float], what: str, example: str, least: float = 1e-300
 ) -> float:
     """Return a number with a unit; raises :class:`PlatformError` for infinite and small ones."""
-    match = _VALUE.fullmatch(text)
+    match = _VALUE.fullmatch(text.strip())
     try:
         value = float(match[1]) * units[match[2]] if match else -1.0
     except (KeyError, ValueError):
@@ -71,7 +72,13 @@ def _value(
 
 
 def host_names(element: Element) -> Iterator[str]:
-    """Yield the names of the hosts of a cluster."""
+    """Yield the names of the hosts of a cluster; raises :class:`PlatformError` for long ones."""
+    for name in ("id", "prefix", "suffix"):  # each host has them in its name and those of links
+        if len(element.get(name, "")) > _LONGEST_NAME:
+            raise PlatformError(
+                f"<{element.tag}> has {name} {element.get(name)!r}: expected at most "
+                f"{_LONGEST_NAME} characters"
+            )
     prefix, suffix = element.get("prefix", ""), element.get("suffix", "")
     for number in radical_numbers(attribute(element, "radical")):
         yield f"{prefix}{number}{suffix}"

@@ -8,7 +8,11 @@ from pathlib import Path
 from batsched_py.errors import PlatformError
 from batsched_py.text import whole
 
-_SPEED = re.compile(r"""(<(?:host|cluster)\b[^>]*?\bspeed\s*=\s*)(["'])(.*?)\2""", re.DOTALL)
+_SPEED = re.compile(
+    r"""(<(?:host|cluster|cabinet|peer)\s(?:[^<>"']|"[^"]*"|'[^']*')*?\bspeed\s*=\s*)"""
+    r"""(["'])(.*?)\2""",
+    re.DOTALL,
+)
 _COMMENT = re.compile(r"(<!--.*?-->)", re.DOTALL)
 _NUMBER = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)(.*)", re.DOTALL)
 

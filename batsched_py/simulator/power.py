@@ -149,10 +149,11 @@ class PowerManagement:
         for host in numbers(machines):
             states = self.energy.states[host]
             if pstate >= len(states.watts) or pstate in states.passing:
+                stays = [at for at in range(len(states.watts)) if at not in states.passing]
                 raise ProtocolError(
                     f"{doing}: machine {host} ({self._hosts[host].name}) has no such pstate to "
-                    f"be in, expected one from 0 to {len(states.watts) - 1}"
-                    + (f" but {sorted(states.passing)}" if states.passing else "")
+                    f"be in, expected one of {stays}"
+                    + (f"; it passes {sorted(states.passing)}" if states.passing else "")
                 )
             if self._sleeps(host, pstate) != to_sleep:
                 raise ProtocolError(f"{doing}: for some of them that is a sleep pstate")

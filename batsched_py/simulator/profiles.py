@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import WorkloadError
+from batsched_py.protocol.referee import PROFILE_TYPES
 
 
 class Parallel(msgspec.Struct, gc=False, frozen=True):
@@ -139,9 +140,10 @@ class _Parser:
         elif isinstance(kind, str) and kind in _KINDS:
             parsed = _KINDS[kind](name, profile)
         else:
+            rest = ", which only real Batsim does" if kind in PROFILE_TYPES else ""
             raise WorkloadError(
-                f"profile {name!r} is of type {kind!r}: the embedded simulator runs "
-                f"{', '.join(_KINDS)}, composed; use real Batsim for the rest"
+                f"profile {name!r} is of type {kind!r}{rest}: the embedded simulator runs "
+                f"{', '.join(_KINDS)}, composed"
             )
         return_code = profile.get("ret", 0)
         if isinstance(return_code, bool) or not isinstance(return_code, int):
@@ -183,7 +185,7 @@ def _delay(name: str, profile: Mapping[str, Any]) -> Profile:
 
 def _homogeneous(name: str, profile: Mapping[str, Any], *, total: bool) -> Profile:
     flops = _amount(name, profile, "cpu")
-    com = _amount(name, profile, "com") if "com" in profile else 0.0
+    com = _amount(name, profile, "com")
     if com == 0:
         return Profile(None, flops, total)
     return Profile(None, 0.0, total, body=Parallel(flops, com))
@@ -248,7 +250,8 @@ def _amount(name: str, profile: Mapping[str, Any], field: str) -> float:
 def _number(name: str, profile: Mapping[str, Any], field: str) -> float:
     value = profile.get(field)
     if _wrong(value):
-        raise WorkloadError(f"profile {name!r}: {field} is {value!r}, expected a number")
+        shown = repr(value) if field in profile else "missing"
+        raise WorkloadError(f"profile {name!r}: {field} is {shown}, expected a number")
     assert isinstance(value, int | float)
     return float(value)
 

@@ -93,8 +93,6 @@ class Programs:
         self._wake, self._say, self._ended, self._find = wake, say, ended, find
         self._running: dict[str, Program] = {}
         self._by_task: dict[Task, Program] = {}
-        self._said: dict[str, deque[str]] = {}
-        """Messages that jobs have not taken yet."""
         self._serials = count(1)
 
     def begin(self, job: SimulatedJob, hosts: list[int], now: float) -> None:
@@ -140,7 +138,6 @@ class Programs:
     def kill(self, job: SimulatedJob, now: float) -> None:
         """Stop a job."""
         program = self._running.pop(job.description.id)
-        self._said.pop(job.description.id, None)
         program.serial = 0
         self._cancel(program, now)
 
@@ -158,9 +155,10 @@ class Programs:
 
     def tell(self, job: SimulatedJob, message: str, now: float) -> None:
         """Keep a message for a job, which takes it with its next ``recv`` profile."""
-        job_id = job.description.id
-        self._said.setdefault(job_id, deque()).append(message)
-        program = self._running.get(job_id)
+        if job.messages is None:
+            job.messages = deque()
+        job.messages.append(message)
+        program = self._running.get(job.description.id)
         if program is not None and isinstance(program.profile.body, Receive):
             self._look_again(program, program.profile.body, now)
 
@@ -242,7 +240,7 @@ class Programs:
         """
         body = program.profile.body
         assert isinstance(body, Receive)
-        messages = self._said.get(program.job.description.id)
+        messages = program.job.messages
         if messages:
             target = body.success if body.pattern.fullmatch(messages.popleft()) else body.failure
         elif body.timeout:
@@ -259,8 +257,9 @@ class Programs:
         if profile is None:
             raise ProtocolError(
                 f"job {program.job.description.id}: its profile {program.name!r} leads to "
-                f"{target!r}, which is not there: Batsim drops profiles that no job and no "
-                "composed profile names"
+                f"{target!r}, which is not there at {now:f} s: Batsim drops profiles that no job "
+                "and no composed profile names, and without profile reuse those of jobs that have "
+                "ended"
             )
         _leave_done(program.frames)
         if len(program.frames) > DEEPEST or program.in_vain > DEEPEST:
@@ -314,7 +313,6 @@ class Programs:
     def _finish(self, program: Program, return_code: int, now: float) -> None:
         program.serial = 0
         del self._running[program.job.description.id]
-        self._said.pop(program.job.description.id, None)
         self._ended(program.job, return_code)
 
     def _cancel(self, program: Program, now: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from enum import Enum
 from typing import Any
 
@@ -40,6 +41,8 @@ class SimulatedJob(msgspec.Struct, eq=False, gc=False):
     metadata: str = ""
     consumed_energy: float = -1.0
     """Joules of its machines while it ran (until its start: what they had consumed before)."""
+    messages: deque[str] | None = None
+    """What the scheduler has said to it and it has not taken yet."""
 
 
 class Registry:
@@ -65,7 +68,7 @@ class Registry:
         Simultaneous submissions are in string order of their ids, as in Batsim. Raises
         :class:`WorkloadError` for a profile that cannot run here.
         """
-        self.registration.profiles[name] = dict(workload.profiles)
+        self.registration.load(name, workload.profiles)
         try:
             parsed = parse_profiles(workload.profiles, workload.profiles)
         except WorkloadError as error:
@@ -73,7 +76,13 @@ class Registry:
         self._parsed.update({(name, key): profile for key, profile in parsed.items()})
         jobs = []
         for job in sorted(workload.jobs, key=lambda job: (job.submit_time, job.id)):
-            simulated = SimulatedJob(_describe(name, job), self._parsed[name, job.profile])
+            profile = parsed.get(job.profile)
+            if profile is None:
+                raise WorkloadError(
+                    f"{workload.name}: job {job.id!r} has the profile {job.profile!r}, expected "
+                    "one of the workload"
+                )
+            simulated = SimulatedJob(_describe(name, job), profile)
             if simulated.description.id in self.jobs:
                 raise WorkloadError(f"{workload.name}: job {job.id!r} is there twice")
             self.jobs[simulated.description.id] = simulated
@@ -82,9 +91,9 @@ class Registry:
             jobs.append(simulated)
         return jobs
 
-    def content(self, job: JobDescription) -> dict[str, Any]:
-        """Return the profile of a job as it was written."""
-        return self.registration.profiles[job.id.partition("!")[0]][job.profile]
+    def content(self, job: JobDescription) -> dict[str, Any] | None:
+        """Return the profile of a job that is being submitted, as it was written."""
+        return self.registration.content(job.id.partition("!")[0], job.profile)
 
     def profile(self, workload: str, name: str) -> Profile | None:
         """Return a profile that is kept, None if there is none of that name."""
@@ -95,7 +104,8 @@ class Registry:
         job = self.jobs.get(job_id)
         if job is None:
             if job_id not in self._names:
-                raise ProtocolError(f"{doing}: there is no job {job_id!r}")
+                hint = "" if "!" in job_id else f", expected WORKLOAD!NAME such as 'w0!{job_id}'"
+                raise ProtocolError(f"{doing}: there is no job {job_id!r}{hint}")
             raise ProtocolError(f"{doing}: job {job_id} is {State.FORGOTTEN.value}")
         if job.state is State.STATIC or job.state is State.FORGOTTEN:
             raise ProtocolError(f"{doing}: job {job_id} is {job.state.value}")
@@ -105,6 +115,7 @@ class Registry:
         """Forget a job of whose end the scheduler was told, and its profile."""
         job = self.jobs.pop(job_id) if self._dynamic else self.jobs[job_id]
         job.state = State.FORGOTTEN
+        job.messages = None
         if self._releases:
             workload, profile = job_id.partition("!")[0], job.description.profile
             self.registration.release(workload, profile)

@@ -58,6 +58,9 @@ class Site:
     ) -> None:
         self._platform, self._registry, self._agenda = platform, registry, agenda
         self._tasks_time = inf
+        """When the next parallel task goes on, seconds."""
+        self._tasks_timer = 0
+        """Number of the timer for that; those with other numbers mean nothing."""
         self._programs: Programs | None = None
         self.has_programs = False
         """Whether a job was ever more than a duration, so that there is something to settle."""
@@ -150,12 +153,13 @@ class Site:
         time = tasks.next_time()
         if time != self._tasks_time:
             self._tasks_time = time
+            self._tasks_timer += 1
             if time < inf:
-                time = max(time, now)
-                self._agenda.later(time, self._advance, partial(self._is_next, self._tasks_time))
+                due = partial(self._is_next, self._tasks_timer)
+                self._agenda.later(max(time, now), self._advance, due)
 
-    def _is_next(self, time: float) -> bool:
-        return time == self._tasks_time
+    def _is_next(self, timer: int) -> bool:
+        return timer == self._tasks_timer
 
     def _advance(self) -> None:
         self._tasks_time = inf

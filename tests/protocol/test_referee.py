@@ -52,6 +52,9 @@ def register(kind: str | None, **profile: Any) -> m.RegisterProfile:
         (execute(alloc=1), "in use"),
         (execute(alloc=16), "does not exist"),
         (execute(mapping={"0": 1}), "mapping"),
+        (execute(mapping={"0": 0.0}), "mapping"),
+        (execute(mapping={"0": inf}), "mapping"),
+        (execute(mapping={"0": 0, "00": 0}), "mapping"),
         (execute(mapping={"0": 0}, storage_mapping={"s": 4}), "Batsim takes one"),
         (execute(storage_mapping={"s": 3}), r"expected one of \[4\]"),
         (execute(further={"x": 1}), "further members"),
@@ -116,6 +119,23 @@ def test_a_released_profile_is_still_known() -> None:
     end = m.JobCompleted(timestamp=2.0, job_id="w0!a", job_state="X", return_code=0, alloc=3)
     referee.heard(m.Message(2.0, [end]))
     referee.check(m.Message(2.0, [execute(timestamp=2.0, alloc=0b11)]))
+
+
+def test_a_registered_profile_is_still_known_to_its_jobs() -> None:
+    """It is not kept when it is released, but by the jobs that have it."""
+    referee = begun(dynamic_jobs_enabled=True)
+    jobs = [m.JobDescription(f"d!{name}", 1.0, 1, "x") for name in "cd"]
+    decisions = [m.RegisterJob(timestamp=1.0, job_id=job.id, job=job) for job in jobs]
+    total = register("parallel_homogeneous_total", cpu=1, com=0)
+    referee.check(m.Message(1.0, [total, *decisions]))
+    referee.check(m.Message(1.0, [execute(job_id="d!c", alloc=0b100)]))
+    end = m.JobCompleted(timestamp=2.0, job_id="d!c", job_state="X", return_code=0, alloc=4)
+    referee.heard(m.Message(2.0, [end]))
+    referee.check(m.Message(2.0, [execute(timestamp=2.0, job_id="d!d", alloc=0b1100)]))
+    for again, said in ((total, "registered before"), (decisions[0], "was released")):
+        again.timestamp = 2.0
+        with pytest.raises(ProtocolError, match=said):
+            referee.check(m.Message(2.0, [again]))
 
 
 def test_finishing_takes_a_continuation_back() -> None:

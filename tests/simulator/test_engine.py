@@ -163,12 +163,15 @@ WRONG: dict[str, tuple[list[list[Callable[[float], m.Event]]], str]] = {
         "released",
     ),
     "unknown job": ([[execute("dyn!x", 1)]], "no job 'dyn!x'"),
-    "processors that do not exist": ([[profile(), job("a"), execute("dyn!a", 16)]], "not exist"),
+    "processors that do not exist": (
+        [[profile(), job("a"), execute("dyn!a", 16)]],
+        "machine 4 is not on this platform; expected idle ones, from 0 to 3",
+    ),
     "too many processors": ([[profile(), job("a"), execute("dyn!a", 3)]], "of size 1"),
     "no processors": ([[profile(), job("a"), execute("dyn!a", 0)]], "of size 1"),
     "processors in use": (
         [[profile(), job("a"), job("b"), execute("dyn!a", 1), execute("dyn!b", 1)]],
-        "in use",
+        "machine 0 is in use",
     ),
     "started twice": (
         [[profile(), job("a"), execute("dyn!a", 1), execute("dyn!a", 2)]],
@@ -181,8 +184,13 @@ WRONG: dict[str, tuple[list[list[Callable[[float], m.Event]]], str]] = {
     "call in the past": ([[say(m.CallMeLater, time=0.0)]], "not later"),
     "call in the reply to the end": (
         [[FINISHED], [say(m.CallMeLater, time=9.0)]],
-        "too late",
+        "CALL_ME_LATER in the reply to SIMULATION_ENDS: .* too late",
     ),
+    "later than its reply": (
+        [[lambda now: m.Notify(timestamp=now + 2.0, type="registration_finished")]],
+        r"NOTIFY at 2.0 is later than the reply's now, 0.0 \(event 1 of 1",
+    ),
+    "a reply to a job that is not there": ([[say(m.ToJobMsg, job_id="dyn!x", msg="")]], "no job"),
     "notification of an older protocol": ([[say(m.Notify, type="submission_finished")]], "NOTIFY"),
 }
 
@@ -217,6 +225,66 @@ def test_empty_workload_ends() -> None:
     script = Script()
     assert simulate(script, Workload(name="e", nb_res=1, jobs=[], profiles={})).jobs == []
     assert script.seen[1].events[0].type == "no_more_static_job_to_submit"
+
+
+def test_of_an_empty_workload_the_end_is_told_at_once() -> None:
+    """Whatever else is to come."""
+    script = Script([say(m.CallMeLater, time=5.0)])
+    simulate(script, Workload(name="e", nb_res=1, jobs=[], profiles={}))
+    assert [(message.now, type(message.events[0])) for message in script.seen[1:]] == [
+        (0.0, m.Notify),
+        (5.0, m.RequestedCall),
+        (5.0, m.SimulationEnds),
+    ]
+
+
+def test_times_in_the_past_are_in_order_too() -> None:
+    """They mean at once, but as in Batsim none is later than its reply."""
+
+    def late(message: m.Message) -> m.Message:
+        if isinstance(message.events[0], m.SimulationBegins):
+            return m.Message(0.0, [m.CallMeLater(timestamp=0.0, time=5.0)])
+        return m.Message(1.0, [m.Notify(timestamp=2.0, type="registration_finished")])
+
+    with pytest.raises(ProtocolError, match=r"at 2.0 is later than .* 1.0 .* out at 5.000000 s"):
+        Simulator(homogeneous(1), (), DYNAMIC).run(late)
+
+
+def test_a_profile_that_is_not_there_is_refused_before_the_first_message() -> None:
+    load = workload([J(0, 1, 5)], 4)
+    load.profiles = {}
+    with pytest.raises(WorkloadError, match=r"test: job '0000' has the profile 'r5', expected"):
+        Simulator(homogeneous(4), [load])
+
+
+def test_profiles_are_told_after_their_release() -> None:
+    """Of a static job that comes later, and of an echo at the instant of the release."""
+    load = workload([J(0, 1, 5), J(9, 1, 5)], 4)
+    options = Options(
+        dynamic_jobs=True,
+        acknowledge_dynamic_jobs=True,
+        forward_profiles=True,
+        each_event=True,  # the echo of b waits while the end of a is told
+    )
+    script = Script([profile(), job("a"), say(m.CallMeLater, time=5.0)])
+    places = {"dyn!a": 1, "w0!0000": 2, "dyn!b": 4, "w0!0001": 8}
+
+    def reply(message: m.Message) -> m.Message:
+        told, answer = message.events[0], script(message)
+        if isinstance(told, m.RequestedCall):
+            answer.events = [make(5.0) for make in (job("b"), FINISHED)]
+        elif isinstance(told, m.JobSubmitted):
+            answer.events = [execute(told.job_id, places[told.job_id])(message.now)]
+        return answer
+
+    Simulator(homogeneous(4), [load], options).run(reply)
+    told = [event for message in script.seen for event in message.events]
+    assert {e.job_id: e.profile for e in told if isinstance(e, m.JobSubmitted)} == {
+        "dyn!a": DELAY,
+        "dyn!b": DELAY,
+        "w0!0000": load.profiles["r5"],
+        "w0!0001": load.profiles["r5"],
+    }
 
 
 def test_storage_is_refused_before_the_first_message() -> None:

@@ -211,7 +211,7 @@ def test_back_while_its_job_still_runs(tmp_path: Path) -> None:
     """It is not free before the job has ended."""
     events = read(tmp_path, gone(1) + back(2))
     plan = {0: [execute("w0!wait1", 1)], 3: [execute("w0!wait2", 1)]}
-    with pytest.raises(ProtocolError, match="'0', of which the first is computing"):
+    with pytest.raises(ProtocolError, match="'0': machine 0 is computing"):
         run(plan, events, "wait1", "wait2")
     plan = {0: [execute("w0!wait1", 1)], 4: [execute("w0!wait2", 1)]}
     _, outcome = run(plan, events, "wait1", "wait2")
@@ -236,7 +236,7 @@ REFUSED: dict[str, tuple[str, float, int]] = {
 def test_no_job_starts_there(sentence: str, tmp_path: Path) -> None:
     text, time, alloc = REFUSED[sentence]
     load = workload(PROFILES, job("j", "wait", size=alloc.bit_count()))
-    with pytest.raises(ProtocolError, match="of which the first is unavailable"):
+    with pytest.raises(ProtocolError, match="machine . is unavailable"):
         simulate(Timetable({time: [execute("w0!j", alloc)]}), load, events=read(tmp_path, text))
 
 
@@ -260,7 +260,7 @@ def test_time_unavailable(tmp_path: Path) -> None:
 
 def test_deadlock_while_a_machine_is_gone(tmp_path: Path) -> None:
     """A scheduler that waits for it to come back waits for ever."""
-    with pytest.raises(DeadlockError, match=r"deadlock at 2.*1 jobs wait: w0!wait"):
+    with pytest.raises(DeadlockError, match=r"deadlock at 2.*1 job waits: w0!wait"):
         run({}, read(tmp_path, gone(2)), "wait")
 
 

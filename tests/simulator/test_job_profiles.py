@@ -27,9 +27,9 @@ HUGE = 10**400
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no type": ({}, "of type None"),
-    "a type that is not known": ({"type": "smpi"}, "of type 'smpi': the embedded simulator runs"),
+    "a type that is not known": ({"type": "smpy"}, "of type 'smpy': the embedded simulator runs"),
     "a type that is no text": ({"type": ["delay"]}, r"of type \['delay'\]"),
-    "no delay": ({"type": "delay"}, "delay is None, expected a number"),
+    "no delay": ({"type": "delay"}, "delay is missing, expected a number"),
     "a delay of nothing": (delay(0), "a delay of 0.0, expected more than 0"),
     "a negative delay": (delay(-1), "a delay of -1.0"),
     "a delay without end": (delay(float("inf")), "delay is inf, expected a number"),
@@ -37,7 +37,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a delay that no float can hold": (delay(HUGE), "expected a number"),
     "true is no number": ({"type": "delay", "delay": True}, "delay is True"),
     "nor is text": ({"type": "delay", "delay": "5"}, "delay is '5'"),
-    "no flops": ({"type": "parallel_homogeneous"}, "cpu is None"),
+    "no flops": ({"type": "parallel_homogeneous"}, "cpu is missing"),
     "negative flops": (compute(-1), "cpu is -1000000000.0, expected at least 0"),
     "negative bytes": (compute(1, com=-1), "com is -1.0, expected at least 0"),
     "bytes that are text": (compute(1, com="1"), "com is '1', expected a number"),

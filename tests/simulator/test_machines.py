@@ -147,13 +147,37 @@ def test_many_changes_are_forgotten_but_the_last_of_each() -> None:
 
 
 WORDS: dict[str, tuple[bool, int, str]] = {
-    "a machine that computes": (False, 1, "computing (allowed: idle)"),
-    "one that sleeps": (False, 2, "sleeping (allowed: idle)"),
-    "one that is switched on": (True, 4, "switching_on (allowed: idle, computing)"),
-    "one that is switched off": (False, 8, "switching_off (allowed: idle)"),
-    "one that is gone, whatever else": (True, 16, "unavailable (allowed: idle, computing)"),
-    "one that never was": (False, 32, "not on this platform"),
-    "of several the first": (False, 2 | 4 | 32, "sleeping (allowed: idle)"),
+    "a machine that computes": (
+        False,
+        1,
+        "machine 0 is computing; expected idle ones, from 0 to 4",
+    ),
+    "one that sleeps": (False, 2, "machine 1 is sleeping; expected idle ones, from 0 to 4"),
+    "one that is switched on": (
+        True,
+        4,
+        "machine 2 is switching_on; expected idle or computing ones, from 0 to 4",
+    ),
+    "one that is switched off": (
+        False,
+        8,
+        "machine 3 is switching_off; expected idle ones, from 0 to 4",
+    ),
+    "one that is gone, whatever else": (
+        True,
+        16,
+        "machine 4 is unavailable; expected idle or computing ones, from 0 to 4",
+    ),
+    "one that never was": (
+        False,
+        32,
+        "machine 5 is not on this platform; expected idle ones, from 0 to 4",
+    ),
+    "of several the first": (
+        False,
+        2 | 4 | 32,
+        "machine 1 is sleeping; expected idle ones, from 0 to 4",
+    ),
 }
 
 
@@ -175,4 +199,5 @@ def test_machines_that_only_compute() -> None:
     assert machines.free == 0b100
     machines.release(0b001, 2.0)
     assert machines.free == 0b101
-    assert "in use" in machines.why_not(0b010)
+    assert machines.why_not(0b010) == "machine 1 is in use; expected idle ones, from 0 to 2"
+    assert machines.why_not(0b11000) == "not on this platform"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 
@@ -113,6 +114,81 @@ def test_refuses_what_is_no_platform(tmp_path: Path, content: str) -> None:
     path.write_text(content)
     with pytest.raises(PlatformError, match=r"p\.xml"):
         read_platform(path)
+
+
+ATTLIST = '<!DOCTYPE platform [<!ATTLIST prop value CDATA "a">]>'
+DIGITS = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (f'<cluster id="c" radical="{DIGITS}" speed="1"/>', "expected numbers and ranges"),
+        (f'<cluster id="c" radical="0-{DIGITS}" speed="1"/>', "expected numbers and ranges"),
+        (f'<cluster id="c" radical="{"1," * 10**5}x" speed="1"/>', "expected numbers and ranges"),
+        ('<cluster id="c" radical="٣" speed="1"/>', "expected numbers and ranges"),
+        (f'<host id="h" speed="1,2" pstate="{DIGITS}"/>', "expected a number below 2"),
+        (f'<host id="h" speed="{DIGITS}"/>', "expected such as '1Gf'"),
+        (f'<host id="h" speed="1{" " * 10**5}!"/>', "expected such as '1Gf'"),
+        (f'<host id="{"h" * 10**5}"/>', "has no attribute 'speed'"),
+        (f'<cluster id="c" prefix="{"p" * 256}" radical="0" speed="1"/>', "at most 255 characters"),
+        (f'<cluster id="{"c" * 10**5}" radical="0" speed="1"/>', "at most 255 characters"),
+    ],
+)
+def test_what_is_huge_is_refused_at_once_and_in_a_few_words(
+    tmp_path: Path, body: str, said: str
+) -> None:
+    begin = perf_counter()
+    with pytest.raises(PlatformError, match=said) as caught:
+        read_platform(write(tmp_path, f'<zone id="z" routing="Full">{body}</zone>'))
+    assert perf_counter() - begin < 5  # what is quadratic takes 25 s
+    assert len(str(caught.value)) < len(str(tmp_path)) + 320
+
+
+def test_default_values_of_attributes_are_refused(tmp_path: Path) -> None:
+    """One long default could be given to any number of elements."""
+    path = write(tmp_path, f'<zone id="z">{MASTER}</zone>', f"<?xml version='1.0'?>{ATTLIST}")
+    with pytest.raises(PlatformError, match=r"p\w+\.xml: <!ATTLIST prop value>"):
+        read_platform(path)
+
+
+@pytest.mark.parametrize("encoding", ["foo", "rot13", "idna", "utf-7", "big5", "undefined"])
+def test_unusual_encodings(tmp_path: Path, encoding: str) -> None:
+    path = write(tmp_path, "", f"<?xml version='1.0' encoding='{encoding}'?>")
+    with pytest.raises(PlatformError, match="not a well-formed XML file"):
+        read_platform(path)
+
+
+def test_a_schema_that_is_named_is_not_read(tmp_path: Path) -> None:
+    """What the document type points to may be missing, or a file that nobody should see."""
+    head = "<?xml version='1.0'?><!DOCTYPE platform SYSTEM 'file:///etc/passwd'>"
+    body = f'<zone id="z">{MASTER}<host id="h" speed="1"/></zone>'
+    assert [host.name for host in read_platform(write(tmp_path, body, head)).hosts] == ["h"]
+
+
+def test_hosts_of_a_cluster_share_what_they_have(tmp_path: Path) -> None:
+    """A million hosts, times a thousand properties or speeds, would not fit into memory."""
+    speeds = ",".join(["1"] * 500)
+    props = "".join(f'<prop id="{at}" value=""/>' for at in range(500))
+    body = f'<zone id="z">{MASTER}<cluster id="c" radical="0-9999" speed="{speeds}">{props}'
+    first, second, *_ = read_platform(write(tmp_path, f"{body}</cluster></zone>")).hosts
+    assert (first.name, second.name) == ("0", "1")
+    assert first.properties is second.properties
+    assert first.speeds is second.speeds
+    path = write(tmp_path, f"{body}</cluster></zone>")
+    platform = read_platform(path, roles={"0": "storage"})
+    assert platform.storages[0].properties["role"] == "storage"
+    assert "role" not in platform.hosts[0].properties
+
+
+@pytest.mark.parametrize("around", ["", "<zone id='z' routing='Full'>"])
+def test_many_zones_are_read_in_linear_time(tmp_path: Path, around: str) -> None:
+    zones = "".join(f'<zone id="{at}" routing="Full"/>' for at in range(50_000))
+    inner = f'<zone id="h" routing="Full">{MASTER}<host id="h" speed="1"/></zone>'
+    path = write(tmp_path, f"{around}{zones}{inner}{'</zone>' if around else ''}")
+    begin = perf_counter()
+    assert len(read_platform(path).hosts) == 1
+    assert perf_counter() - begin < 8  # what is quadratic takes 40 s
 
 
 def test_missing_file(tmp_path: Path) -> None:

@@ -35,6 +35,10 @@ def test_what_is_written_reads_as_the_homogeneous_platform(
         "<host id='a' speed = '1.5e3Mf,  200kf'/>",
         '<host speed="7f"\n id="a"><prop id="speed" value="3Gf"/></host>',
         '<cluster id="c" prefix="a" suffix="" radical="0-3" speed="98.095Mf" bw="1" lat="1"/>',
+        '<host id="a > b" speed="1Gf"/>',
+        '<host id="the speed=" coordinates=\'speed="3"\' speed="1Gf"/>',
+        '<cabinet id="c" prefix="a" suffix="" radical="0-3" speed="1Gf" bw="1" lat="1"/>',
+        '<peer id="p" bw_in="1" bw_out="1" speed="1Gf" coordinates="0 0 0"/>',
         '<!-- <host id="b" speed="x"/> --><host id="a" speed="2Gf"/>',
     ],
 )

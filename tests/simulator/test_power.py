@@ -14,6 +14,7 @@ from scripts import (
     execute,
     job,
     kill,
+    say,
     simulate,
     switch,
     workload,
@@ -187,7 +188,7 @@ def test_asleep_in_the_beginning(tmp_path: Path) -> None:
 
 def test_asleep_in_the_beginning_no_job_may_start() -> None:
     platform = Platform([host("h0", pstate=2)])
-    with pytest.raises(ProtocolError, match="'0', of which the first is sleeping"):
+    with pytest.raises(ProtocolError, match="'0': machine 0 is sleeping"):
         run(Timetable({0: [execute("w0!four", 1)]}), "four", platform=platform)
 
 
@@ -209,11 +210,11 @@ REFUSED: dict[str, tuple[dict[float, list[Make]], str]] = {
     "a pstate with endless digits": ({1: [switch(1, "9" * 5000)]}, "'0' to '999"),
     "a pstate that there is not": (
         {1: [switch(1, "5")]},
-        r"machine 0 \(h0\) has no such pstate to be in, expected one from 0 to 4 but \[3, 4\]",
+        r"machine 0 \(h0\) has no such pstate to be in, expected one of \[0, 1, 2\]; it passes \[3, 4\]",
     ),
     "one that this machine has not": (
         {1: [switch(8, "2")]},
-        r"machine 3 \(h3\) has no such pstate to be in, expected one from 0 to 1(?! but)",
+        r"machine 3 \(h3\) has no such pstate to be in, expected one of \[0, 1\]$|expected one of \[0, 1\] \(",
     ),
     "one that is passed while switching off": ({1: [switch(1, "3")]}, "no such pstate to be in"),
     "one that is passed while switching on": ({1: [switch(1, "4")]}, "no such pstate to be in"),
@@ -236,15 +237,15 @@ REFUSED: dict[str, tuple[dict[float, list[Make]], str]] = {
     "in the reply that switches it": ({1: [switch(1, "2"), switch(1, "0")]}, "is being switched"),
     "a job on a machine that is switched off": (
         {0: [switch(1, "2")], 1: [execute("w0!four", 1)]},
-        "EXECUTE_JOB: job w0!four was given '0', of which the first is switching_off",
+        "EXECUTE_JOB: job w0!four was given '0': machine 0 is switching_off",
     ),
     "a job on one that sleeps, though others of the request are still switched off": (
         {0: [switch(5, "2")], 3: [execute("w0!four", 1)]},
-        "was given '0', of which the first is sleeping",
+        "was given '0': machine 0 is sleeping",
     ),
     "a job on one that is switched on": (
         {0: [switch(1, "2")], 3: [switch(1, "0")], 4: [execute("w0!four", 1)]},
-        "was given '0', of which the first is switching_on",
+        "was given '0': machine 0 is switching_on",
     ),
 }
 
@@ -264,12 +265,20 @@ def test_some_would_sleep_and_others_not() -> None:
             run(Timetable({1: [switch(3, "2")]}), platform=Platform(hosts))
 
 
+def test_a_job_that_only_is_said_to_run_consumes_nothing() -> None:
+    """It has no machines."""
+    runs = say(m.ChangeJobState, job_id="w0!wait", job_state="RUNNING")
+    outcome = run(Timetable({0: [runs], 3: [kill("w0!wait")]}), "wait")
+    assert ends(outcome) == {"wait": ("KILLED", 3)}
+    assert [done.consumed_energy for done in outcome.jobs] == [0.0]
+
+
 def test_unavailable_machines_run_nothing() -> None:
     """Neither does one that is unavailable while it sleeps, and then is awake."""
     gone = [ExternalEvent(0.0, "", 1, False)]
     for plan in ({1: [execute("w0!four", 1)]}, {1: [switch(1, "1"), execute("w0!four", 1)]}):
         load = workload(PROFILES, job("four", "four"))
-        with pytest.raises(ProtocolError, match="'0', of which the first is unavailable"):
+        with pytest.raises(ProtocolError, match="'0': machine 0 is unavailable"):
             simulate(Timetable(plan), load, ENERGY, HOSTS, gone)
 
 

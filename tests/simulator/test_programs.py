@@ -28,7 +28,7 @@ from batsched_py.errors import DeadlockError, ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options
 from batsched_py.simulator.outputs import jobs_csv
-from batsched_py.simulator.platform import read_platform
+from batsched_py.simulator.platform import homogeneous, read_platform
 
 Profiles = dict[str, dict[str, Any]]
 
@@ -437,6 +437,16 @@ def test_killed_during_the_latency(tmp_path: Path, time: float, progress: float)
     assert killed.job_progress == {"w0!j": part("p", pytest.approx(progress, abs=1e-12))}
 
 
+def test_killed_although_it_would_have_lasted_for_ever() -> None:
+    """More seconds than a number can say, on a host of a flop in a thousand seconds."""
+    scheduler = Timetable({0: [execute("w0!j", 1)], 5: [kill("w0!j")]})
+    load = workload({"p": compute(1e299)}, job("j", "p"))
+    outcome = simulate(scheduler, load, platform=homogeneous(4, 1e-12))
+    assert ends(outcome) == {"j": (KILLED, 5)}
+    (killed,) = scheduler.events(m.JobKilled)
+    assert killed.job_progress == {"w0!j": {"profile_name": "p", "progress": 0.0}}
+
+
 def test_killed_jobs_leave_their_host_to_others() -> None:
     """What was shared is for the other job alone, and the timers of the killed one mean nothing."""
     load = workload({"p": compute(4)}, job("a", "p", 9), job("b", "p"))
@@ -624,7 +634,9 @@ def test_what_jobs_say() -> None:
 def test_deadlock_names_the_job_that_waits_for_a_message() -> None:
     load = workload({"r": {"type": "recv"}, "a": delay(3)}, job("deaf", "r"), job("done", "a"))
     plan = {0: [execute("w0!deaf", 1), execute("w0!done", 2)]}
-    with pytest.raises(DeadlockError, match=r"at 3.*1 of them run, for a message.*w0!deaf") as seen:
+    with pytest.raises(
+        DeadlockError, match=r"at 3.*1 job waits .1 for a message, running..*w0!deaf"
+    ) as seen:
         simulate(Timetable(plan), load)
     assert seen.value.waiting == ["w0!deaf"]
 

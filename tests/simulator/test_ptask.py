@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ptask_twin import Cancel, Change, Speed, Start, Twin
 
 from batsched_py.errors import PlatformError
+from batsched_py.simulator.fair_bottleneck import FairBottleneck, Limits, Use
 from batsched_py.simulator.network import Cluster, FullZone, Hop, Link, Network, Zone
 from batsched_py.simulator.platform import Host, Platform, homogeneous, read_platform
 from batsched_py.simulator.ptask import ParallelTasks, Task
@@ -439,3 +440,17 @@ def check(platform: Platform, running: ParallelTasks, tasks: dict[Task, Start]) 
                     used[link] += amount * task.rate
     for link, use in zip(platform.network.links, used, strict=True):
         assert link.fatpipe or use <= link.bandwidth * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("bound", "other"),
+    [(0.499, 0.501), (0.49998, 0.50002), (0.499996, 0.5), (0.5, 0.5)],
+)
+def test_a_resource_with_less_than_a_hundred_thousandth_left_is_closed(
+    bound: float, other: float
+) -> None:
+    """Of two tasks on one resource, one cannot use its half; the other gets what is left of it."""
+    nothing = (inf, 1.0)
+    tasks = [Limits(bound, nothing), Limits(inf, nothing)]
+    rates = FairBottleneck(tasks, [(1.0, [Use(0, 1.0), Use(1, 1.0)])]).rates()
+    assert rates == pytest.approx([bound, other], rel=1e-12)

@@ -12,13 +12,16 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 import zmq
 
 from batsched_py import cli
+from batsched_py.commands import simulator as command
 from batsched_py.program import PROGRAM
+from batsched_py.protocol import messages as m
 from batsched_py.simulator import front, outputs
 
 HEAD = '<?xml version="1.0"?>\n'
@@ -59,6 +62,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "platform.xml").write_bytes(platform(CLUSTER))
     (tmp_path / "workload.json").write_bytes(workload())
     (tmp_path / "a_folder").mkdir()
+    (tmp_path / "more").write_text("-p platform.xml --no-sched")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -116,13 +120,15 @@ def scheduler(*replies: bytes | None, kind: int = zmq.REP) -> Iterator[str]:
     over = threading.Event()
 
     def listen() -> None:
-        for reply in replies:
-            now = json.loads(listening.recv())["now"]
-            if reply is None:
-                over.wait(10)
-                break
-            listening.send(reply.replace(b"{now}", str(now).encode()))
-        listening.close(linger=1000)
+        try:
+            for reply in replies:
+                now = json.loads(listening.recv())["now"]
+                if reply is None:
+                    over.wait(10)
+                    break
+                listening.send(reply.replace(b"{now}", str(now).encode()))
+        finally:  # nobody may ask: then the end would wait for the socket for ever
+            listening.close(linger=1000)
 
     thread = threading.Thread(target=listen)
     thread.start()
@@ -167,6 +173,95 @@ def test_a_run_that_says_every_message(call: Call) -> None:
         done = call(*USUAL, "-s", address, "-v", "debug")
     assert [line[:2] for line in done.err.splitlines()] == ["->", "<-"] * 4
     assert done.err.count("EXECUTE_JOB") == 1
+
+
+# Options -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], {"nb_compute_resources": 4, "nb_storage_resources": 0}),
+        (["--mmax", "3"], {"nb_compute_resources": 3}),
+        (["--mmax", "0"], {"nb_compute_resources": 4}),
+        (["--mmax-workload", "-w", "three.json", "-w", "two.json"], {"nb_compute_resources": 3}),
+        (["--mmax-workload", "--mmax", "4", "-w", "three.json"], {"nb_compute_resources": 3}),
+        (["-r", "n0,n2:storage"], {"nb_compute_resources": 2, "nb_storage_resources": 2}),
+        (["-m", "n0"], {"nb_compute_resources": 4}),
+        ([], {"allow_compute_sharing": False, "allow_storage_sharing": True}),
+        (["--enable-compute-sharing"], {"allow_compute_sharing": True}),
+        (["--disable-storage-sharing"], {"allow_storage_sharing": False}),
+    ],
+)
+def test_what_a_scheduler_is_told_of_options(
+    arguments: list[str], said: dict[str, Any], call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (begins,) = told(call, monkeypatch, *arguments)
+    assert {name: getattr(begins, name) for name in said} == said
+
+
+def test_another_master_host(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    (begins,) = told(call, monkeypatch, "-m", "n0")
+    assert [host["name"] for host in begins.compute_resources] == ["n1", "n2", "n3", "n4"]
+
+
+def test_workloads_are_named_by_their_whole_paths(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (begins,) = told(call, monkeypatch, "-w", "two.json", "-w", "three.json")
+    assert begins.workloads == {
+        "w0": str(Path("two.json").absolute()),
+        "w1": str(Path("three.json").absolute()),
+    }
+
+
+def told(call: Call, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> list[m.SimulationBegins]:
+    """Run and return what the scheduler, which rejects all jobs, is told in the beginning."""
+    for name, nb_res in (("two", 2), ("three", 3)):
+        Path(f"{name}.json").write_bytes(workload(nb_res=nb_res))
+    seen: list[m.SimulationBegins] = []
+
+    def reject(message: m.Message) -> m.Message:
+        seen.extend(event for event in message.events if isinstance(event, m.SimulationBegins))
+        submitted = [event for event in message.events if isinstance(event, m.JobSubmitted)]
+        return m.Message(
+            message.now, [m.RejectJob(timestamp=message.now, job_id=e.job_id) for e in submitted]
+        )
+
+    monkeypatch.setattr(command, "_run", lambda made, *_: made.run(reject))
+    done = call("-p", "platform.xml", "-m", "n4", *arguments)  # of two -m the last counts
+    assert (done.exit_code, done.err) == (0, "")
+    return seen
+
+
+@pytest.mark.parametrize("energy", [False, True])
+@pytest.mark.parametrize("tracing", [False, True])
+def test_each_file_is_there_if_it_was_asked_for(energy: bool, tracing: bool, call: Call) -> None:
+    inside = '<prop id="wattage_per_state" value="1:2"/>'
+    Path("platform.xml").write_bytes(platform(f"{CLUSTER[:-2]}>{inside}</cluster>"))
+    more = [*["-E"] * energy, *["--disable-machine-state-tracing"] * (not tracing)]
+    with scheduler(*GOOD) as address:
+        assert call(*USUAL, "-s", address, *more).exit_code == 0
+    names = ["jobs", "schedule", *["machine_states"] * tracing]
+    names += ["consumed_energy", "pstate_changes"] * energy
+    assert {path.name for path in Path().glob("out*")} == {f"out_{name}.csv" for name in names}
+
+
+def test_six_digits_where_batsim_writes_six() -> None:
+    """Of times, too: from 1,000,000 s on, seconds are lost."""
+    machines: Any = SimpleNamespace(rows=lambda: [(1234567.8, 0, 0, 0, 3, 1)])
+    assert [*outputs.machine_states_lines(machines)][1:] == ["1.23457e+06,0,0,0,3,1\n"]
+    power: Any = SimpleNamespace(
+        changes=lambda: [(100000.4, "0-2 7", -2)],
+        energy=SimpleNamespace(
+            events=lambda: [(1e-5, 3e8, "s", 95.0625, None), (12.5, 123456.7, "e", 1e6, 100.0)]
+        ),
+    )
+    assert [*outputs.pstate_changes_lines(power)][1:] == ["100000,0-2 7,-2\n"]
+    assert [*outputs.consumed_energy_lines(power)][1:] == [
+        "1e-05,3e+08,s,95.0625,NA\n",
+        "12.5,123457,e,1e+06,100\n",
+    ]
 
 
 # Mistakes ----------------------------------------------------------------------------------------
@@ -229,8 +324,8 @@ OF_WORKLOADS: list[tuple[str, bytes, str]] = [
     ("too long an integer", one_job(res=1e30), "res is 1e+30, expected an integer"),
     ("no such profile", one_job(profile="q"), "profile 'q' is not among the profiles"),
     ("composed of itself", one_profile(type="composed", seq=["p"]), "is composed of itself"),
-    ("SMPI", one_profile(type="smpi", trace="t"), "use real Batsim for the rest"),
-    ("a storage job", one_profile(type="parallel_homogeneous_pfs"), "use real Batsim for the rest"),
+    ("SMPI", one_profile(type="smpi", trace="t"), "which only real Batsim does"),
+    ("a storage job", one_profile(type="parallel_homogeneous_pfs"), "which only real Batsim does"),
 ]
 
 
@@ -288,6 +383,7 @@ def test_events_that_are_none(content: bytes, said: str, call: Call) -> None:
         ([*USUAL, "--redis-port=7"], 2, "--redis-port: the embedded simulator does not do Redis"),
         ([*USUAL, "-Wflow.dax"], 2, "-W: the embedded simulator does not do workflows"),
         (["@options"], 2, "@options: options: No such file or directory"),
+        (["@more"], 2, "--no-sched: the embedded simulator does not do"),
     ],
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else None,
 )
@@ -389,7 +485,7 @@ def test_a_scheduler_dies(call: Call) -> None:
         (START.replace(b"EXECUTE", b"EXCUTE"), "EXCUTE_JOB from the scheduler: there is no such"),
         (START.replace(b'"2"', b'"0-999999999999"'), "interval '0-999999999999'"),
         (START.replace(b'"2"', b'"0,1"'), "0,1"),
-        (START.replace(b'"2"', b'"7"'), "was given '7', of which the first is not on this platf"),
+        (START.replace(b'"2"', b'"7"'), "was given '7': machine 7 is not on this platf"),
         (START.replace(b"w0!1", b"w0!7"), "w0!7"),
     ],
     ids=lambda value: value[:40].decode(errors="replace") if isinstance(value, bytes) else None,
@@ -402,13 +498,24 @@ def test_a_scheduler_answers_garbage(reply: bytes, said: str, call: Call) -> Non
     assert len(done.err) < 900
 
 
+def test_a_time_is_taken_for_what_it_stands_for() -> None:
+    """A scheduler that says the six decimals it was told means the instant, not their rounding."""
+    now = 1.0000006
+    decisions: list[m.Event] = [
+        m.RejectJob(timestamp=time, job_id="w0!1") for time in (1.000001, 1.0, 2.0)
+    ]
+    reply = m.Message(1.000001, decisions)
+    front._restore_digits(reply, now)
+    assert (reply.now, [event.timestamp for event in reply.events]) == (now, [now, 1.0, 2.0])
+
+
 def test_a_deadlock_leaves_its_files(call: Call) -> None:
     """As Batsim, which calls it a success."""
     with scheduler(NOTHING, NOTHING) as address:
         done = call(*USUAL, "-s", address)
     assert done.exit_code == 1
     (line,) = done.err.splitlines()
-    assert "deadlock at 1.0: nothing can happen any more, but 1 jobs wait: w0!1" in line
+    assert "deadlock at 1.0: nothing can happen any more, but 1 job waits: w0!1" in line
     assert {path.name for path in Path().glob("out*")} == {
         *("out_jobs.csv", "out_machine_states.csv", "out_schedule.csv")
     }
