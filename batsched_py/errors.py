@@ -22,7 +22,6 @@ Commands print the message as one line and exit with :attr:`BatschedError.exit_c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 
 class BatschedError(Exception):
@@ -82,16 +81,9 @@ class SimulationError(BatschedError):
 class DeadlockError(SimulationError):
     """Nothing can happen any more, but jobs wait or registration was never finished.
 
-    ``waiting`` are the ids of these jobs, ``outcome`` is what the simulation came to.
+    ``waiting`` are the ids of these jobs.
     """
 
-    def __init__(
-        self, message: str, waiting: Sequence[str] = (), outcome: object | None = None
-    ) -> None:
+    def __init__(self, message: str, waiting: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.waiting = waiting
-        self.outcome = outcome
-
-    def __reduce__(self) -> tuple[type[DeadlockError], tuple[Any, ...]]:
-        """Between processes goes the message only."""
-        return DeadlockError, self.args

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import ExitStack
 from enum import StrEnum
 from math import inf
 from pathlib import Path
@@ -13,7 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from batsched_py.commands.process import ArgumentsFromFiles, read_text
-from batsched_py.errors import DeadlockError, UsageError
+from batsched_py.errors import BatschedError, UsageError
 from batsched_py.files import make_folder_of
 from batsched_py.signals import stop_signals
 from batsched_py.simulator.engine import Options, Outcome, Simulator
@@ -195,8 +196,14 @@ def simulator(
     ] = 3600,
     exact_times: Annotated[
         bool,
-        typer.Option("--exact-times", help="Say times with all digits, not six (not Batsim's)."),
+        typer.Option(
+            "--exact-times", help="Say and trace times with all digits, not six (not Batsim's)."
+        ),
     ] = False,
+    record: Annotated[
+        Path | None,
+        typer.Option("--record", metavar="FILE", help="Write the exchange to FILE (not Batsim's)."),
+    ] = None,
 ) -> None:
     """Simulate for a scheduler that listens, in Batsim's place and with its options.
 
@@ -236,28 +243,35 @@ def simulator(
     make_folder_of(f"{prefix}_jobs.csv")
     with stop_signals():  # no half files either, if it has to end while it writes
         try:
-            outcome = _run(made, endpoint, timeout or inf, exact_times, verbosity)
-        except DeadlockError as error:
-            if isinstance(error.outcome, Outcome):  # as Batsim, which calls it a success
-                write_outputs(error.outcome, prefix)
+            outcome = _run(made, endpoint, timeout or inf, verbosity, record)
+        except BatschedError:
+            if made.outcome is not None:  # a deadlock, or an error in the very last reply
+                write_outputs(made.outcome, prefix, exact=exact_times)
             raise
-        paths = write_outputs(outcome, prefix)
+        paths = write_outputs(outcome, prefix, exact=exact_times)
     if verbosity is not Verbosity.quiet:
         print(f"{len(outcome.jobs)} jobs; wrote {', '.join(paths)}")
 
 
 def _run(
-    made: Simulator, endpoint: str, timeout: float, exact_times: bool, verbosity: Verbosity
+    made: Simulator, endpoint: str, timeout: float, verbosity: Verbosity, record: Path | None
 ) -> Outcome:
     from batsched_py.simulator.front import Front  # ZeroMQ is imported here, after the mistakes
+    from batsched_py.transport.recording import Recorder, recorded
+
+    exact = made.options.exact_times
 
     def note(text: str) -> None:
         if verbosity is not Verbosity.quiet:
             print(text, file=sys.stderr)
 
-    with Front(endpoint, timeout, exact=exact_times, note=note) as scheduler:
-        loud = verbosity in (Verbosity.network_only, Verbosity.debug)
-        return made.run(_shown(scheduler, exact_times) if loud else scheduler)
+    with ExitStack() as stack:
+        scheduler: Partner = stack.enter_context(Front(endpoint, timeout, exact=exact, note=note))
+        if record is not None:
+            scheduler = recorded(scheduler, stack.enter_context(Recorder(record)))
+        if verbosity in (Verbosity.network_only, Verbosity.debug):
+            scheduler = _shown(scheduler, exact)
+        return made.run(scheduler)
 
 
 def _shown(scheduler: Partner, exact: bool) -> Partner:

@@ -65,6 +65,8 @@ class Simulator:
         self.platform = platform
         self.options = options
         self.now = 0.0
+        self.outcome: Outcome | None = None
+        """What the simulation came to, as soon as nothing can happen in it any more."""
         self.registry = Registry(dynamic=options.dynamic_jobs, profile_reuse=options.profile_reuse)
         self._workloads = {f"w{i}": workload for i, workload in enumerate(workloads)}
         static = [
@@ -127,17 +129,22 @@ class Simulator:
                 self._pending.sort(key=_submissions_first)
             while self._pending and not self._busy:
                 self._exchange(partner, self._next_part())
+        self.outcome = self._outcome()
         self._check_all_done()
+        self._say_goodbye(partner)
+        self.outcome.nb_messages = self._nb_messages
+        return self.outcome
+
+    # Messages ------------------------------------------------------------------------------------
+
+    def _say_goodbye(self, partner: Partner) -> None:
+        self._nb_messages += 1
         reply = partner(m.Message(self.now, [m.SimulationEnds(timestamp=self.now)]))
         late = [event.tag for event in reply.events if type(event) is not m.Notify]
         if late:
             raise ProtocolError(
                 f"{', '.join(late)} in the reply to SIMULATION_ENDS: decisions come too late there"
             )
-        self._nb_messages += 1
-        return self._outcome()
-
-    # Messages ------------------------------------------------------------------------------------
 
     def _exchange(self, partner: Partner, events: list[m.Event]) -> None:
         self._nb_messages += 1
@@ -404,12 +411,10 @@ class Simulator:
             raise DeadlockError(
                 f"deadlock at {self.now}: nothing can happen any more, but {jobs}{reason}: {some}",
                 waiting,
-                self._outcome(),
             )
         if not self.registry.registration.finished:
             raise DeadlockError(
-                f"deadlock at {self.now}: the scheduler never sent registration_finished",
-                outcome=self._outcome(),
+                f"deadlock at {self.now}: the scheduler never sent registration_finished"
             )
 
 

@@ -189,41 +189,51 @@ def _machine_times(outcome: Outcome, sums: _Summary) -> dict[MachineState, float
     return times
 
 
-def machine_states_lines(machines: TracedMachines) -> Iterator[str]:
+def _short(number: float) -> str:
+    """Write a number with six significant digits, as Batsim 4.2.0 does in its traces."""
+    return f"{number:g}"
+
+
+Shown = Callable[[float], str]
+
+
+def machine_states_lines(machines: TracedMachines, shown: Shown = _short) -> Iterator[str]:
     """Yield the lines of ``_machine_states.csv``: how many machines are in each state, and when."""
     yield "time,nb_sleeping,nb_switching_on,nb_switching_off,nb_idle,nb_computing\n"
     for time, *counts in machines.rows():
-        yield f"{time:g}," + ",".join(map(str, counts)) + "\n"
+        yield f"{shown(time)}," + ",".join(map(str, counts)) + "\n"
 
 
-def consumed_energy_lines(power: PowerManagement) -> Iterator[str]:
-    """Yield the lines of ``_consumed_energy.csv``, with numbers as Batsim 4.2.0 writes them."""
+def consumed_energy_lines(power: PowerManagement, shown: Shown = _short) -> Iterator[str]:
+    """Yield the lines of ``_consumed_energy.csv``: joules until then, and watts."""
     yield "time,energy,event_type,wattmin,epower\n"
     for time, energy, kind, least, mean in power.energy.events():
-        shown = "NA" if mean is None else f"{mean:g}"
-        yield f"{time:g},{energy:g},{kind},{least:g},{shown}\n"
+        watts = "NA" if mean is None else shown(mean)
+        yield f"{shown(time)},{shown(energy)},{kind},{shown(least)},{watts}\n"
 
 
-def pstate_changes_lines(power: PowerManagement) -> Iterator[str]:
+def pstate_changes_lines(power: PowerManagement, shown: Shown = _short) -> Iterator[str]:
     """Yield the lines of ``_pstate_changes.csv``: time, machines, and their new pstate."""
     yield "time,machine_id,new_pstate\n"
     for time, machines, pstate in power.changes():
-        yield f"{time:g},{machines},{pstate}\n"
+        yield f"{shown(time)},{machines},{pstate}\n"
 
 
-def write_outputs(outcome: Outcome, prefix: str) -> list[str]:
+def write_outputs(outcome: Outcome, prefix: str, *, exact: bool = False) -> list[str]:
     """Write the files that Batsim writes, each whole or not at all; return their paths.
 
     ``PREFIX_jobs.csv`` and ``PREFIX_schedule.csv``, and if they were followed
     ``PREFIX_machine_states.csv``, ``PREFIX_consumed_energy.csv`` and
-    ``PREFIX_pstate_changes.csv``. Raises :class:`OutputError`.
+    ``PREFIX_pstate_changes.csv``. These three have six significant digits, as Batsim's, or all if
+    they are to be ``exact``. Raises :class:`OutputError`.
     """
+    shown: Shown = repr if exact else _short
     files: dict[str, Iterable[str]] = {"jobs": jobs_lines(outcome.jobs)}
     if outcome.machines is not None and outcome.machines.traced:
-        files["machine_states"] = machine_states_lines(outcome.machines)
+        files["machine_states"] = machine_states_lines(outcome.machines, shown)
     if outcome.power is not None:
-        files["consumed_energy"] = consumed_energy_lines(outcome.power)
-        files["pstate_changes"] = pstate_changes_lines(outcome.power)
+        files["consumed_energy"] = consumed_energy_lines(outcome.power, shown)
+        files["pstate_changes"] = pstate_changes_lines(outcome.power, shown)
     files["schedule"] = [schedule_csv(outcome)]
     paths = []
     for name, lines in files.items():

@@ -200,4 +200,4 @@ def test_machines_that_only_compute() -> None:
     machines.release(0b001, 2.0)
     assert machines.free == 0b101
     assert machines.why_not(0b010) == "machine 1 is in use; expected idle ones, from 0 to 2"
-    assert machines.why_not(0b11000) == "not on this platform"
+    assert machines.why_not(0b11000).startswith("machine 3 is not on this platform")

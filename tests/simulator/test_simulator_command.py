@@ -23,6 +23,7 @@ from batsched_py.commands import simulator as command
 from batsched_py.program import PROGRAM
 from batsched_py.protocol import messages as m
 from batsched_py.simulator import front, outputs
+from batsched_py.transport.recording import read_exchange
 
 HEAD = '<?xml version="1.0"?>\n'
 CLUSTER = """<cluster id="c" prefix="n" suffix="" radical="0-4" speed="1Gf" bw="1GBps" lat="0"/>"""
@@ -519,6 +520,51 @@ def test_a_deadlock_leaves_its_files(call: Call) -> None:
     assert {path.name for path in Path().glob("out*")} == {
         *("out_jobs.csv", "out_machine_states.csv", "out_schedule.csv")
     }
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (START, "EXECUTE_JOB in the reply to SIMULATION_ENDS: decisions come too late there"),
+        (b"bye", "it said: bye"),
+        (None, "went away at"),
+    ],
+)
+def test_nothing_is_lost_when_only_the_goodbye_is_wrong(
+    reply: bytes | None, said: str, call: Call
+) -> None:
+    """All had happened by then, so the files are there."""
+    with scheduler(*GOOD) as address:
+        assert call(*USUAL, "-s", address, "-e", "good").exit_code == 0
+    replies = GOOD[:-1] if reply is None else (*GOOD[:-1], reply)
+    with scheduler(*replies) as address:
+        done = call(*USUAL, "-s", address, "-e", "out", "--timeout", "5")
+    assert (done.exit_code, said in done.err) == (1, True), done.err
+    for name in ("jobs", "schedule", "machine_states"):
+        assert Path(f"out_{name}.csv").read_bytes() == Path(f"good_{name}.csv").read_bytes()
+
+
+def test_the_exchange_is_recorded(call: Call) -> None:
+    """In the form in which it can be replayed."""
+    with scheduler(*GOOD) as address:
+        assert call(*USUAL, "-s", address, "--record", "exchange.jsonl").exit_code == 0
+    records = read_exchange("exchange.jsonl")
+    assert [record.sender for record in records] == ["batsim", "sched"] * len(GOOD)
+    assert "SIMULATION_BEGINS" in records[0].raw
+    assert "EXECUTE_JOB" in records[3].raw
+
+
+def test_traces_have_all_digits_if_asked(call: Call) -> None:
+    """Batsim's have six, so that after 12 days a time is rounded to 10 s."""
+    load = json.loads(Path("workload.json").read_text())
+    load["jobs"][0]["subtime"] = 1234567.25
+    Path("workload.json").write_text(json.dumps(load))
+    for prefix, arguments in (("six", []), ("all", ["--exact-times"])):
+        with scheduler(*GOOD) as address:
+            assert call(*USUAL, "-s", address, "-e", prefix, *arguments).exit_code == 0
+    assert Path("six_machine_states.csv").read_text().splitlines()[1].startswith("1.23457e+06,")
+    assert Path("all_machine_states.csv").read_text().splitlines()[1].startswith("1234567.25,")
+    assert Path("six_jobs.csv").read_bytes() == Path("all_jobs.csv").read_bytes()
 
 
 # Ctrl-C ------------------------------------------------------------------------------------------
