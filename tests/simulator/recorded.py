@@ -21,6 +21,7 @@ from batsched_py.commands import simulator as command
 from batsched_py.protocol import codec
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Outcome, Simulator
+from batsched_py.transport import Partner
 
 TOLERANCE = 5e-3  # on platforms with latency, Batsim's own messages take simulated time
 PRECISION = {"21_precision": 1.1e-6}  # times of 1e9 s in steps of 1e-7 s
@@ -127,6 +128,7 @@ def run(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    scheduler: Partner | None = None,
 ) -> Run:
     """Run the command with Batsim's recorded arguments, against its recorded scheduler."""
     for path in recording.folder.iterdir():
@@ -136,7 +138,7 @@ def run(
     echo = Echo(recording)
 
     def speak(made: Simulator, *args: Any) -> Outcome:
-        return made.run(echo)
+        return made.run(scheduler or echo)
 
     monkeypatch.setattr(command, "_run", speak)
     monkeypatch.setattr(sys, "argv", ["batsched-py", "simulator", *recording.arguments])

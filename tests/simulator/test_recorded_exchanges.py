@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -12,6 +13,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from conftest import SHARED
 from recorded import Recording, assert_same_events, assert_same_files, run
 
+from batsched_py.process import DecisionProcess
+from batsched_py.schedulers.easy import Easy
+
 FOLDERS = sorted(SHARED.glob("batsim_transcripts/*/")) if SHARED.is_dir() else []
 
 # What is not done, or deliberately done otherwise, and why; what is said then.
@@ -21,10 +25,12 @@ OUT_OF_SCOPE = {
     "16c_mapping_and_storage_mapping": ("storage jobs", "of type 'parallel_homogeneous_pfs'"),
     "24_no_sched": ("no scheduler to be simulated with", "--no-sched: the embedded simulator"),
     "17_err_no_reply": ("a scheduler that is silent: Batsim waits for ever", None),
-    "54_late_bind_ipc": ("no exchange was recorded", None),
     "25_wl_res0": ("jobs without processors are refused when they are read", "res is 0, expected"),
-    "25_wl_other_id_keys": ("the fields of a job stay as they are: Batsim alters nested ids", None),
 }
+# Of a job's fields, Batsim alters ids in nested objects, too; we leave them as they are.
+SAME_FILES_ONLY = {"25_wl_other_id_keys"}
+NO_EXCHANGE = "54_late_bind_ipc"
+"""Nothing was recorded but the files, of a scheduler that started the only job at once."""
 # Where Batsim ends with return code 0 and without SIMULATION_ENDS, we say that it is a deadlock.
 DEADLOCKS = {"09e_dynamic_never_finished_deadlock", "17_err_noop_stall"}
 
@@ -43,6 +49,12 @@ def test_in_batsims_place(
 ) -> None:
     """The same messages and the same files, or stopped where Batsim stopped."""
     recording = Recording(folder)
+    if folder.name == NO_EXCHANGE:
+        shutil.copyfile(folder.parent / "20_two_workloads/ideal_4.xml", tmp_path / "ideal_4.xml")
+        easy = DecisionProcess(Easy()).answer
+        assert run(recording, tmp_path, monkeypatch, capsys, easy).exit_code == 0
+        assert_same_files(recording, tmp_path)
+        return
     if folder.name in OUT_OF_SCOPE:
         reason, refusal = OUT_OF_SCOPE[folder.name]
         if refusal is None:
@@ -55,7 +67,8 @@ def test_in_batsims_place(
     if not recording.messages:  # the workload or the events were refused
         assert (recording.aborted, done.exit_code, done.echo.seen) == (True, 1, [])
         return
-    assert_same_events(recording, done.echo)
+    if folder.name not in SAME_FILES_ONLY:
+        assert_same_events(recording, done.echo)
     assert done.echo.said == len(recording.replies)
     if recording.aborted:
         assert done.exit_code == 1, done.said
