@@ -76,12 +76,12 @@ class Front(Closing):
         """
         self._send(codec.encode_events(message, exact=self._exact))
         frames = self._receive(message.now)
-        said = frames[0][:300].decode(errors="replace")
-        if len(frames) != 1:
-            raise ProtocolError(f"a reply of {len(frames)} frames, expected one; it began: {said}")
         try:
+            if len(frames) != 1:
+                raise ProtocolError(f"a reply of {len(frames)} frames, expected one")
             reply = codec.decode_decisions(frames[0])
         except ProtocolError as error:
+            said = frames[0][:300].decode(errors="replace")
             raise ProtocolError(f"{error}; it said: {said}") from None
         if not self._exact:
             _restore_digits(reply, message.now)

@@ -127,7 +127,8 @@ def scheduler(*replies: bytes | None, kind: int = zmq.REP) -> Iterator[str]:
                 if reply is None:
                     over.wait(10)
                     break
-                listening.send(reply.replace(b"{now}", str(now).encode()))
+                frames = reply.replace(b"{now}", str(now).encode()).split(NEXT_FRAME)
+                listening.send_multipart(frames)
         finally:  # nobody may ask: then the end would wait for the socket for ever
             listening.close(linger=1000)
 
@@ -141,6 +142,7 @@ def scheduler(*replies: bytes | None, kind: int = zmq.REP) -> Iterator[str]:
         context.term()
 
 
+NEXT_FRAME = b"<next frame>"
 NOTHING = b'{"now":{now},"events":[]}'
 START = (
     b'{"now":{now},"events":[{"timestamp":{now},"type":"EXECUTE_JOB",'
@@ -497,6 +499,13 @@ def test_a_scheduler_answers_garbage(reply: bytes, said: str, call: Call) -> Non
         done = call(*USUAL, "-s", address)
     assert_one_line(done, 1, said)
     assert len(done.err) < 900
+
+
+def test_a_reply_of_several_frames(call: Call) -> None:
+    """A second frame would be lost without a word."""
+    with scheduler(NOTHING, NOTHING + NEXT_FRAME + START) as address:
+        done = call(*USUAL, "-s", address)
+    assert_one_line(done, 1, 'a reply of 2 frames, expected one; it said: {"now":1.0')
 
 
 def test_a_time_is_taken_for_what_it_stands_for() -> None:
