@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +18,12 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
     """
     with whole_file(path) as part:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def write_lines(path: str | Path, lines: Iterable[str]) -> None:
+    """Write a text that is made line by line, as :func:`write_whole` does."""
+    with whole_file(path) as part, open(part, "wb") as file:
+        file.writelines(line.encode() for line in lines)
 
 
 @contextmanager

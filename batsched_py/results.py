@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from batsched_py import job_columns, metrics
-from batsched_py.files import whole_file, write_whole
+from batsched_py.files import write_lines, write_whole
 from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.execution import REJECTED
 from batsched_py.simulator.outputs import jobs_lines, schedule_csv, times
@@ -191,8 +191,7 @@ class Result:
             "run.json": msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n",
         }
         paths = [Path(f"{prefix}_jobs.csv")]
-        with whole_file(paths[0]) as part, open(part, "wb") as file:
-            file.writelines(line.encode() for line in self.output.jobs_lines())
+        write_lines(paths[0], self.output.jobs_lines())
         for name, content in contents.items():
             path = Path(f"{prefix}_{name}")
             write_whole(path, content)

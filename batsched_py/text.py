@@ -1,9 +1,11 @@
-"""Small things that messages and files need."""
+"""Small things that messages and files need: values of JSON, and how they are written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from math import isfinite
+from typing import Any, TypeGuard
 
 _EXACT = 2**53  # beyond, floats have no odd numbers, and an integer would claim digits
 
@@ -17,3 +19,21 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def whole(number: float) -> float | int:
     """Return an integral number as an integer, so that JSON has no ``.0``; others as they are."""
     return int(number) if abs(number) < _EXACT and number == int(number) else number
+
+
+def is_integer(value: Any) -> TypeGuard[int]:
+    """Tell whether a value of JSON is an integer."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Tell whether a value is a number that a float can hold: JSON has integers of any size."""
+    if isinstance(value, float):
+        return isfinite(value)
+    return is_integer(value) and abs(value) < 2**1023
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message, shortened."""
+    text = "missing" if value is None else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -15,7 +15,7 @@ import msgspec
 from batsched_py.errors import ProtocolError
 from batsched_py.processors import from_text, to_text
 from batsched_py.protocol import messages as m
-from batsched_py.text import whole
+from batsched_py.text import shown, whole
 
 EVENTS: dict[str, type[m.Event]] = {
     kind.tag: kind
@@ -130,13 +130,13 @@ def _decode(raw: bytes | str, kinds: dict[str, type[m.Event]], source: str) -> m
         raise ProtocolError(f"message {source} is not one of the protocol: {error}") from None
     if not isinstance(content, dict):
         raise ProtocolError(
-            f"message {source} is not one of the protocol: {_shown(content)}, expected an object "
+            f"message {source} is not one of the protocol: {shown(content)}, expected an object "
             "with now and events"
         )
     now = _time(content, "now", f"message {source}")
     events = content.get("events")
     if not isinstance(events, list):
-        raise ProtocolError(f"message {source}: events is {_shown(events)}, expected an array")
+        raise ProtocolError(f"message {source}: events is {shown(events)}, expected an array")
     further = None
     if len(content) > len(_ENVELOPE):
         further = {name: value for name, value in content.items() if name not in _ENVELOPE}
@@ -152,10 +152,10 @@ def _decode(raw: bytes | str, kinds: dict[str, type[m.Event]], source: str) -> m
 
 def _event(event: Any, kinds: dict[str, type[m.Event]], source: str) -> m.Event:
     if not isinstance(event, dict):
-        raise ProtocolError(f"an event {source} is {_shown(event)}, expected an object")
+        raise ProtocolError(f"an event {source} is {shown(event)}, expected an object")
     name = event.get("type")
     if not isinstance(name, str):
-        raise ProtocolError(f"an event {source}: type is {_shown(name)}, expected a text")
+        raise ProtocolError(f"an event {source}: type is {shown(name)}, expected a text")
     where = f"{name} {source}"
     timestamp = _time(event, "timestamp", where)
     if "data" not in event:
@@ -169,7 +169,7 @@ def _event(event: Any, kinds: dict[str, type[m.Event]], source: str) -> m.Event:
             )
         return m.UnknownEvent(timestamp=timestamp, type=name, data=data)
     if not isinstance(data, dict):
-        raise ProtocolError(f"{where}: data is {_shown(data)}, expected an object")
+        raise ProtocolError(f"{where}: data is {shown(data)}, expected an object")
     fields = _fields(kind, dict(data), where)
     fields["timestamp"] = timestamp
     return _convert(fields, kind, where)
@@ -217,7 +217,7 @@ def _time(content: dict[str, Any], name: str, where: str) -> float:
             time = float("inf")
         if isfinite(time):
             return time
-    raise ProtocolError(f"{where}: {name} is {_shown(value)}, expected a number (seconds)")
+    raise ProtocolError(f"{where}: {name} is {shown(value)}, expected a number (seconds)")
 
 
 _T = TypeVar("_T")
@@ -229,11 +229,6 @@ def _convert(fields: dict[str, Any], kind: type[_T], what: str) -> _T:
     except msgspec.ValidationError as error:
         said = str(error).replace("$.time`", "$.timestamp`")  # its name on the wire
         raise ProtocolError(f"{what}: {said}") from None
-
-
-def _shown(value: Any) -> str:
-    text = "missing" if value is None else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 # Writing -------------------------------------------------------------------------------------

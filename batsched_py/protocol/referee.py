@@ -241,14 +241,16 @@ class Referee:
                 "use, not available, or does not exist"
             )
 
-    def _profile(self, job_id: str, name: str) -> dict[str, Any]:
+    def _profile(self, job_id: str, name: str, job: _Job | None = None) -> dict[str, Any]:
+        if job is not None and name == job.profile:
+            return job.content
         return self._registration.content(job_id.partition("!")[0], name) or {}
 
     def _shares_work(self, decision: m.ExecuteJob, job: _Job) -> bool:
         """Tell whether any number of processors will do: the work is shared among them."""
         names = [job.profile]
         for name in names:
-            profile = job.content if name == job.profile else self._profile(decision.job_id, name)
+            profile = self._profile(decision.job_id, name, job)
             parts = profile.get("seq", [])
             if not parts and profile.get("type") != "parallel_homogeneous_total":
                 return False
@@ -284,7 +286,7 @@ class Referee:
         job = self._known(decision.job_id, "TO_JOB_MSG")
         names = [job.profile]
         for name in names:
-            profile = job.content if name == job.profile else self._profile(decision.job_id, name)
+            profile = self._profile(decision.job_id, name, job)
             names += [part for part in profile.get("seq", []) if part not in names]
             if profile.get("type") != "recv":
                 continue

@@ -64,8 +64,7 @@ class Execution:
         job.state = State.RUNNING
         job.start_time = now
         profile = job.profile
-        is_simple = profile.body is None and decision.mapping is None and not self._varying
-        if not is_simple and not self._is_simple(profile, decision):
+        if not self._is_simple(profile, decision):
             job.finish_time = inf
             self._programs().begin(job, _hosts(job, decision), now)
             return

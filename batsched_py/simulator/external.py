@@ -14,6 +14,7 @@ import msgspec
 
 from batsched_py.errors import InputError, ProtocolError
 from batsched_py.processors import from_text, to_text
+from batsched_py.text import is_number
 
 _AVAILABLE = {"machine_available": True, "machine_unavailable": False}
 
@@ -65,7 +66,7 @@ def _event(where: str, line: bytes, forward_unknown: bool) -> ExternalEvent:
     if not isinstance(content, dict):
         raise InputError(f"{where}: expected an object with type, timestamp, ...")
     kind, time = content.get("type"), content.get("timestamp")
-    if isinstance(time, bool) or not isinstance(time, int | float) or not 0 <= time < 1e300:
+    if not is_number(time) or not 0 <= time < 1e300:
         raise InputError(f"{where}: timestamp is {time!r}, expected seconds, at least 0")
     if isinstance(kind, str) and kind in _AVAILABLE:
         try:

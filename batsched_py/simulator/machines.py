@@ -21,7 +21,36 @@ class MachineState(Enum):
 
 
 _OFF = (MachineState.SLEEPING, MachineState.SWITCHING_ON, MachineState.SWITCHING_OFF)
+_AT_ONCE = 4096
 _STATES = (*_OFF, MachineState.IDLE, MachineState.COMPUTING, MachineState.UNAVAILABLE)
+
+
+class LastTimes:
+    """The time (seconds) at which something last happened to each machine."""
+
+    def __init__(self) -> None:
+        self._noted: list[tuple[float, int]] = []
+        self._most = _AT_ONCE
+
+    def note(self, time: float, machines: int) -> None:
+        """Let it happen to machines."""
+        self._noted.append((time, machines))
+        if len(self._noted) > self._most:
+            self._most = 2 * len(self.all()) + _AT_ONCE
+
+    def all(self) -> list[tuple[float, int]]:
+        """Return the times with the machines for which they are the last, latest first."""
+        seen, last = 0, []
+        for time, machines in sorted(self._noted, key=_time, reverse=True):
+            if own := machines & ~seen:
+                last.append((time, own))
+                seen |= own
+        self._noted = last
+        return last
+
+
+def _time(noted: tuple[float, int]) -> float:
+    return noted[0]
 
 
 class Machines:
@@ -78,9 +107,9 @@ class TracedMachines(Machines):
         self._times = [0.0] * len(_STATES)
         self._last = 0.0
         """When the times were last counted."""
-        self._changes: list[tuple[float, int]] = [(0.0, self._all)]
-        """When machines changed their states, among them the last change of each."""
-        self._most_changes = 4096
+        self._changes = LastTimes()
+        """When machines changed their states."""
+        self._changes.note(0.0, self._all)
         self._rows: SpooledList[tuple[float, ...]] = SpooledList()
         self._update(0.0)
 
@@ -129,7 +158,7 @@ class TracedMachines(Machines):
     def off(self, machines: int, *states: MachineState) -> int:
         """Return those of ``machines`` that sleep or are being switched, as ``states`` say."""
         found = 0
-        for state in states or _OFF:
+        for state in states:
             found |= self._off[state]
         return machines & found
 
@@ -158,10 +187,10 @@ class TracedMachines(Machines):
         As in Batsim, the time of a machine is counted when its state changes, so what it was in
         last is not.
         """
-        self._keep_last()
+        changes = self._changes.all()
         times = {}
         for state, counted, machines in zip(_STATES, self._times, self._sets, strict=True):
-            for time, changed in self._changes:
+            for time, changed in changes:
                 counted -= (self._last - time) * (machines & changed).bit_count()
             times[state] = max(0.0, counted)  # no -0.000000
         return times
@@ -186,16 +215,4 @@ class TracedMachines(Machines):
         if changed:
             self._sets = sets
             self._counts = [machines.bit_count() for machines in sets]
-            self._changes.append((now, changed))
-            if len(self._changes) > self._most_changes:
-                self._keep_last()
-
-    def _keep_last(self) -> None:
-        """Leave to each machine its last change."""
-        seen, last = 0, []
-        for time, changed in reversed(self._changes):
-            if own := changed & ~seen:
-                last.append((time, own))
-                seen |= own
-        self._changes = last[::-1]
-        self._most_changes = 2 * len(last) + 4096
+            self._changes.note(now, changed)

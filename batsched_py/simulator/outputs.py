@@ -8,11 +8,11 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from batsched_py.files import whole_file
+from batsched_py.files import write_lines
 from batsched_py.processors import to_text
 from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.execution import REJECTED
-from batsched_py.simulator.machines import MachineState, TracedMachines
+from batsched_py.simulator.machines import LastTimes, MachineState, TracedMachines
 from batsched_py.simulator.power import PowerManagement
 from batsched_py.simulator.registry import SimulatedJob
 
@@ -21,7 +21,6 @@ JOBS_COLUMNS = (
     "success,final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,"
     "stretch,allocated_resources,consumed_energy,metadata"
 )
-_AT_ONCE = 4096
 _MUST_QUOTE = re.compile('[,"\n\r]').search
 LEAST_EXECUTION_TIME = 1e-5
 """Batsim writes this run time (seconds) for a job that took none."""
@@ -48,11 +47,6 @@ def jobs_lines(
     for job in jobs:
         fields = () if further is None else further(job)
         yield ",".join((_row(job), *map(field, fields))) + "\n"
-
-
-def jobs_csv(jobs: Iterable[SimulatedJob]) -> str:
-    """Return ``_jobs.csv`` with Batsim's columns."""
-    return "".join(jobs_lines(jobs))
 
 
 def _row(job: SimulatedJob) -> str:
@@ -94,9 +88,8 @@ class _Summary:
         """Processor-seconds."""
         self.makespan = 0.0
         self.success = 0
-        self._last: list[tuple[float, int]] = []
-        """Finish and processors of jobs, among them the last of each processor."""
-        self._most = _AT_ONCE
+        self._last = LastTimes()
+        """When jobs finished on the processors."""
 
     def add(self, job: SimulatedJob) -> None:
         """Add a job that ran."""
@@ -108,10 +101,7 @@ class _Summary:
         self.areas.append((job.finish_time - job.start_time) * job.alloc.bit_count())
         self.makespan = max(self.makespan, finish)
         self.success += job.final_state == "COMPLETED_SUCCESSFULLY"
-        self._last.append((job.finish_time, job.alloc))
-        if len(self._last) > self._most:
-            self._keep_last()
-            self._most = 2 * len(self._last) + _AT_ONCE
+        self._last.note(job.finish_time, job.alloc)
 
     def until(self) -> float:
         """Return the sum of the times at which each processor was last in use.
@@ -119,20 +109,7 @@ class _Summary:
         Batsim accounts for the time of a machine when its state changes: after its last job, and
         if it never has one, no idle time is counted.
         """
-        self._keep_last()
-        until = 0.0
-        for finish, alloc in self._last:
-            until += alloc.bit_count() * finish
-        return until
-
-    def _keep_last(self) -> None:
-        """Leave to each processor its last job, latest first; equals in order of completion."""
-        seen, last = 0, []
-        for finish, alloc in sorted(self._last, key=lambda use: use[0], reverse=True):
-            if own := alloc & ~seen:
-                last.append((finish, own))
-                seen |= own
-        self._last = last
+        return sum(alloc.bit_count() * finish for finish, alloc in self._last.all())
 
 
 def schedule_csv(outcome: Outcome) -> str:
@@ -238,8 +215,7 @@ def write_outputs(outcome: Outcome, prefix: str, *, exact: bool = False) -> list
     paths = []
     for name, lines in files.items():
         paths.append(f"{prefix}_{name}.csv")
-        with whole_file(paths[-1]) as part, open(part, "wb") as file:
-            file.writelines(line.encode() for line in lines)
+        write_lines(paths[-1], lines)
     return paths
 
 

@@ -72,7 +72,7 @@ class PowerManagement:
         """
         machines, pstate = decision.resources, self._pstate(decision)
         sleeping = self._check(decision, machines, pstate)
-        to_sleep = self._sleeps(self._first(machines), pstate)
+        to_sleep = self._sleeps(next(numbers(machines)), pstate)
         self.nb_requests += 1
         self.nb_switches += machines.bit_count()
         self.energy.note("p", now)
@@ -145,7 +145,7 @@ class PowerManagement:
         )
         if switched:
             raise ProtocolError(f"{doing}: {to_text(switched)!r} is being switched")
-        to_sleep = self._sleeps(self._first(machines), pstate)
+        to_sleep = self._sleeps(next(numbers(machines)), pstate)
         for host in numbers(machines):
             states = self.energy.states[host]
             if pstate >= len(states.watts) or pstate in states.passing:
@@ -167,7 +167,3 @@ class PowerManagement:
 
     def _sleeps(self, host: int, pstate: int) -> bool:
         return pstate in self.energy.states[host].sleep
-
-    @staticmethod
-    def _first(machines: int) -> int:
-        return (machines & -machines).bit_length() - 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ import msgspec
 
 from batsched_py.errors import WorkloadError
 from batsched_py.protocol.referee import PROFILE_TYPES
+from batsched_py.text import is_integer, is_number
 
 
 class Parallel(msgspec.Struct, gc=False, frozen=True):
@@ -146,7 +146,7 @@ class _Parser:
                 f"{', '.join(_KINDS)}, composed"
             )
         return_code = profile.get("ret", 0)
-        if isinstance(return_code, bool) or not isinstance(return_code, int):
+        if not is_integer(return_code):
             raise WorkloadError(f"profile {name!r}: ret is {return_code!r}, expected an integer")
         parsed.return_code = return_code
         self._open.remove(name)
@@ -161,7 +161,7 @@ class _Parser:
         known = isinstance(names, list) and names and all(self._knows(part) for part in names)
         if not known or not isinstance(names, list):
             raise WorkloadError(f"profile {name!r}: seq is {names!r}, expected names of profiles")
-        if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 1:
+        if not is_integer(repeat) or repeat < 1:
             raise WorkloadError(f"profile {name!r}: repeat is {repeat!r}, expected at least 1")
         parts = tuple((part, self.parse(part, depth + 1)) for part in names)
         self._heights[name] = 1 + max(self._heights.get(part, 0) for part in names)
@@ -194,7 +194,7 @@ def _homogeneous(name: str, profile: Mapping[str, Any], *, total: bool) -> Profi
 def _parallel(name: str, profile: Mapping[str, Any]) -> Profile:
     cpu, com = profile.get("cpu"), profile.get("com")
     for field, values in (("cpu", cpu), ("com", com)):
-        if not isinstance(values, list) or any(_wrong(value) or value < 0 for value in values):
+        if not isinstance(values, list) or not all(is_number(v) and v >= 0 for v in values):
             raise WorkloadError(f"profile {name!r}: {field} is no list of numbers of at least 0")
     assert isinstance(cpu, list)
     assert isinstance(com, list)
@@ -249,17 +249,7 @@ def _amount(name: str, profile: Mapping[str, Any], field: str) -> float:
 
 def _number(name: str, profile: Mapping[str, Any], field: str) -> float:
     value = profile.get(field)
-    if _wrong(value):
-        shown = repr(value) if field in profile else "missing"
-        raise WorkloadError(f"profile {name!r}: {field} is {shown}, expected a number")
-    assert isinstance(value, int | float)
+    if not is_number(value):
+        found = repr(value) if field in profile else "missing"
+        raise WorkloadError(f"profile {name!r}: {field} is {found}, expected a number")
     return float(value)
-
-
-def _wrong(value: Any) -> bool:
-    """Tell whether a value is no number that a float can be: JSON has integers of any size."""
-    return (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not -sys.float_info.max <= value <= sys.float_info.max
-    )

@@ -17,7 +17,7 @@ import msgspec
 
 from batsched_py.errors import InputError, WorkloadError
 from batsched_py.files import write_whole
-from batsched_py.text import whole
+from batsched_py.text import is_integer, is_number, shown, whole
 from batsched_py.workload.clock import parse_time_zone
 from batsched_py.workload.jobs import Workload, WorkloadJob
 from batsched_py.workload.swf import decompress
@@ -63,11 +63,11 @@ def read_workload(path: str | Path, *, negative_subtimes: bool = False) -> Workl
     path = Path(path)
     content = _decode(path)
     nb_res: Any = content.get("nb_res")
-    if not _is_integer(nb_res) or nb_res < 1:
-        raise WorkloadError(f"{path}: nb_res is {_shown(nb_res)}, expected an integer above 0")
+    if not is_integer(nb_res) or nb_res < 1:
+        raise WorkloadError(f"{path}: nb_res is {shown(nb_res)}, expected an integer above 0")
     profiles = content.get("profiles")
     if not isinstance(profiles, dict):
-        raise WorkloadError(f"{path}: profiles is {_shown(profiles)}, expected an object")
+        raise WorkloadError(f"{path}: profiles is {shown(profiles)}, expected an object")
     for name, profile in profiles.items():
         _check_profile(f"{path}: profile {name!r}", profile, profiles)
     notes: list[str] = []
@@ -175,8 +175,8 @@ def _place(text: bytes, message: str) -> str:
 
 def _clock(path: Path, content: dict[str, Any]) -> tuple[float | None, str]:
     start, zone = content.get("unix_start_time"), content.get("time_zone", "UTC")
-    if start is not None and not _is_number(start):
-        raise WorkloadError(f"{path}: unix_start_time is {_shown(start)}, expected a number")
+    if start is not None and not is_number(start):
+        raise WorkloadError(f"{path}: unix_start_time is {shown(start)}, expected a number")
     try:
         parse_time_zone(zone if isinstance(zone, str) else str(zone))
     except InputError as error:
@@ -186,7 +186,7 @@ def _clock(path: Path, content: dict[str, Any]) -> tuple[float | None, str]:
 
 def _jobs(path: Path, items: Any, profiles: dict[str, Any]) -> list[WorkloadJob]:
     if not isinstance(items, list):
-        raise WorkloadError(f"{path}: jobs is {_shown(items)}, expected an array of jobs")
+        raise WorkloadError(f"{path}: jobs is {shown(items)}, expected an array of jobs")
     jobs, seen = [], set()
     for index, item in enumerate(items):
         job = _job(path, index, item)
@@ -202,21 +202,21 @@ def _jobs(path: Path, items: Any, profiles: dict[str, Any]) -> list[WorkloadJob]
 def _job(path: Path, index: int, item: Any) -> WorkloadJob:
     where = f"{path}: jobs[{index}]"
     if not isinstance(item, dict):
-        raise WorkloadError(f"{where} is {_shown(item)}, expected an object")
+        raise WorkloadError(f"{where} is {shown(item)}, expected an object")
     name = _name(where, item)
     where = f"{path}: job {name!r} (jobs[{index}])"
     missing = [field for field in _REQUIRED if field not in item]
     if missing:
         raise WorkloadError(f"{where}: {', '.join(missing)} missing; expected {_REQUIRED}")
-    if not _is_integer(item["res"]) or item["res"] < 1:
+    if not is_integer(item["res"]) or item["res"] < 1:
         raise WorkloadError(
-            f"{where}: res is {_shown(item['res'])}, expected an integer above 0 (a job without "
+            f"{where}: res is {shown(item['res'])}, expected an integer above 0 (a job without "
             "processors cannot run)"
         )
     if not isinstance(item["profile"], str):
-        raise WorkloadError(f"{where}: profile is {_shown(item['profile'])}, expected a name")
+        raise WorkloadError(f"{where}: profile is {shown(item['profile'])}, expected a name")
     user = item.get("user")
-    named = isinstance(user, str) or _is_integer(user)
+    named = isinstance(user, str) or is_integer(user)
     return WorkloadJob(
         id=name,
         submit_time=_number(where, item, "subtime"),
@@ -238,8 +238,8 @@ def _extra(item: dict[str, Any], named: bool) -> dict[str, Any]:
 
 def _name(where: str, item: dict[str, Any]) -> str:
     value = item.get("id")
-    if not isinstance(value, str) and not _is_integer(value):
-        raise WorkloadError(f"{where}: id is {_shown(value)}, expected text or an integer")
+    if not isinstance(value, str) and not is_integer(value):
+        raise WorkloadError(f"{where}: id is {shown(value)}, expected text or an integer")
     text = str(value)
     prefix, bang, name = text.partition("!")
     if not bang:
@@ -264,7 +264,7 @@ def _walltime(where: str, item: dict[str, Any]) -> float | None:
         return None
     if walltime <= 0:
         raise WorkloadError(
-            f"{where}: walltime is {_shown(item['walltime'])}, expected seconds above 0, "
+            f"{where}: walltime is {shown(item['walltime'])}, expected seconds above 0, "
             "or -1 for none"
         )
     return walltime
@@ -285,13 +285,13 @@ def _check_use(where: str, job: WorkloadJob, profiles: dict[str, Any]) -> None:
 
 def _check_profile(where: str, profile: Any, profiles: dict[str, Any]) -> None:
     if not isinstance(profile, dict):
-        raise WorkloadError(f"{where} is {_shown(profile)}, expected an object")
+        raise WorkloadError(f"{where} is {shown(profile)}, expected an object")
     kind = profile.get("type")
     if not isinstance(kind, str) or (kind not in _TYPES and "trace" not in profile):
         expected = ", ".join(sorted(_TYPES))
-        raise WorkloadError(f"{where}: type is {_shown(kind)}, expected one of {expected}")
-    if "ret" in profile and not _is_integer(profile["ret"]):
-        raise WorkloadError(f"{where}: ret is {_shown(profile['ret'])}, expected an integer")
+        raise WorkloadError(f"{where}: type is {shown(kind)}, expected one of {expected}")
+    if "ret" in profile and not is_integer(profile["ret"]):
+        raise WorkloadError(f"{where}: ret is {shown(profile['ret'])}, expected an integer")
     for field in _NUMBERS.get(kind, ()):
         value = _number(where, profile, field)
         if value < 0 or (kind == "delay" and value == 0):
@@ -306,8 +306,8 @@ def _check_profile(where: str, profile: Any, profiles: dict[str, Any]) -> None:
 def _check_parallel(where: str, profile: dict[str, Any]) -> None:
     cpu, com = profile.get("cpu"), profile.get("com")
     for name, values in (("cpu", cpu), ("com", com)):
-        if not isinstance(values, list) or not all(_is_number(v) and v >= 0 for v in values):
-            raise WorkloadError(f"{where}: {name} is {_shown(values)}, expected numbers >= 0")
+        if not isinstance(values, list) or not all(is_number(v) and v >= 0 for v in values):
+            raise WorkloadError(f"{where}: {name} is {shown(values)}, expected numbers >= 0")
     if isinstance(cpu, list) and isinstance(com, list) and len(com) != len(cpu) ** 2:
         raise WorkloadError(
             f"{where}: {len(cpu)} values of cpu and {len(com)} of com; expected n and n*n"
@@ -317,12 +317,12 @@ def _check_parallel(where: str, profile: dict[str, Any]) -> None:
 def _check_composed(where: str, profile: dict[str, Any], profiles: dict[str, Any]) -> None:
     names, repeat = profile.get("seq"), profile.get("repeat", 1)
     if not isinstance(names, list) or not names:
-        raise WorkloadError(f"{where}: seq is {_shown(names)}, expected names of profiles")
+        raise WorkloadError(f"{where}: seq is {shown(names)}, expected names of profiles")
     for name in names:
         if not isinstance(name, str) or name not in profiles:
-            raise WorkloadError(f"{where}: seq names {_shown(name)}, which is not a profile")
-    if not _is_integer(repeat) or repeat < 1:
-        raise WorkloadError(f"{where}: repeat is {_shown(repeat)}, expected an integer above 0")
+            raise WorkloadError(f"{where}: seq names {shown(name)}, which is not a profile")
+    if not is_integer(repeat) or repeat < 1:
+        raise WorkloadError(f"{where}: repeat is {shown(repeat)}, expected an integer above 0")
 
 
 def _used(profiles: dict[str, Any], names: set[str]) -> dict[str, dict[str, Any]]:
@@ -340,22 +340,6 @@ def _optional(where: str, item: dict[str, Any], field: str) -> float | None:
 
 def _number(where: str, item: dict[str, Any], field: str) -> float:
     value: Any = item.get(field)
-    if not _is_number(value):
-        raise WorkloadError(f"{where}: {field} is {_shown(value)}, expected a number")
+    if not is_number(value):
+        raise WorkloadError(f"{where}: {field} is {shown(value)}, expected a number")
     return float(value)
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    """Tell whether a value is a number that a float can hold."""
-    if isinstance(value, float):
-        return isfinite(value)
-    return _is_integer(value) and abs(value) < 2**1023
-
-
-def _shown(value: Any) -> str:
-    text = "missing" if value is None else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

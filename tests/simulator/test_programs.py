@@ -27,7 +27,7 @@ from scripts import (
 from batsched_py.errors import DeadlockError, ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options
-from batsched_py.simulator.outputs import jobs_csv
+from batsched_py.simulator.outputs import jobs_lines
 from batsched_py.simulator.platform import homogeneous, read_platform
 
 Profiles = dict[str, dict[str, Any]]
@@ -194,7 +194,8 @@ def test_nothing_has_the_least_execution_time_in_the_table() -> None:
     """A job of null duration ends at once, and its row says 1e-5 s."""
     load = workload({"nothing": compute(0), "main": composed("nothing")}, job("j", "main"))
     outcome = simulate(Timetable({0: [execute("w0!j", 1)]}), load)
-    row = jobs_csv(outcome.jobs).splitlines()[1].split(",")
+    _, line = jobs_lines(outcome.jobs)
+    row = line.split(",")
     assert row[8:12] == ["0.000000", "0.000010", "0.000010", "0.000000"]
 
 
