@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+from calling import call
+
 from batsched_py import simulate
-from batsched_py.cli import main
 from batsched_py.errors import OutputError
 from batsched_py.result_log import write_result_log
 from batsched_py.results import Result
@@ -233,14 +235,6 @@ def test_nothing_is_left_of_a_file_that_cannot_be_written(tmp_path: Path) -> Non
     with pytest.raises(OutputError):
         write_result_log(simulate(log_of()), tmp_path / "file" / "log.swf")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-def call(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    """Call the command line in this process; return its exit code."""
-    monkeypatch.setattr(sys, "argv", ["batsched-py", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return int(ended.value.code or 0)
 
 
 def test_the_command(

@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
-from batsched_py import cli
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from calling import call
+
 from batsched_py.commands import simulator as command
 from batsched_py.protocol import codec
 from batsched_py.protocol import messages as m
@@ -141,12 +143,8 @@ def run(
         return made.run(scheduler or echo)
 
     monkeypatch.setattr(command, "_run", speak)
-    monkeypatch.setattr(sys, "argv", ["batsched-py", "simulator", *recording.arguments])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    code = ended.value.code
-    assert code is None or isinstance(code, int)
-    return Run(echo, code or 0, capsys.readouterr().err, tmp_path)
+    code = call(monkeypatch, "simulator", *recording.arguments)
+    return Run(echo, code, capsys.readouterr().err, tmp_path)
 
 
 def rows(text: str) -> list[dict[str, str]]:

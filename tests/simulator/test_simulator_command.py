@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 import pytest
 import zmq
 
-from batsched_py import cli
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import calling
+
 from batsched_py.commands import simulator as command
 from batsched_py.program import PROGRAM
 from batsched_py.protocol import messages as m
@@ -84,14 +86,7 @@ def call(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     """Run the command in this process."""
 
     def called(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["batsched-py", "simulator", *arguments])
-        code: object = 0
-        try:
-            cli.main()
-        except SystemExit as ended:
-            code = ended.code or 0
-        assert isinstance(code, int)
-        return Done(code, *capsys.readouterr())
+        return Done(calling.call(monkeypatch, "simulator", *arguments), *capsys.readouterr())
 
     return called
 

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from calling import call
+
 from batsched_py import simulate
 from batsched_py.campaign.runner import prepare
 from batsched_py.campaign.spec import PlannedRun, Settings
-from batsched_py.cli import main
 from batsched_py.workload.archive import NONE, find_log
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import make_rules
@@ -40,14 +42,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("once.py").write_text(MODEL)
     return tmp_path
-
-
-def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    """Call the command line in this process; return its exit code."""
-    monkeypatch.setattr(sys, "argv", ["batsched-py", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return int(ended.value.code or 0)
 
 
 def test_it_is_a_machine_and_a_clock() -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.cli import main
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from calling import call
+
 from batsched_py.workload.batsim_json import read_workload
 
 JOB = "0 10 2 -1 -1 2 60 -1 1 3 1 -1 1 -1 -1 -1"
@@ -23,15 +25,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("logs").mkdir()
     Path("logs/mine.swf").write_text(LOG)
     return tmp_path
-
-
-def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    """Call the command line in this process; return its exit code."""
-    monkeypatch.setattr(sys, "argv", ["batsched-py", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    code = ended.value.code
-    return code if isinstance(code, int) else int(code is not None)
 
 
 def test_convert_writes_a_workload(
