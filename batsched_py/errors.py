@@ -9,6 +9,7 @@
     |   +-- LogError              ... in an SWF log
     |   +-- WorkloadError         ... in a Batsim workload
     |   +-- PlatformError         ... in a platform description
+    |   +-- CampaignError         ... in a campaign file
     +-- OutputError               a file cannot be written
     +-- ProtocolError             a message that Batsim's protocol does not allow
     +-- InvariantError            a policy or a user model did something impossible
@@ -60,6 +61,19 @@ class WorkloadError(InputError):
 
 class PlatformError(InputError):
     """A platform description is malformed or uses what is not supported."""
+
+
+class CampaignError(InputError):
+    """Something in a campaign file makes no sense.
+
+    ``table`` is the path of the table that it is in (a number follows the name of an array of
+    tables), ``key`` the key, None for the whole table.
+    """
+
+    def __init__(self, table: tuple[str | int, ...], key: str | None, message: str) -> None:
+        super().__init__(message)
+        self.table = table
+        self.key = key
 
 
 class OutputError(BatschedError, OSError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,30 @@ def finite(text: str) -> float:
     except ValueError:
         return nan
     return value if isfinite(value) else nan
+
+
+def parse_time(option: str, text: str | None) -> float:
+    """Return a length of time in seconds: ``4 weeks``, ``1.5 h``, ``90 min``; a number is seconds.
+
+    None is 0. Raises :class:`UsageError` for what is no time of at least 0 s.
+    """
+    if text is None:
+        return 0.0
+    amount = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text.strip()[len(amount) :]
+    value = finite(amount) * _UNITS.get(unit.removesuffix("s") or "s", nan)
+    if not 0 <= value < inf:
+        raise UsageError(f"{option} {text!r}: expected a time, such as '4 weeks', '90 min' or 3600")
+    return value
+
+
+_UNITS = {
+    **dict.fromkeys(("s", "sec", "second"), 1.0),
+    **dict.fromkeys(("min", "minute"), 60.0),
+    **dict.fromkeys(("h", "hour"), 3600.0),
+    **dict.fromkeys(("d", "day"), 86_400.0),
+    **dict.fromkeys(("w", "week"), 604_800.0),
+}
 
 
 def parse_options(texts: Sequence[str], flag: str) -> dict[str, Any]:

@@ -76,11 +76,7 @@ def make(
     plugin: type[Any], name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]
 ) -> Any:
     """Return ``plugin(*arguments, **options)``; raises :class:`PluginError` for wrong options."""
-    accepted = accepted_options(plugin)
-    if accepted is not None:
-        for option in options:
-            if option not in accepted:
-                raise PluginError(_unknown(option, accepted, f"option of {name!r}"))
+    check_options(plugin, name, options)
     missing = [
         parameter.name
         for parameter in _parameters(plugin)
@@ -99,6 +95,14 @@ def make(
         ) from error
     except SystemExit as error:
         raise PluginError(f"{name!r} cannot be made: it left by SystemExit({error})") from error
+
+
+def check_options(plugin: type[Any], name: str, options: Mapping[str, Any]) -> None:
+    """Raise :class:`PluginError` for an option that the plug-in does not have."""
+    accepted = accepted_options(plugin)
+    for option in options:
+        if accepted is not None and option not in accepted:
+            raise PluginError(_unknown(option, accepted, f"option of {name!r}"))
 
 
 def make_users(

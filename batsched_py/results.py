@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import platform as python_platform
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import version
 from math import nan
@@ -136,8 +136,18 @@ class _Columns:
 class Result:
     """What :func:`batsched_py.simulate` returns."""
 
-    def __init__(self, output: Output, settings: dict[str, Any], wall_time: float) -> None:
+    def __init__(
+        self,
+        output: Output,
+        settings: dict[str, Any],
+        wall_time: float,
+        *,
+        warm_up: float = 0.0,
+        cool_down: float = 0.0,
+    ) -> None:
         self.output = output
+        self._warm_up = warm_up
+        self._cool_down = cool_down
         self.settings = settings
         """Everything that determines the run, as stored in ``PREFIX_run.json``."""
         self.wall_time = wall_time
@@ -145,15 +155,21 @@ class Result:
 
     @cached_property
     def table(self) -> metrics.JobTable:
-        """All jobs as numpy columns, in order of completion."""
-        return self.output.table()
+        """All jobs as numpy columns, in order of completion.
+
+        Those of the warm-up and the cool-down are not measured, as those of rare behaviour.
+        """
+        table = self.output.table()
+        if self._warm_up or self._cool_down:
+            table = metrics.without_ends(table, self._warm_up, self._cool_down)
+        return table
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
         """All metrics: ``overall``, ``windows``, ``per_user``, and the ``denominators``.
 
-        Jobs of rare behaviour load the machine and are not measured (Zakay, chapter 5): only the
-        metrics of the machine are over all jobs.
+        Jobs of rare behaviour (Zakay, chapter 5), of the warm-up and of the cool-down load the
+        machine and are not measured: only the metrics of the machine are over all jobs.
         """
         return {
             "overall": metrics.overall(self.table),
@@ -180,23 +196,22 @@ class Result:
 
         Each file is written whole or not at all; missing folders are made.
         """
+        paths = [Path(f"{prefix}_{name}") for name in ("jobs.csv", "schedule.csv", "run.json")]
+        write_lines(paths[0], self.output.jobs_lines())
+        write_whole(paths[1], self.output.schedule_csv())
+        write_whole(paths[2], self.run_json())
+        return paths
+
+    def run_json(self, further: Mapping[str, Any] | None = None) -> bytes:
+        """Return the content of ``PREFIX_run.json``, with ``further`` keys."""
         run = {
             **self.settings,
             "wall_time": self.wall_time,
             "nb_messages": self.output.nb_messages,
             "metrics": self.metrics,
+            **(further or {}),
         }
-        contents = {
-            "schedule.csv": self.output.schedule_csv().encode(),
-            "run.json": msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n",
-        }
-        paths = [Path(f"{prefix}_jobs.csv")]
-        write_lines(paths[0], self.output.jobs_lines())
-        for name, content in contents.items():
-            path = Path(f"{prefix}_{name}")
-            write_whole(path, content)
-            paths.append(path)
-        return paths
+        return msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n"
 
 
 def versions() -> dict[str, str]:

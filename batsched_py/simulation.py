@@ -22,6 +22,7 @@ from batsched_py.simulator.platform import Platform, homogeneous, read_platform,
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.user_model import UserModel
 from batsched_py.workload import Workload
+from batsched_py.workload.archive import find_log
 from batsched_py.workload.jobs import REFERENCE_SPEED
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import Rules, make_rules
@@ -61,6 +62,18 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
     """Command line of Batsim, for the back end ``batsim``."""
     timeouts: Timeouts = Timeouts()
     """Limits of a back end that is another process."""
+    warm_up: float = 0.0
+    """Seconds from the first submission on whose jobs load the machine and are not measured."""
+    cool_down: float = 0.0
+    """The same up to the last submission."""
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """A workload that was read, for several simulations of it."""
+
+    workload: Workload
+    sha256: str
+    """Of the file."""
 
 
 def simulate(
@@ -82,14 +95,16 @@ def simulate(
     backend: str = EMBEDDED,
     batsim: str | None = None,
     timeouts: Timeouts | None = None,
+    warm_up: float = 0.0,
+    cool_down: float = 0.0,
     folder: str | Path | None = None,
     record: str | Path | None = None,
 ) -> Result:
     """Simulate a workload under a policy, with or without users who react.
 
-    ``source`` is an SWF log, a Batsim workload file, or a :class:`Workload`; ``scheduler`` and
-    ``users`` are names (see ``batsched-py list``) or ``file.py:Class``; ``rigid`` submits at the
-    recorded times. ``sessions`` (such as ``arrival:60``, minutes) is the user model's option of
+    ``source`` is an SWF log, a Batsim workload file, the name of a log, or a :class:`Workload`;
+    ``scheduler`` and ``users`` are names (see ``batsched-py list``) or ``file.py:Class``;
+    ``rigid`` submits at the recorded times. ``sessions`` (such as ``arrival:60``, minutes) is the user model's option of
     that name. ``rules`` say how a log becomes jobs. The machine is a SimGrid ``platform`` file,
     or ``nodes`` equal processors (default: as many as the log's machine); ``speed_factor``
     multiplies their speed. ``seed`` is for the users' chance, ``shake`` for the order of
@@ -98,7 +113,9 @@ def simulate(
     (the program, ``batsim`` on PATH or the command line given), ``docker``, or ``socket``: the
     embedded simulator in another process. Such a run is limited by ``timeouts``, and its inputs,
     outputs, logs and commands are in ``folder`` (None: a temporary one, kept if the run fails).
-    ``record`` is a file for all messages of the simulation, which ``explain`` reads.
+    Jobs submitted in the first ``warm_up`` and the last ``cool_down`` seconds load the machine and
+    are not measured. ``record`` is a file for all messages of the simulation, which ``explain``
+    reads.
 
     Raises :class:`UsageError` for arguments that make no sense, :class:`InputError` for files
     that are not what they should be, :class:`SimulationError` for a deadlock, and
@@ -127,12 +144,27 @@ def simulate(
         backend=backend,
         batsim=batsim,
         timeouts=timeouts or Timeouts(),
+        warm_up=warm_up,
+        cool_down=cool_down,
     )
     return execute(source, run, folder, record)
 
 
+def load(path: str | Path, run: Run) -> Loaded:
+    """Read the workload of ``run``: see :func:`~batsched_py.workload.load.load_workload`."""
+    path = find_log(path)
+    given = read_platform(run.platform) if run.platform and _must_read(run) else None
+    workload = load_workload(
+        path,
+        run.rules,
+        skip_bad_lines=run.skip_bad_lines,
+        speed_factor=run.speed_factor * _relative_speed(given, run),
+    )
+    return Loaded(workload, sha256(path))
+
+
 def execute(
-    source: str | Path | Workload,
+    source: str | Path | Workload | Loaded,
     run: Run,
     folder: str | Path | None = None,
     record: str | Path | None = None,
@@ -145,16 +177,12 @@ def execute(
     """
     check(run)
     given = read_platform(run.platform) if run.platform and _must_read(run) else None
+    digest = None
     if isinstance(source, Workload):
-        workload, digest = source, None
+        workload = source
     else:
-        workload = load_workload(
-            source,
-            run.rules,
-            skip_bad_lines=run.skip_bad_lines,
-            speed_factor=run.speed_factor * _relative_speed(given, run),
-        )
-        digest = sha256(source)
+        loaded = source if isinstance(source, Loaded) else load(source, run)
+        workload, digest = loaded.workload, loaded.sha256
     workload = _on_machine(workload, run, given)
     part = None if record is None else Path(f"{record}.part")
     process = make_process(run, workload)  # for another process too: mistakes are found here
@@ -188,7 +216,7 @@ def execute(
         settings["backend"] = details
     # Those of another process are gone with it.
     settings["statistics"] = None if details is not None else _statistics(process)
-    return Result(output, settings, wall_time)
+    return Result(output, settings, wall_time, warm_up=run.warm_up, cool_down=run.cool_down)
 
 
 def _embedded(
@@ -264,6 +292,9 @@ def check(run: Run) -> None:
         raise UsageError("--platform and --nodes both say how large the machine is: give one")
     if not 0 < run.speed_factor < float("inf"):
         raise UsageError(f"--speed-factor {run.speed_factor}: expected a positive number")
+    for flag, seconds in (("--warm-up", run.warm_up), ("--cool-down", run.cool_down)):
+        if not 0 <= seconds < float("inf"):
+            raise UsageError(f"{flag} {seconds}: expected a time of at least 0 s")
     if run.each_event and (run.backend != EMBEDDED or run.shake is not None):
         raise UsageError("--each-event works with --backend embedded only, and not with --shake")
     check_settings(run)

@@ -1,8 +1,9 @@
-"""The results of a campaign as tables, for its report."""
+"""A campaign's folder: what was planned, what came out, and the study's report of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -10,64 +11,227 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from batsched_py.campaign.runner import PREFIX, PreparedRun
-from batsched_py.files import write_whole
+from batsched_py.campaign.expand import PlannedRun, Settings
+from batsched_py.campaign.prepared import ERROR, PreparedRun, axes_of
+from batsched_py.campaign.provenance import provenance
+from batsched_py.campaign.spec import Campaign, Keep
+from batsched_py.campaign.task import PREFIX, RUN_JSON
+from batsched_py.errors import InputError, PluginError, UsageError
+from batsched_py.files import whole_file, write_whole
+from batsched_py.plugins import load_file
+from batsched_py.report import Report
 from batsched_py.workload import Workload
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import Rules
+
+STORED = "campaign.json"
+
+
+class StoredRun(msgspec.Struct, kw_only=True):
+    """A planned run as the folder of a campaign has it."""
+
+    planned: PlannedRun
+    folder: str
+    """Relative to the campaign's folder, which can be moved."""
+    input: str
+    command: list[str]
+
+
+class Stored(msgspec.Struct, kw_only=True):
+    """What ``campaign.json`` holds: the campaign as it was started last."""
+
+    name: str
+    title: str
+    file: str
+    report: str | None
+    keep: Keep
+    provenance: dict[str, Any]
+    runs: list[StoredRun]
+
+
+def store(campaign: Campaign, runs: Iterable[PreparedRun], out: Path) -> None:
+    """Write ``campaign.json``, before the first run."""
+    stored = Stored(
+        name=campaign.name,
+        title=campaign.title,
+        file=str(campaign.path.absolute()),
+        report=campaign.report,
+        keep=campaign.keep,
+        provenance=provenance(),
+        runs=[
+            StoredRun(
+                planned=run.planned,
+                folder=str(run.folder.relative_to(out)),
+                input=str(run.input),
+                command=run.command,
+            )
+            for run in runs
+        ],
+    )
+    write_whole(out / STORED, msgspec.json.encode(stored) + b"\n")
+
+
+def open_results(folder: str | Path) -> CampaignResults:
+    """Return the results in a campaign's folder.
+
+    Raises :class:`UsageError` if it is none, :class:`InputError` if its file is broken.
+    """
+    path = Path(folder) / STORED
+    if not path.is_file():
+        raise UsageError(f"{folder} is no folder of a campaign: there is no {path}")
+    try:
+        stored = msgspec.json.decode(path.read_bytes(), type=Stored)
+    except msgspec.DecodeError as error:
+        raise InputError(f"{path}: {error}; run the campaign again") from None
+    return CampaignResults(stored, Path(folder))
 
 
 class CampaignResults:
     """What a report reads: a table of the runs, the jobs of each, and where to write."""
 
-    def __init__(self, runs: Sequence[PreparedRun], out: Path, study: Path) -> None:
+    def __init__(self, stored: Stored, out: Path) -> None:
         self.out = out
-        """Folder for tables and figures."""
-        self.study = study
+        """The campaign's folder."""
+        self.name = stored.name
+        self.title = stored.title
+        self.file = Path(stored.file)
+        """The campaign file."""
+        self.study = self.file.parent
         """Folder of the campaign file."""
-        self._runs = [run for run in runs if run.done]
+        self.keep = stored.keep
+        self.provenance = stored.provenance
+        self._stored = stored
+        self._runs = {str(out / run.folder): run for run in stored.runs}
+
+    @property
+    def nb_planned(self) -> int:
+        """How many runs the campaign has."""
+        return len(self._stored.runs)
+
+    @property
+    def planned(self) -> list[tuple[Path, dict[str, Any]]]:
+        """Folder and labels of every run, done or not."""
+        return [(self.out / run.folder, dict(run.planned.labels)) for run in self._stored.runs]
+
+    @property
+    def axes(self) -> list[str]:
+        """The labels that have several values, in the file's order."""
+        return axes_of(run.planned.labels for run in self._stored.runs)
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """A row per finished run: its labels and settings, ``folder``, ``input``, ``nb_res``,
-        ``wall_time`` and every metric (SI units)."""
-        return pd.DataFrame([_row(run) for run in self._runs])
+        """A row per finished run: labels, all settings, ``folder``, ``input``, ``nb_res``,
+        ``wall_time``, every metric (SI units), what the study measures, and provenance."""
+        rows = [_row(run, self.out / run.folder) for run in self._stored.runs]
+        return pd.DataFrame([row for row in rows if row is not None])
+
+    @property
+    def failures(self) -> list[tuple[Path, str]]:
+        """Folder and message of the runs that were tried and failed."""
+        found = []
+        for folder in map(Path, self._runs):
+            error = folder / ERROR
+            if error.is_file() and not (folder / RUN_JSON).is_file():
+                found.append((folder, error.read_text().strip()))
+        return found
 
     def jobs(self, run: Any) -> pd.DataFrame:
-        """Return ``_jobs.csv`` of a row of :attr:`runs`."""
-        return _read_jobs(Path(run["folder"]) / f"{PREFIX}_jobs.csv")
+        """Return ``_jobs.csv`` of a row of :attr:`runs`.
+
+        Raises :class:`UsageError` if it was not kept, with the command that gives it.
+        """
+        path = Path(run["folder"]) / f"{PREFIX}_jobs.csv"
+        if not path.is_file():
+            raise UsageError(f"{path} was not kept; this gives it: {self.command(run)}")
+        return _read_jobs(path)
 
     def workload(self, run: Any) -> Workload:
         """Return the recorded workload of a row of :attr:`runs`."""
-        rules = msgspec.convert(_run_json(Path(run["folder"]))["run"]["rules"], Rules)
+        rules = msgspec.convert(self.settings(run)["run"]["rules"], Rules)
         return _read_workload(Path(run["input"]), rules)
 
-    def write_table(self) -> Path:
-        """Write :attr:`runs` as ``runs.csv`` and return its path."""
-        path = self.out / "runs.csv"
-        write_whole(path, self.runs.to_csv(index=False))
-        return path
+    def settings(self, run: Any) -> dict[str, Any]:
+        """Return all that is stored of a row of :attr:`runs` (``_run.json``)."""
+        stored: dict[str, Any] = msgspec.json.decode((Path(run["folder"]) / RUN_JSON).read_bytes())
+        return stored
+
+    def command(self, run: Any) -> str:
+        """Return the command that repeats a row of :attr:`runs`."""
+        return shlex.join(self._runs[str(run["folder"])].command)
+
+    def report(self) -> Report | None:
+        """Return what the study says of the runs; None if its campaign file names no report.
+
+        Raises :class:`PluginError` for a study whose code is not there or does not work.
+        """
+        if self._stored.report is None:
+            return None
+        place = str(self.study / self._stored.report)
+        function = load_file(place)
+        if not callable(function):
+            raise PluginError(f"{place} is not a function: expected report(results) -> Report")
+        try:
+            report = function(self)
+        except Exception as error:  # of the study's code
+            said = f"{type(error).__name__}: {error}"
+            raise PluginError(f"{place}: {said}") from error
+        if not isinstance(report, Report):
+            raise PluginError(f"{place} gave {type(report).__name__}: expected a Report")
+        return report
+
+    def write_table(self) -> list[Path]:
+        """Write :attr:`runs` as ``results.csv`` and ``results.parquet``; return the paths."""
+        paths = [self.out / "results.csv", self.out / "results.parquet"]
+        write_whole(paths[0], self.runs.to_csv(index=False))
+        with whole_file(paths[1]) as part:
+            _of_one_type(self.runs).to_parquet(part, index=False)
+        return paths
 
 
-def _row(run: PreparedRun) -> dict[str, Any]:
-    stored = _run_json(run.folder)
-    settings = msgspec.to_builtins(run.planned.settings)
+def _row(run: StoredRun, folder: Path) -> dict[str, Any] | None:
+    """Return the row of a run, None if it is not done."""
+    try:
+        stored = msgspec.json.decode((folder / RUN_JSON).read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return None
+    metrics = stored["metrics"]
+    known = stored["provenance"]
     return {
-        **settings,
+        **_flat(run.planned.settings),
         **run.planned.labels,
-        "folder": str(run.folder),
-        "input": str(run.input),
-        "nb_res": stored["nb_processors"],
-        "seed": run.planned.settings.seed,
-        "shake": run.planned.settings.shake,
+        "folder": str(folder),
+        "input": run.input,
         "size": stored["run"]["rules"]["size"],
+        "nb_res": stored["nb_processors"],
+        **metrics["overall"],
+        **metrics.get("study", {}),
+        **{key: known.get(key) for key in ("hash", "version", "git_revision", "host", "started")},
+        "seconds": known.get("seconds"),
         "wall_time": stored["wall_time"],
-        **stored["metrics"]["overall"],
     }
 
 
-def _run_json(folder: Path) -> Any:
-    return msgspec.json.decode((folder / f"{PREFIX}_run.json").read_bytes())
+def _flat(settings: Settings) -> dict[str, Any]:
+    """Return all settings; options of plug-ins as one text each."""
+    fields = {name: getattr(settings, name) for name in settings.__struct_fields__}
+    for name in ("scheduler_options", "user_options"):
+        fields[name] = msgspec.json.encode(fields[name], order="sorted").decode()
+    return fields
+
+
+def _of_one_type(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame with columns of mixed types (an axis of 1 and "all") as text."""
+
+    def text(value: Any) -> Any:
+        return value if value is None or value != value else str(value)
+
+    mixed = [
+        name
+        for name in frame.columns
+        if len({type(value) for value in frame[name].dropna()} - {int, float}) > 1
+        or {int, str} <= {type(value) for value in frame[name].dropna()}
+    ]
+    return frame.assign(**{str(name): frame[name].map(text) for name in mixed})
 
 
 @lru_cache(maxsize=1)

@@ -1,72 +1,52 @@
-"""Campaign files: what they may say, and the runs they stand for.
+"""Campaign files: what they may say, and how they are read.
 
 A campaign file is TOML. Every key of its table ``[run]`` is a setting of the simulation, and a
-key with a list is an axis. An axis whose name is no setting is an axis of named variants: the
-table ``[AXIS.VALUE]`` holds the settings that the value stands for.
+key with a list is an axis; :mod:`batsched_py.campaign.expand` makes runs of them. A file may
+extend another one: the keys of that one are then the defaults.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import msgspec
 
+from batsched_py.campaign.expand import PlannedRun, Setting, Settings, expand
+from batsched_py.campaign.toml_lines import line_of
 from batsched_py.data import data_folder
-from batsched_py.errors import InputError, UsageError
-from batsched_py.text import did_you_mean
+from batsched_py.errors import CampaignError, InputError, UsageError
+from batsched_py.text import did_you_mean, is_integer
 
-Setting = str | int | float | bool
+__all__ = ["Campaign", "PlannedRun", "Setting", "Settings", "find_campaign", "read_campaign"]
 
+Keep = Literal["jobs", "metrics"]
 
-class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The settings of one run: the options of ``batsched-py simulate``, with underscores."""
-
-    log: str = "sample"
-    scheduler: str = "easy"
-    scheduler_options: dict[str, Setting] = {}
-    users: str = "rigid"
-    sessions: str | None = None
-    user_options: dict[str, Setting] = {}
-    platform: str | None = None
-    nodes: int | None = None
-    node_factor: float | None = None
-    """Number of nodes as a multiple of the log's."""
-    speed_factor: float = 1.0
-    rules: str = "replay-feedback"
-    size: str | None = None
-    walltime: str | None = None
-    runtime: str | None = None
-    drop: str | None = None
-    unknown_user: str | None = None
-    profile: str | None = None
-    first: int | None = None
-    skip_bad_lines: bool = False
-    seed: int = 0
-    shake: int | None = None
-    backend: str = "embedded"
-    batsim: str | None = None
-    timeouts: str | None = None
+_HEAD: dict[str, Any] = dict.fromkeys(
+    ("name", "title", "report", "measure", "keep", "hint", "replications")
+)
+_ARRAYS = ("include", "exclude")
+_TABLES = ("run", *_ARRAYS, "quick")
 
 
-class PlannedRun(msgspec.Struct):
-    """One run of a campaign: its place on the axes, and its settings."""
-
-    labels: dict[str, Setting]
-    settings: Settings
-
-
-class Campaign(msgspec.Struct):
+class Campaign(msgspec.Struct, kw_only=True):
     """A campaign file, read and expanded."""
 
     name: str
     path: Path
     runs: list[PlannedRun]
-    report: str | None
-    hint: str
+    title: str = ""
+    report: str | None = None
+    """``file.py:function`` beside the campaign file."""
+    measure: str | None = None
+    """``file.py:function`` beside it: what it gives of each result are further columns."""
+    keep: Keep = "jobs"
+    """Whether the tables of jobs are kept of each run, or only metrics."""
+    hint: str = ""
+    texts: dict[str, str] = {}
+    """The files that it was read from, the extended ones last."""
 
 
 def find_campaign(text: str) -> Path:
@@ -76,98 +56,152 @@ def find_campaign(text: str) -> Path:
     file: ``replay_feedback/shake``). Raises :class:`UsageError` if there is none.
     """
     path = Path(text)
-    if path.is_dir():
-        path = path / "campaign.toml"
+    if path.is_dir() and (path / "campaign.toml").is_file():
+        return path / "campaign.toml"
     if path.is_file():
         return path
     study, _, file = text.partition("/")
-    shipped = data_folder("experiments") / study / f"{file or 'campaign'}.toml"
-    if shipped.is_file():
+    folder = data_folder("experiments")
+    shipped = folder / study / f"{file or 'campaign'}.toml"
+    if study and shipped.is_file() and shipped.name != "published.toml":
         return shipped
-    studies = sorted(p.parent.name for p in data_folder("experiments").glob("*/campaign.toml"))
+    studies = sorted(p.parent.name for p in folder.glob("*/campaign.toml"))
     raise UsageError(
-        f"there is no campaign file {text!r}; expected a TOML file or a study: {', '.join(studies)}"
+        f"there is no campaign file {text!r}{did_you_mean(study, studies)}; expected a TOML file "
+        f"or a study: {', '.join(studies)}"
     )
 
 
 def read_campaign(
-    path: Path, logs: list[str] | None = None, instead: Mapping[str, Setting | None] | None = None
+    path: Path,
+    logs: list[str] | None = None,
+    instead: Mapping[str, Setting | None] | None = None,
+    *,
+    quick: bool = False,
 ) -> Campaign:
-    """Read a campaign file; ``logs`` replaces its axis of logs.
+    """Read a campaign file; ``logs`` replaces its axis of logs, ``quick`` takes its small size.
 
     ``instead`` are settings that every run has instead of the file's, where not None.
 
-    Raises :class:`InputError` naming the file and the key (or the line, where it is not TOML).
+    Raises :class:`InputError` naming the file, the line and the key.
     """
+    texts: dict[str, str] = {}
     try:
-        content = tomllib.loads(path.read_text())
+        content = _read(path, texts)
+        head = _head(content)
+        own = content.pop("quick", None)
+        if quick and own is None:
+            raise UsageError(f"{path}: it has no quick size; expected a table [quick] in it")
+        replaced = dict(own) if quick else {}
+        replications = replaced.pop("replications", head["replications"])
+        _check_variants(content)
+        runs = expand(content, replications, replaced | ({"log": logs} if logs else {}))
+    except CampaignError as mistake:
+        raise InputError(_place(path, texts, mistake)) from None
+    given = {key: value for key, value in (instead or {}).items() if value is not None}
+    for planned in runs:
+        planned.settings = msgspec.structs.replace(planned.settings, **given)
+    name = head["name"] or (path.resolve().parent.name if path.stem == "campaign" else path.stem)
+    return Campaign(
+        name=f"{name}_quick" if quick else name,
+        path=path,
+        runs=runs,
+        title=head["title"] or name,
+        report=head["report"],
+        measure=head["measure"],
+        keep=head["keep"] or "jobs",
+        hint=head["hint"] or "",
+        texts=texts,
+    )
+
+
+def _read(path: Path, texts: dict[str, str]) -> dict[str, Any]:
+    """Return the content of a file over that of the one it extends; keeps the texts read."""
+    if str(path) in texts:
+        raise InputError(f"{path}: it extends itself")
+    try:
+        texts[str(path)] = path.read_text()
+        content = tomllib.loads(texts[str(path)])
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not a TOML file: {error}") from None
-    run = content.pop("run", None)
-    if not isinstance(run, dict):
-        raise InputError(f"{path}: there is no table [run]: it holds the settings and the axes")
+    extended = content.pop("extends", None)
+    if extended is None:
+        own_run = content.get("run")
+        if not isinstance(own_run, dict):
+            raise InputError(f"{path}: there is no table [run]: it holds the settings and the axes")
+        return content
+    if not isinstance(extended, str) or not (path.parent / extended).is_file():
+        said = f"extends = {extended!r}: expected the name of a campaign file in {path.parent}"
+        raise CampaignError((), "extends", said)
+    return _over(_read(path.parent / extended, texts), content)
+
+
+def _over(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Return ``own`` with what only ``base`` has; tables are merged by key."""
+    merged = {**base, **own}
+    for key, value in own.items():
+        if isinstance(value, dict) and isinstance(base.get(key), dict):
+            merged[key] = {**base[key], **value}
+    return merged
+
+
+def _head(content: dict[str, Any]) -> dict[str, Any]:
+    """Take the keys that are not about the runs out of ``content``."""
     head = {key: content.pop(key, default) for key, default in _HEAD.items()}
     for key, value in head.items():
-        if value is not None and not isinstance(value, str):
-            raise InputError(f"{path}: {key} is {value!r}, expected a text")
-    if logs:
-        run["log"] = logs
-    try:
-        runs = _expand(run, content)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    for planned in runs:
-        given = {key: value for key, value in (instead or {}).items() if value is not None}
-        planned.settings = msgspec.structs.replace(planned.settings, **given)
-    own = path.resolve().parent.name if path.stem == "campaign" else path.stem
-    name = head["name"] or own
-    return Campaign(name, path, runs, head["report"], head["hint"] or "")
+        if value is not None:
+            _check_head(key, value)
+    for key in _TABLES:
+        expected = list if key in _ARRAYS else dict
+        if not isinstance(content.get(key, expected()), expected):
+            header = f"[[{key}]]" if key in _ARRAYS else f"[{key}]"
+            raise CampaignError((), key, f"{key} is {content[key]!r}, expected a table {header}")
+    if "replications" in content.get("quick", {}):
+        _check_replications(content["quick"]["replications"], ("quick",))
+    known = [*_HEAD, *_TABLES]
+    for key, value in content.items():
+        if not isinstance(value, dict) and key not in _TABLES:
+            there = f"{did_you_mean(key, known)}; there are: {', '.join(known)}"
+            raise CampaignError((), key, f"there is no key {key!r}{there}")
+    return head
 
 
-_HEAD: dict[str, Any] = {"name": None, "report": None, "hint": None}
+def _check_head(key: str, value: Any) -> None:
+    if key == "replications":
+        _check_replications(value, ())
+    elif not isinstance(value, str):
+        raise CampaignError((), key, f"{key} is {value!r}, expected a text")
+    elif key == "keep" and value not in get_args(Keep):
+        expected = " or ".join(get_args(Keep))
+        raise CampaignError((), key, f"keep = {value!r}: expected {expected}")
+    elif key in ("report", "measure") and ".py:" not in value:
+        raise CampaignError((), key, f"{key} = {value!r}: expected file.py:function")
 
 
-def _expand(run: dict[str, Any], variants: dict[str, Any]) -> list[PlannedRun]:
-    axes = {key: value for key, value in run.items() if isinstance(value, list)}
-    fixed = {key: value for key, value in run.items() if key not in axes}
-    named = {key for key in run if key not in Settings.__struct_fields__}
-    for key in variants:
-        if key not in named:
-            raise InputError(_unknown(key, [*_HEAD, "run", *named], "table or key"))
-    for key in axes:
-        if not axes[key]:
-            raise InputError(f"axis {key!r} is empty: give it a value, or leave it out")
-    runs = []
-    for values in product(*axes.values()):
-        labels = fixed | dict(zip(axes, values, strict=True))
-        labels = {key: labels[key] for key in run}  # the order of the file
-        runs.append(PlannedRun(labels, _settings(labels, variants)))
-    return runs
+def _check_variants(content: dict[str, Any]) -> None:
+    """Raise :class:`CampaignError` for tables that no key of the runs can be about."""
+    keys = {key for table in (content["run"], *content.get("include", [])) for key in table}
+    for name, table in content.items():
+        if name not in _TABLES and name not in keys:
+            known = [*_HEAD, *_TABLES, *(key for key in keys if key in content)]
+            there = f"{did_you_mean(name, known)}; there are: {', '.join(known)}"
+            said = f"there is no table or key {name!r}{there}"
+            first = next(iter(table), None) if isinstance(table, dict) else None
+            raise CampaignError((name,) if first is None else (name, first), None, said)
 
 
-def _settings(labels: dict[str, Any], variants: dict[str, Any]) -> Settings:
-    settings: dict[str, Any] = {}
-    for key, value in labels.items():
-        if key in Settings.__struct_fields__:
-            settings[key] = value
-            continue
-        table = variants.get(key, {}).get(str(value))
-        if not isinstance(table, dict):
-            if key not in variants:
-                raise InputError(_unknown(key, list(Settings.__struct_fields__), "setting"))
-            raise InputError(_unknown(str(value), list(variants[key]), f"table [{key}. ...]"))
-        for setting in table:
-            if setting in settings or setting in labels:
-                raise InputError(
-                    f"{setting!r} is set by [{key}.{value}] and elsewhere: a label would be wrong"
-                )
-        settings |= table
-    try:
-        return msgspec.convert(settings, Settings)
-    except msgspec.ValidationError as error:
-        raise InputError(f"settings {settings}: {error}") from None
+def _check_replications(value: Any, table: tuple[str, ...]) -> None:
+    if not is_integer(value) or value < 1:
+        said = f"replications = {value!r}: expected how many, at least 1"
+        raise CampaignError(table, "replications", said)
 
 
-def _unknown(name: str, known: list[str], what: str) -> str:
-    there = ", ".join(known)
-    return f"there is no {what} {name!r}{did_you_mean(name, known)}; there are: {there}"
+def _place(path: Path, texts: dict[str, str], mistake: CampaignError) -> str:
+    """Return the message with the file and, where it is found, the line."""
+    for file, text in texts.items():
+        line = line_of(text, mistake.table, mistake.key)
+        if line is not None:
+            return f"{file}:{line}: {mistake}"
+    return f"{path}: {mistake}"

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from batsched_py.campaign.spec import Campaign, find_campaign, read_campaign
+from batsched_py.campaign.spec import find_campaign, read_campaign
 from batsched_py.commands import options as o
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.files import locked, make_folder_of
-from batsched_py.plugins import load_file
 from batsched_py.workload.archive import SAMPLE
 
+_SHOWN = 10
+"""Failures that are printed."""
+
 if TYPE_CHECKING:
-    from batsched_py.campaign.runner import Failure, PreparedRun
+    from batsched_py.campaign.prepared import PreparedRun
+    from batsched_py.campaign.runner import Failure
 
 
 def campaign(
@@ -37,40 +43,141 @@ def campaign(
         list[Path] | None,
         typer.Option("--log-dir", help="Folder to look for logs in first (repeatable)."),
     ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The small size of the study, as its file says.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show the runs, and how long they may take.")
+    ] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Only those runs that failed before.")
+    ] = False,
+    only_missing: Annotated[
+        bool, typer.Option("--only-missing", help="Only those that were not tried before.")
+    ] = False,
+    report: Annotated[
+        bool,
+        typer.Option(help="Print and write the report, or only the table of results."),
+    ] = True,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            metavar="WHERE",
+            help="Run on a cluster: dask://HOST:PORT, or slurm, oar, pbs, sge with options, such "
+            "as slurm:cores=4,memory=8GB,jobs=10.",
+        ),
+    ] = None,
     backend: o.Backend = None,
     batsim: o.Batsim = None,
     timeouts: o.Timeouts = None,
 ) -> None:
-    """Run what is missing of a campaign, then print its tables and draw its figures.
+    """Run what is missing of a campaign, then print its tables and write its report.
 
     A run is named by all that determines it: a second call continues where the first stopped.
     """
-    from batsched_py.campaign.runner import prepare
+    from batsched_py.campaign.prepared import ERROR, prepare
+    from batsched_py.campaign.results import store
 
+    if retry_failed and only_missing:
+        raise UsageError("--retry-failed and --only-missing: give one of them")
+    if cluster is not None and jobs is not None:
+        raise UsageError("--jobs is for this machine; the options of --cluster say how many there")
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"--jobs {jobs}: expected at least 1")
     outside = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
-    spec = read_campaign(find_campaign(file), log, outside)
+    spec = read_campaign(find_campaign(file), log, outside, quick=quick)
     folder = out or Path("campaigns") / spec.name
-    make_folder_of(folder / "runs.csv")
-    runs = prepare(spec.runs, folder, log_dir or [])
-    jobs = jobs if jobs is not None else os.cpu_count() or 1
-    missing = [run for run in runs if not run.done]
-    _say(f"{spec.name}: {len(runs)} runs, {len(runs) - len(missing)} of them done before")
+    runs = prepare(spec, folder, log_dir or [])
+    missing = _chosen([run for run in runs if not run.done], retry_failed, only_missing)
+    done = sum(run.done for run in runs)
+    _say(f"{spec.name}: {len(runs)} runs, {done} of them done before")
+    at_a_time = jobs if jobs is not None else os.cpu_count() or 1
+    if dry_run:
+        _show(runs, missing, at_a_time, cluster)
+        return
+    make_folder_of(folder / "results.csv")
     with locked(folder):
-        failures = _execute_with_progress(missing, jobs) if missing else []
-    for failure in failures:
+        store(spec, runs, folder)
+        failures = _run(missing, at_a_time, cluster) if missing else []
+        _write_results(folder, report)
+    for failure in failures[:_SHOWN]:
         _say(f"failed: {failure.run.folder}: {failure.message}")
-    if len(failures) < len(runs):
-        _report(spec, runs, folder)
+    if len(failures) > _SHOWN:
+        _say(f"failed: {len(failures) - _SHOWN} more; each has an {ERROR} in its folder")
     if spec.hint and any(run.settings.log == SAMPLE for run in spec.runs):
         print(spec.hint)
-    if failures:
+    _judge(runs, failures)
+
+
+def _chosen(
+    missing: list[PreparedRun], retry_failed: bool, only_missing: bool
+) -> list[PreparedRun]:
+    if retry_failed:
+        return [run for run in missing if run.failure is not None]
+    if only_missing:
+        return [run for run in missing if run.failure is None]
+    return missing
+
+
+def _judge(runs: list[PreparedRun], failures: list[Failure]) -> None:
+    """Raise :class:`SimulationError` if there are runs that failed, now or before."""
+    before = sum(run.failure is not None for run in runs) - len(failures)
+    if failures or before > 0:
+        now = f"{len(failures)} of {len(runs)} runs failed"
+        earlier = f", {before} failed before and were left out" if before > 0 else ""
         raise SimulationError(
-            f"{len(failures)} of {len(runs)} runs failed; what they said is in the log.txt of "
-            "their folders; the same command tries them again"
+            f"{now}{earlier}; what they said is in the log.txt of their folders; the same command "
+            "tries them again"
         )
 
 
-def _execute_with_progress(missing: list[PreparedRun], jobs: int) -> list[Failure]:
+def _show(
+    runs: list[PreparedRun], missing: list[PreparedRun], jobs: int, cluster: str | None
+) -> None:
+    """Print the runs with what is known of each, and an estimate of the time."""
+    from batsched_py.campaign.estimate import estimate
+
+    chosen = {str(run.folder) for run in missing}
+    for run in runs:
+        state = "done" if run.done else "failed before" if run.failure else "missing"
+        left = "" if str(run.folder) in chosen or state == "done" else ", left out"
+        labels = " ".join(f"{key}={value}" for key, value in run.planned.labels.items())
+        print(f"{state}{left}: {labels}: {run.folder}")
+    found = estimate(missing, [run for run in runs if run.done])
+    print(f"estimate: {found.text(jobs)}")
+    if cluster is not None:
+        from batsched_py.campaign.cluster import describe
+
+        print(describe(cluster))
+
+
+def _run(missing: list[PreparedRun], jobs: int, cluster: str | None) -> list[Failure]:
+    from batsched_py.campaign.runner import execute
+
+    # Runs that are planned under several labels are one.
+    missing = list({run.folder: run for run in missing}.values())
+    files = {path: digest for run in missing for path, digest in run.task.files.items()}
+    with _executor(jobs, cluster, files) as executor, _progress(len(missing)) as ended:
+        return execute(missing, executor, lambda run: ended())
+
+
+@contextmanager
+def _executor(jobs: int, cluster: str | None, files: dict[str, str]) -> Iterator[Executor]:
+    if cluster is None:
+        from batsched_py.campaign.worker import LocalWorkers
+
+        with LocalWorkers(jobs) as executor:
+            yield executor
+    else:
+        from batsched_py.campaign.cluster import open_cluster
+
+        with open_cluster(cluster, files) as executor:
+            yield executor
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[], None]]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -81,8 +188,6 @@ def _execute_with_progress(missing: list[PreparedRun], jobs: int) -> list[Failur
         TimeRemainingColumn,
     )
 
-    from batsched_py.campaign.runner import execute as run_all
-
     columns = (
         TextColumn("simulations"),
         BarColumn(),
@@ -92,25 +197,29 @@ def _execute_with_progress(missing: list[PreparedRun], jobs: int) -> list[Failur
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("", total=len(missing))
-        return run_all(missing, jobs, lambda: progress.advance(task))
+        task = progress.add_task("", total=total)
+        yield lambda: progress.advance(task)
 
 
-def _report(spec: Campaign, runs: list[PreparedRun], folder: Path) -> None:
+def _write_results(folder: Path, with_report: bool) -> None:
+    """Write the table of results and, if wanted, the report; print the latter."""
     from rich.console import Console
 
-    from batsched_py.campaign.results import CampaignResults
+    from batsched_py.campaign.results import open_results
+    from batsched_py.report.publish import publish, report_of
+    from batsched_py.report.terminal import print_report
 
-    results = CampaignResults(runs, folder, spec.path.parent)
-    print(f"wrote {results.write_table()}")
-    if spec.report is None:
+    results = open_results(folder)
+    if results.runs.empty:
         return
-    place = spec.path.parent / spec.report
-    report = load_file(str(place))
-    if not callable(report):
-        raise UsageError(f"{place} is not a function: expected report(results, console)")
-    for path in report(results, Console()):
+    for path in results.write_table():
         print(f"wrote {path}")
+    if not with_report:
+        return
+    report = report_of(results)
+    print_report(report, Console())
+    page, *files = publish(report, results)
+    print(f"wrote {page}, and {len(files)} files of tables and figures in {files[0].parent}")
 
 
 def _say(text: str) -> None:

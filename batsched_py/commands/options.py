@@ -108,6 +108,19 @@ Timeouts = Annotated[
         help="Seconds for another process as back end: ready, run, success, failure.",
     ),
 ]
+WarmUp = Annotated[
+    str | None,
+    typer.Option(
+        "--warm-up",
+        metavar="TIME",
+        help="Jobs submitted in so much time from the first submission on are not measured, such "
+        "as '4 weeks'.",
+    ),
+]
+CoolDown = Annotated[
+    str | None,
+    typer.Option("--cool-down", metavar="TIME", help="The same up to the last submission."),
+]
 
 _RULES: dict[str, Any] = {
     "rules": RulesPreset,

@@ -14,7 +14,7 @@ from batsched_py.commands import options as o
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.files import keep_inputs, make_folder_of, write_whole
 from batsched_py.metrics import saturated
-from batsched_py.options import parse_options
+from batsched_py.options import parse_options, parse_time
 from batsched_py.result_log import write_result_log
 from batsched_py.results import Result
 from batsched_py.signals import stop_signals
@@ -85,6 +85,8 @@ def simulate(
     backend: o.Backend = None,
     batsim: o.Batsim = None,
     timeouts: o.Timeouts = None,
+    warm_up: o.WarmUp = None,
+    cool_down: o.CoolDown = None,
     record: Annotated[
         bool,
         typer.Option(
@@ -135,6 +137,8 @@ def simulate(
         backend=EMBEDDED if backend is None else backend,
         batsim=batsim if check_against != "batsim" else None,
         timeouts=parse_timeouts(timeouts),
+        warm_up=parse_time("--warm-up", warm_up),
+        cool_down=parse_time("--cool-down", cool_down),
     )
     if timeouts is not None and {run.backend, check_against or EMBEDDED} == {EMBEDDED}:
         raise UsageError(f"--timeouts {timeouts}: only another process as back end has limits")
@@ -173,7 +177,7 @@ def _execute(
 
 def _compare(one: Result, run: Run, other: Result, other_run: Run, prefix: str) -> None:
     """Say which jobs differ; raises :class:`SimulationError` if any does."""
-    from batsched_py.compare import differences, differences_csv
+    from batsched_py.comparing.exact import differences, differences_csv
 
     names = run.backend, other_run.backend
     path = Path(f"{prefix}_differences.csv")

@@ -35,7 +35,7 @@ from batsched_py.metrics.waiting import (
     mean_turnaround_time,
     mean_waiting_time,
 )
-from batsched_py.metrics.windows import DAY, MONTH, window, windows
+from batsched_py.metrics.windows import DAY, MONTH, window, windows, without_ends
 
 __all__ = [
     "BOUND",
@@ -66,4 +66,5 @@ __all__ = [
     "utilisation",
     "window",
     "windows",
+    "without_ends",
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 
 from batsched_py.metrics.machine import busy_time, makespan
@@ -47,3 +48,16 @@ def windows(
         return []
     span = makespan(table)
     return [window(table, start, n * MONTH) for n in months if start + n * MONTH <= span]
+
+
+def without_ends(table: JobTable, warm_up: float, cool_down: float) -> JobTable:
+    """Return the table with the jobs of the warm-up and the cool-down marked as not measured.
+
+    Those are the jobs submitted less than ``warm_up`` seconds after the first submission, or less
+    than ``cool_down`` seconds before the last. They load the machine, as rare behaviour does.
+    """
+    if not len(table.submit):
+        return table
+    first, last = float(table.submit.min()), float(table.submit.max())
+    outside = (table.submit < first + warm_up) | (table.submit > last - cool_down)
+    return msgspec.structs.replace(table, rare=table.rare | outside)

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from batsched_py.campaign import runner
-from batsched_py.campaign.runner import prepare
-from batsched_py.campaign.spec import PlannedRun, Settings
+from batsched_py.campaign import identity
+from batsched_py.campaign.prepared import prepare
+from batsched_py.campaign.spec import Campaign, PlannedRun, Settings
 from batsched_py.options import parse_options
 
 FILE = """
@@ -48,7 +48,7 @@ def test_a_second_call_continues(tmp_path: Path) -> None:
     assert first.returncode == 0, first.stderr
     done = results(tmp_path)
     assert len(done) == 2
-    assert (tmp_path / "out" / "runs.csv").is_file()
+    assert (tmp_path / "out" / "results.csv").is_file()
     (tmp_path / "test.toml").write_text(FILE.replace('"fcfs"]', '"fcfs"]\nshake = [1]'))
     again = campaign(tmp_path)
     assert "2 runs, 0 of them done before" in again.stderr
@@ -92,9 +92,10 @@ def test_interruption_stops_cleanly_and_can_be_continued(
 ) -> None:
     """Ctrl-C or SIGTERM: one line, exit code 130, no process left; what was done stays done."""
     (tmp_path / "slow.py").write_text(
-        "import time\n"
+        "import pathlib, time\n"
         "class Slow:\n"
         " def schedule(self, now, queue, machine):\n"
+        "  pathlib.Path('begun').touch()\n"
         "  time.sleep(60)\n"
         "  return iter(())\n"
     )
@@ -109,7 +110,7 @@ def test_interruption_stops_cleanly_and_can_be_continued(
         start_new_session=True,
     )
     deadline = time.monotonic() + 60
-    while not list(tmp_path.glob("out/runs/*Slow*/log.txt")) and time.monotonic() < deadline:
+    while not (tmp_path / "begun").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     os.killpg(process.pid, number)
     _, said = process.communicate(timeout=20)
@@ -122,12 +123,16 @@ def test_interruption_stops_cleanly_and_can_be_continued(
 
 
 LOG = "; MaxProcs: 4\n1 0 0 10 1 -1 -1 1 20 -1 1 1 -1 -1 -1 -1 -1 -1\n"
+POLICY = """class P:
+ def __init__(self, **options): ...
+ def schedule(self, now, queue, machine): ...
+"""
 CHANGED: dict[str, Any] = {
     "scheduler": "fcfs",
     "scheduler_options": {"extra_nodes": "instant"},
     "users": "feedback",
     "sessions": "arrival:5",
-    "user_options": {"x": 1},
+    "user_options": {"sessions": "arrival:6"},
     "platform": "p.xml",
     "nodes": 3,
     "node_factor": 2.0,
@@ -143,6 +148,8 @@ CHANGED: dict[str, Any] = {
     "skip_bad_lines": True,
     "seed": 1,
     "shake": 0,
+    "warm_up": "1 h",
+    "cool_down": "60",
     "backend": "socket",
 }
 LIMITS = {"timeouts"}
@@ -156,7 +163,8 @@ def log(tmp_path: Path) -> Path:
 
 
 def prepared(log: Path, folder: Path, **settings: Any) -> Any:
-    (run,) = prepare([PlannedRun({}, Settings(log=str(log), **settings))], folder)
+    planned = PlannedRun({}, Settings(log=str(log), **settings))
+    (run,) = prepare(Campaign(name="x", path=folder / "x.toml", runs=[planned]), folder)
     return run
 
 
@@ -169,8 +177,9 @@ def test_all_settings_are_tried_below() -> None:
 def test_every_setting_reaches_the_command_and_the_name(
     tmp_path: Path, log: Path, setting: str
 ) -> None:
-    plain = prepared(log, tmp_path)
-    changed = prepared(log, tmp_path, **{setting: CHANGED[setting]})
+    needed = {"users": "feedback"} if setting in ("sessions", "user_options") else {}
+    plain = prepared(log, tmp_path, **needed)
+    changed = prepared(log, tmp_path, **needed, **{setting: CHANGED[setting]})
     assert changed.folder != plain.folder
     assert changed.command[:-2] != plain.command[:-2]
 
@@ -182,7 +191,7 @@ def test_another_batsim_is_another_run_and_another_limit_is_not(tmp_path: Path, 
     for text in ("#!/bin/sh\n", "#!/bin/sh\nexit 1\n"):
         program.write_text(text)
         program.chmod(0o755)
-        runner._batsim.cache_clear()
+        identity._batsim.cache_clear()
         for limit in (None, "run=5"):
             settings = {"backend": "batsim", "batsim": str(program), "timeouts": limit}
             run = prepared(log, tmp_path, **settings)
@@ -222,7 +231,7 @@ def test_names_change_with_the_content_of_files(tmp_path: Path, log: Path) -> No
     plugin = tmp_path / "policy.py"
     helper = tmp_path / "helper.py"
     names = []
-    for path, text in ((plugin, "class P: ..."), (plugin, "class P: pass"), (helper, "x = 1")):
+    for path, text in ((plugin, POLICY), (plugin, POLICY + "\n"), (helper, "x = 1")):
         path.write_text(text)
         names.append(prepared(log, tmp_path, scheduler=f"{plugin}:P").folder)
     log.write_text(LOG.replace(" 20 ", " 30 "))
@@ -258,8 +267,8 @@ def test_names_change_with_the_data_that_ship(monkeypatch: pytest.MonkeyPatch) -
     read: list[str] = []
     read_bytes = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(str(path)) or read_bytes(path))
-    runner._code.cache_clear()
-    runner._code()
+    identity.code_digest.cache_clear()
+    identity.code_digest()
     assert any(path.endswith("users/data/weekly.json") for path in read)
     assert any(path.endswith("users/data/site/sizes.json") for path in read)
     assert any(path.endswith("users/engine.py") for path in read)
@@ -267,20 +276,29 @@ def test_names_change_with_the_data_that_ship(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("text", ["x" * 5000, "a\0b", "each"])
 def test_a_text_that_is_no_path_is_a_text(tmp_path: Path, log: Path, text: str) -> None:
-    assert prepared(log, tmp_path, user_options={"x": text}, users="feedback").folder
+    (tmp_path / "p.py").write_text(POLICY)
+    plugin = f"{tmp_path}/p.py:P"
+    assert prepared(log, tmp_path, scheduler=plugin, scheduler_options={"x": text}).folder
 
 
 def test_a_text_that_looks_like_a_number_stays_a_text(tmp_path: Path, log: Path) -> None:
-    command = prepared(log, tmp_path, scheduler_options={"a": "1", "b": 1, "c": "x"}).command
+    (tmp_path / "p.py").write_text(POLICY)
+    options = {"a": "1", "b": 1, "c": "x"}
+    plugin = f"{tmp_path}/p.py:P"
+    command = prepared(log, tmp_path, scheduler=plugin, scheduler_options=options).command
     given = [command[i + 1] for i, word in enumerate(command) if word == "-O"]
     assert parse_options(given, "-O") == {"a": "1", "b": 1, "c": "x"}
 
 
 def test_a_run_planned_twice_is_one_run(tmp_path: Path) -> None:
-    (tmp_path / "test.toml").write_text(FILE)
-    done = campaign(tmp_path, "--log", "sample", "--log", "sample")
+    """Two variants that say the same are one simulation and two rows of the results."""
+    text = FILE.replace('scheduler = ["easy", "fcfs"]', 'replay = ["one", "other"]')
+    (tmp_path / "test.toml").write_text(text + "[replay.one]\n[replay.other]\n")
+    done = campaign(tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "2 runs" in done.stderr
+    assert len(results(tmp_path)) == 1
+    rows = (tmp_path / "out" / "results.csv").read_text().splitlines()
+    assert [row.split(",").count("other") for row in rows] == [0, 0, 1]
 
 
 def test_a_folder_that_cannot_be_made_fails_that_run_only(tmp_path: Path) -> None:
@@ -291,7 +309,7 @@ def test_a_folder_that_cannot_be_made_fails_that_run_only(tmp_path: Path) -> Non
     folder.write_text("in the way")
     done = campaign(tmp_path)
     assert done.returncode == 1
-    assert "could not be run" in done.stderr
+    assert "cannot be written" in done.stderr
     assert "1 of 2 runs failed" in done.stderr
 
 

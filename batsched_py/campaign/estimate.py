@@ -1,0 +1,92 @@
+"""How long the runs of a campaign will take, from the ones that were timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+from typing import Any
+
+import msgspec
+
+from batsched_py.campaign.prepared import PreparedRun
+from batsched_py.campaign.task import RUN_JSON
+
+# From the most alike to the least: what two runs have in common for the time of one to tell that
+# of the other.
+_LIKE: tuple[tuple[str, ...], ...] = (
+    ("log", "scheduler", "scheduler_options", "users", "user_options", "nodes", "speed_factor"),
+    ("log", "scheduler", "scheduler_options", "users", "user_options"),
+    ("log", "scheduler", "users"),
+)
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """An estimate of the time that runs take."""
+
+    seconds: float
+    """Of all runs that are like one that was timed, one after the other."""
+    known: int
+    """How many runs these are."""
+    unknown: int
+    """Runs that are like none that was timed."""
+
+    def text(self, jobs: int) -> str:
+        """Return it as a sentence, for ``jobs`` runs at a time."""
+        said = []
+        if self.known:
+            span = _span(self.seconds / jobs)
+            said.append(f"about {span} for {self.known} runs, {jobs} at a time")
+        if self.unknown:
+            said.append(
+                f"{self.unknown} runs are like none that was timed: run some of them first"
+                " (--quick, or Ctrl-C after a while) for an estimate"
+            )
+        return "; ".join(said) or "nothing is left to do"
+
+
+def estimate(missing: Iterable[PreparedRun], done: Sequence[PreparedRun]) -> Estimate:
+    """Return how long ``missing`` runs take, by the ``done`` ones that are most like each."""
+    timed = [(run, _seconds(run)) for run in done]
+    known = [(run, seconds) for run, seconds in timed if seconds is not None]
+    means = [_means(known, fields) for fields in _LIKE]
+    total, found, unknown = 0.0, 0, 0
+    for run in missing:
+        keys = [_key(run, fields) for fields in _LIKE]
+        likes = [mean[key] for mean, key in zip(means, keys, strict=True) if key in mean]
+        if likes:
+            total += likes[0]
+            found += 1
+        else:
+            unknown += 1
+    return Estimate(total, found, unknown)
+
+
+def _means(
+    timed: Iterable[tuple[PreparedRun, float]], fields: tuple[str, ...]
+) -> dict[bytes, float]:
+    groups: dict[bytes, list[float]] = {}
+    for run, seconds in timed:
+        groups.setdefault(_key(run, fields), []).append(seconds)
+    return {key: fmean(values) for key, values in groups.items()}
+
+
+def _key(run: PreparedRun, fields: tuple[str, ...]) -> bytes:
+    settings = run.task.settings
+    values: list[Any] = [getattr(settings, field) for field in fields]
+    return msgspec.json.encode(values, order="sorted")
+
+
+def _seconds(run: PreparedRun) -> float | None:
+    """Return how long a run took, all in all; None if it does not say."""
+    try:
+        stored = msgspec.json.decode((run.folder / RUN_JSON).read_bytes())
+        return float(stored["provenance"]["seconds"])
+    except (OSError, msgspec.DecodeError, KeyError, TypeError):
+        return None
+
+
+def _span(seconds: float) -> str:
+    for unit, length in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= 1.5 * length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.0f} s"

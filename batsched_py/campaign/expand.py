@@ -1,0 +1,260 @@
+"""The runs that a campaign file stands for.
+
+Every combination of the axes is a run. An axis whose name is no setting is one of named variants:
+the table ``[AXIS.VALUE]`` holds the settings that the value stands for. ``[[exclude]]`` leaves
+combinations out, ``[[include]]`` adds others, and ``replications`` repeats each with seeds of its
+own: replication k has the same seed on all other axes, so that systems can be compared pairwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
+from math import prod
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from batsched_py.errors import CampaignError
+from batsched_py.text import did_you_mean
+
+Setting = str | int | float | bool
+
+_MOST = 200_000
+"""Runs of a campaign; more are taken for a mistake."""
+_OPTIONS = ("scheduler_options", "user_options")
+REPLICATION = "replication"
+
+
+class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The settings of one run: the options of ``batsched-py simulate``, with underscores."""
+
+    log: str = "sample"
+    scheduler: str = "easy"
+    scheduler_options: dict[str, Setting] = {}
+    users: str = "rigid"
+    sessions: str | None = None
+    user_options: dict[str, Setting] = {}
+    platform: str | None = None
+    nodes: int | None = None
+    node_factor: float | None = None
+    """Number of nodes as a multiple of the log's."""
+    speed_factor: float = 1.0
+    rules: str = "replay-feedback"
+    size: str | None = None
+    walltime: str | None = None
+    runtime: str | None = None
+    drop: str | None = None
+    unknown_user: str | None = None
+    profile: str | None = None
+    first: int | None = None
+    skip_bad_lines: bool = False
+    seed: int = 0
+    shake: int | None = None
+    warm_up: str | None = None
+    cool_down: str | None = None
+    backend: str = "embedded"
+    batsim: str | None = None
+    timeouts: str | None = None
+
+
+class PlannedRun(msgspec.Struct):
+    """One run of a campaign: its place on the axes, and its settings."""
+
+    labels: dict[str, Setting]
+    settings: Settings
+
+
+class _Block(msgspec.Struct):
+    """A set of combinations: its keys, and the table of the file that each is in."""
+
+    values: dict[str, Any]
+    tables: dict[str, tuple[str | int, ...]]
+
+    def replace(self, values: Mapping[str, Any]) -> None:
+        """Let ``values`` take the place of what the file says."""
+        self.values = {**self.values, **values}
+        self.tables = {**dict.fromkeys(values, ("quick",)), **self.tables}
+
+    def mistake(self, key: str, message: str) -> CampaignError:
+        """Return what is to be raised about a key."""
+        return CampaignError(self.tables[key], key, message)
+
+
+def expand(
+    content: dict[str, Any],
+    replications: int | None = None,
+    replaced: Mapping[str, Any] | None = None,
+) -> list[PlannedRun]:
+    """Return the runs of the tables of ``content``; ``replaced`` keys take the file's place.
+
+    Raises :class:`CampaignError`.
+    """
+    variants = {key: value for key, value in content.items() if key not in _OWN}
+    rules = content.get("exclude", [])
+    base = _Block(content["run"], dict.fromkeys(content["run"], ("run",)))
+    blocks = [base]
+    for number, included in enumerate(content.get("include", [])):
+        tables = {**base.tables, **dict.fromkeys(included, ("include", number))}
+        blocks.append(_Block({**base.values, **included}, tables))
+    for block in blocks:
+        block.replace(replaced or {})
+    found = [list(_runs(block, variants)) for block in blocks]
+    for number, rule in enumerate(rules):
+        _check_rule(rule, number, base.values, set(replaced or {}))
+    own = [run for run in found[0] if not _excluded(run.labels, rules)]
+    runs = [*own, *(run for further in found[1:] for run in further)]
+    seeds = base.values.get("seed")
+    if replications is not None and isinstance(seeds, list):
+        raise base.mistake("seed", "seed is an axis and there are replications: one of them")
+    if not runs:
+        raise CampaignError(("exclude", 0), None, "every run is excluded: nothing is left to do")
+    return runs if replications is None else list(_replicated(runs, replications))
+
+
+_OWN = ("run", "include", "exclude")
+
+
+def _check_rule(
+    rule: dict[str, Any], number: int, values: Mapping[str, Any], free: set[str]
+) -> None:
+    """Raise for a key or value that no run has; those of ``free`` keys are replaced."""
+    for key, value in rule.items():
+        if key not in values:
+            said = _unknown(key, [*values], "key of [run]")
+            raise CampaignError(("exclude", number), key, said)
+        known = _listed(values[key])
+        for one in _listed(value):
+            if one not in known and key not in free:
+                said = f"{key} = {one!r}: no run has it; there are: {', '.join(map(str, known))}"
+                raise CampaignError(("exclude", number), key, said)
+
+
+def _excluded(labels: Mapping[str, Setting], rules: Iterable[dict[str, Any]]) -> bool:
+    return any(
+        all(labels.get(_label(key)) in _listed(value) for key, value in rule.items())
+        for rule in rules
+    )
+
+
+def _runs(block: _Block, variants: Mapping[str, Any]) -> Iterator[PlannedRun]:
+    axes = {key: value for key, value in block.values.items() if isinstance(value, list)}
+    for key, values in axes.items():
+        if not values:
+            raise block.mistake(key, f"axis {key!r} is empty: give it a value, or leave it out")
+        twice = [value for value in values if values.count(value) > 1]
+        if twice:
+            raise block.mistake(key, f"axis {key!r} has {twice[0]!r} twice")
+    number = prod(map(len, axes.values()))
+    if number > _MOST:
+        sizes = " x ".join(f"{key} {len(values)}" for key, values in axes.items())
+        said = f"{sizes} are {number} runs, more than {_MOST}: is an axis too long?"
+        raise block.mistake(max(axes, key=lambda key: len(axes[key])), said)
+    for combination in product(*axes.values()):
+        chosen = {**block.values, **dict(zip(axes, combination, strict=True))}
+        yield _run(chosen, block, variants)
+
+
+def _run(chosen: dict[str, Any], block: _Block, variants: Mapping[str, Any]) -> PlannedRun:
+    settings: dict[str, Any] = {}
+    options: dict[str, dict[str, Any]] = {kind: {} for kind in _OPTIONS}
+    labels: dict[str, Setting] = {}
+    for key, value in chosen.items():
+        kind, _, option = key.partition(".")
+        if kind in _OPTIONS:
+            given = {option: value} if option else value
+            _add_options(options[kind], given, kind, block.tables[key], key)
+        elif key in Settings.__struct_fields__:
+            settings[key] = _checked(key, value, block.tables[key])
+        elif "." in key or key not in variants:
+            raise block.mistake(key, _unknown(key, [*Settings.__struct_fields__], "setting"))
+        if not isinstance(value, dict):
+            labels[_label(key)] = value
+    for key, value in chosen.items():
+        if key not in Settings.__struct_fields__ and "." not in key:
+            _add_variant(settings, options, key, value, block, variants)
+    settings |= {kind: given for kind, given in options.items() if given}
+    return PlannedRun(labels, Settings(**settings))
+
+
+def _add_variant(
+    settings: dict[str, Any],
+    options: dict[str, dict[str, Any]],
+    key: str,
+    value: Any,
+    block: _Block,
+    variants: Mapping[str, Any],
+) -> None:
+    """Add what the table ``[key.value]`` says."""
+    named = variants[key]
+    table = named.get(str(value)) if isinstance(named, dict) else None
+    if not isinstance(table, dict):
+        known = [*named] if isinstance(named, dict) else []
+        raise block.mistake(key, _unknown(str(value), known, f"table [{key}. ...]"))
+    place = (key, str(value))
+    for setting, given in table.items():
+        if setting in _OPTIONS:
+            _add_options(options[setting], given, setting, place, setting)
+            continue
+        if setting not in Settings.__struct_fields__:
+            said = _unknown(setting, [*Settings.__struct_fields__], "setting")
+            raise CampaignError(place, setting, said)
+        if setting in settings:
+            said = f"{setting!r} is set by [{key}.{value}] and elsewhere: a label would be wrong"
+            raise CampaignError(place, setting, said)
+        settings[setting] = _checked(setting, given, place)
+
+
+def _add_options(
+    options: dict[str, Any], given: Any, kind: str, place: tuple[str | int, ...], key: str
+) -> None:
+    checked = _checked(kind, given, place, key)
+    for name, value in checked.items():
+        if name in options:
+            said = f"the option {name!r} of {kind} is given twice: here and elsewhere"
+            raise CampaignError(place, key, said)
+        options[name] = value
+
+
+def _checked(key: str, value: Any, place: tuple[str | int, ...], at: str | None = None) -> Any:
+    """Return the value as the setting has it; raises for one of another type."""
+    try:
+        return getattr(msgspec.convert({key: value}, Settings), key)
+    except msgspec.ValidationError as error:
+        said = re.sub(r" - at `\$\.[^`]*`", "", str(error))
+        raise CampaignError(place, at or key, f"{key} = {value!r}: {said}") from None
+
+
+def _replicated(runs: Iterable[PlannedRun], number: int) -> Iterator[PlannedRun]:
+    for run in runs:
+        labels = {key: value for key, value in run.labels.items() if key != "seed"}
+        for replication in range(number):
+            seed = spawned_seed(run.settings.seed, replication)
+            settings = msgspec.structs.replace(run.settings, seed=seed)
+            yield PlannedRun({**labels, REPLICATION: replication}, settings)
+
+
+def spawned_seed(seed: int, replication: int) -> int:
+    """Return the seed of a replication: an integer below 2^63, from numpy's SeedSequence.
+
+    It depends on these two alone, so that more replications leave those before as they are.
+    """
+    sequence = np.random.SeedSequence(seed, spawn_key=(replication,))
+    return int(sequence.generate_state(1, np.uint64)[0] >> 1)
+
+
+def _label(key: str) -> str:
+    """Return the name of a key among the labels: that of the option for one of options."""
+    kind, _, option = key.partition(".")
+    return option if kind in _OPTIONS and option else key
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _unknown(name: str, known: list[str], what: str) -> str:
+    there = ", ".join(known) or "none"
+    return f"there is no {what} {name!r}{did_you_mean(name, known)}; there are: {there}"

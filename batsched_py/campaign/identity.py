@@ -1,0 +1,150 @@
+"""What determines a run: the hash that it is known by, and the files that it reads.
+
+A run that was done is done again if and only if something that determines it has changed: a
+setting, the content of a file, the code, the versions of what it is computed with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import EntryPoint
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from batsched_py import plugins
+from batsched_py.backends.run import EMBEDDED, launcher
+from batsched_py.campaign.expand import Settings
+from batsched_py.results import versions
+from batsched_py.simulation import sha256
+
+_LIMITS = ("timeouts",)  # settings that bound a run and do not change what it gives
+# Code that cannot change what a simulation gives.
+_OUTSIDE: dict[str, set[str]] = {
+    "batsched_py": {
+        *("campaign", "report", "comparing", "statistics.py"),
+        *("cli.py", "__main__.py", "data"),
+    },
+    "users": set(),
+}
+
+
+def identity(settings: Settings, log: Path, further: Iterable[Any] = ()) -> str:
+    """Return a hash of all that determines a run on the file ``log``, 12 hexadecimal digits.
+
+    ``further`` is what else determines what is kept of it, such as how it is measured.
+    """
+    determining = msgspec.structs.replace(settings, **dict.fromkeys(_LIMITS))
+    parts: list[Any] = [determining, digest(log), code_digest(), versions(), *further]
+    parts += [
+        _plugin(plugins.SCHEDULERS, settings.scheduler),
+        _plugin(plugins.USERS, settings.users),
+    ]
+    if settings.backend != EMBEDDED:
+        parts.append(_batsim(settings.backend, settings.batsim))
+    parts += [digest(file) for file in _named_files(settings)]
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:12]
+
+
+def input_files(settings: Settings, log: Path) -> list[Path]:
+    """Return the files that a run reads: its log, and those that its settings name."""
+    named = [file for text in (settings.scheduler, settings.users) for file in _code_files(text)]
+    return list(dict.fromkeys([log, *_named_files(settings), *named]))
+
+
+def _named_files(settings: Settings) -> list[Path]:
+    options = (*settings.scheduler_options.values(), *settings.user_options.values())
+    return [file for text in (settings.platform, *options) for file in _files_of(text)]
+
+
+def _code_files(name: str) -> list[Path]:
+    return _files_of(name) if ".py:" in name else []
+
+
+def _files_of(value: Any, beside: Path | None = None) -> list[Path]:
+    """Return the files that a setting names: itself, all in a folder, and what a TOML file names.
+
+    ``beside`` is a folder in which they may be too. A population file names plug-ins, parameters
+    and distributions.
+    """
+    if isinstance(value, dict | list):
+        values = value.values() if isinstance(value, dict) else value
+        return [file for one in values for file in _files_of(one, beside)]
+    if not isinstance(value, str) or not value:
+        return []
+    text, python, _ = value.partition(".py:")
+    path = Path(text + ".py" if python else text)
+    places = [path] if beside is None else [beside / path, path]  # which of them is up to the model
+    if python:  # a plug-in may import what lies beside it
+        return [file for place in places for file in sorted(place.parent.glob("*.py"))]
+    files = [file for place in places for file in _all_files(place)]
+    for file in list(files):
+        if file.suffix == ".toml" and beside is None:
+            with suppress(tomllib.TOMLDecodeError, UnicodeDecodeError):  # the run will say so
+                files += _files_of(tomllib.loads(file.read_text()), file.parent)
+    return files
+
+
+def _all_files(path: Path) -> list[Path]:
+    with suppress(OSError):  # a long text is no path
+        if path.is_dir():
+            return sorted(file for file in path.iterdir() if file.is_file())
+        if path.is_file():
+            return [path]
+    return []
+
+
+def _plugin(group: str, name: str) -> list[str]:
+    """Return what identifies the code of a plug-in: of a file, with all Python files beside it."""
+    if ".py:" in name:
+        return [digest(file) for file in _files_of(name)]
+    return _registered(group).get(name, [])
+
+
+@cache
+def _registered(group: str) -> dict[str, list[str]]:
+    return {name: _entry(entry) for name, entry in plugins.names(group).items()}
+
+
+def _entry(entry: EntryPoint) -> list[str]:
+    return [entry.value, *([entry.dist.name, entry.dist.version] if entry.dist else [])]
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file, read once as long as it does not change."""
+    return _digest_of_version(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _digest_of_version(path: Path, mtime_ns: int) -> str:
+    return sha256(path)
+
+
+@cache
+def _batsim(backend: str, batsim: str | None) -> str:
+    """Return what identifies a Batsim that is not this code; raises if it cannot be run."""
+    outside = launcher(backend, batsim)
+    assert outside is not None  # only asked for what is not the embedded simulator
+    found = outside.check()
+    return digest(Path(found)) if Path(found).is_file() else found
+
+
+@cache
+def code_digest() -> str:
+    """Return a digest of the code that determines a simulation, and of the data that ship."""
+    content = hashlib.sha256()
+    for package, outside in _OUTSIDE.items():
+        spec = find_spec(package)
+        if spec is None or spec.origin is None:
+            continue
+        root = Path(spec.origin).parent
+        for path in sorted([*root.rglob("*.py"), *root.rglob("*.json")]):
+            if path.relative_to(root).parts[0] not in outside:
+                content.update(path.read_bytes())
+    return content.hexdigest()

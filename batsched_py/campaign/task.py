@@ -1,0 +1,176 @@
+"""One run as a task for a worker: everything that it takes, and what it gives.
+
+A task goes to a worker as a value and comes back as the content of files, so a worker needs
+neither the campaign's folder nor its file, only the inputs.
+"""
+
+from __future__ import annotations
+
+import io
+import platform as python_platform
+import time
+import traceback
+from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from datetime import UTC, datetime
+from functools import lru_cache
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from batsched_py.backends.run import EMBEDDED, parse_timeouts
+from batsched_py.campaign.expand import Settings
+from batsched_py.errors import BatschedError, InputError, PluginError
+from batsched_py.options import parse_time
+from batsched_py.plugins import load_file
+from batsched_py.results import Result
+from batsched_py.simulation import Loaded, Run, execute, load
+from batsched_py.workload.rules import make_rules
+
+PREFIX = "out"
+RUN_JSON = f"{PREFIX}_run.json"
+LOG = "log.txt"
+
+Files = dict[str, bytes]
+"""The files of a run: name to content."""
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of a campaign, with its input found."""
+
+    settings: Settings
+    """``node_factor`` is resolved: it is in ``nodes``."""
+    log: str
+    """Path of the input."""
+    files: dict[str, str] = {}
+    """Absolute path to SHA-256 of all files that it reads."""
+    cwd: str = "."
+    """From where relative paths in the settings start."""
+    measure: str | None = None
+    """``file.py:function``: from a result to further columns."""
+    keep: str = "jobs"
+    folder: str | None = None
+    """Where another process as back end leaves its logs; None: in a temporary folder."""
+    provenance: dict[str, Any] = {}
+    """What is stored with the run beside what the worker knows."""
+
+
+class RunFailed(Exception):  # noqa: N818 - it is not the program that failed
+    """A run did not end well: its message, and all that was said meanwhile."""
+
+    def __init__(self, message: str, log: str = "") -> None:
+        super().__init__(message, log)
+        self.message = message
+        self.log = log
+
+
+def perform(task: Task) -> Files:
+    """Simulate and return the files of the run; raises :class:`RunFailed`."""
+    said = io.StringIO()
+    begin = time.perf_counter()
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        with redirect_stdout(said), redirect_stderr(said):  # of plug-ins, and warnings
+            result = _simulate(task)
+            files = _tables(result) if task.keep == "jobs" else {}
+            measured = {} if task.measure is None else _measured(task.measure, result)
+    except BatschedError as error:
+        raise RunFailed(_one_line(str(error)), f"{said.getvalue()}{error}\n") from None
+    except Exception as error:  # of a plug-in, or ours: the other runs go on
+        text = f"{said.getvalue()}{traceback.format_exc()}"
+        raise RunFailed(_one_line(f"{type(error).__name__}: {error}"), text) from None
+    result.metrics["study"] = measured
+    provenance = {
+        **task.provenance,
+        "host": python_platform.node(),
+        "started": started,
+        "seconds": time.perf_counter() - begin,
+    }
+    files[RUN_JSON] = result.run_json({"provenance": provenance})
+    notes = "".join(f"note: {note}\n" for note in result.settings["notes"])
+    files[LOG] = (said.getvalue() + notes).encode()
+    return files
+
+
+def run_of(settings: Settings) -> Run:
+    """Return what the settings say, as a simulation has it; raises :class:`UsageError`."""
+    user_options: dict[str, Any] = dict(settings.user_options)
+    if settings.sessions is not None:
+        user_options["sessions"] = settings.sessions
+    rules = ("size", "walltime", "runtime", "drop", "unknown_user", "profile", "first")
+    return Run(
+        scheduler=settings.scheduler,
+        scheduler_options=dict(settings.scheduler_options),
+        users=settings.users,
+        user_options=user_options,
+        rules=make_rules(settings.rules, **{name: getattr(settings, name) for name in rules}),
+        platform=settings.platform,
+        nodes=settings.nodes,
+        speed_factor=settings.speed_factor,
+        seed=settings.seed,
+        shake=settings.shake,
+        skip_bad_lines=settings.skip_bad_lines,
+        backend=settings.backend,
+        batsim=settings.batsim,
+        timeouts=parse_timeouts(settings.timeouts),
+        warm_up=parse_time("warm_up", settings.warm_up),
+        cool_down=parse_time("cool_down", settings.cool_down),
+    )
+
+
+def _simulate(task: Task) -> Result:
+    run = run_of(task.settings)
+    # What reading depends on, so that the runs of a log read it once.
+    parts = (run.rules, run.skip_bad_lines, run.platform, run.speed_factor)
+    stamp = Path(task.log).stat().st_mtime_ns
+    loaded = _loaded(task.log, stamp, msgspec.msgpack.encode(parts), _Reading(run))
+    root = None
+    if run.backend != EMBEDDED and task.folder is not None:
+        root = Path(task.folder) / f"{PREFIX}_{run.backend}"
+    return execute(loaded, run, root)
+
+
+class _Reading:
+    """A run as an argument that no cache looks at."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Reading)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=2)
+def _loaded(path: str, mtime_ns: int, key: bytes, reading: _Reading) -> Loaded:
+    return load(path, reading.run)
+
+
+def _tables(result: Result) -> Files:
+    return {
+        f"{PREFIX}_jobs.csv": result.jobs_csv().encode(),
+        f"{PREFIX}_schedule.csv": result.output.schedule_csv().encode(),
+    }
+
+
+def _measured(place: str, result: Result) -> dict[str, float | None]:
+    """Return what the study's own function gives, checked."""
+    function = load_file(place)
+    if not callable(function):
+        raise PluginError(f"{place} is not a function: expected measure(result) -> dict")
+    given = function(result)
+    if not isinstance(given, Mapping):
+        raise InputError(f"{place} gave {given!r}: expected a dict of names and numbers")
+    measured: dict[str, float | None] = {}
+    for name, value in given.items():
+        number = None if value is None else float(value)
+        measured[str(name)] = number if number is not None and isfinite(number) else None
+    return measured
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

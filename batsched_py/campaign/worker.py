@@ -1,0 +1,231 @@
+"""Workers: processes that live long and perform one task after the other.
+
+Starting Python and loading what a simulation needs takes longer than many a simulation. A worker
+is a process of its own, so that one that is lost (killed, out of memory) costs only its task.
+
+The two sides exchange pickles, each after its length. A worker ends when its input does: it does
+not outlive the process that started it, however that ended.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import IO, Any
+
+from batsched_py.backends.processes import ending
+from batsched_py.campaign.task import Files, Task, perform
+
+_LENGTH = struct.Struct("<Q")
+_COMMAND = (sys.executable, "-P", "-m", "batsched_py.campaign.worker")
+_PATIENCE = 3.0
+"""Seconds that a worker has to end when it is asked to."""
+
+
+class WorkerLost(Exception):  # noqa: N818 - the task may be well
+    """The process of a worker ended while it performed a task."""
+
+
+class Worker:
+    """A process that performs one task at a time; it is started by the first one.
+
+    After a loss the next task starts another process. For one thread, but for :meth:`stop`.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        """Its working directory; None: that of this process."""
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopped = False
+
+    def perform(self, task: Task) -> Files:
+        """Return the files of a run, see :func:`~batsched_py.campaign.task.perform`."""
+        files: Files = self.call(perform, task)
+        return files
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what a function of a module gives, or raise what it raises.
+
+        Raises :class:`WorkerLost` if the process ended instead.
+        """
+        process = self._started()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            _send(process.stdin, pickle.dumps((function, arguments)))
+            reply = _receive(process.stdout)
+        except (OSError, EOFError):
+            code = self._ended(process)
+            raise WorkerLost(f"the process of the run {ending(code)}") from None
+        done, value = pickle.loads(reply)
+        if not done:
+            raise value
+        return value
+
+    def stop(self) -> None:
+        """End the process, whatever it does, and start no other; may be called by any thread."""
+        self._stopped = True
+        if self._process is not None:
+            _signal(self._process, signal.SIGTERM)
+
+    def close(self) -> None:
+        """End the process, which has no task."""
+        process, self._process = self._process, None
+        if process is not None:
+            assert process.stdin is not None
+            process.stdin.close()  # that is its end
+            self._ended(process)
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._stopped:
+            raise WorkerLost("it was stopped")
+        if self._process is None:
+            self._process = subprocess.Popen(
+                _COMMAND,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                cwd=self._folder,
+                start_new_session=True,  # Ctrl-C is for who started it
+            )
+            if self._stopped:
+                _signal(self._process, signal.SIGTERM)
+        return self._process
+
+    def _ended(self, process: subprocess.Popen[bytes]) -> int:
+        self._process = None
+        try:
+            code = process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            _signal(process, signal.SIGKILL)
+            code = process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                with suppress(OSError):  # of what it did not read any more
+                    stream.close()
+        return code
+
+
+class LocalWorkers(Executor):
+    """Some workers of this machine. Functions are called in their processes, by pickling."""
+
+    def __init__(self, jobs: int) -> None:
+        """``jobs`` is how many tasks are performed at a time."""
+        self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="worker")
+        self._own = threading.local()
+        self._workers: list[Worker] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call ``fn(*args)`` in a worker; its future raises :class:`WorkerLost` for a loss."""
+        if kwargs:
+            raise TypeError("positional arguments only")
+        return self._threads.submit(self._call, fn, *args)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the workers: after what is submitted, or at once if that is cancelled."""
+        if cancel_futures:
+            for worker in self._workers:
+                worker.stop()
+        self._threads.shutdown(wait, cancel_futures=cancel_futures)
+        for worker in self._workers:
+            worker.close()
+
+    def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        worker = getattr(self._own, "worker", None)
+        if worker is None:
+            worker = self._own.worker = Worker()
+            self._workers.append(worker)
+        return worker.call(function, *arguments)
+
+
+def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
+    """Perform tasks until there are no more; end at once if the other side is gone."""
+    tasks: SimpleQueue[bytes | None] = SimpleQueue()
+    busy = threading.Event()
+    threading.Thread(target=_read, args=(requests, tasks, busy), daemon=True).start()
+    while True:
+        task = tasks.get()
+        if task is None:
+            return
+        busy.set()
+        reply = _reply(task)
+        busy.clear()
+        _send(replies, reply)
+
+
+def _reply(task: bytes) -> bytes:
+    """Return what the call in ``task`` gives or raises; what cannot be sent, as its text."""
+    try:
+        function, arguments = pickle.loads(task)
+        return pickle.dumps((True, function(*arguments)))
+    except Exception as error:
+        try:
+            sent = pickle.dumps((False, error))
+            pickle.loads(sent)  # an error may be written well and not come back
+            return sent
+        except Exception:
+            return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
+
+
+def _read(requests: IO[bytes], tasks: SimpleQueue[bytes | None], busy: threading.Event) -> None:
+    """Put tasks into the queue; at the end of input interrupt what is being done."""
+    while True:
+        try:
+            tasks.put(_receive(requests))
+        except (OSError, EOFError):
+            break
+    tasks.put(None)
+    if busy.is_set():
+        os.kill(os.getpid(), signal.SIGTERM)  # as on request: another program is stopped as well
+        threading.Event().wait(_PATIENCE)
+        os._exit(1)
+
+
+def _send(stream: IO[bytes], content: bytes) -> None:
+    stream.write(_LENGTH.pack(len(content)))
+    stream.write(content)
+    stream.flush()
+
+
+def _receive(stream: IO[bytes]) -> bytes:
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    (length,) = _LENGTH.unpack(head)
+    content = stream.read(length)
+    if len(content) < length:
+        raise EOFError
+    return content
+
+
+def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    try:
+        os.killpg(process.pid, number)  # with what it has started itself
+    except (AttributeError, OSError):  # no groups here, or all of it is gone
+        process.send_signal(number)
+
+
+def _main() -> None:
+    from batsched_py.signals import stop_signals
+
+    # What anybody prints must not get between the replies.
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    with stop_signals():
+        try:
+            serve(sys.stdin.buffer, replies)
+        except (KeyboardInterrupt, BrokenPipeError):
+            os._exit(130)  # threads of plug-ins are not waited for
+
+
+if __name__ == "__main__":
+    _main()

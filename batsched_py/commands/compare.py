@@ -1,0 +1,151 @@
+"""``batsched-py compare``: what differs between two runs or two campaigns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+
+from batsched_py.errors import OutputError, UsageError
+from batsched_py.files import write_whole
+from batsched_py.text import did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from batsched_py.comparing.campaigns import CampaignComparison
+    from batsched_py.comparing.runs import RunComparison
+    from batsched_py.report.document import Report
+
+    _Comparison = RunComparison | CampaignComparison
+
+ROWS = 12
+"""Rows of a table on the terminal; the files have all."""
+_RUN = "PREFIX, PREFIX_jobs.csv, or the folder of a run or of a campaign."
+
+
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help=f"A run or a campaign: {_RUN}")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Another run, or another campaign.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Write a page (report.html), tables (CSV, Markdown) and figures there.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    csv: Annotated[
+        str | None,
+        typer.Option("--csv", metavar="TABLE", help="Print one table as CSV: metrics, users, ..."),
+    ] = None,
+    fail: Annotated[
+        bool,
+        typer.Option("--fail-on-difference", help="Exit code 1 if jobs or metrics differ."),
+    ] = False,
+) -> None:
+    """Show what differs between two runs or two campaigns: B beside A, differences B - A.
+
+    Runs may be of batsched-py or of Batsim. Settings that differ are shown first.
+    """
+    if as_json and csv is not None:
+        raise UsageError("--json and --csv: one of them")
+    if out is not None and out.exists() and not out.is_dir():
+        raise OutputError(f"{out} is not a folder: expected -o DIR")
+    compared = _compared(a, b)
+    report = compared.report()
+    tables = {table.name: table.frame for table in report.tables} | compared.whole_tables
+    if as_json:
+        _print_json(compared, tables)
+    elif csv is not None:
+        _print_csv(csv, tables)
+    else:
+        _show(report, compared.identical)
+    if out is not None:
+        written = _write(report, compared.whole_tables, out)
+        if not as_json and csv is None:
+            print(f"wrote {written} files into {out}; {out / 'report.html'} shows all")
+    if fail and not compared.identical:
+        raise typer.Exit(1)
+
+
+def _compared(a: str, b: str) -> _Comparison:
+    from batsched_py.comparing.source import find_pair
+
+    one, other = find_pair(a, b)
+    if one.kind == "run":
+        from batsched_py.comparing.runs import RunComparison
+
+        return RunComparison.of_sources(one, other)
+    from batsched_py.comparing.campaigns import CampaignComparison
+
+    return CampaignComparison.of_sources(one, other)
+
+
+def _show(report: Report, identical: bool) -> None:
+    from rich.console import Console
+
+    from batsched_py.report.terminal import print_report
+
+    if identical:
+        print(report.summary)
+    else:
+        print_report(_short(report), Console())
+
+
+def _short(report: Report) -> Report:
+    """Return the report with the first rows of long tables, and without notes on their reading."""
+    from batsched_py.report.document import Section, Table
+
+    def part(whole: Any) -> Any:
+        if not isinstance(whole, Table):
+            return whole
+        nb = len(whole.frame)
+        left = f"{nb - ROWS} more rows: -o DIR, --json or --csv {whole.name}." if nb > ROWS else ""
+        marks = tuple(mark for mark in whole.marks if mark[0] < ROWS)
+        frame = whole.frame.head(ROWS)
+        return msgspec.structs.replace(whole, frame=frame, note=left, marks=marks)
+
+    sections = [
+        Section(section.title, tuple(map(part, section.parts))) for section in report.sections
+    ]
+    return msgspec.structs.replace(report, sections=tuple(sections))
+
+
+def _print_json(compared: _Comparison, tables: dict[str, pd.DataFrame]) -> None:
+    content = {
+        "identical": compared.identical,
+        "summary": compared.summary,
+        "tables": {name: msgspec.Raw(_rows(frame)) for name, frame in tables.items()},
+    }
+    print(msgspec.json.format(msgspec.json.encode(content), indent=1).decode())
+
+
+def _rows(frame: pd.DataFrame) -> bytes:
+    """Return a table as a list of objects; what is no finite number is null."""
+    return frame.to_json(orient="records", double_precision=15).encode()
+
+
+def _print_csv(name: str, tables: dict[str, pd.DataFrame]) -> None:
+    if name not in tables:
+        known = ", ".join(tables)
+        raise UsageError(
+            f"--csv {name}: no such table here{did_you_mean(name, tables)}; there are {known}"
+        )
+    print(tables[name].to_csv(index=False), end="")
+
+
+def _write(report: Report, whole: dict[str, pd.DataFrame], out: Path) -> int:
+    """Write the page, the files of the report, and the whole tables; return how many files."""
+    from batsched_py.report.files import FOLDER, PAGE, write_files
+    from batsched_py.report.page import page
+
+    written = write_files(report, out / FOLDER)
+    for name, frame in whole.items():
+        write_whole(out / FOLDER / f"{name}.csv", frame.to_csv(index=False))
+    write_whole(out / PAGE, page(report))
+    return len(written) + len(whole) + 1

@@ -1,0 +1,343 @@
+"""Two campaigns: which of their runs differ, paired by seed, and by how much."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import inf, isfinite, nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from batsched_py.campaign.expand import Settings
+from batsched_py.campaign.results import open_results
+from batsched_py.comparing import figures
+from batsched_py.comparing.intervals import paired, ratios, sums_of
+from batsched_py.comparing.pairing import REPEATS, Pairing, grouped, pair_runs
+from batsched_py.comparing.settings import settings_table
+from batsched_py.comparing.source import Source, find_pair
+from batsched_py.errors import InputError, UsageError
+from batsched_py.metrics import COUNTS, METRICS
+from batsched_py.report.document import Column, Part, Report, Section, Table, Text
+from batsched_py.statistics import Interval
+
+if TYPE_CHECKING:
+    from batsched_py.campaign.results import CampaignResults
+
+MAIN = (
+    "mean_waiting_time",
+    "mean_bounded_slowdown",
+    "mean_turnaround_time",
+    "utilisation",
+    "throughput_per_hour",
+)
+"""Metrics of the figure and of the table by group; all are in the table of differences."""
+LARGEST = 25
+_GROUPS = 40
+_RELATIVE = 1e-9
+_OF_THE_ROW = {"folder", "input", "nb_res", "hash", "version", "git_revision", "host", "started"}
+_OF_THE_ROW |= {"seconds", "wall_time"}
+
+
+def compare_campaigns(a: str | Path, b: str | Path) -> Report:
+    """Return what differs between two campaigns, by their folders.
+
+    Raises :class:`UsageError` and :class:`InputError` for what is no campaign, and for one
+    without finished runs.
+    """
+    return CampaignComparison.of_sources(*find_pair(a, b)).report()
+
+
+class CampaignComparison:
+    """Two campaigns beside each other; differences are B - A, ratios B / A."""
+
+    def __init__(self, a: CampaignResults, b: CampaignResults, names: tuple[str, str]) -> None:
+        self.a = a
+        self.b = b
+        self.names = names
+
+    @classmethod
+    def of_sources(cls, a: Source, b: Source) -> CampaignComparison:
+        """Read two campaigns that were found."""
+        if (a.kind, b.kind) != ("campaign", "campaign"):
+            raise UsageError(f"{a.name} and {b.name} are runs: expected two campaigns")
+        one, other = (_opened(source) for source in (a, b))
+        return cls(one, other, (a.name, b.name))
+
+    @cached_property
+    def pairing(self) -> Pairing:
+        """Which run is which."""
+        return pair_runs(self.a, self.b)
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """What both campaigns measure: the metrics, then what their studies measure."""
+        labels = {*Settings.__struct_fields__, *REPEATS, *self.a.axes, *self.b.axes, *_OF_THE_ROW}
+        known = [*COUNTS, *METRICS]
+        both = [name for name in self.a.runs.columns if name in self.b.runs.columns]
+        further = [name for name in both if name not in labels and name not in known]
+        numeric = [
+            name
+            for name in further
+            if all(_is_numeric(results.runs[name]) for results in (self.a, self.b))
+        ]
+        return [*(name for name in known if name in both), *numeric]
+
+    @cached_property
+    def differences(self) -> pd.DataFrame:
+        """A row per group and metric: labels, ``group``, ``metric``, ``unit``, ``pairs``, the
+        means ``a`` and ``b``, ``difference`` and ``ratio`` with their intervals, and ``size``.
+
+        ``size`` is the difference in units of half its interval: beyond 1 it is clear of chance.
+        Sorted by it; where there is one pair, by the relative difference. SI units.
+        """
+        found: list[dict[str, Any]] = []
+        columns = [*self.pairing.labels, "group"]
+        for _, rows in self.pairing.runs.groupby("group", sort=False):
+            labels = {name: rows[name].iloc[0] for name in columns}
+            found += [{**labels, **row} for row in self._of_group(rows)]
+        frame = pd.DataFrame(found, columns=[*columns, *_MEASURED])
+        return _sorted(frame)
+
+    @property
+    def changed(self) -> pd.DataFrame:
+        """The rows of :attr:`differences` in which any pair differs."""
+        return self.differences[self.differences["differing"] > 0].reset_index(drop=True)
+
+    @property
+    def whole_tables(self) -> dict[str, pd.DataFrame]:
+        """The tables of which the report shows the largest rows, with all of them."""
+        return {"differences": self.differences}
+
+    @property
+    def identical(self) -> bool:
+        """Whether each run has one counterpart, and all metrics are equal; settings aside."""
+        alone = len(self.pairing.only_a) + len(self.pairing.only_b)
+        return len(self.pairing.runs) > 0 and not alone and self.changed.empty
+
+    @property
+    def summary(self) -> str:
+        """What came out, in a line or two."""
+        pairs = self.pairing.runs
+        if self.identical:
+            return f"The campaigns are identical: all metrics of all {len(pairs)} runs are equal."
+        if not len(pairs):
+            return (
+                f"No run of A ({len(self.a.runs)}) has a counterpart in B ({len(self.b.runs)}): "
+                "their labels have nothing in common."
+            )
+        nb = int(self._differing_runs.sum())
+        alone = [
+            f"{len(rows)} runs are only in {name}"
+            for name, rows in (("A", self.pairing.only_a), ("B", self.pairing.only_b))
+            if rows
+        ]
+        counted = "; ".join([f"{nb} of {len(pairs)} pairs of runs differ", *alone])
+        clear = int((self.changed["size"] > 1).sum())
+        if not np.isfinite(self.changed["low"].to_numpy(np.float64)).any():
+            return f"{counted}."
+        return (
+            f"{counted}. Of {len(self.differences)} differences (groups and metrics), {clear} are "
+            "larger than their interval."
+        )
+
+    def report(self) -> Report:
+        """Return all of it as a document."""
+        names = f"A is {self.names[0]}, B is {self.names[1]}; differences are B - A, ratios B / A."
+        about: list[Part] = [Text("\n\n".join([names, *self.pairing.notes])), self._settings()]
+        if self.pairing.only_a or self.pairing.only_b:
+            about.append(self._only_in_one())
+        sections = [Section("What was compared", tuple(about))]
+        if not self.changed.empty:
+            sections.append(Section("Differences", self._differences()))
+        title = f"{self.names[0]} and {self.names[1]}"
+        return Report(title, "", tuple(sections), summary=self.summary)
+
+    def _of_group(self, pairs: pd.DataFrame) -> list[dict[str, Any]]:
+        a, b = self._values(pairs)
+        both = np.isfinite(a) & np.isfinite(b)
+        one, other, shift = (sums_of(np.where(both, values, np.nan)) for values in (a, b, b - a))
+        quotients, intervals = ratios(one, other), paired(shift)
+        differing = self._unequal(pairs).sum(axis=0)
+        found = []
+        for at, name in enumerate(self.metrics):
+            if not both[:, at].any():
+                continue
+            change, ratio = intervals[at], quotients[at]
+            found.append(
+                {
+                    "metric": name,
+                    "unit": METRICS[name].unit if name in METRICS else "",
+                    "pairs": change.nb,
+                    "differing": int(differing[at]),
+                    "a": float(one.means[at]),
+                    "b": float(other.means[at]),
+                    "difference": change.value if differing[at] else 0.0,
+                    "low": change.low,
+                    "high": change.high,
+                    "size": _size(change) if differing[at] else 0.0,
+                    "ratio": ratio.value,
+                    "ratio_low": ratio.low,
+                    "ratio_high": ratio.high,
+                }
+            )
+        return found
+
+    def _values(self, pairs: pd.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        a, b = (
+            results.runs[self.metrics].iloc[pairs[row]].to_numpy(np.float64)
+            for results, row in ((self.a, "row_a"), (self.b, "row_b"))
+        )
+        return a, b
+
+    def _unequal(self, pairs: pd.DataFrame) -> np.ndarray[Any, Any]:
+        a, b = self._values(pairs)
+        return np.asarray(~np.isclose(a, b, rtol=_RELATIVE, atol=0.0, equal_nan=True))
+
+    @property
+    def _differing_runs(self) -> np.ndarray[Any, Any]:
+        return np.asarray(self._unequal(self.pairing.runs).any(axis=1))
+
+    def _settings(self) -> Table:
+        a, b = (_about(results) for results in (self.a, self.b))
+        failed = max(len(self.a.failures), len(self.b.failures))
+        note = "Of the settings, those that are the same in all runs of each. " * bool(a or b)
+        if failed:
+            note += "Runs that failed are left out."
+        return settings_table(a, b, note, always=tuple(a)[:_ALWAYS])
+
+    def _only_in_one(self) -> Table:
+        found = []
+        alone = (("A", self.a, self.pairing.only_a), ("B", self.b, self.pairing.only_b))
+        for name, results, rows in alone:
+            axes = [axis for axis in results.axes if axis not in REPEATS]
+            runs = results.runs.iloc[rows]
+            if not len(runs):
+                continue
+            counts = grouped(runs[axes]).value_counts(sort=False)
+            found += [{"campaign": name, "runs": nb, "labels": text} for text, nb in counts.items()]
+        columns = (Column("campaign", "only in"), Column("labels"), Column("runs"))
+        title = "Runs without a counterpart"
+        frame = pd.DataFrame(found, columns=[column.name for column in columns])
+        return Table("only_in_one", title, frame, columns)
+
+    def _differences(self) -> tuple[Part, ...]:
+        changed = self.changed
+        largest = changed.head(LARGEST)
+        note = (
+            f"{len(largest)} of {len(changed)} differences. Means are over pairs of runs of the "
+            "same labels and seed; 95 % bootstrap intervals draw these pairs anew, so that what "
+            "two runs of a seed have in common (the same people) cancels. The size is B - A in "
+            "units of half its interval: beyond 1, it is clear of chance. Of many differences, one "
+            "in twenty is so by chance alone; metrics are not independent of each other."
+        )
+        parts: list[Part] = [
+            Table(
+                "largest_differences",
+                "Largest differences",
+                largest.reset_index(drop=True),
+                (Column("group"), Column("metric"), *_COLUMNS, Column("size"), Column("unit")),
+                note,
+            )
+        ]
+        main = self._main()
+        if not main.empty:
+            columns = (Column("metric"), Column("group"), *_COLUMNS, Column("unit"))
+            parts.append(Table("main_metrics", "Main metrics by group", main, columns))
+            drawable = main[(main["ratio"] > 0) & np.isfinite(main["ratio"])]
+            if not drawable.empty:
+                shown = [name for name in MAIN if name in set(drawable["metric"])]
+                parts.append(figures.ratios(drawable, shown))
+        return tuple(parts)
+
+    def _main(self) -> pd.DataFrame:
+        """Return the main metrics of the groups that differ most in them."""
+        rows = self.differences[self.differences["metric"].isin(MAIN)]
+        most = list(dict.fromkeys(rows["group"]))[:_GROUPS]
+        groups = [group for group in dict.fromkeys(self.pairing.runs["group"]) if group in most]
+        order = {name: at for at, name in enumerate((*MAIN, *groups))}
+        rows = rows[rows["group"].isin(groups)]
+        return rows.sort_values(["metric", "group"], key=lambda c: c.map(order), ignore_index=True)
+
+
+_MEASURED = (
+    *("metric", "unit", "pairs", "differing", "a", "b"),
+    *("difference", "low", "high", "size", "ratio", "ratio_low", "ratio_high"),
+)
+_ALWAYS = 9
+_COLUMNS = (
+    Column("a", "A"),
+    Column("b", "B"),
+    Column("difference", "B - A", kind="difference"),
+    Column("low", "from"),
+    Column("high", "to"),
+    Column("ratio", "B / A", 4, "difference"),
+    Column("ratio_low", "from", 4),
+    Column("ratio_high", "to", 4),
+    Column("pairs"),
+)
+
+
+def _opened(source: Source) -> CampaignResults:
+    results = open_results(source.path)
+    if results.runs.empty:
+        raise InputError(
+            f"{source.name}: no run of this campaign is finished ({len(results.failures)} of "
+            f"{results.nb_planned} failed); run it first: batsched-py campaign {results.file} "
+            f"-e {source.path}"
+        )
+    return results
+
+
+def _size(change: Interval) -> float:
+    half = (change.high - change.low) / 2
+    if not isfinite(half):
+        return nan
+    return abs(change.value) / half if half else inf
+
+
+def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
+    relative = (frame["difference"] / frame["a"].abs().where(frame["a"] != 0)).abs()
+    infinite = frame["difference"].abs().where(frame["a"] != 0, inf)
+    keys = frame.assign(_relative=relative.fillna(infinite))
+    keys = keys.sort_values(["size", "_relative"], ascending=False, na_position="last")
+    return keys.drop(columns="_relative").reset_index(drop=True)
+
+
+def _about(results: CampaignResults) -> dict[str, Any]:
+    """Return what a campaign is, and the settings that all of its runs have."""
+    runs = results.runs
+    inputs = {}
+    for _, row in runs.drop_duplicates("input").iterrows():
+        stored = results.settings(row)["input"]
+        inputs[f"input {stored['name']}"] = str(stored["sha256"])[:16]
+    about: dict[str, Any] = {
+        "campaign": results.name,
+        "file": str(results.file),
+        "runs planned": results.nb_planned,
+        "runs finished": len(runs),
+        "runs failed": len(results.failures),
+        "version": _values(runs, "version"),
+        "git revision": _values(runs, "git_revision"),
+        "seeds": f"{runs['seed'].nunique()}" if "seed" in runs else None,
+        "wall time (s)": round(float(runs["wall_time"].sum()), 1),
+    }
+    about |= {f"axis {name}": _values(runs, name) for name in results.axes if name not in REPEATS}
+    about |= inputs
+    fixed = [name for name in Settings.__struct_fields__ if name in runs and name not in about]
+    for name in fixed:
+        values = runs[name].map(str).unique()
+        if len(values) == 1 and name not in (*results.axes, "seed"):
+            about[name] = values[0]
+    return about
+
+
+def _values(runs: pd.DataFrame, name: str) -> str:
+    values = list(dict.fromkeys(runs[name].map(str)))
+    return ", ".join(values[:8]) + (f" and {len(values) - 8} more" if len(values) > 8 else "")
+
+
+def _is_numeric(values: pd.Series[Any]) -> bool:
+    kept = values.dropna()
+    return bool(len(kept)) and pd.api.types.is_numeric_dtype(kept.infer_objects())

@@ -1,0 +1,108 @@
+"""Two runs whose jobs are not the same: how their distributions differ."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from batsched_py.comparing.intervals import Sums, sums_of, unpaired
+from batsched_py.comparing.tables import difference
+from batsched_py.report.document import Column, Table
+from batsched_py.statistics import quantiles as quantiles_of
+
+QUANTITIES = {
+    "wait": ("waiting time", "s"),
+    "slowdown": ("bounded slowdown", "1"),
+    "turnaround": ("turnaround time", "s"),
+    "lateness": ("lateness", "s"),
+    "execution": ("run time", "s"),
+    "size": ("processors", "1"),
+}
+AT = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+
+
+def means(a: pd.DataFrame, b: pd.DataFrame) -> Table:
+    """Return the means over the jobs of two runs, with intervals of their differences.
+
+    Jobs of each run are drawn independently, once singly and once user by user.
+    """
+    names = _shown(a, b)
+    jobs = [sums_of(run[names].to_numpy(np.float64)) for run in (a, b)]
+    by_jobs = unpaired(jobs[0], jobs[1])
+    by_user = unpaired(_by_user(a, names), _by_user(b, names))
+    found = []
+    for at, name in enumerate(names):
+        title, unit = QUANTITIES[name]
+        one, other = (float(sums.means[at]) for sums in jobs)
+        found.append(
+            {
+                "quantity": title,
+                "a": one,
+                "b": other,
+                "difference": other - one,
+                "relative": difference(one, other)[1],
+                "jobs_low": by_jobs[at].low,
+                "jobs_high": by_jobs[at].high,
+                "users_low": by_user[at].low,
+                "users_high": by_user[at].high,
+                "unit": unit,
+            }
+        )
+    columns = (
+        Column("quantity"),
+        Column("a", "mean, A"),
+        Column("b", "B"),
+        Column("difference", "B - A", kind="difference"),
+        Column("relative", "(B - A) / |A|", 4, "difference"),
+        Column("jobs_low", "jobs drawn: from"),
+        Column("jobs_high", "to"),
+        Column("users_low", "users drawn: from"),
+        Column("users_high", "to"),
+        Column("unit"),
+    )
+    note = (
+        f"{len(a)} jobs of {_users(a)} users in A, {len(b)} of {_users(b)} in B. Intervals of "
+        "B - A (95 %, bootstrap) draw the jobs of each run anew, or its users with all their "
+        "jobs, which is wider since a user's jobs are alike. The two runs are drawn "
+        "independently: nothing pairs their jobs. They are of one run each; campaigns compare "
+        "seeds."
+    )
+    frame = pd.DataFrame(found, columns=[column.name for column in columns])
+    return Table("means", "Means", frame, columns, note)
+
+
+def quantiles(a: pd.DataFrame, b: pd.DataFrame) -> Table:
+    """Return the quantiles of the distributions over the jobs of two runs."""
+    found = []
+    for name in _shown(a, b):
+        title, unit = QUANTITIES[name]
+        for run, jobs in (("A", a), ("B", b)):
+            values = dict(zip(map(_column, AT), quantiles_of(jobs[name], AT), strict=True))
+            found.append({"quantity": title, "unit": unit, "run": run, **values})
+    columns = (
+        Column("quantity"),
+        Column("run"),
+        *(Column(_column(at), f"{at:.0%}") for at in AT),
+        Column("unit"),
+    )
+    frame = pd.DataFrame(found, columns=[column.name for column in columns])
+    return Table("quantiles", "Quantiles over jobs", frame, columns)
+
+
+def _by_user(jobs: pd.DataFrame, names: list[str]) -> Sums:
+    known = jobs[jobs["user"] != ""]
+    users = pd.factorize(known["user"])[0].astype(np.int64)
+    return sums_of(known[names].to_numpy(np.float64)).by(users)
+
+
+def _column(at: float) -> str:
+    return f"q{round(100 * at):02d}"
+
+
+def _shown(a: pd.DataFrame, b: pd.DataFrame) -> list[str]:
+    late = a["lateness"].any() or b["lateness"].any()
+    return [name for name in QUANTITIES if name != "lateness" or late]
+
+
+def _users(jobs: pd.DataFrame) -> int:
+    return int(jobs.loc[jobs["user"] != "", "user"].nunique())

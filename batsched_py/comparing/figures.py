@@ -1,0 +1,234 @@
+"""The figures of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from batsched_py.comparing.tables import job_names
+from batsched_py.report.document import Figure
+from batsched_py.statistics import quantiles
+
+HOUR = 3_600.0
+DAY = 86_400.0
+POINTS = 1_800
+"""Most points of a figure."""
+_EXTREMES = 300
+_NEAR = 0.1
+"""Hours below which a symlog axis is linear (6 min)."""
+_HIGH = 380
+
+
+def shift_of_starts(pairs: pd.DataFrame) -> Figure:
+    """Return the shift of every start over the start in A; thinned, the largest are all there."""
+    rows = pairs[pairs["start_shift"].notna()]
+    shift = rows["start_shift"].to_numpy()
+    kept = rows.iloc[thinned(shift)]
+    data = pd.DataFrame(
+        {
+            "job": job_names(kept),
+            "user": kept["user"],
+            "processors": kept["size"],
+            "start": (kept["start_a"] - pairs["submit_a"].min()) / DAY,
+            "shift": kept["start_shift"] / HOUR,
+            "submission": kept["submit_shift"] / HOUR,
+            "waiting": kept["wait_shift"] / HOUR,
+            "moved": np.select(
+                [kept["start_shift"] < 0, kept["start_shift"] > 0], ["earlier", "later"], "the same"
+            ),
+        }
+    )
+    chart = (
+        alt.Chart(_rounded(data))
+        .mark_circle(size=28, opacity=0.6)
+        .encode(
+            x=alt.X("start:Q", title="start in A (days after the first submission)"),
+            y=alt.Y(
+                "shift:Q", title="shift of the start, B - A (h)", scale=_symlog(data["shift"])
+            ).axis(**_axis(data["shift"])),
+            color=alt.Color("moved:N", title="in B").scale(
+                domain=["earlier", "the same", "later"], range=["#2166ac", "#999999", "#b35806"]
+            ),
+            tooltip=[
+                "job:N",
+                "user:N",
+                "processors:Q",
+                alt.Tooltip("start:Q", title="start in A (d)"),
+                alt.Tooltip("shift:Q", title="shift of start (h)"),
+                alt.Tooltip("submission:Q", title="... of submission (h)"),
+                alt.Tooltip("waiting:Q", title="... of waiting time (h)"),
+            ],
+        )
+        .properties(width="container", height=_HIGH)
+        .interactive()
+    )
+    some = f"{len(kept)} of {len(rows)} jobs, the largest shifts among them. "
+    caption = (some if len(kept) < len(rows) else "") + (
+        f"The vertical axis is logarithmic beyond {60 * _NEAR:g} minutes on either side of 0."
+    )
+    return Figure("shift_of_starts", "When starts moved, and how far", chart, caption)
+
+
+def waits_of_users(users: pd.DataFrame) -> Figure:
+    """Return each user's mean waiting time in B over that in A, with the diagonal."""
+    kept = users.head(POINTS)
+    data = pd.DataFrame(
+        {
+            "user": kept["user"],
+            "jobs": kept["jobs"],
+            "a": kept["wait_a"] / HOUR,
+            "b": kept["wait_b"] / HOUR,
+            "difference": kept["wait_shift"] / HOUR,
+        }
+    )
+    both = np.concatenate([data["a"], data["b"]])
+    scale = _symlog(both)
+    ticks = _axis(both)
+    most = float(np.nanmax(both, initial=_NEAR))
+    line = np.concatenate([[0.0], np.geomspace(_NEAR / 10, max(most, _NEAR), 40)])
+    points = (
+        alt.Chart(_rounded(data))
+        .mark_circle(opacity=0.7)
+        .encode(
+            x=alt.X("a:Q", title="mean waiting time in A (h)", scale=scale).axis(**ticks),
+            y=alt.Y("b:Q", title="mean waiting time in B (h)", scale=scale).axis(**ticks),
+            size=alt.Size("jobs:Q", title="jobs")
+            .scale(type="sqrt", range=[20, 400])
+            .legend(values=sorted({int(at) for at in quantiles(data["jobs"], (0, 0.5, 1))})),
+            tooltip=[
+                "user:N",
+                "jobs:Q",
+                alt.Tooltip("a:Q", title="mean wait, A (h)"),
+                alt.Tooltip("b:Q", title="mean wait, B (h)"),
+                alt.Tooltip("difference:Q", title="B - A (h)"),
+            ],
+        )
+        .interactive()
+    )
+    diagonal = (
+        alt.Chart(pd.DataFrame({"a": line, "b": line}))
+        .mark_line(color="#777777", strokeDash=[4, 4])
+        .encode(x=alt.X("a:Q", scale=scale), y=alt.Y("b:Q", scale=scale))
+    )
+    chart = (diagonal + points).properties(width="container", height=_HIGH)
+    caption = "A user above the diagonal waits longer in B. Axes are logarithmic beyond 6 minutes."
+    return Figure("waits_of_users", "How long each user waits", chart, caption)
+
+
+def distribution_of_waits(a: pd.DataFrame, b: pd.DataFrame) -> Figure:
+    """Return the share of jobs that wait at most so long, in both runs."""
+    shares = [at / 300 for at in range(301)]
+    curves: list[pd.DataFrame] = []
+    for run, jobs in (("A", a), ("B", b)):
+        waits = np.array(quantiles(jobs["wait"].to_numpy(), shares)) / HOUR
+        curves.append(pd.DataFrame({"run": run, "wait": waits, "share": shares}))
+    data = pd.concat(curves, ignore_index=True).dropna()
+    chart = (
+        alt.Chart(_rounded(data))
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("wait:Q", title="waiting time (h)", scale=_symlog(data["wait"])).axis(
+                **_axis(data["wait"])
+            ),
+            y=alt.Y("share:Q", title="share of the jobs that wait at most so long"),
+            color=alt.Color("run:N", title="run"),
+            order="share:Q",
+            tooltip=[
+                "run:N",
+                alt.Tooltip("wait:Q", title="waiting time (h)"),
+                alt.Tooltip("share:Q", title="share of jobs"),
+            ],
+        )
+        .properties(width="container", height=_HIGH)
+        .interactive()
+    )
+    caption = "The horizontal axis is logarithmic beyond 6 minutes."
+    return Figure("distribution_of_waits", "How long jobs wait", chart, caption)
+
+
+def ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
+    """Return B / A of some metrics by group, with intervals, a column of panels per metric.
+
+    ``rows`` has the columns ``group``, ``metric``, ``ratio``, ``ratio_low``, ``ratio_high``,
+    ``a``, ``b`` and ``pairs``.
+    """
+    data = rows[["group", "metric", "ratio", "ratio_low", "ratio_high", "a", "b", "pairs"]]
+    order = list(dict.fromkeys(data["group"]))
+    base = alt.Chart().encode(
+        y=alt.Y("group:N", title=None, sort=order).axis(labelLimit=320),
+        tooltip=[
+            "group:N",
+            "metric:N",
+            alt.Tooltip("ratio:Q", title="B / A"),
+            alt.Tooltip("ratio_low:Q", title="from"),
+            alt.Tooltip("ratio_high:Q", title="to"),
+            alt.Tooltip("a:Q", title="mean, A"),
+            alt.Tooltip("b:Q", title="mean, B"),
+            alt.Tooltip("pairs:Q", title="pairs of runs"),
+        ],
+    )
+    scale = alt.Scale(type="log", nice=False, padding=12)
+    spans = base.mark_rule().encode(
+        x=alt.X("ratio_low:Q", title="B / A", scale=scale).axis(
+            labelOverlap="greedy", labelSeparation=6
+        ),
+        x2="ratio_high:Q",
+    )
+    points = base.mark_point(filled=True, size=50).encode(
+        x=alt.X("ratio:Q", title="B / A", scale=scale)
+    )
+    one = alt.Chart().mark_rule(color="#777777", strokeDash=[4, 4]).encode(x=alt.datum(1.0))
+    chart = (
+        alt.layer(one, spans, points, data=_rounded(data))
+        .properties(width=200, height=alt.Step(18))
+        .facet(
+            column=alt.Column("metric:N", title=None, sort=metrics).header(labelFontWeight="bold")
+        )
+        .resolve_scale(x="independent")
+    )
+    caption = (
+        "Ratios of means over pairs of runs of the same seed, with 95 % bootstrap intervals where "
+        "there is more than one pair; the dashed line is where nothing differs."
+    )
+    return Figure("ratios", "Metrics of B as multiples of those of A", chart, caption)
+
+
+def thinned(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[int]:
+    """Return the rows to draw, ascending: the largest on either side, and every n-th of all."""
+    if len(values) <= POINTS:
+        return list(range(len(values)))
+    order = np.argsort(values, kind="stable")
+    every = np.linspace(0, len(values) - 1, POINTS - 2 * _EXTREMES).astype(np.int64)
+    return sorted({*order[:_EXTREMES].tolist(), *order[-_EXTREMES:].tolist(), *every.tolist()})
+
+
+def _symlog(values: Iterable[float]) -> alt.Scale:
+    """Return a scale that shows minutes and months, and 0."""
+    array = np.asarray(list(values), dtype=np.float64)
+    low, high = np.nanmin(array, initial=0.0), np.nanmax(array, initial=0.0)
+    ends = [float(low * 1.2), float(max(high * 1.2, _NEAR if low == 0 else 0.0))]
+    return alt.Scale(type="symlog", constant=_NEAR, domain=ends)
+
+
+def _axis(values: Iterable[float]) -> dict[str, Any]:
+    """Return an axis with powers of ten and 0: what Vega chooses crowds at the end of a symlog."""
+    array = np.asarray(list(values), dtype=np.float64)
+    low, high = np.nanmin(array, initial=0.0), np.nanmax(array, initial=0.0)
+    powers = [10.0**power for power in range(-1, 6)]
+    below = [-power for power in reversed(powers) if -power >= low * 1.2]
+    above = [power for power in powers if power <= max(high * 1.2, _NEAR)]
+    return {"values": [*below, 0.0, *above], "format": "~r"}
+
+
+def _rounded(data: pd.DataFrame) -> pd.DataFrame:
+    """Return the data with five significant digits: they are inlined."""
+
+    def digits(value: float) -> float:
+        return float(f"{value:.5g}")
+
+    numbers = data.select_dtypes("float").columns
+    return data.assign(**{str(name): data[name].map(digits) for name in numbers})

@@ -1,0 +1,220 @@
+"""Which run of one campaign is which of another: by the axes that both have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pandas as pd
+
+from batsched_py.campaign.expand import Settings
+from batsched_py.text import whole
+
+if TYPE_CHECKING:
+    from batsched_py.campaign.results import CampaignResults
+
+REPEATS = ("replication", "seed", "shake")
+"""Axes that repeat a run: they pair runs and make no groups."""
+_NOT_OF_A_VALUE = {"batsim", "timeouts"}
+
+
+class Pairing(msgspec.Struct, frozen=True):
+    """Pairs of runs of two campaigns."""
+
+    runs: pd.DataFrame
+    """A row per pair: ``row_a`` and ``row_b`` (positions in the tables of the runs), the labels
+    of the groups, and ``group``, these as one text."""
+    labels: tuple[str, ...]
+    """Names of the labels by which pairs are grouped."""
+    only_a: list[int]
+    only_b: list[int]
+    notes: tuple[str, ...]
+    """How they were matched, as sentences."""
+
+
+def pair_runs(a: CampaignResults, b: CampaignResults) -> Pairing:
+    """Match the finished runs of two campaigns by their labels and the seed.
+
+    An axis that only one of them has, or of which one has a single value that the other has
+    not, does not count: then a run is paired with several, one for each value. Values that one
+    campaign calls otherwise are recognised by their settings.
+    """
+    notes: list[str] = []
+    own = list(dict.fromkeys([*a.axes, *b.axes]))
+    one, other = _texts(a, own), _texts(b, own)
+    axes = [name for name in own if name not in REPEATS]
+    common = []
+    for axis in axes:
+        other = _renamed(axis, one, other, notes)
+        if _is_common(axis, one, other, notes):
+            common.append(axis)
+    keys = [*common, *_repeats(one, other, notes)]
+    pairs = _joined(one, other, keys)
+    labels = tuple(name for name in axes if _grouping(name, one, other, pairs))
+    for name in labels:
+        texts_a, texts_b = (
+            frame[name].iloc[pairs[row]].tolist() if name in frame else None
+            for frame, row in ((one, "row_a"), (other, "row_b"))
+        )
+        pairs[name] = _label(name, common, texts_a, texts_b, one)
+    pairs = pairs.assign(group=grouped(pairs[list(labels)]))
+    if keys:
+        notes.insert(0, f"Runs are matched by {_listed(keys)}.")
+    return Pairing(
+        pairs,
+        labels,
+        sorted(set(range(len(one))) - set(pairs["row_a"])),
+        sorted(set(range(len(other))) - set(pairs["row_b"])),
+        tuple(notes),
+    )
+
+
+def grouped(labels: pd.DataFrame) -> pd.Series[str]:
+    """Return the labels of each row as one text; numbers with the name of their axis."""
+
+    def said(name: str, value: Any) -> str:
+        text = _text(value)
+        return f"{name} {text}" if text[:1].isdigit() or text in ("-", "True", "False") else text
+
+    texts = [
+        ", ".join(said(str(name), value) for name, value in zip(labels.columns, row, strict=True))
+        for row in labels.itertuples(index=False)
+    ]
+    return pd.Series(texts, index=labels.index, dtype=str).replace("", "all runs")
+
+
+def _texts(results: CampaignResults, axes: Sequence[str]) -> pd.DataFrame:
+    """Return labels and settings as texts: 1 and 1.0 are the same value of an axis."""
+    names = {*Settings.__struct_fields__, *axes, *REPEATS}
+    runs = results.runs
+    kept = [name for name in runs.columns if name in names]
+    return pd.DataFrame({name: runs[name].map(_text) for name in kept}).reset_index(drop=True)
+
+
+def _text(value: Any) -> str:
+    if value is None or (isinstance(value, float) and isnan(value)):
+        return "-"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(whole(value))
+    return str(value)
+
+
+def _renamed(axis: str, a: pd.DataFrame, b: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Return ``b`` with the names that ``a`` has for the same settings."""
+    if axis not in a or axis not in b or axis in Settings.__struct_fields__:
+        return b
+    values_a, values_b = (list(dict.fromkeys(frame[axis])) for frame in (a, b))
+    rest_a = [value for value in values_a if value not in values_b]
+    rest_b = [value for value in values_b if value not in values_a]
+    same = {
+        (old, new) for new in rest_a for old in rest_b if _same_settings(axis, (a, new), (b, old))
+    }
+    found = {}
+    for old, new in sorted(same):
+        if sum(old in pair for pair in same) == 1 and sum(new in pair for pair in same) == 1:
+            found[old] = new
+            notes.append(f"{axis}: {new!r} in A is {old!r} in B (the same settings).")
+    return b.assign(**{axis: b[axis].map(lambda value: found.get(value, value))})
+
+
+def _same_settings(
+    axis: str, one: tuple[pd.DataFrame, str], other: tuple[pd.DataFrame, str]
+) -> bool:
+    """Tell whether two values of an axis stand for the same settings.
+
+    Those are the settings that are the same in all runs of the value, and not in all runs of the
+    campaign: what all runs have is no matter of this axis.
+    """
+    rows = [frame[frame[axis] == value] for frame, value in (one, other)]
+    told = [
+        name
+        for name in Settings.__struct_fields__
+        if name not in (*REPEATS, *_NOT_OF_A_VALUE)
+        and all(name in part and part[name].nunique() == 1 for part in rows)
+        and any(frame[name].nunique() > 1 for frame, _ in (one, other))
+    ]
+    return bool(told) and all(rows[0][name].iloc[0] == rows[1][name].iloc[0] for name in told)
+
+
+def _is_common(axis: str, a: pd.DataFrame, b: pd.DataFrame, notes: list[str]) -> bool:
+    """Tell whether runs can be matched by an axis; adds a sentence if not."""
+    for name, has, lacks in (("A", a, b), ("B", b, a)):
+        if axis not in lacks:
+            beyond = "B" if name == "A" else "A"
+            count = has[axis].nunique()
+            notes.append(
+                f"{axis}: only {name} has this axis, of {count} values; each is compared with the "
+                f"runs of {beyond} that agree otherwise."
+            )
+            return False
+    values_a, values_b = set(a[axis]), set(b[axis])
+    if values_a & values_b or (len(values_a) > 1 and len(values_b) > 1):
+        return True
+    notes.append(
+        f"{axis}: {_some(values_a)} in A, {_some(values_b)} in B; that is compared, since nothing "
+        "else can be matched."
+    )
+    return False
+
+
+def _repeats(a: pd.DataFrame, b: pd.DataFrame, notes: list[str]) -> list[str]:
+    """Return the columns that pair repetitions of a run."""
+    keys = []
+    for name, other in (("seed", "replication"), ("shake", None)):
+        if name not in a or name not in b:
+            continue
+        seeds_a, seeds_b = set(a[name]), set(b[name])
+        if seeds_a & seeds_b:
+            if len(seeds_a | seeds_b) > 1:
+                keys.append(name)
+        elif other is not None and other in a and other in b:
+            keys.append(other)
+            notes.append(
+                "The campaigns have no seed in common: they are paired by the number of the "
+                "replication, which takes nothing off the intervals."
+            )
+        else:
+            notes.append(f"{name}: {_some(seeds_a)} in A, {_some(seeds_b)} in B.")
+    return keys
+
+
+def _joined(a: pd.DataFrame, b: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    names = list(keys)
+    left = a[names].assign(row_a=range(len(a)))
+    right = b[names].assign(row_b=range(len(b)))
+    how: Any = {"on": names} if names else {"how": "cross"}
+    return left.merge(right, **how)[["row_a", "row_b"]].reset_index(drop=True)
+
+
+def _grouping(name: str, a: pd.DataFrame, b: pd.DataFrame, pairs: pd.DataFrame) -> bool:
+    """Tell whether a label tells pairs apart."""
+    texts = [
+        frame[name].iloc[pairs[row]].nunique()
+        for frame, row in ((a, "row_a"), (b, "row_b"))
+        if name in frame
+    ]
+    return max(texts, default=0) > 1
+
+
+def _label(
+    name: str,
+    common: Sequence[str],
+    texts_a: list[str] | None,
+    texts_b: list[str] | None,
+    a: pd.DataFrame,
+) -> list[str]:
+    """Return the label of each pair, from the campaign that has the axis or varies on it."""
+    if texts_b is None or name in common or (texts_a and a[name].nunique() > 1):
+        return texts_a or []
+    return texts_b
+
+
+def _some(values: set[str]) -> str:
+    ordered = sorted(values)
+    return ", ".join(ordered[:4]) + (f" and {len(ordered) - 4} more" if len(ordered) > 4 else "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + names[-1]

@@ -1,0 +1,224 @@
+"""Two runs: which jobs moved, by how much the metrics differ, and who gained or lost."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from batsched_py.comparing import distributions, figures, tables, users
+from batsched_py.comparing.exact import TOLERANCE
+from batsched_py.comparing.matching import Match, match_jobs
+from batsched_py.comparing.run_data import RunData, read_run, run_of
+from batsched_py.comparing.settings import differing, flat, settings_table
+from batsched_py.comparing.source import Source, find_pair
+from batsched_py.errors import UsageError
+from batsched_py.metrics import COUNTS, METRICS
+from batsched_py.report.document import Part, Report, Section, Table, Text
+
+if TYPE_CHECKING:
+    from batsched_py.results import Result
+
+_COMPARED = ("submit", "start", "finish")
+_CHANGES = ("state", "processors", "size", "user", "execution", "original")
+_MEASURES = ("wait", "turnaround", "slowdown", "lateness")
+
+
+def compare_runs(a: str | Path | Result, b: str | Path | Result) -> Report:
+    """Return what differs between two runs: of files, or of :func:`batsched_py.simulate`.
+
+    A run is named by its prefix, its ``PREFIX_jobs.csv`` (also of Batsim itself) or its folder.
+    Raises :class:`UsageError` and :class:`InputError` for what is none.
+    """
+    return RunComparison.of(a, b).report()
+
+
+class RunComparison:
+    """Two runs beside each other; differences are B - A."""
+
+    def __init__(self, a: RunData, b: RunData) -> None:
+        self.a = a
+        self.b = b
+
+    @classmethod
+    def of(cls, a: str | Path | Result, b: str | Path | Result) -> RunComparison:
+        """Read two runs; see :func:`compare_runs`."""
+        if isinstance(a, str | Path) and isinstance(b, str | Path):
+            return cls.of_sources(*find_pair(a, b))
+        if isinstance(a, str | Path) or isinstance(b, str | Path):
+            raise UsageError("expected two runs of files, or two results of simulate")
+        return cls(run_of(a, "A"), run_of(b, "B"))
+
+    @classmethod
+    def of_sources(cls, a: Source, b: Source) -> RunComparison:
+        """Read two runs that were found."""
+        if (a.kind, b.kind) != ("run", "run"):
+            raise UsageError(f"{a.name} and {b.name} are campaigns: expected two runs")
+        return cls(read_run(a), read_run(b))
+
+    @cached_property
+    def match(self) -> Match:
+        """Which job is which."""
+        return match_jobs(self.a.jobs, self.b.jobs)
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """A row per job that is in both, in order of submission in A; times in seconds.
+
+        ``submit_a``, ``submit_b``, ``submit_shift`` = b - a, likewise of ``start``, ``finish``,
+        ``wait``, ``turnaround``, ``slowdown`` (bounded) and ``lateness``; ``state_changed``,
+        ``processors_changed``, ``size_changed``, ``execution_changed``, ``user_changed``,
+        ``original_changed`` and ``moved``, whether any of it is.
+        """
+        a = self.a.jobs.iloc[self.match.rows_a].reset_index(drop=True)
+        b = self.b.jobs.iloc[self.match.rows_b].reset_index(drop=True)
+        rows = a[["workload", "job", "user", "size"]].copy()
+        for name in (*_COMPARED, *_MEASURES):
+            rows[f"{name}_a"], rows[f"{name}_b"] = a[name], b[name]
+            rows[f"{name}_shift"] = _no_noise(b[name] - a[name])
+        for name in _CHANGES[:3]:
+            rows[f"{name}_changed"] = a[name] != b[name]
+        rows["user_changed"] = (a["user"] != b["user"]) & (a["user"] != "") & (b["user"] != "")
+        for name in _CHANGES[4:]:
+            rows[f"{name}_changed"] = (b[name] - a[name]).abs() > TOLERANCE
+        rows["measured"] = a["measured"] & b["measured"]
+        shifts = rows[[f"{name}_shift" for name in _COMPARED]].fillna(0.0) != 0
+        changes = rows[[f"{name}_changed" for name in _CHANGES]]
+        rows["moved"] = shifts.any(axis=1) | changes.any(axis=1)
+        return rows
+
+    @property
+    def moved_jobs(self) -> pd.DataFrame:
+        """The rows of :attr:`pairs` that differ; none if the runs are not of the same jobs."""
+        return self.pairs[self.pairs["moved"] & self.match.same_jobs].reset_index(drop=True)
+
+    @property
+    def identical(self) -> bool:
+        """Whether all jobs are equal, and the machines as large (so that all metrics are).
+
+        Equal within :data:`~batsched_py.comparing.exact.TOLERANCE`; settings do not count.
+        """
+        sizes = {self.a.nb_processors, self.b.nb_processors} - {None}
+        alone = len(self.match.only_a) + len(self.match.only_b)
+        by_pairs = self.match.same_jobs or not len(self.pairs)
+        return by_pairs and not alone and not self.pairs["moved"].any() and len(sizes) < 2
+
+    @cached_property
+    def metrics(self) -> pd.DataFrame:
+        """All metrics that are defined in either: unit, a, b, difference, relative to |a|."""
+        rows = []
+        for name in (*COUNTS, *METRICS):
+            a, b = self.a.metrics[name], self.b.metrics[name]
+            if a is None and b is None:
+                continue
+            one, other = (np.nan if value is None else float(value) for value in (a, b))
+            unit = METRICS[name].unit if name in METRICS else "jobs"
+            rows.append((name, unit, one, other, *tables.difference(one, other)))
+        return pd.DataFrame(rows, columns=["metric", "unit", "a", "b", "difference", "relative"])
+
+    @cached_property
+    def users(self) -> pd.DataFrame:
+        """A row per user with jobs in both runs, by how much the user's waiting changed in all."""
+        return users.per_user(self.pairs[self._compared])
+
+    @property
+    def whole_tables(self) -> dict[str, pd.DataFrame]:
+        """The tables of which the report shows the largest rows, with all of them."""
+        if not self.match.same_jobs:
+            return {}
+        return {"moved_jobs": self.moved_jobs, "users": self.users}
+
+    @property
+    def _compared(self) -> pd.Series[bool]:
+        return self.pairs["measured"]
+
+    @property
+    def changed_settings(self) -> list[str]:
+        """Names of settings that differ, as far as both runs say."""
+        if not (self.a.settings and self.b.settings):
+            return []
+        return differing(flat(self.a.settings), flat(self.b.settings))
+
+    @property
+    def summary(self) -> str:
+        """What came out, in a line or two."""
+        if self.identical:
+            changed = [name.removeprefix("run.") for name in self.changed_settings]
+            beside = f"; their settings differ in {', '.join(changed)}" if changed else ""
+            return f"The runs are identical: all {len(self.pairs)} jobs are equal{beside}."
+        wait = self.metrics.set_index("metric").reindex(["mean_waiting_time"]).iloc[0]
+        text = tables.in_words("Mean waiting time", wait["a"], wait["b"], "s")
+        if not self.match.same_jobs:
+            return f"{self.match.note} {text}"
+        moved = int(self.pairs["moved"].sum())
+        starts = int((self.pairs["start_shift"].fillna(0.0) != 0).sum())
+        alone = [
+            f"{len(rows)} jobs are only in {run}"
+            for run, rows in (("A", self.match.only_a), ("B", self.match.only_b))
+            if len(rows)
+        ]
+        counted = f"{moved} of {len(self.pairs)} jobs differ, {starts} start at another time"
+        return f"{'; '.join([counted, *alone])}. {text}"
+
+    def report(self) -> Report:
+        """Return all of it as a document."""
+        names = f"A is {self.a.name}, B is {self.b.name}; differences are B - A."
+        sections = [Section("What was compared", (Text(names), self._settings()))]
+        if not self.identical:
+            by_job = self.match.same_jobs
+            sections += self._by_job() if by_job else self._by_distribution()
+            sections.append(Section("Metrics", (tables.of_metrics(self.metrics),)))
+        title = f"{self.a.name} and {self.b.name}"
+        return Report(title, "", tuple(sections), summary=self.summary)
+
+    def _settings(self) -> Table | Text:
+        a, b = flat(self.a.settings), flat(self.b.settings)
+        missing = [run for run, known in (("A", a), ("B", b)) if not known]
+        if len(missing) == 2:
+            return Text("Neither run has a PREFIX_run.json: nothing is known of their settings.")
+        note = f"{missing[0]} has no PREFIX_run.json." if missing else ""
+        return settings_table(a, b, note)
+
+    def _by_job(self) -> list[Section]:
+        jobs: list[Part] = [Text(self.match.note), tables.shifts(self.pairs)]
+        if (other := tables.other_changes(self.pairs)) is not None:
+            jobs.append(other)
+        alone = {
+            "A": self.a.jobs.iloc[self.match.only_a],
+            "B": self.b.jobs.iloc[self.match.only_b],
+        }
+        if any(map(len, alone.values())):
+            jobs.append(tables.only_in_one(alone))
+        if self.pairs["start_shift"].any():
+            jobs += [tables.largest_shifts(self.pairs), figures.shift_of_starts(self.pairs)]
+        sections = [Section("Jobs", tuple(jobs))]
+        compared = self.pairs[self._compared]
+        parts: list[Part] = [users.effects(compared)] if len(compared) else []
+        if len(self.users):
+            parts += [users.top_movers(self.users, compared), figures.waits_of_users(self.users)]
+        if parts:
+            sections.append(Section("Users", tuple(parts)))
+        return sections
+
+    def _by_distribution(self) -> list[Section]:
+        a, b = (_drawn_anew(run.jobs) for run in (self.a, self.b))
+        parts = (
+            distributions.means(a, b),
+            distributions.quantiles(a, b),
+            figures.distribution_of_waits(a, b),
+        )
+        return [Section("Distributions", parts)]
+
+
+def _drawn_anew(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return the measured jobs; those that were rejected got no processors."""
+    measured = jobs[jobs["measured"]]
+    return measured.assign(size=measured["size"].where(measured["start"].notna()))
+
+
+def _no_noise(shift: pd.Series[float]) -> pd.Series[float]:
+    """Take for none what is below the digits of the files."""
+    return shift.mask(shift.abs() <= TOLERANCE, 0.0)

@@ -1,0 +1,82 @@
+"""What differs between the settings of two runs or campaigns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import pandas as pd
+
+from batsched_py.report.document import Column, Table
+
+ALWAYS = (
+    "run.scheduler",
+    "run.users",
+    "run.seed",
+    "input.name",
+    "input.sha256",
+    "nb_processors",
+    "versions.batsched_py",
+)
+"""Settings that are shown even if they are equal."""
+_NO_SETTINGS = ("metrics", "wall_time", "nb_messages", "statistics", "notes")
+_OF_THE_RUN = ("provenance.hash", "provenance.host", "provenance.started", "provenance.seconds")
+_SHORT = 16
+
+
+def flat(stored: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the settings by dotted names (``run.user_options.weeks``), without measurements.
+
+    The rules of the workload are stored twice, as given and as used: the latter are left out.
+    """
+    found: dict[str, Any] = {}
+    for key, value in stored.items():
+        if not prefix and (key in _NO_SETTINGS or (key == "rules" and "run" in stored)):
+            continue
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{prefix}{key}.")
+        elif f"{prefix}{key}" not in _OF_THE_RUN:
+            found[f"{prefix}{key}"] = value
+    return found
+
+
+def differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    """Return the names of flat settings whose values differ; none, 0 and false are equal."""
+
+    def value(settings: Mapping[str, Any], name: str) -> Any:
+        return settings.get(name) or None  # older versions left out what is 0 or none now
+
+    return [name for name in dict.fromkeys((*a, *b)) if value(a, name) != value(b, name)]
+
+
+def settings_table(
+    a: Mapping[str, Any],
+    b: Mapping[str, Any],
+    note: str = "",
+    always: Sequence[str] = ALWAYS,
+) -> Table:
+    """Return the table of flat settings: the main ones, and all that differ, which are marked."""
+    changed = differing(a, b)
+    names = list(dict.fromkeys([*(name for name in always if name in a or name in b), *changed]))
+    frame = pd.DataFrame(
+        {
+            "setting": [name.removeprefix("run.") for name in names],
+            "a": [shown(name, a) for name in names],
+            "b": [shown(name, b) for name in names],
+            "differs": ["yes" if name in changed else "" for name in names],
+        }
+    )
+    marks = tuple((names.index(name), column) for name in changed for column in ("a", "b"))
+    columns = (Column("setting"), Column("a", "A"), Column("b", "B"), Column("differs"))
+    return Table("settings", "Settings", frame, columns, note, marks)
+
+
+def shown(name: str, settings: Mapping[str, Any]) -> str:
+    """Return a setting as text; check sums are shortened."""
+    if name not in settings:
+        return "-"
+    value = settings[name]
+    if isinstance(value, str):
+        return value[:_SHORT] if name.endswith("sha256") else value
+    return "-" if value is None else msgspec.json.encode(value).decode()

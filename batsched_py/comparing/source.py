@@ -1,0 +1,88 @@
+"""What is compared: a run or a campaign, by the text that names it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from batsched_py.errors import UsageError
+from batsched_py.metrics.jobs_file import SUFFIX
+
+CAMPAIGN = "campaign.json"
+"""What every campaign writes into its folder before its first run."""
+_RUN = "_run.json"
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A run or a campaign."""
+
+    kind: Literal["run", "campaign"]
+    name: str
+    """As it was given, for headings."""
+    path: Path
+    """The table of jobs of a run, the folder of a campaign."""
+
+
+def find_source(text: str | Path) -> Source:
+    """Return what ``text`` names: PREFIX, PREFIX_jobs.csv, or the folder of a run or campaign.
+
+    Raises :class:`UsageError` if there is nothing, or not one thing, of that name.
+    """
+    path, name = Path(text), str(text)
+    if path.is_dir():
+        if (path / CAMPAIGN).is_file():
+            return Source("campaign", name, path)
+        return Source("run", name, _only_run(path))
+    if path.is_file():
+        if not path.name.endswith(".csv"):
+            raise UsageError(f"{path}: expected a PREFIX{SUFFIX}, its PREFIX, or a folder")
+        return Source("run", name.removesuffix(SUFFIX), path)
+    jobs = Path(f"{path}{SUFFIX}")
+    if jobs.is_file():
+        return Source("run", name, jobs)
+    if Path(f"{path}{_RUN}").is_file():
+        raise UsageError(_without_jobs(Path(f"{path}{_RUN}")))
+    raise UsageError(
+        f"{path}: there is neither such a folder nor {jobs}; expected the prefix of a run "
+        f"(simulate -e PREFIX), its PREFIX{SUFFIX}, or the folder of a run or of a campaign"
+    )
+
+
+def find_pair(a: str | Path, b: str | Path) -> tuple[Source, Source]:
+    """Return what two texts name: two runs or two campaigns.
+
+    Raises :class:`UsageError` if they are of two kinds, or one and the same.
+    """
+    one, other = find_source(a), find_source(b)
+    if one.kind != other.kind:
+        raise UsageError(
+            f"{one.name} is a {one.kind}, {other.name} a {other.kind}: expected two runs or two "
+            "campaigns; a run of a campaign is one of the folders in its folder runs"
+        )
+    if one.path.samefile(other.path):
+        raise UsageError(f"{one.name} and {other.name} are the same {one.kind} ({one.path})")
+    return one, other
+
+
+def _only_run(folder: Path) -> Path:
+    found = sorted(folder.glob(f"*{SUFFIX}"))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        prefixes = ", ".join(str(path).removesuffix(SUFFIX) for path in found[:5])
+        raise UsageError(f"{folder} has {len(found)} runs; say which: {prefixes}")
+    if runs := sorted(folder.glob(f"*{_RUN}")):
+        raise UsageError(_without_jobs(runs[0]))
+    older = " (it has a folder runs: run the campaign again)" if (folder / "runs").is_dir() else ""
+    raise UsageError(
+        f"{folder}: neither a run nor a campaign: it has no *{SUFFIX} and no {CAMPAIGN}{older}"
+    )
+
+
+def _without_jobs(run: Path) -> str:
+    return (
+        f'{run} is a run whose jobs were not kept (keep = "metrics" in its campaign file): '
+        "compare the campaigns, or run it again with its jobs"
+    )

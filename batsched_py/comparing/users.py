@@ -1,0 +1,142 @@
+"""Who gained and who lost between two runs of the same jobs, and how sure that is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from batsched_py.comparing.intervals import Sums, paired, sums_of
+from batsched_py.comparing.tables import SHOWN
+from batsched_py.report.document import Column, Table
+
+QUANTITIES = {
+    "wait": ("mean waiting time", "s"),
+    "slowdown": ("mean bounded slowdown", "1"),
+    "lateness": ("mean lateness", "s"),
+}
+_WAYS = {
+    "jobs": ("jobs", "jobs"),
+    "clusters": ("jobs", "users with all their jobs"),
+    "users": ("users' means", "users"),
+}
+_NOTE = (
+    "Over the jobs in both runs that are measured; the slowdown is bounded by 10 s. Brackets hold "
+    "95 % bootstrap intervals of B - A; what is drawn anew is named. Drawing **jobs** singly "
+    "asks whether few jobs make the difference; as a user's jobs share a fate, that interval is "
+    "too narrow for a statement on users. Drawing **users with all their jobs** asks how much "
+    "the same mean depends on who uses the machine. **Users' means** count each user once, so that "
+    "one user of many jobs does not speak for all. All are of one pair of runs: what another "
+    "seed would give, only replications tell (a campaign)."
+)
+
+
+def per_user(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per known user: ``jobs`` in both runs, and means in A, in B, and B - A.
+
+    Of ``wait`` and ``lateness`` (seconds) and bounded ``slowdown``. Sorted by ``total``, the
+    absolute change of the user's waiting times together (seconds).
+    """
+    known = pairs[pairs["user"] != ""]
+    columns = [f"{name}_{end}" for name in QUANTITIES for end in ("a", "b", "shift")]
+    grouped = known.groupby("user", sort=True)
+    found = grouped[columns].mean()
+    found.insert(0, "jobs", grouped.size())
+    found["total"] = grouped["wait_shift"].sum().abs()
+    found = found.sort_values(["total", "jobs"], ascending=False, kind="stable")
+    return found.reset_index()
+
+
+def effects(pairs: pd.DataFrame) -> Table:
+    """Return the mean differences with intervals over jobs and over users."""
+    names = _varying(pairs)
+    known = pairs[pairs["user"] != ""]
+    all_jobs, of_users = (_by_way(rows, names) for rows in (pairs, known))
+    ways = {"jobs": all_jobs["jobs"]}
+    if known["user"].nunique() > 1:
+        ways |= {way: of_users[way] for way in ("clusters", "users")}
+    intervals = {way: paired(shift) for way, (_, _, shift) in ways.items()}
+    found = []
+    for at, name in enumerate(names):
+        title, unit = QUANTITIES[name]
+        for way, (a, b, _) in ways.items():
+            interval = intervals[way][at]
+            over, drawn = _WAYS[way]
+            found.append(
+                {
+                    "quantity": title,
+                    "over": over,
+                    "a": a.means[at],
+                    "b": b.means[at],
+                    "difference": interval.value,
+                    "low": interval.low,
+                    "high": interval.high,
+                    "drawn": drawn,
+                    "nb": interval.nb,
+                    "unit": unit,
+                }
+            )
+    columns = (
+        Column("quantity"),
+        Column("over"),
+        Column("a", "A"),
+        Column("b", "B"),
+        Column("difference", "B - A", kind="difference"),
+        Column("low", "from"),
+        Column("high", "to"),
+        Column("drawn", "drawn anew"),
+        Column("nb", "how many"),
+        Column("unit"),
+    )
+    frame = pd.DataFrame(found, columns=[column.name for column in columns])
+    return Table("effects", "By how much, and how sure that is", frame, columns, _NOTE)
+
+
+def top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
+    """Return the users whose waiting changed most, each with an interval over the own jobs."""
+    frame = users.head(SHOWN).copy()
+    own = pairs[pairs["user"].isin(frame["user"])].groupby("user")["wait_shift"]
+    shift = {user: values.to_numpy(np.float64) for user, values in own}
+    intervals = [paired(sums_of(shift[user][:, None]))[0] for user in frame["user"]]
+    frame["low"] = [interval.low for interval in intervals]
+    frame["high"] = [interval.high for interval in intervals]
+    columns = [
+        Column("user"),
+        Column("jobs"),
+        Column("wait_a", "mean wait, A (s)", 0),
+        Column("wait_b", "B (s)", 0),
+        Column("wait_shift", "B - A (s)", 0, "difference"),
+        Column("low", "from (s)", 0),
+        Column("high", "to (s)", 0),
+        Column("slowdown_a", "bounded slowdown, A", 2),
+        Column("slowdown_b", "B", 2),
+    ]
+    if "lateness" in _varying(pairs):
+        columns.append(Column("lateness_a", "mean lateness, A (s)", 0))
+        columns.append(Column("lateness_b", "B (s)", 0))
+    note = (
+        f"{len(frame)} of {len(users)} users: those whose waiting times together changed most. "
+        "The interval (95 %, bootstrap) draws the user's jobs in both runs anew."
+    )
+    title = "Users whose waiting changed most"
+    return Table("top_movers", title, frame.reset_index(drop=True), tuple(columns), note)
+
+
+def _varying(pairs: pd.DataFrame) -> list[str]:
+    """Return the quantities that say something: nobody is late in replay at recorded times."""
+    late = pairs[["lateness_a", "lateness_b"]].to_numpy()
+    return [name for name in QUANTITIES if name != "lateness" or late.any()]
+
+
+def _by_way(rows: pd.DataFrame, names: list[str]) -> dict[str, tuple[Sums, Sums, Sums]]:
+    """Return the sums of A, B and their differences, by what is drawn."""
+    shift = rows[[f"{name}_shift" for name in names]].to_numpy(np.float64)
+    both = np.isfinite(shift)
+    units = pd.factorize(rows["user"])[0].astype(np.int64)
+    jobs = [
+        sums_of(np.where(both, rows[[f"{name}_{end}" for name in names]], np.nan))
+        for end in ("a", "b", "shift")
+    ]
+    clusters = [sums.by(units) for sums in jobs]
+    users = [sums.each_once() for sums in clusters]
+    by_way = zip(_WAYS, (jobs, clusters, users), strict=True)
+    return {way: (a, b, shift) for way, (a, b, shift) in by_way}

@@ -1,0 +1,123 @@
+"""How values, headings and Markdown of a report are shown, whatever the form."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from batsched_py.report.document import Column, Table, Verdict
+
+NOTHING = "\N{EN DASH}"
+"""What stands where there is no value."""
+DIGITS = 4
+"""Significant digits of a number, if the column says nothing else."""
+_LARGE = 1e9  # from here on, and below _SMALL, with an exponent
+_SMALL = 1e-4
+WORDS = {True: "holds", False: "does not hold", None: "no answer"}
+SYMBOLS = {True: "\N{CHECK MARK}", False: "\N{BALLOT X}", None: "?"}
+
+
+def cell(value: Any, decimals: int | None = None) -> str:
+    """Return a value of a table as text.
+
+    Integers as they are; other numbers with ``decimals`` digits after the point, or with four
+    significant digits. No digit before the point is ever dropped.
+    """
+    if is_nothing(value):
+        return NOTHING
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, Real):
+        return _number(value, decimals)
+    return str(value)
+
+
+def is_nothing(value: Any) -> bool:
+    """Tell whether a value is None, nan, NaT or pandas' NA."""
+    if value is None:
+        return True
+    missing = pd.isna(value)
+    return missing if isinstance(missing, bool) else False
+
+
+def is_numeric(table: Table, column: Column) -> bool:
+    """Tell whether a column holds numbers (in part: some may be missing), to be set right."""
+    values = [value for value in table.frame[column.name] if not is_nothing(value)]
+    return bool(values) and all(
+        isinstance(value, Real) and not isinstance(value, bool) for value in values
+    )
+
+
+def heading(column: Column) -> str:
+    """Return the heading of a column."""
+    return column.title or column.name
+
+
+def headings(table: Table) -> list[str]:
+    """Return the headings of the shown columns; with the kind where that alone tells them apart."""
+    titles = [heading(column) for column in table.shown]
+    return [
+        f"{title}, {column.kind}" if column.kind and titles.count(title) > 1 else title
+        for title, column in zip(titles, table.shown, strict=True)
+    ]
+
+
+def rows_of(table: Table) -> list[list[str]]:
+    """Return the shown cells of all rows as texts."""
+    shown = table.shown
+    columns = [
+        [cell(value, column.decimals) for value in table.frame[column.name]] for column in shown
+    ]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def marked(table: Table) -> set[tuple[int, int]]:
+    """Return the cells to emphasise: number of the row, number of the shown column."""
+    at = {column.name: number for number, column in enumerate(table.shown)}
+    return {(row, at[name]) for row, name in table.marks if name in at}
+
+
+def verdict(said: Verdict) -> str:
+    """Return symbol and words of a verdict."""
+    return f"{SYMBOLS[said.holds]} {WORDS[said.holds]}"
+
+
+def tally(verdicts: tuple[Verdict, ...]) -> str:
+    """Return how many claims hold, do not hold, and have no answer: "3 hold, 1 does not hold"."""
+    hold, fail, unknown = (
+        sum(said.holds is answer for said in verdicts) for answer in (True, False, None)
+    )
+    parts = [
+        (hold, "holds" if hold == 1 else "hold"),
+        (fail, "does not hold" if fail == 1 else "do not hold"),
+        (unknown, "without an answer"),
+    ]
+    return ", ".join(f"{number} {words}" for number, words in parts if number)
+
+
+def _number(value: Real, decimals: int | None) -> str:
+    number = float(value)
+    if math.isinf(number):
+        return "\N{INFINITY}" if number > 0 else "\N{MINUS SIGN}\N{INFINITY}"
+    if decimals is not None:
+        text = f"{number:.{decimals}f}"
+    elif isinstance(value, Integral):
+        text = str(int(value))
+    elif number and not _SMALL <= abs(number) < _LARGE:
+        text = f"{number:.{DIGITS - 1}e}"
+    else:
+        text = _significant(number)
+    if not float(text):  # -0.00
+        text = text.removeprefix("-")
+    return text.replace("-", "\N{MINUS SIGN}", 1) if text.startswith("-") else text
+
+
+def _significant(number: float) -> str:
+    if not number:
+        return "0"
+    before = math.floor(math.log10(abs(number))) + 1
+    return f"{number:.{max(0, DIGITS - before)}f}"

@@ -1,0 +1,146 @@
+"""What a report holds, whatever the form in which it is shown.
+
+Texts are Markdown. Tables and figures have a ``name``, which becomes the name of their files: it
+is unique within a report, in small letters, digits and underscores.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["", "ours", "published", "difference"]
+"""What a column holds: ours and published ones are set beside each other."""
+
+
+class Column(msgspec.Struct, frozen=True):
+    """How a column of a table is shown; in the CSV file it has ``name`` and all its digits."""
+
+    name: str
+    """Of the column in :attr:`Table.frame`."""
+    title: str = ""
+    """Its heading, with the unit; the name if empty."""
+    decimals: int | None = None
+    """Digits after the point; None for four significant digits (integers as they are)."""
+    kind: Kind = ""
+
+
+class Table(msgspec.Struct, frozen=True):
+    """A table: a frame with full precision, and which of its columns are shown and how."""
+
+    name: str
+    title: str
+    frame: pd.DataFrame
+    columns: tuple[Column, ...] = ()
+    """Those shown, in order; all if empty."""
+    note: str = ""
+    """Markdown below the table: units, over what, what differs."""
+    marks: tuple[tuple[int, str], ...] = ()
+    """Cells to emphasise: row number in the frame, name of the column."""
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        missing = [column.name for column in self.columns if column.name not in self.frame]
+        if missing:
+            raise ValueError(f"table {self.name}: its frame has no columns {missing}")
+
+    @property
+    def shown(self) -> tuple[Column, ...]:
+        """The columns to show."""
+        return self.columns or tuple(Column(str(name)) for name in self.frame.columns)
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """A figure: a Vega-Lite chart (of altair, or as a dictionary) with its data in it.
+
+    One can hover and zoom it in HTML; it is written as PNG, SVG and the CSV of its data as well.
+    """
+
+    name: str
+    title: str
+    chart: Any
+    caption: str = ""
+    """Markdown: what is seen, and the figure of the paper that it stands beside."""
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The Vega-Lite specification."""
+        if isinstance(self.chart, dict):
+            return self.chart
+        made: dict[str, Any] = self.chart.to_dict()
+        return made
+
+
+class Text(msgspec.Struct, frozen=True):
+    """Paragraphs of Markdown."""
+
+    markdown: str
+
+
+Part = Table | Figure | Text
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A part of a report with a heading."""
+
+    title: str
+    parts: tuple[Part, ...]
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What the runs say of a claim of the paper."""
+
+    claim: str
+    """The claim, as a sentence."""
+    holds: bool | None
+    """None if the runs say nothing about it (too few, or not those)."""
+    evidence: str
+    """The numbers behind it, in a sentence or two (Markdown)."""
+    log: str = ""
+    """On which log, if that matters."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    """All that a study says about its runs."""
+
+    title: str
+    source: str
+    """The publication, as one cites it."""
+    sections: tuple[Section, ...]
+    verdicts: tuple[Verdict, ...] = ()
+    summary: str = ""
+    """Markdown at the top: what was done, and what came out."""
+
+    def __post_init__(self) -> None:
+        names = [part.name for part in self.parts if not isinstance(part, Text)]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"report {self.title!r}: several parts have the name {twice[0]!r}")
+
+    @property
+    def parts(self) -> list[Part]:
+        """The parts of all sections."""
+        return [part for section in self.sections for part in section.parts]
+
+    @property
+    def tables(self) -> list[Table]:
+        """The tables of all sections."""
+        return [part for part in self.parts if isinstance(part, Table)]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """The figures of all sections."""
+        return [part for part in self.parts if isinstance(part, Figure)]
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch(r"[a-z0-9_]+", name):
+        raise ValueError(f"name {name!r}: expected small letters, digits and underscores")

@@ -1,0 +1,149 @@
+"""A report as files: CSV and Markdown of its tables, PNG, SVG and data of its figures."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from batsched_py.files import write_whole
+from batsched_py.report.cells import headings, is_numeric, marked, rows_of, tally, verdict
+from batsched_py.report.document import Figure, Report, Table, Text
+
+PAGE = "report.html"
+"""The page, in the folder of the campaign."""
+FOLDER = "report"
+"""The folder beside it that holds the other files."""
+TABLES = "tables.md"
+WIDTH = 640
+"""Width in pixels of a figure that takes that of its container."""
+LOOKS = {
+    "background": "white",
+    # Okabe and Ito's colours without black and yellow, as on the page (charts.js)
+    "range": {
+        "category": ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C8C8C"],
+        "ramp": {"scheme": "viridis"},
+        "heatmap": {"scheme": "viridis"},
+        "diverging": {"scheme": "blueorange"},
+    },
+    "mark": {"color": "#0072B2"},
+    "axis": {"gridColor": "#d5dae0", "labelFontSize": 11, "titleFontSize": 11},
+    "legend": {"labelFontSize": 11, "titleFontSize": 11, "labelLimit": 260},
+    "view": {"stroke": "#d5dae0"},
+}
+"""Colours and sizes of a figure where its specification says nothing."""
+SCALE = 2.0
+"""Pixels of a PNG file by pixel of the figure."""
+
+
+def write_files(report: Report, folder: Path) -> list[Path]:
+    """Write all tables and figures into a folder; return the paths.
+
+    ``NAME.csv`` of a table holds all columns of its frame with all digits, that of a figure the
+    data it shows; ``tables.md`` holds verdicts and tables as they are shown. Each file is written
+    whole or not at all; raises :class:`batsched_py.errors.OutputError`.
+    """
+    written = []
+
+    def write(name: str, content: str | bytes) -> None:
+        write_whole(folder / name, content)
+        written.append(folder / name)
+
+    for table in report.tables:
+        write(f"{table.name}.csv", table.frame.to_csv(index=False))
+    write(TABLES, markdown(report))
+    for figure in report.figures:
+        for suffix, content in drawn(figure).items():
+            write(f"{figure.name}.{suffix}", content)
+        data = data_of(figure.spec)
+        if data is not None:
+            write(f"{figure.name}.csv", data.to_csv(index=False))
+    return written
+
+
+def markdown(report: Report) -> str:
+    """Return title, summary, verdicts and tables as Markdown."""
+    parts = [f"# {report.title}", report.source, report.summary]
+    if report.verdicts:
+        parts += ["## Claims", f"{tally(report.verdicts)}.", _verdicts(report)]
+    for section in report.sections:
+        shown = [part for part in section.parts if not isinstance(part, Figure)]
+        if shown:
+            parts.append(f"## {section.title}")
+        for part in shown:
+            parts += [part.markdown] if isinstance(part, Text) else _table(part)
+    return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+
+
+def drawn(figure: Figure) -> dict[str, bytes]:
+    """Return a figure as ``png`` and ``svg``; nothing is fetched from anywhere."""
+    import vl_convert
+
+    spec = printable(figure.spec)
+    png = vl_convert.vegalite_to_png(spec, scale=SCALE, config=LOOKS, allowed_base_urls=[])
+    svg = vl_convert.vegalite_to_svg(spec, config=LOOKS, allowed_base_urls=[])
+    return {"png": png, "svg": svg.encode()}
+
+
+def printable(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a specification with a width where it has that of its container."""
+    made = copy.copy(spec)
+    if made.get("width") == "container":
+        made["width"] = WIDTH
+    return made
+
+
+def data_of(spec: dict[str, Any]) -> pd.DataFrame | None:
+    """Return the data in a specification, None if there are none.
+
+    Of several data sets the rows are one below the other, the first column says which is which.
+    """
+    sets = _data_sets(spec)
+    frames = {name: pd.DataFrame(rows) for name, rows in sets.items() if rows}
+    if len(frames) < 2:
+        return next(iter(frames.values()), None)
+    for number, frame in enumerate(frames.values(), 1):
+        frame.insert(0, "data_set", number, allow_duplicates=True)
+    return pd.concat(frames.values(), ignore_index=True)
+
+
+def _data_sets(spec: Any) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    if isinstance(spec, dict):
+        found |= spec.get("datasets") or {}
+        data = spec.get("data")
+        if isinstance(data, dict) and isinstance(data.get("values"), list):
+            found[f"{id(data)}"] = data["values"]
+        for key in ("layer", "hconcat", "vconcat", "concat"):
+            for inner in spec.get(key) or []:
+                found |= _data_sets(inner)
+        found |= _data_sets(spec.get("spec"))
+    return found
+
+
+def _verdicts(report: Report) -> str:
+    lines = ["| Claim | Log | Verdict | Evidence |", "| --- | --- | --- | --- |"]
+    lines += [
+        f"| {_cell(said.claim)} | {_cell(said.log)} | {verdict(said)} | {_cell(said.evidence)} |"
+        for said in report.verdicts
+    ]
+    return "\n".join(lines)
+
+
+def _table(table: Table) -> list[str]:
+    shown = table.shown
+    rules = ["---:" if is_numeric(table, column) else "---" for column in shown]
+    rows = [headings(table), rules]
+    emphasised = marked(table)
+    for at, texts in enumerate(rows_of(table)):
+        rows.append(
+            [f"**{text}**" if (at, to) in emphasised else text for to, text in enumerate(texts)]
+        )
+    lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
+    return [f"### {table.title}", "\n".join(lines), table.note]
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

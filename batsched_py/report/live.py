@@ -1,0 +1,254 @@
+"""A report that is served on loopback while its campaign runs.
+
+The page asks the server every two seconds how far the campaign is, and loads itself again when
+there is a new one. A page is made again only if runs have ended since, and not more often than
+every few seconds; if that fails, the error is on the page and the last page stays.
+"""
+
+from __future__ import annotations
+
+import errno
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from batsched_py.campaign.task import RUN_JSON
+from batsched_py.errors import BatschedError, UsageError
+from batsched_py.report.cells import cell
+from batsched_py.report.document import Report
+from batsched_py.report.page import page
+from batsched_py.report.publish import report_of
+
+if TYPE_CHECKING:
+    from batsched_py.campaign.results import CampaignResults
+
+ADDRESS = "127.0.0.1"
+PORT = 8765
+LOOK_EVERY = 2.0
+"""Seconds between two looks at the folder."""
+REST = 3.0
+"""Seconds from one page to the next, at least."""
+TIMES = 4.0
+"""... or so many times what it took to make one, if that is more."""
+_MOST_VALUES = 50  # of an axis whose progress is shown by value
+
+Open = Callable[[], "CampaignResults"]
+Stamp = tuple[Any, ...]
+
+
+class LiveReport:
+    """The newest page of a campaign, and how far it is. Thread-safe."""
+
+    def __init__(self, open_folder: Open) -> None:
+        self._open = open_folder
+        self._lock = threading.Lock()
+        self._stamp: Stamp | None = None
+        self._took = 0.0
+        self._made_at = -REST
+        self._error: str | None = None
+        self._number = 0
+        self._progress: dict[str, Any] = {"done": 0, "planned": 0, "failed": 0, "axes": []}
+        self._page = page(_empty(), live=self.state)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What ``/state.json`` says; ``page`` is the number of the page."""
+        return {"page": self._number, "error": self._error, **self._progress}
+
+    @property
+    def page(self) -> str:
+        """The newest page."""
+        with self._lock:
+            return self._page
+
+    def look(self) -> None:
+        """Look at the folder, and make a new page if runs ended and the last one is old enough."""
+        now = time.monotonic()
+        try:
+            results = self._open()
+            stamp, progress = _progress(results)
+        except (BatschedError, OSError) as error:  # between two campaigns, or moved away
+            self._error = str(error)
+            return
+        with self._lock:
+            self._progress = progress
+        if stamp == self._stamp or now - self._made_at < max(REST, TIMES * self._took):
+            return
+        self._stamp = stamp
+        self._make(results)
+        self._made_at = time.monotonic()
+        self._took = self._made_at - now
+
+    def _make(self, results: CampaignResults) -> None:
+        try:
+            report = report_of(results)
+            error = None
+        except Exception as failed:  # whatever a study's code raises
+            report, error = None, _words(failed)
+        if report is None and self._number:
+            self._error = error
+            return
+        state = {**self.state, "page": self._number + 1, "error": error}
+        try:
+            made = page(_empty(results.title) if report is None else report, results, live=state)
+        except Exception as failed:  # a figure or a table that cannot be shown
+            self._error = _words(failed)
+            return
+        with self._lock:
+            self._page, self._number, self._error = made, self._number + 1, error
+
+
+@contextmanager
+def served(live: LiveReport, port: int = PORT) -> Iterator[_Server]:
+    """Serve on loopback in threads of their own while the block runs.
+
+    Raises :class:`UsageError` if the port is in use.
+    """
+    try:
+        server = _Server(live, port)
+    except (OSError, OverflowError) as error:
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
+            raise UsageError(
+                f"--port {port} is in use: give another, or --port 0 for any that is free"
+            ) from None
+        raise UsageError(f"--port {port}: {error}") from None
+    stop = threading.Event()
+    threads = [
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True),
+        threading.Thread(target=_watch, args=(live, stop), daemon=True),
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield server
+    finally:
+        stop.set()
+        server.shutdown()
+        server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, live: LiveReport, port: int) -> None:
+        super().__init__((ADDRESS, port), _Handler)
+        self.live = live
+        self.hosts = {f"{name}:{self.server_port}" for name in (ADDRESS, "localhost")}
+
+
+def _watch(live: LiveReport, stop: threading.Event) -> None:
+    while not stop.is_set():
+        live.look()
+        stop.wait(LOOK_EVERY)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers for the page and its state; there is nothing else, in particular no files."""
+
+    server: _Server
+    server_version = "batsched_py"
+    sys_version = ""
+    timeout = 30.0
+
+    def do_GET(self) -> None:
+        """Answer, with the body."""
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        """Answer without the body."""
+        self._answer(with_body=False)
+
+    def _answer(self, *, with_body: bool) -> None:
+        status, kind, body = self._found(self.path.partition("?")[0])
+        self.send_response(status)
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if with_body:
+            self.wfile.write(body)
+
+    def _found(self, path: str) -> tuple[int, str, bytes]:
+        text = "text/plain; charset=utf-8"
+        if self.headers.get("Host", "") not in self.server.hosts:
+            # A page from elsewhere whose name points to this machine must not read this one.
+            return 403, text, b"This page is for 127.0.0.1 and localhost only.\n"
+        if path == "/":
+            return 200, "text/html; charset=utf-8", self.server.live.page.encode()
+        if path == "/state.json":
+            return 200, "application/json", msgspec.json.encode(self.server.live.state)
+        return 404, text, b"Nothing here: the report is at /.\n"
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: a line every two seconds helps nobody."""
+
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+def _progress(results: CampaignResults) -> tuple[Stamp, dict[str, Any]]:
+    """Return what changes if a run ends, and how far the campaign is."""
+    done = [labels for folder, labels in results.planned if _is_done(folder)]
+    failures = results.failures
+    planned = [labels for _, labels in results.planned]
+    axes = []
+    for name in results.axes:
+        of_all = Counter(cell(labels.get(name)) for labels in planned)
+        of_done = Counter(cell(labels.get(name)) for labels in done)
+        if len(of_all) <= _MOST_VALUES:
+            values = [
+                {"value": value, "done": of_done[value], "planned": number}
+                for value, number in of_all.items()
+            ]
+            axes.append({"name": name, "values": values})
+    progress = {
+        "done": len(done),
+        "planned": len(planned),
+        "failed": len(failures),
+        "axes": axes,
+    }
+    return _stamp(results), progress
+
+
+def _stamp(results: CampaignResults) -> Stamp:
+    """Return what changes if a run ends, also if it is one that was there before."""
+    times = (_time(folder) for folder, _ in results.planned)
+    return (*times, len(results.failures))
+
+
+def _time(folder: Path) -> int:
+    try:
+        return (folder / RUN_JSON).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _is_done(folder: Path) -> bool:
+    return _time(folder) > 0
+
+
+def _empty(title: str = "A report that is being made") -> Report:
+    return Report(title=title, source="", sections=())
+
+
+def _words(error: Exception) -> str:
+    """Return an error with the place in the study's code that it comes from."""
+    if isinstance(error, BatschedError):
+        return str(error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno}, in {last.name})"

@@ -1,0 +1,238 @@
+"""A report as one HTML file that needs no network.
+
+The libraries that draw (Vega, Vega-Lite, vega-embed) are in the file, as are the specifications
+of the figures with their data. A content security policy in it forbids every request; a page that
+is served live may ask its own server how far the campaign is.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from batsched_py.report.cells import (
+    SYMBOLS,
+    WORDS,
+    cell,
+    heading,
+    is_nothing,
+    is_numeric,
+    marked,
+    tally,
+)
+from batsched_py.report.document import Column, Figure, Report, Table, Text
+from batsched_py.report.runs_table import provenance, runs_table, stored_of
+from batsched_py.report.schedules import schedules_of
+
+if TYPE_CHECKING:
+    from batsched_py.campaign.results import CampaignResults
+
+MOST_ROWS = 1_000
+"""Rows of a table in the page; its CSV file has all."""
+_SCRIPTS = ("base.js", "tables.js", "charts.js", "runs.js", "schedule.js")
+_KEYS = {True: "holds", False: "fails", None: "unknown"}
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'; connect-src {connect}"
+)
+
+
+def page(
+    report: Report, results: CampaignResults | None = None, *, live: dict[str, Any] | None = None
+) -> str:
+    """Return the HTML page of a report.
+
+    With ``results`` it has a table of all runs, and the schedules and users of some. ``live`` is
+    the first state of a page that is served while its campaign runs (:mod:`live`).
+    """
+    stored = [] if results is None else stored_of(results)
+    data = {
+        "figures": {figure.name: _described(figure) for figure in report.figures},
+        "runs": None if results is None else runs_table(results, stored),
+        "schedules": None if results is None else schedules_of(results),
+        "live": live,
+    }
+    template = _environment().get_template("page.html.jinja")
+    return template.render(
+        report=report,
+        sections=[_section(number, section) for number, section in enumerate(report.sections, 1)],
+        verdicts=[_verdict(said) for said in report.verdicts],
+        tally=tally(report.verdicts),
+        results=results,
+        failures=[] if results is None else [(str(path), said) for path, said in results.failures],
+        made_with=_made_with(results, stored),
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        program=f"batsched_py {version('batsched_py')}",
+        live=live,
+        policy=_POLICY.format(connect="'none'" if live is None else "'self'"),
+        css=Markup(_asset("page.css")),
+        data=Markup(safe_json(data)),
+        vega=Markup(vega()),
+        script=Markup("\n".join(_asset(name) for name in _scripts(live is not None))),
+    )
+
+
+def safe_json(value: Any) -> str:
+    """Return JSON that cannot leave the script element which it is put into.
+
+    nan and infinite numbers become null.
+    """
+    text = msgspec.json.encode(value, enc_hook=_as_builtin).decode()
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+@cache
+def vega() -> str:
+    """Return the libraries that draw, as one script; takes seconds the first time."""
+    import vl_convert
+
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    for text in ("</script", "<!--"):  # neither is in it today
+        bundle = bundle.replace(text, f"\\x3c{text[1:]}")
+    return bundle
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("batsched_py.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["markdown"] = rendered
+    environment.filters["inline"] = rendered_inline
+    return environment
+
+
+def rendered(text: str) -> Markup:
+    """Return Markdown as HTML: raw HTML is shown as text, pictures are left out."""
+    return Markup(_markdown().render(text))
+
+
+def rendered_inline(text: str) -> Markup:
+    """Return a sentence of Markdown as HTML."""
+    return Markup(_markdown().renderInline(text))
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+
+
+@cache
+def _asset(name: str) -> str:
+    source, _, _ = PackageLoader("batsched_py.report", "templates").get_source(_environment(), name)
+    return source
+
+
+def _scripts(live: bool) -> tuple[str, ...]:
+    return (*_SCRIPTS, *(("live.js",) if live else ()), "start.js")
+
+
+def _described(figure: Figure) -> dict[str, Any]:
+    """Return the specification, which says what it shows to those who cannot see it."""
+    spec = dict(figure.spec)
+    spec.pop("$schema", None)  # an address, that nobody is to ask
+    spec.setdefault("description", f"{figure.title}. {figure.caption}".strip())
+    return spec
+
+
+def _section(number: int, section: Any) -> dict[str, Any]:
+    return {
+        "id": f"section-{number}",
+        "title": section.title,
+        "parts": [_part(part) for part in section.parts],
+    }
+
+
+def _part(part: Table | Figure | Text) -> dict[str, Any]:
+    if isinstance(part, Table):
+        return {"kind": "table", "table": part, **_table(part)}
+    if isinstance(part, Figure):
+        return {"kind": "figure", "figure": part}
+    return {"kind": "text", "markdown": part.markdown}
+
+
+def _table(table: Table) -> dict[str, Any]:
+    shown = table.shown
+    compares = any(column.kind in ("published", "difference") for column in shown)
+    columns = [
+        {
+            "title": heading(column),
+            "kind": column.kind if compares else "",
+            "numeric": is_numeric(table, column),
+            "first": compares and _begins_group(shown, at),
+        }
+        for at, column in enumerate(shown)
+    ]
+    emphasised = marked(table)
+    kept = table.frame.head(MOST_ROWS)
+    values = [kept[column.name].tolist() for column in shown]
+    rows = [
+        [
+            _cell(value, column, (at, place) in emphasised)
+            for place, (value, column) in enumerate(zip(row, shown, strict=True))
+        ]
+        for at, row in enumerate(zip(*values, strict=True))
+    ]
+    csv = quote(table.frame.to_csv(index=False))
+    return {
+        "columns": columns,
+        "rows": rows,
+        "csv": f"data:text/csv;charset=utf-8,{csv}",
+        "left_out": len(table.frame) - len(kept),
+    }
+
+
+def _begins_group(shown: tuple[Column, ...], at: int) -> bool:
+    """Tell whether a pair of ours and published begins with a column."""
+    kind, before = shown[at].kind, shown[at - 1].kind if at else ""
+    if not kind:
+        return bool(before)
+    order = ("ours", "published", "difference")
+    return not before or order.index(kind) < order.index(before)
+
+
+def _cell(value: Any, column: Column, emphasised: bool) -> dict[str, Any]:
+    number = isinstance(value, Real) and not isinstance(value, bool) and not is_nothing(value)
+    return {
+        "text": cell(value, column.decimals),
+        "sort": repr(float(value)) if number else None,
+        "mark": emphasised,
+    }
+
+
+def _verdict(said: Any) -> dict[str, Any]:
+    return {
+        "key": _KEYS[said.holds],
+        "symbol": SYMBOLS[said.holds],
+        "words": WORDS[said.holds],
+        "said": said,
+    }
+
+
+def _made_with(results: CampaignResults | None, stored: Any) -> list[tuple[str, str]]:
+    if results is None:
+        return []
+    found = provenance(results, stored)
+    return [(name, ", ".join(values)) for name, values in found.items()]
+
+
+def _as_builtin(value: Any) -> Any:
+    """Return a value that JSON does not know as one that it does."""
+    if hasattr(value, "tolist"):  # numpy's arrays and scalars
+        return value.tolist()
+    return str(value)

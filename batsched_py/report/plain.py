@@ -1,0 +1,244 @@
+"""The report of a campaign whose file names none: its metrics over its axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from batsched_py.metrics import METRICS
+from batsched_py.report.document import Column, Figure, Report, Section, Table
+from batsched_py.report.runs_table import MAIN_METRICS
+from batsched_py.statistics import RESAMPLES, bootstrap
+
+if TYPE_CHECKING:
+    from batsched_py.campaign.results import CampaignResults
+
+REPEATED = ("replication", "seed", "shake")
+"""Axes over whose values means are taken: they repeat a run and do not change the question."""
+GROUPS = {
+    "waiting": (
+        "Waiting and response",
+        ("mean_waiting_time", "max_waiting_time", "mean_turnaround_time", "mean_queue_length"),
+    ),
+    "slowdown": (
+        "Slowdown",
+        ("mean_bounded_slowdown", "mean_bounded_slowdown_60", "mean_slowdown_by_area"),
+    ),
+    "machine": (
+        "The machine",
+        ("utilisation", "loss_of_capacity", "throughput_per_hour", "makespan"),
+    ),
+    "users": (
+        "Users",
+        ("mean_lateness", "jobs_per_session_think_20", "mean_activity_length"),
+    ),
+}
+"""By name of the table: title, metrics. All metrics are in the campaign's ``results.csv``."""
+_MOST_LINES = 12
+_MOST_LABELS = 40
+
+
+def plain_report(results: CampaignResults) -> Report:
+    """Return tables and figures of the main metrics over the axes of a campaign.
+
+    Over replications and seeds: the mean and its bootstrap interval (95 %).
+    """
+    runs = results.runs
+    axes = [name for name in results.axes if name in runs and name not in REPEATED]
+    tables = [
+        _table(runs, axes, name, title, metrics) for name, (title, metrics) in _groups(runs).items()
+    ]
+    figures = [
+        _figure(runs, axes, metric) for metric in MAIN_METRICS if axes and _is_there(runs, metric)
+    ]
+    sections = []
+    if tables:
+        sections.append(Section("Metrics", tuple(tables)))
+    if figures:
+        sections.append(Section("Figures", tuple(figures)))
+    return Report(
+        title=results.title or results.name,
+        source="",
+        sections=tuple(sections),
+        summary=_summary(results, axes),
+    )
+
+
+def _summary(results: CampaignResults, axes: Sequence[str]) -> str:
+    runs = results.runs
+    over = f" over {', '.join(f'`{name}`' for name in axes)}" if axes else ""
+    text = f"{len(runs)} of {results.nb_planned} runs{over}."
+    repeated = [name for name in REPEATED if name in results.axes]
+    if repeated:
+        text += (
+            f" Means over `{'`, `'.join(repeated)}`, with 95 % bootstrap intervals "
+            f"({RESAMPLES} resamples)."
+        )
+    return text
+
+
+def _groups(runs: pd.DataFrame) -> dict[str, tuple[str, list[str]]]:
+    found = {
+        name: (title, [metric for metric in metrics if _is_there(runs, metric)])
+        for name, (title, metrics) in GROUPS.items()
+    }
+    return {name: group for name, group in found.items() if group[1]}
+
+
+def _is_there(runs: pd.DataFrame, metric: str) -> bool:
+    return metric in runs and bool(runs[metric].notna().any())
+
+
+def _combinations(
+    runs: pd.DataFrame, axes: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Give the values of the axes, in order of appearance, and the runs that have them."""
+    if not axes:
+        yield {}, runs
+        return
+    for values, rows in runs.groupby(list(axes), sort=False, dropna=False):
+        yield dict(zip(axes, values, strict=True)), rows
+
+
+def _table(
+    runs: pd.DataFrame, axes: Sequence[str], name: str, title: str, metrics: Sequence[str]
+) -> Table:
+    rows = []
+    for values, own in _combinations(runs, axes):
+        row: dict[str, Any] = {**values, "runs": len(own)}
+        for metric in metrics:
+            interval = bootstrap(own[metric])
+            row[metric] = interval.value
+            row[f"{metric}_low"], row[f"{metric}_high"] = interval.low, interval.high
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    columns = [Column(name, _spoken(name)) for name in (*axes, "runs")]
+    for metric in metrics:
+        columns.append(Column(metric, _with_unit(metric)))
+        if frame[f"{metric}_low"].notna().any():
+            columns.append(Column(f"{metric}_low", "95 % from"))
+            columns.append(Column(f"{metric}_high", "to"))
+    note = "\n".join(f"- *{_spoken(metric)}*: {METRICS[metric].formula}" for metric in metrics)
+    return Table(name, title, frame, tuple(columns), note)
+
+
+def _figure(runs: pd.DataFrame, axes: Sequence[str], metric: str) -> Figure:
+    rows = []
+    for values, own in _combinations(runs, axes):
+        interval = bootstrap(own[metric])
+        if interval.nb:
+            rows.append(
+                {**_plain(values), "value": interval.value, **_ends(interval.low, interval.high)}
+            )
+    spec = _spec(rows, axes, _with_unit(metric))
+    repeats = any("low" in row for row in rows)
+    caption = "Means over the replications; bars are 95 % bootstrap intervals." if repeats else ""
+    return Figure(f"figure_{metric}", _spoken(metric).capitalize(), spec, caption)
+
+
+def _ends(low: float, high: float) -> dict[str, float]:
+    return {"low": low, "high": high} if low == low else {}  # not nan
+
+
+def _spec(rows: list[dict[str, Any]], axes: Sequence[str], title: str) -> dict[str, Any]:
+    """Return lines over a number if the campaign has such an axis, else a row for each label."""
+    numeric = [name for name in axes if all(isinstance(row[name], int | float) for row in rows)]
+    x = max(numeric, key=lambda name: len({row[name] for row in rows}), default=None)
+    others = [name for name in axes if name != x]
+    for row in rows:
+        row["runs"] = ", ".join(str(row[name]) for name in others) or "all"
+    labels = list(dict.fromkeys(row["runs"] for row in rows))
+    if x is not None and len(labels) <= _MOST_LINES:
+        return _lines(rows, x, others, labels, title)
+    for row in rows:
+        row["runs"] = ", ".join(str(row[name]) for name in axes)
+    return _dots(rows[:_MOST_LABELS], axes, title)
+
+
+def _lines(
+    rows: list[dict[str, Any]], x: str, others: Sequence[str], labels: list[str], title: str
+) -> dict[str, Any]:
+    across = {"field": x, "type": "quantitative", "title": _spoken(x), "scale": {"zero": False}}
+    upwards = {"type": "quantitative", "title": title, "scale": {"zero": False}}
+    colour: dict[str, Any] = {
+        "field": "runs",
+        "type": "nominal",
+        "sort": labels,
+        "title": ", ".join(map(_spoken, others)),
+    }
+    if len(labels) == 1:
+        colour = {"value": None}
+    layers: list[dict[str, Any]] = [
+        {
+            "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
+            "mark": {"type": "line", "point": {"filled": True, "size": 60}},
+            "encoding": {"y": {"field": "value", **upwards}, "tooltip": _tooltip([x, *others])},
+        },
+        {
+            "mark": {"type": "rule"},
+            "encoding": {"y": {"field": "low", **upwards}, "y2": {"field": "high"}},
+        },
+    ]
+    encoding = {"x": across} | ({} if len(labels) == 1 else {"color": colour})
+    return _chart(rows, layers, encoding) | {"height": 280}
+
+
+def _dots(rows: list[dict[str, Any]], axes: Sequence[str], title: str) -> dict[str, Any]:
+    across = {"type": "quantitative", "title": title, "scale": {"zero": False}}
+    upwards = {"field": "runs", "type": "nominal", "sort": None, "title": ", ".join(axes)}
+    layers: list[dict[str, Any]] = [
+        {
+            "mark": {"type": "rule"},
+            "encoding": {"x": {"field": "low", **across}, "x2": {"field": "high"}},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 80},
+            "encoding": {"x": {"field": "value", **across}, "tooltip": _tooltip(axes)},
+        },
+    ]
+    return _chart(rows, layers, {"y": upwards}) | {
+        "height": 22 * len({row["runs"] for row in rows})
+    }
+
+
+def _chart(
+    rows: list[dict[str, Any]], layers: list[dict[str, Any]], encoding: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "width": "container",
+        "data": {"values": rows},
+        "encoding": encoding,
+        "layer": layers if any("low" in row for row in rows) else [_main(layers)],
+    }
+
+
+def _main(layers: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the layer of the values, without that of the intervals."""
+    return next(layer for layer in layers if "tooltip" in layer["encoding"])
+
+
+def _tooltip(axes: Sequence[str]) -> list[dict[str, str]]:
+    return [
+        *({"field": name, "type": "nominal", "title": _spoken(name)} for name in axes),
+        {"field": "value", "type": "quantitative", "format": ".5~g"},
+        {"field": "low", "type": "quantitative", "format": ".5~g", "title": "95 % from"},
+        {"field": "high", "type": "quantitative", "format": ".5~g", "title": "to"},
+    ]
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values that JSON knows: numpy's scalars as Python's."""
+    return {
+        name: value.item() if hasattr(value, "item") else value for name, value in values.items()
+    }
+
+
+def _spoken(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _with_unit(metric: str) -> str:
+    unit = METRICS[metric].unit
+    return _spoken(metric) if unit == "1" else f"{_spoken(metric)} [{unit}]"

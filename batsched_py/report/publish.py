@@ -1,0 +1,31 @@
+"""A campaign's report in all its forms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from batsched_py.files import write_whole
+from batsched_py.report.files import FOLDER, PAGE, write_files
+from batsched_py.report.page import page
+from batsched_py.report.plain import plain_report
+
+if TYPE_CHECKING:
+    from batsched_py.campaign.results import CampaignResults
+    from batsched_py.report.document import Report
+
+
+def report_of(results: CampaignResults) -> Report:
+    """Return the study's report, or a plain one if its campaign file names none."""
+    report = results.report()
+    return plain_report(results) if report is None else report
+
+
+def publish(report: Report, results: CampaignResults, page_file: Path | None = None) -> list[Path]:
+    """Write the page (default: ``report.html`` in the campaign's folder) and the files.
+
+    Returns the paths, the page first. Raises :class:`batsched_py.errors.OutputError`.
+    """
+    place = results.out / PAGE if page_file is None else page_file
+    write_whole(place, page(report, results))
+    return [place, *write_files(report, results.out / FOLDER)]

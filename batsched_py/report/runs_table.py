@@ -1,0 +1,110 @@
+"""All runs of a campaign for the page: labels, metrics, settings, provenance, by column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pandas as pd
+
+from batsched_py.metrics import COUNTS, METRICS
+from batsched_py.report.columns import packed, words
+
+if TYPE_CHECKING:
+    from batsched_py.campaign.results import CampaignResults
+
+MAIN_METRICS = (
+    "mean_waiting_time",
+    "mean_bounded_slowdown",
+    "utilisation",
+    "throughput_per_hour",
+    "jobs_per_session_think_20",
+)
+"""Shown in the table of runs and by the default report; all others one click away."""
+_DETAILS = ("metrics", "statistics")  # of a run's description: shown elsewhere, or too long
+
+
+Stored = Sequence[Mapping[str, Any]]
+
+
+def stored_of(results: CampaignResults) -> Stored:
+    """Return what is stored about each run, nothing of one whose folder is gone."""
+    return [_stored(results, row) for _, row in results.runs.iterrows()]
+
+
+def runs_table(results: CampaignResults, stored: Stored) -> dict[str, Any]:
+    """Return the runs for the page's script.
+
+    ``shown`` are the names of the columns of the table; ``columns`` holds every column of
+    ``results.runs``, ``settings`` what is stored about each run besides, ``commands`` what repeats
+    it.
+    """
+    runs = results.runs
+    return {
+        "n": len(runs),
+        "axes": [name for name in results.axes if name in runs],
+        "shown": _shown(results),
+        "units": {name: METRICS[name].unit for name in METRICS if name in runs},
+        "metrics": [name for name in (*COUNTS, *METRICS) if name in runs],
+        "columns": {str(name): packed(runs[name].tolist()) for name in runs},
+        "settings": _settings(stored),
+        "commands": words(_command(results, row) for _, row in runs.iterrows()),
+    }
+
+
+def provenance(results: CampaignResults, stored: Stored) -> dict[str, list[str]]:
+    """Return by name the different values of what the runs were made with, sorted."""
+    found: dict[str, set[str]] = {}
+    runs = results.runs
+    for name in ("git_revision", "host", "backend"):
+        if name in runs:
+            found.setdefault(name.replace("_", " "), set()).update(
+                str(one) for one in runs[name].dropna().unique()
+            )
+    for one in stored:
+        for name, version in one.get("versions", {}).items():
+            found.setdefault(name, set()).add(str(version))
+    return {name: sorted(values) for name, values in found.items() if values}
+
+
+def _shown(results: CampaignResults) -> list[str]:
+    runs = results.runs
+    axes = [name for name in results.axes if name in runs]
+    metrics = [name for name in MAIN_METRICS if name in runs and runs[name].notna().any()]
+    # Seeds are long, and follow from the replication: they are in the details.
+    return [*axes, *metrics, *(name for name in ("wall_time",) if name in runs)]
+
+
+def _settings(stored: Stored) -> dict[str, Any]:
+    """Return what is stored about the runs, flat: ``run.scheduler_options.alpha``."""
+    frame = pd.DataFrame([_flat(one) for one in stored], dtype=object)
+    return {str(name): packed(frame[name].tolist()) for name in frame}
+
+
+def _flat(stored: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in stored.items():
+        if not prefix and name in _DETAILS:
+            continue
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{name}.")
+        elif isinstance(value, list | tuple):
+            flat[f"{prefix}{name}"] = ", ".join(map(str, value)) or None
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def _stored(results: CampaignResults, row: Any) -> Mapping[str, Any]:
+    try:
+        return results.settings(row)
+    except (OSError, msgspec.DecodeError):  # removed since the campaign ran
+        return {}
+
+
+def _command(results: CampaignResults, row: Any) -> str:
+    try:
+        return results.command(row)
+    except KeyError:  # no run of the campaign as it is now
+        return ""

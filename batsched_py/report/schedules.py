@@ -1,0 +1,269 @@
+"""What the page shows of single runs: a window of the schedule, and a row for each user.
+
+Only a bounded part is put into the page: some runs, and of each a window around the time at which
+most jobs waited. What is left out is said.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batsched_py.errors import BatschedError
+from batsched_py.job_columns import RARE
+from batsched_py.metrics import BOUND
+from batsched_py.processors import from_text, intervals
+from batsched_py.report.columns import rounded
+
+if TYPE_CHECKING:
+    from batsched_py.campaign.results import CampaignResults
+
+MOST_RUNS = 12
+MOST_JOBS = 1_500
+"""Jobs of a run in its chart."""
+MOST_RECTANGLES = 6_000
+"""Rectangles of a run in its chart: a job on processors that are no neighbours has several."""
+MOST_USERS = 1_000
+"""Users of a run in its table, those with most jobs."""
+_STEPS = 300
+_BISECTIONS = 40
+
+Array = NDArray[np.float64]
+
+
+class Schedules(msgspec.Struct):
+    """Windows and users of some runs, ready for the page's script."""
+
+    runs: list[dict[str, Any]]
+    note: str
+    """What is left out, and why there is nothing if there is nothing."""
+
+
+def schedules_of(results: CampaignResults) -> Schedules:
+    """Return windows and users of at most a dozen runs, spread over the axes."""
+    rows = chosen_rows(results)
+    shown = []
+    for at in rows:
+        row = results.runs.iloc[at]
+        jobs = _jobs(results, row)
+        if jobs is None:
+            continue
+        shown.append({"run": at, **one_schedule(jobs, int(row["nb_res"]))})
+    return Schedules(shown, _note(results, len(rows), len(shown)))
+
+
+def chosen_rows(results: CampaignResults) -> list[int]:
+    """Return the numbers of the rows of ``results.runs`` whose schedules are shown.
+
+    If there are more than a dozen, replications of the same are dropped first; then rows are
+    taken at equal distances, the first and the last among them.
+    """
+    runs = results.runs
+    if len(runs) <= MOST_RUNS:
+        return list(range(len(runs)))
+    axes = [name for name in results.axes if name in runs and name not in ("replication", "seed")]
+    repeated = runs[axes].astype(str).duplicated() if axes else pd.Series(False, index=runs.index)
+    rows = np.flatnonzero(~repeated.to_numpy())
+    picked = np.linspace(0, len(rows) - 1, min(MOST_RUNS, len(rows)))
+    return [int(rows[at]) for at in np.unique(picked.round().astype(int))]
+
+
+def one_schedule(jobs: pd.DataFrame, nb_res: int) -> dict[str, Any]:
+    """Return the window around the longest queue, and the users of all jobs that are measured."""
+    ran = jobs[jobs["finish_time"].notna() & jobs["starting_time"].notna()]
+    ran = ran[ran["finish_time"] > ran["starting_time"]].sort_values(
+        "starting_time", kind="stable", ignore_index=True
+    )
+    begin, end = _window(ran) if len(ran) else (0.0, 0.0)
+    window = _inside(ran, begin, end)
+    return {
+        "from": begin,
+        "to": end,
+        "nb_res": nb_res,
+        "nb_jobs": len(jobs),
+        "nb_ran": len(ran),
+        "jobs": _job_columns(window),
+        "rectangles": _rectangles(window),
+        "busy": _busy(ran, begin, end),
+        "users": users_of(jobs),
+    }
+
+
+def users_of(jobs: pd.DataFrame) -> dict[str, list[Any]]:
+    """Return by column a row for each known user: jobs and means over the user's own jobs.
+
+    Times in seconds; ``slowdown`` is bounded (10 s), ``activity`` is from the first to the last
+    submission, ``area`` in processor-seconds. Jobs of rare behaviour are not measured.
+    """
+    if "user" not in jobs:
+        return {}
+    measured = jobs[jobs["user"].notna() & (jobs["user"] != "")]
+    if "behaviour" in measured:
+        measured = measured[measured["behaviour"] != RARE]
+    if measured.empty:
+        return {}
+    run_time = (measured["finish_time"] - measured["starting_time"]).to_numpy(float)
+    turnaround = (measured["finish_time"] - measured["submission_time"]).to_numpy(float)
+    slowdown = np.maximum(1.0, turnaround / np.maximum(run_time, BOUND))
+    frame = pd.DataFrame(
+        {
+            "user": measured["user"].astype(str).to_numpy(),
+            "submit": measured["submission_time"].to_numpy(float),
+            "wait": (measured["starting_time"] - measured["submission_time"]).to_numpy(float),
+            "slowdown": slowdown,
+            "lateness": _lateness(measured),
+            "area": run_time * measured["requested_number_of_resources"].to_numpy(float),
+        }
+    )
+    groups = frame.groupby("user", sort=False)
+    made = pd.DataFrame(
+        {
+            "jobs": groups.size(),
+            "wait": groups["wait"].mean(),
+            "slowdown": groups["slowdown"].mean(),
+            "lateness": groups["lateness"].mean(),
+            "activity": groups["submit"].max() - groups["submit"].min(),
+            "area": groups["area"].sum(),
+        }
+    )
+    made = made.sort_values("jobs", ascending=False, kind="stable").head(MOST_USERS)
+    columns: dict[str, list[Any]] = {"user": [str(user) for user in made.index]}
+    return columns | {str(name): _numbers(made[name]) for name in made}
+
+
+def _jobs(results: CampaignResults, row: Any) -> pd.DataFrame | None:
+    """Return the jobs of a run; None if they were not kept, or are there no more."""
+    try:
+        return results.jobs(row)
+    except (BatschedError, OSError):
+        return None
+
+
+def _note(results: CampaignResults, nb_chosen: int, nb_shown: int) -> str:
+    nb_runs = len(results.runs)
+    if not nb_runs:
+        return "No run has finished yet."
+    if not nb_shown:
+        return (
+            "This campaign keeps the metrics of its runs and not their jobs, so there is no "
+            "schedule to show. To see one, repeat a run with the command in its details below: "
+            "it writes the jobs too."
+        )
+    if nb_shown == nb_runs:
+        return f"All {nb_runs} runs can be chosen." if nb_runs > 1 else ""
+    why = f"{nb_shown} of {nb_runs} runs can be chosen, spread over the axes"
+    lost = nb_chosen - nb_shown
+    kept = f"; of {lost} more the jobs were not kept" if lost else ""
+    return f"{why}{kept}. The jobs of the others are in their folders, or come by their commands."
+
+
+def _window(ran: pd.DataFrame) -> tuple[float, float]:
+    """Return begin and end of the widest window around the longest queue that may be shown."""
+    start, finish = ran["starting_time"].to_numpy(float), ran["finish_time"].to_numpy(float)
+    pieces = _pieces(ran)
+    middle = _fullest(ran)
+    widest = float(max(middle - start.min(), finish.max() - middle))
+
+    def fits(half: float) -> bool:
+        inside = (start < middle + half) & (finish > middle - half)
+        return bool(inside.sum() <= MOST_JOBS and pieces[inside].sum() <= MOST_RECTANGLES)
+
+    least, most = 0.0, widest
+    half = widest
+    if not fits(widest):
+        for _ in range(_BISECTIONS):
+            half = (least + most) / 2
+            least, most = (half, most) if fits(half) else (least, half)
+        half = max(least, 1.0)
+    return max(middle - half, float(start.min())), min(middle + half, float(finish.max()))
+
+
+def _inside(ran: pd.DataFrame, begin: float, end: float) -> pd.DataFrame:
+    """Return the jobs that run in a window: the widest, if even those of an instant are many."""
+    rows = ran[(ran["starting_time"] < end) & (ran["finish_time"] > begin)]
+    widest = rows.sort_values("requested_number_of_resources", ascending=False, kind="stable")
+    pieces = np.cumsum(_pieces(widest))
+    return widest[(pieces <= MOST_RECTANGLES) & (np.arange(len(rows)) < MOST_JOBS)].sort_index()
+
+
+def _pieces(jobs: pd.DataFrame) -> NDArray[np.int64]:
+    """Return how many rectangles each job is at most."""
+    return np.array([str(text).count(" ") + 1 for text in jobs["allocated_resources"]], dtype=int)
+
+
+def _fullest(ran: pd.DataFrame) -> float:
+    """Return when most jobs waited; when most processors were busy if none ever did."""
+    submit, start = ran["submission_time"].to_numpy(float), ran["starting_time"].to_numpy(float)
+    time, waiting = _level(submit, start, np.ones(len(ran)))
+    if waiting.max() <= 0:
+        size = ran["requested_number_of_resources"].to_numpy(float)
+        time, waiting = _level(start, ran["finish_time"].to_numpy(float), size)
+    return float(time[waiting.argmax()])
+
+
+def _level(begin: Array, end: Array, weight: Array) -> tuple[Array, Array]:
+    """Return the instants at which a sum of weights changes, and the sum from there on."""
+    times = np.concatenate([begin, end])
+    changes = np.concatenate([weight, -weight])
+    instants, place = np.unique(times, return_inverse=True)
+    return instants, np.cumsum(np.bincount(place, weights=changes, minlength=len(instants)))
+
+
+def _busy(ran: pd.DataFrame, begin: float, end: float) -> dict[str, Any]:
+    """Return busy processors and waiting jobs in a window, means over equal steps."""
+    if end <= begin:
+        return {"processors": [], "waiting": []}
+    edges = np.linspace(begin, end, _STEPS + 1)
+    start, finish = ran["starting_time"].to_numpy(float), ran["finish_time"].to_numpy(float)
+    size = ran["requested_number_of_resources"].to_numpy(float)
+    submit = ran["submission_time"].to_numpy(float)
+    return {
+        "processors": _means(*_level(start, finish, size), edges),
+        "waiting": _means(*_level(submit, start, np.ones(len(ran))), edges),
+    }
+
+
+def _means(time: Array, level: Array, edges: Array) -> list[float | int]:
+    """Return the means of a step function between neighbouring edges."""
+    area = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(time))])
+    return [rounded(mean) for mean in np.diff(np.interp(edges, time, area)) / np.diff(edges)]
+
+
+def _job_columns(window: pd.DataFrame) -> dict[str, list[Any]]:
+    users = window["user"] if "user" in window else pd.Series("", index=window.index)
+    return {
+        "id": window["job_id"].astype(str).to_list(),
+        "user": users.fillna("").astype(str).to_list(),
+        "size": window["requested_number_of_resources"].astype(int).to_list(),
+        "submit": _seconds(window["submission_time"]),
+        "start": _seconds(window["starting_time"]),
+        "end": _seconds(window["finish_time"]),
+    }
+
+
+def _rectangles(window: pd.DataFrame) -> list[list[int]]:
+    """Return number of the job, first and last processor of each rectangle."""
+    return [
+        [number, first, last]
+        for number, text in enumerate(window["allocated_resources"])
+        for first, last in intervals(from_text(str(text).strip()))
+    ]
+
+
+def _lateness(jobs: pd.DataFrame) -> Array:
+    if "lateness" in jobs:
+        return jobs["lateness"].to_numpy(float)
+    return np.full(len(jobs), np.nan)
+
+
+def _seconds(column: pd.Series[Any]) -> list[float | int]:
+    """Return times to a tenth of a second."""
+    return [int(value) if value.is_integer() else round(value, 1) for value in map(float, column)]
+
+
+def _numbers(column: pd.Series[Any]) -> list[float | int | None]:
+    return [rounded(value) if np.isfinite(value) else None for value in map(float, column)]

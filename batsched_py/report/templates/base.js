@@ -1,0 +1,69 @@
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+const byId = (id) => document.getElementById(id);
+const NOTHING = "\u2013";
+
+/** An element with attributes and children; texts are never read as HTML. */
+function make(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (value === true) element.setAttribute(key, "");
+    else if (value !== false && value != null) element.setAttribute(key, value);
+  }
+  element.append(...children.filter((child) => child != null));
+  return element;
+}
+
+/** A value as text: four significant digits, never fewer than those before the point. */
+function shown(value) {
+  if (value == null || value === "") return NOTHING;
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value !== "number") return String(value);
+  if (Number.isInteger(value)) return String(value);
+  const size = Math.abs(value);
+  if (size < 1e-4 || size >= 1e9) return value.toExponential(3);
+  const before = Math.floor(Math.log10(size)) + 1;
+  return value.toFixed(Math.max(0, 4 - before));
+}
+
+/** Seconds as people say them: "2 d 03:04:05". */
+function lasting(seconds) {
+  if (seconds == null) return NOTHING;
+  const sign = seconds < 0 ? "\u2212" : "";
+  const whole = Math.round(Math.abs(seconds));
+  const two = (number) => String(number).padStart(2, "0");
+  const days = Math.floor(whole / 86400);
+  const clock = `${two(Math.floor(whole / 3600) % 24)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
+  return `${sign}${days ? `${days} d ` : ""}${clock}`;
+}
+
+/** The value of a packed column in a row (columns.py). */
+function unpacked(column, row) {
+  if (column.v) return column.v[row];
+  return column.u[column.i ? column.i[row] : 0];
+}
+
+function csvOf(names, rows) {
+  const field = (value) => {
+    const text = value == null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [names, ...rows].map((row) => row.map(field).join(",")).join("\n") + "\n";
+}
+
+function save(name, text) {
+  const address = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
+  make("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+}
+
+/** What outlives a reload of a live page; nothing where the browser keeps nothing. */
+const memory = {
+  get(key) {
+    try { return JSON.parse(sessionStorage.getItem(`report:${location.pathname}:${key}`)); } catch { return null; }
+  },
+  set(key, value) {
+    try { sessionStorage.setItem(`report:${location.pathname}:${key}`, JSON.stringify(value)); } catch { /* private */ }
+  },
+};

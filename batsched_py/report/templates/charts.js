@@ -1,0 +1,189 @@
+// Okabe and Ito's colours without black and yellow, which need a certain background.
+// On a dark page the dark ones of them are lighter.
+const ON_LIGHT = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C8C8C"];
+const ON_DARK = ["#3F8FE8", "#E69F00", "#12B886", "#CC79A7", "#86D3FF", "#F0742B", "#8C8C8C"];
+// page.css turns the dark ones into the light ones in print.
+const LIGHT = { text: "#1b1f24", muted: "#58616b", line: "#d5dae0", sheet: "#ffffff" };
+const DARK = { text: "#e2e6ea", muted: "#9aa4ae", line: "#363d45", sheet: "#181c21" };
+const FONT = 'system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif';
+
+const darkScheme = matchMedia("(prefers-color-scheme: dark)");
+const isDark = () => (document.documentElement.dataset.theme ?? (darkScheme.matches ? "dark" : "light")) === "dark";
+const palette = () => (isDark() ? ON_DARK : ON_LIGHT);
+const colours = () => (isDark() ? DARK : LIGHT);
+
+function chartConfig(narrow) {
+  const { text, muted, line } = colours();
+  const legend = { labelColor: text, titleColor: text, labelFontSize: 12, titleFontSize: 12, labelLimit: 260 };
+  if (narrow) Object.assign(legend, { orient: "bottom", direction: "vertical", columns: 1, labelLimit: 220 });
+  return {
+    background: null,
+    font: FONT,
+    axis: { labelColor: text, titleColor: text, gridColor: line, domainColor: muted, tickColor: muted,
+      labelFontSize: 12, titleFontSize: 12, titleFontWeight: 600, labelLimit: narrow ? 90 : 180 },
+    legend,
+    title: { color: text, subtitleColor: muted },
+    header: { labelColor: text, titleColor: text, labelFontSize: 12 },
+    view: { stroke: line },
+    mark: { color: palette()[0] },
+    rule: { color: muted },
+    text: { color: text },
+    range: { category: palette(), ramp: { scheme: "viridis" }, heatmap: { scheme: "viridis" }, diverging: { scheme: "blueorange" } },
+  };
+}
+
+/** Return a copy of a specification in which what is drawn black has the colour of text. */
+function readable(part) {
+  if (Array.isArray(part)) return part.map(readable);
+  if (part === null || typeof part !== "object") return part;
+  const copy = {};
+  for (const [key, value] of Object.entries(part)) {
+    const paints = ["color", "fill", "stroke", "value"].includes(key);
+    const black = paints && typeof value === "string" && /^(black|#000|#000000)$/i.test(value);
+    if (key === "datasets" || (key === "data" && value)) copy[key] = value;
+    else copy[key] = black ? colours().text : readable(value);
+  }
+  return copy;
+}
+
+/** All charts of the page by the id of their element: they are drawn again if the theme changes. */
+const charts = new Map();
+
+/** Draw; `spec` is a function of the element's width, `after(view)` is called each time. */
+async function draw(id, spec, after = () => {}) {
+  charts.set(id, { spec, after, view: charts.get(id)?.view });
+  await redraw(id);
+}
+
+async function redraw(id) {
+  const chart = charts.get(id);
+  const element = byId(id);
+  const width = element.clientWidth;
+  const made = readable(chart.spec(width));
+  element.classList.toggle("filling", made.width === "container");
+  try {
+    chart.view?.finalize();
+    const result = await vegaEmbed(element, made, {
+      mode: "vega-lite",
+      renderer: "svg",
+      config: chartConfig(width < 560),
+      tooltip: { theme: isDark() ? "dark" : "light" },
+      actions: { export: { png: true, svg: true }, source: false, compiled: false, editor: false },
+      downloadFileName: id.replace("figure-", ""),
+      scaleFactor: { png: 2 },
+      loader: { load: () => Promise.reject(new Error("a report asks for nothing from outside")) },
+    });
+    Object.assign(chart, { view: result.view, width });
+    element.view = result.view;
+    element.querySelector("summary")?.setAttribute("aria-label", "Save this figure");
+    chart.after(result.view);
+  } catch (error) {
+    element.classList.add("bad");
+    element.dataset.error = `This figure cannot be drawn: ${error.message}`;
+  }
+}
+
+async function redrawAll() {
+  for (const id of charts.keys()) await redraw(id);
+}
+
+/** Until a chart is clicked or has the focus, wheel and fingers move the page and not the chart. */
+function keepPageMoving(element) {
+  const guard = (event) => {
+    if (!element.contains(document.activeElement)) event.stopPropagation();
+  };
+  element.addEventListener("wheel", guard, { capture: true, passive: true });
+  element.addEventListener("touchstart", guard, { capture: true, passive: true });
+  element.addEventListener("touchmove", guard, { capture: true, passive: true });
+}
+
+function isZoomable(part) {
+  if (Array.isArray(part)) return part.some(isZoomable);
+  if (part === null || typeof part !== "object") return false;
+  if (part.bind === "scales") return true;
+  return Object.entries(part).some(([key, value]) => !["data", "datasets"].includes(key) && isZoomable(value));
+}
+
+/** The rows of all data sets in a specification. */
+function rowsOf(spec) {
+  const sets = Object.values(spec.datasets ?? {});
+  const visit = (part) => {
+    if (part === null || typeof part !== "object") return;
+    if (Array.isArray(part.data?.values)) sets.push(part.data.values);
+    for (const key of ["layer", "hconcat", "vconcat", "concat"]) (part[key] ?? []).forEach(visit);
+    visit(part.spec ?? null);
+  };
+  visit(spec);
+  const several = sets.length > 1;
+  return sets.flatMap((rows, set) => rows.map((row) => (several ? { data_set: set + 1, ...row } : row)));
+}
+
+function saveData(name) {
+  const rows = rowsOf(data.figures[name]);
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  save(`${name}.csv`, csvOf(names, rows.map((row) => names.map((key) => row[key]))));
+}
+
+async function startCharts() {
+  for (const button of document.querySelectorAll("[data-csv]")) {
+    button.addEventListener("click", () => saveData(button.dataset.csv));
+  }
+  for (const element of document.querySelectorAll("[data-figure]")) {
+    const spec = data.figures[element.dataset.figure];
+    if (isZoomable(spec)) {
+      keepPageMoving(element);
+      element.closest("figure").querySelector(".hint").hidden = false;
+    }
+    await draw(element.id, () => spec);
+  }
+}
+
+/** Charts whose width is a number, or whose legend moves, are drawn again in another width. */
+function watchWidth() {
+  let timer;
+  new ResizeObserver(() => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      for (const [id, chart] of charts) {
+        const width = byId(id).clientWidth;
+        if (width && chart.width && Math.abs(width - chart.width) > 8) redraw(id);
+      }
+    }, 200);
+  }).observe(byId("main"));
+}
+
+/** Tables that are wider than a sheet of paper are made smaller while it is printed. */
+function fitToPaper() {
+  const PAPER = 660;
+  addEventListener("beforeprint", () => {
+    for (const table of document.querySelectorAll("table")) {
+      const wide = table.offsetWidth * 0.8;
+      if (wide > PAPER) table.style.zoom = String(PAPER / wide);
+    }
+  });
+  addEventListener("afterprint", () => {
+    for (const table of document.querySelectorAll("table")) table.style.zoom = "";
+  });
+}
+
+function startTheme() {
+  const button = byId("theme");
+  const themes = ["system", "light", "dark"];
+  const root = document.documentElement;
+  const apply = (theme) => {
+    if (theme === "system") delete root.dataset.theme;
+    else root.dataset.theme = theme;
+    button.textContent = `Theme: ${theme}`;
+  };
+  const kept = () => { try { return localStorage.getItem("report:theme"); } catch { return null; } };
+  const keep = (theme) => { try { localStorage.setItem("report:theme", theme); } catch { /* not kept */ } };
+  apply(themes.includes(kept()) ? kept() : "system");
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const next = themes[(themes.indexOf(root.dataset.theme ?? "system") + 1) % themes.length];
+    apply(next);
+    keep(next);
+    redrawAll();
+  });
+  darkScheme.addEventListener("change", redrawAll);
+}

@@ -1,0 +1,11 @@
+startTheme();
+for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
+fitToPaper();
+if (data.runs) startRuns();
+if (data.live) startLive();
+if (matchMedia("(max-width: 70rem)").matches) document.querySelector(".contents details").open = false;
+await startCharts();
+if (data.schedules) await startSchedules();
+watchWidth();
+if (data.live) restore();
+document.documentElement.dataset.ready = "yes";

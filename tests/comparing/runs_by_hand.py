@@ -1,0 +1,76 @@
+"""Runs made by hand, as files of Batsim's columns and ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from batsched_py.processors import to_text
+
+_HEADER = (
+    "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,"
+    "success,final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,"
+    "stretch,allocated_resources,consumed_energy,metadata"
+)
+_OURS = ",user,session,original_submission_time,lateness"
+
+
+class Row(NamedTuple):
+    """A job that ran, or one that was rejected (start None)."""
+
+    id: str
+    submit: float
+    start: float | None
+    run: float = 10.0
+    size: int = 1
+    user: str = "ann"
+    recorded: float | None = None
+    workload: str = "w0"
+    profile: str = "p"
+    first: int = 0
+
+
+def write_run(
+    prefix: Path,
+    rows: Iterable[Row],
+    settings: dict[str, Any] | None = None,
+    ours: bool = True,
+) -> Path:
+    """Write ``PREFIX_jobs.csv``, and ``PREFIX_run.json`` if there are settings."""
+    lines = [_HEADER + (_OURS if ours else "")]
+    lines += [_line(row, ours) for row in rows]
+    prefix.parent.mkdir(parents=True, exist_ok=True)
+    Path(f"{prefix}_jobs.csv").write_text("\n".join(lines) + "\n")
+    if settings is not None:
+        Path(f"{prefix}_run.json").write_text(json.dumps(settings))
+    return prefix
+
+
+def settings(scheduler: str = "easy", nb: int = 8, seed: int = 0, **run: Any) -> dict[str, Any]:
+    """What ``PREFIX_run.json`` holds, as far as it matters here."""
+    return {
+        "input": {"name": "log.swf", "sha256": "12" * 32},
+        "run": {"scheduler": scheduler, "users": "rigid", "seed": seed, **run},
+        "rules": {"size": "requested"},
+        "nb_processors": nb,
+        "versions": {"batsched_py": "1"},
+        "wall_time": 0.1,
+        "metrics": {"overall": {}},
+    }
+
+
+def _line(row: Row, ours: bool) -> str:
+    head = f"{row.id},{row.workload},{row.profile},{row.submit:.6f},{row.size},100.0"
+    if row.start is None:
+        text = f'{head},0,REJECTED,,,,,,,,,""'
+    else:
+        end, wait = row.start + row.run, row.start - row.submit
+        processors = to_text(((1 << row.size) - 1) << row.first)
+        text = (
+            f"{head},1,COMPLETED_SUCCESSFULLY,{row.start:.6f},{row.run:.6f},{end:.6f},{wait:.6f},"
+            f'{end - row.submit:.6f},{(end - row.submit) / row.run:.6f},{processors},-1.0,""'
+        )
+    recorded = row.submit if row.recorded is None else row.recorded
+    return text + (f",{row.user},1,{recorded:.6f},{row.submit - recorded:.6f}" if ours else "")

@@ -1,0 +1,257 @@
+"""Two campaigns: which runs are paired, and the differences of their metrics."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import inf, isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from batsched_py.comparing.campaigns import CampaignComparison
+from batsched_py.comparing.intervals import paired, ratios, sums_of, unpaired
+from batsched_py.comparing.pairing import pair_runs
+from batsched_py.statistics import paired_difference, paired_ratio
+
+SCHEDULERS = {"easy": "easy", "EASY": "easy", "fcfs": "fcfs", "ups": "ups", "sjf": "list"}
+SEEDS = {0: 11, 1: 12, 2: 13}
+REPLICATED = {"replication": list(SEEDS)}
+
+
+class Campaign:
+    """As much of a campaign's results as is compared."""
+
+    def __init__(self, axes: dict[str, list[Any]], shift: float = 0.0, **fixed: Any) -> None:
+        self.name = "made"
+        self.file = Path("made.toml")
+        self.axes = [name for name, values in axes.items() if len(values) > 1]
+        self.failures: list[Any] = []
+        rows = []
+        for values in product(*axes.values()):
+            labels = dict(zip(axes, values, strict=True))
+            seed = SEEDS.get(labels.get("replication", -1), 0)
+            scheduler = SCHEDULERS.get(labels.get("policy", "easy"), "easy")
+            waits = 100.0 * (1 + len(scheduler)) + seed + labels.get("nodes", 0) + shift
+            row = {"scheduler": scheduler, "seed": seed, "nodes": None, **labels, **fixed}
+            rows.append(
+                {
+                    **row,
+                    "input": "log",
+                    "wall_time": 1.0,
+                    "version": "1",
+                    "git_revision": "x",
+                    "mean_waiting_time": waits,
+                    "utilisation": 0.5,
+                    "of_study": waits * 2,
+                }
+            )
+        self.runs = pd.DataFrame(rows)
+        self.nb_planned = len(rows)
+
+    def settings(self, row: Any) -> dict[str, Any]:
+        return {"input": {"name": row["input"], "sha256": "12" * 32}}
+
+
+def compared(a: Campaign, b: Campaign) -> CampaignComparison:
+    return CampaignComparison(a, b, ("one", "two"))  # type: ignore[arg-type]
+
+
+def row(comparison: CampaignComparison, group: str, metric: str = "mean_waiting_time") -> Any:
+    rows = comparison.differences.set_index(["group", "metric"])
+    return rows.loc[(group, metric)]
+
+
+POLICIES = {"policy": ["easy", "fcfs"]}
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "pairs", "alone", "groups", "said"),
+    [
+        (POLICIES, POLICIES, 2, (0, 0), {"easy", "fcfs"}, "by policy"),
+        ({**POLICIES, **REPLICATED}, {**POLICIES, **REPLICATED}, 6, (0, 0), {"easy", "fcfs"}, ""),
+        (
+            {**POLICIES, **REPLICATED},
+            {"policy": ["fcfs", "ups"], "replication": [0, 1]},
+            2,
+            (4, 2),
+            {"all runs"},
+            "by policy and seed",
+        ),
+        (
+            POLICIES,
+            {"policy": ["EASY", "fcfs"]},
+            2,
+            (0, 0),
+            {"easy", "fcfs"},
+            "'easy' in A is 'EASY' in B",
+        ),
+        (
+            {"policy": ["easy"], **REPLICATED},
+            {"policy": ["fcfs"], **REPLICATED},
+            3,
+            (0, 0),
+            {"all runs"},
+            "by seed",
+        ),
+        (
+            {"policy": ["easy"]},
+            {"policy": ["fcfs", "ups"]},
+            2,
+            (0, 0),
+            {"fcfs", "ups"},
+            "policy: easy in A, fcfs, ups in B; that is compared",
+        ),
+        (
+            {**POLICIES, "machine": ["small", "large"]},
+            POLICIES,
+            4,
+            (0, 0),
+            {"easy, small", "easy, large", "fcfs, small", "fcfs, large"},
+            "machine: only A has this axis, of 2 values",
+        ),
+        (
+            {"nodes": [64, 128]},
+            {"nodes": [64.0, 256.0]},
+            1,
+            (1, 1),
+            {"all runs"},
+            "by nodes",
+        ),
+        ({"policy": ["easy", "fcfs"]}, {"policy": ["ups", "sjf"]}, 0, (2, 2), set(), "by policy"),
+        (
+            {"replication": [0, 1], "nodes": [1, 2]},
+            {"replication": [2, 3], "nodes": [1, 2]},
+            0,
+            (4, 4),
+            set(),
+            "no seed in common",
+        ),
+    ],
+)
+def test_runs_are_paired_by_the_axes_that_both_have(
+    a: dict[str, Any],
+    b: dict[str, Any],
+    pairs: int,
+    alone: tuple[int, int],
+    groups: set[str],
+    said: str,
+) -> None:
+    found = pair_runs(Campaign(a), Campaign(b))  # type: ignore[arg-type]
+    assert len(found.runs) == pairs
+    assert (len(found.only_a), len(found.only_b)) == alone
+    assert set(found.runs["group"]) == groups
+    assert said in " ".join(found.notes)
+
+
+def test_a_setting_of_the_whole_campaign_does_not_hide_that_a_value_was_renamed() -> None:
+    a = Campaign(POLICIES, speed_factor=1.0)
+    b = Campaign({"policy": ["EASY", "fcfs"]}, speed_factor=2.0)
+    assert len(pair_runs(a, b).runs) == 2  # type: ignore[arg-type]
+
+
+def test_equal_campaigns_are_identical() -> None:
+    axes = {**POLICIES, **REPLICATED}
+    comparison = compared(Campaign(axes), Campaign(axes))
+    assert comparison.identical
+    assert comparison.changed.empty
+    assert comparison.summary == (
+        "The campaigns are identical: all metrics of all 6 runs are equal."
+    )
+    assert [section.title for section in comparison.report().sections] == ["What was compared"]
+
+
+def test_a_run_too_many_is_not_identical() -> None:
+    comparison = compared(Campaign(POLICIES), Campaign({"policy": ["easy", "fcfs", "ups"]}))
+    assert not comparison.identical
+    assert comparison.summary == "0 of 2 pairs of runs differ; 1 runs are only in B."
+
+
+def test_differences_are_paired_by_seed() -> None:
+    axes = {**POLICIES, **REPLICATED}
+    comparison = compared(Campaign(axes), Campaign(axes, shift=50.0))
+    easy = row(comparison, "easy")
+    # 511, 512, 513 in A: the seeds' spread cancels, so the interval is a point
+    assert (easy["a"], easy["b"], easy["pairs"]) == (512, 562, 3)
+    assert [easy["difference"], easy["low"], easy["high"], easy["size"]] == [50, 50, 50, inf]
+    assert easy["ratio"] == pytest.approx(562 / 512)
+    assert easy["ratio_low"] < easy["ratio"] < easy["ratio_high"]
+    assert row(comparison, "easy", "utilisation")["size"] == 0
+    assert row(comparison, "fcfs", "of_study")["difference"] == 100
+    assert "wall_time" not in comparison.metrics
+
+
+def test_one_pair_has_no_interval_and_is_sorted_by_its_relative_difference() -> None:
+    comparison = compared(Campaign({"nodes": [1, 900]}), Campaign({"nodes": [1, 900]}, shift=50))
+    changed = comparison.changed[comparison.changed["metric"] == "mean_waiting_time"]
+    assert changed["group"].tolist() == ["nodes 1", "nodes 900"]
+    assert all(map(isnan, changed["low"]))
+    assert "larger than their interval" not in comparison.summary
+
+
+def test_the_other_way_round_turns_the_signs() -> None:
+    axes = {**POLICIES, **REPLICATED}
+    a, b = Campaign(axes), Campaign(axes)
+    b.runs["mean_waiting_time"] += np.arange(6) ** 2
+    there, back = compared(a, b), compared(b, a)
+    for group in POLICIES["policy"]:
+        one, other = row(there, group), row(back, group)
+        assert one["difference"] == -other["difference"]
+        assert one["low"] == pytest.approx(-other["high"])
+        assert one["ratio"] == pytest.approx(1 / other["ratio"])
+        assert one["size"] == pytest.approx(other["size"])
+
+
+def test_nothing_in_common_is_said() -> None:
+    comparison = compared(Campaign(POLICIES), Campaign({"policy": ["ups", "sjf"]}))
+    assert not comparison.identical
+    assert comparison.summary.startswith("No run of A (2) has a counterpart in B (2)")
+    tables = {table.name: table.frame for table in comparison.report().tables}
+    assert tables["only_in_one"]["labels"].tolist() == ["easy", "fcfs", "ups", "sjf"]
+
+
+def test_a_metric_that_is_not_defined_is_left_out() -> None:
+    a, b = Campaign({**POLICIES, **REPLICATED}), Campaign({**POLICIES, **REPLICATED}, shift=1)
+    b.runs.loc[0, "mean_waiting_time"] = None
+    a.runs.loc[:2, "of_study"] = None
+    comparison = compared(a, b)
+    assert row(comparison, "easy")["pairs"] == 2
+    assert ("easy", "of_study") not in comparison.differences.set_index(["group", "metric"]).index
+    comparison.report()
+
+
+@pytest.mark.parametrize("nb", [2, 5, 40])
+def test_intervals_are_those_of_the_statistics_module(nb: int) -> None:
+    """Both draw pairs 2,000 times, of other numbers: their ends agree within that chance."""
+    rng = np.random.default_rng(nb)
+    a = rng.lognormal(3, 0.5, nb)
+    b = a * rng.lognormal(0.2, 0.1, nb)
+    spread = float(np.std(b - a)) / np.sqrt(nb)
+    ours, theirs = paired(sums_of((b - a)[:, None]))[0], paired_difference(b, a)
+    assert ours.value == pytest.approx(theirs.value)
+    assert [ours.low, ours.high] == pytest.approx([theirs.low, theirs.high], abs=0.15 * spread)
+    ours, theirs = ratios(sums_of(a[:, None]), sums_of(b[:, None]))[0], paired_ratio(b, a)
+    assert ours.value == pytest.approx(theirs.value)
+    assert [ours.low, ours.high] == pytest.approx([theirs.low, theirs.high], rel=0.02)
+
+
+def test_users_drawn_whole_give_the_wider_interval_when_their_jobs_are_alike() -> None:
+    of_user = np.repeat(np.arange(10), 50)
+    values = sums_of((of_user * 10.0)[:, None])
+    jobs, users = paired(values)[0], paired(values.by(of_user))[0]
+    assert jobs.value == users.value == 45
+    assert jobs.nb == 500
+    assert users.nb == 10
+    # 50 alike jobs count as one: the interval is sqrt(50) as wide
+    assert (users.high - users.low) / (jobs.high - jobs.low) == pytest.approx(50**0.5, rel=0.15)
+
+
+def test_two_independent_samples_have_the_interval_of_their_difference() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(0, 3, 4000), rng.normal(10, 4, 4000)
+    found = unpaired(sums_of(a[:, None]), sums_of(b[:, None]))[0]
+    half = 1.96 * (9 / 4000 + 16 / 4000) ** 0.5
+    assert found.value == pytest.approx(float(b.mean() - a.mean()))
+    assert found.high - found.low == pytest.approx(2 * half, rel=0.1)

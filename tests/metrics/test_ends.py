@@ -1,0 +1,89 @@
+"""Warm-up and cool-down: whose jobs load the machine and are not measured."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from calling import call
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py import simulate
+from batsched_py.errors import UsageError
+from batsched_py.metrics import JobTable, without_ends
+from batsched_py.options import parse_time
+
+
+def table(submit: list[float]) -> JobTable:
+    """Jobs of one second that wait as many seconds as their number says."""
+    times = np.array(submit, dtype=float)
+    start = times + np.arange(len(times))
+    one = np.ones(len(times))
+    return JobTable(times, start, start + 1, one, one, times, ["u"] * len(times), 4)
+
+
+@pytest.mark.parametrize(
+    ("warm_up", "cool_down", "measured"),
+    [
+        (0, 0, [10, 20, 30, 40]),
+        (10, 0, [20, 30, 40]),  # 10 s after the first submission is measured again
+        (10.5, 0, [30, 40]),
+        (0, 10, [10, 20, 30]),
+        (5, 5, [20, 30]),
+        (100, 0, []),
+    ],
+)
+def test_which_jobs_are_measured(warm_up: float, cool_down: float, measured: list[float]) -> None:
+    found = without_ends(table([10, 20, 30, 40]), warm_up, cool_down)
+    assert len(found.submit) == 4
+    assert found.measured.submit.tolist() == measured
+
+
+@given(st.lists(st.floats(0, 1e6), max_size=20), st.floats(0, 1e6), st.floats(0, 1e6))
+def test_a_longer_warm_up_measures_no_more(submit: list[float], less: float, more: float) -> None:
+    less, more = sorted((less, more))
+    few, many = (len(without_ends(table(submit), t, 0).measured.submit) for t in (more, less))
+    assert few <= many
+
+
+def test_the_metrics_of_a_simulation_leave_the_ends_out() -> None:
+    """The machine is as loaded as before; jobs are counted in between only."""
+    whole = simulate("sample")
+    inner = simulate("sample", warm_up=14 * 86_400, cool_down=7 * 86_400)
+    assert inner.jobs.equals(whole.jobs)
+    submit = whole.table.submit
+    between = (submit >= submit.min() + 14 * 86_400) & (submit <= submit.max() - 7 * 86_400)
+    overall = inner.metrics["overall"]
+    assert overall["nb_jobs"] == between.sum() < len(submit)
+    assert overall["mean_waiting_time"] == pytest.approx(whole.table.waiting[between].mean())
+    assert overall["utilisation"] == whole.metrics["overall"]["utilisation"]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        (None, 0.0),
+        ("90", 90.0),
+        ("1.5 h", 5400.0),
+        ("4 weeks", 4 * 604_800.0),
+        ("1 day", 86_400.0),
+    ],
+)
+def test_times(text: str | None, seconds: float) -> None:
+    assert parse_time("--warm-up", text) == seconds
+
+
+@pytest.mark.parametrize("text", ["-1", "soon", "nan", "inf", "", "-1 h", "3 parsecs"])
+def test_what_is_no_time(text: str) -> None:
+    with pytest.raises(UsageError, match=r"--warm-up .*expected a time"):
+        parse_time("--warm-up", text)
+
+
+def test_the_command_takes_both(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
+) -> None:
+    prefix = f"{tmp_path}/out"
+    ends = ("--warm-up", "2 weeks", "--cool-down", "1 week")
+    assert call(monkeypatch, "simulate", "sample", "-e", prefix, *ends) == 0
+    assert call(monkeypatch, "simulate", "sample", "-e", prefix, "--warm-up", "soon") == 2
+    assert "expected a time" in capsys.readouterr().err
