@@ -96,7 +96,8 @@ def needed(module: str) -> Any:
         if current_thread() is main_thread():
             # dask-jobqueue makes Ctrl-C a silent end of the program.
             for number, handler in zip(handled, before, strict=True):
-                signal.signal(number, handler)
+                if handler is not None:
+                    signal.signal(number, handler)
 
 
 def cluster_class(request: Request) -> Any:

@@ -48,9 +48,9 @@ def _write(folder: Path, output: Path | None) -> None:
     from batsched_py.report.files import FOLDER, PAGE
     from batsched_py.report.publish import publish, report_of
 
-    results = open_results(folder)
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--output {output}: expected a name that ends with .html")
+    results = open_results(folder)
     make_folder_of(output or folder / PAGE)
     make_folder_of(folder / FOLDER / "_")
     if results.runs.empty:

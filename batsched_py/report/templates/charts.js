@@ -92,6 +92,7 @@ function keepPageMoving(element) {
   const guard = (event) => {
     if (!element.contains(document.activeElement)) event.stopPropagation();
   };
+  element.addEventListener("pointerup", () => element.focus({ preventScroll: true }));
   element.addEventListener("wheel", guard, { capture: true, passive: true });
   element.addEventListener("touchstart", guard, { capture: true, passive: true });
   element.addEventListener("touchmove", guard, { capture: true, passive: true });

@@ -1,6 +1,10 @@
 const POLL = 2000;
 
+let told;
+
 function showState(state) {
+  if (JSON.stringify(state) === told) return; // else it would be read aloud again
+  told = JSON.stringify(state);
   const { done, planned, failed } = state;
   const left = planned - done - failed;
   byId("progress").textContent = `${done} of ${planned} runs done` + (failed ? `, ${failed} failed` : "") +

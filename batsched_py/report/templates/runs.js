@@ -13,7 +13,7 @@ function runCommand(row) {
 }
 
 function listOf(title, entries) {
-  const items = entries.filter(([, value]) => value != null && value !== "");
+  const items = entries.filter(([, value]) => value != null && value !== "" && value !== "{}");
   if (!items.length) return null;
   const terms = items.flatMap(([name, value, unit]) => [
     make("dt", {}, name), make("dd", {}, `${shown(value)}${unit && unit !== "1" ? ` ${unit}` : ""}`)]);

@@ -77,6 +77,8 @@ function ganttSpec(run, width) {
             encoding: { x: { field: "t", type: "quantitative", scale: { domain: [from, to], nice: false, zero: false }, axis: { tickCount: ticks },
               title: narrow ? `${name}; drag to choose` : `${name} since the simulation began; drag here to choose a window` },
               y: y("processors", "busy", { domain: [0, run.nb_res], nice: false }) } },
+          { data: { values: [{}] }, mark: { type: "rect", color: colours().text, opacity: 0.15, aria: false, tooltip: null },
+            encoding: { x: { datum: { expr: "from" }, type: "quantitative" }, x2: { datum: { expr: "to" } } } },
         ],
       },
     ],

@@ -12,6 +12,7 @@ function compare(a, b, direction) {
 /** Make headings buttons; `sort(place, direction)` is called with direction 1, -1 or 0 (as it was). */
 function sortableHeadings(headings, sort) {
   headings.forEach((heading, place) => {
+    if (heading.classList.contains("button")) return; // a column of buttons
     const title = [...heading.childNodes];
     const button = make("button", { type: "button" }, ...title);
     heading.replaceChildren(button);
