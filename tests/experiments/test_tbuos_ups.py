@@ -6,7 +6,6 @@ same 41 people come at each and there is room for all, so for them there are 1.3
 
 from __future__ import annotations
 
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,19 +13,18 @@ from typing import Any
 import pytest
 
 from batsched_py import Workload, load_workload, simulate
+from batsched_py.campaign.modules import study_module
 from batsched_py.campaign.spec import PlannedRun, read_campaign
-from batsched_py.plugins import load_file
 from batsched_py.workload.archive import find_log
 from batsched_py.workload.rules import make_rules
 
-STUDY = Path(__file__).parents[2] / "experiments" / "reacting_users"
-REPORT = load_file(f"{STUDY / 'report.py'}:report")
-MODULE: Any = sys.modules[REPORT.__module__]
-CLAIMS = MODULE._sibling("claims")
+STUDY = Path(__file__).parents[2] / "experiments" / "tbuos_ups"
+CLAIMS: Any = study_module(STUDY / "claims.py")
+VERDICTS: Any = study_module(STUDY / "verdicts.py")
 THROUGHPUT, JOBS, WAIT = CLAIMS.THROUGHPUT, CLAIMS.JOBS, CLAIMS.WAIT
 WEEKS = 6
-FEW = (1, 2, 3)
-MANY = range(1, 31)
+FEW = (0, 1, 2)
+MANY = range(30)
 
 
 @cache
@@ -37,13 +35,15 @@ def sample() -> Workload:
 @cache
 def planned() -> dict[tuple[Any, ...], PlannedRun]:
     runs = read_campaign(STUDY / "campaign.toml").runs
-    return {tuple(run.labels[axis] for axis in ("replay", "system", "seed")): run for run in runs}
+    return {
+        tuple(run.labels[axis] for axis in ("replay", "system", "replication")): run for run in runs
+    }
 
 
 @cache
-def run(replay: str, system: str, seed: int, load: float) -> dict[str, float]:
+def run(replay: str, system: str, replication: int, load: float) -> dict[str, float]:
     """Return the metrics of a run of the campaign, made short."""
-    settings = planned()[replay, system, seed].settings
+    settings = planned()[replay, system, replication].settings
     population = {} if replay == "fluid" else {"weeks": WEEKS, "load": load}
     result = simulate(
         sample(),
@@ -97,12 +97,14 @@ def test_mean_waits_of_thirty_seeds_vary_less_under_tbuos() -> None:
 
 
 def test_ups_has_more_throughput_the_more_it_looks_at_users() -> None:
-    without, only = (ratios(THROUGHPUT, "tbuos", ups, "easy") for ups in ("ups 0", "ups 1"))
+    without, only = (
+        ratios(THROUGHPUT, "tbuos", ups, "easy") for ups in ("ups load 0", "ups load 1")
+    )
     assert sum(without) / 3 > 0.99
     assert min(only) > 1.01
     assert sum(only) > sum(without)
-    assert ratios(JOBS, "resampled", "ups 1", "easy") == [1, 1, 1]
-    assert sum(ratios(THROUGHPUT, "resampled", "ups 1", "easy")) / 3 == equal(1)
+    assert ratios(JOBS, "resampled", "ups load 1", "easy") == [1, 1, 1]
+    assert sum(ratios(THROUGHPUT, "resampled", "ups load 1", "easy")) / 3 == equal(1)
 
 
 def test_a_machine_twice_as_large_has_more_throughput_under_tbuos_only() -> None:
@@ -113,21 +115,22 @@ def test_a_machine_twice_as_large_has_more_throughput_under_tbuos_only() -> None
 
 def test_the_report_says_the_same() -> None:
     """Its verdicts on the runs of the tests above."""
-    systems = ("fcfs", "easy", "ups 0", "ups 1", "easy twice")
+    systems = ("fcfs", "easy", "ups load 0", "ups load 1", "easy twice")
     rows = [("tbuos", system, seed, 1.0) for system in systems for seed in FEW]
-    rows += [("resampled", s, seed, 1.0) for s in systems if s != "ups 0" for seed in FEW]
-    rows += [("fluid", system, 1, 1.0) for system in ("fcfs", "easy")]
-    assert verdicts(rows) == {(claim, "sample"): True for claim in ("i", "ii", "iii", "v", "vi")}
+    rows += [("resampled", s, seed, 1.0) for s in systems if s != "ups load 0" for seed in FEW]
+    rows += [("fluid", system, 0, 1.0) for system in ("fcfs", "easy")]
+    found = verdicts(rows)
+    assert {found[number] for number in ("i", "ii", "iii", "v", "vi")} == {True}
     rows = [(replay, "easy", seed, 1.3) for replay in ("resampled", "tbuos") for seed in MANY]
-    assert verdicts(rows) == {("iv", "sample"): True}
+    assert verdicts(rows)["iv"] is True
 
 
-def verdicts(rows: list[tuple[str, str, int, float]]) -> dict[tuple[str, str], bool]:
+def verdicts(rows: list[tuple[str, str, int, float]]) -> dict[str, bool | None]:
     runs = CLAIMS.read(
         {"log": "sample", "replay": replay, "system": system, "seed": seed}
         | run(replay, system, seed, load)
         for replay, system, seed, load in rows
     )
     spreads = CLAIMS.spreads(runs, {"ratios": {"resampled": {}, "tbuos": {}}, "logs": {}})
-    found: dict[tuple[str, str], bool] = CLAIMS.verdicts(CLAIMS.effects(runs), spreads)
-    return found
+    found = VERDICTS.verdicts(CLAIMS.effects(runs), spreads, CLAIMS.calmer(runs), [])
+    return {verdict.claim[1:].partition(")")[0]: verdict.holds for verdict in found}

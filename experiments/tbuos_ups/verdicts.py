@@ -1,0 +1,146 @@
+"""Whether each claim of the study holds on each log, and the numbers behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from batsched_py.campaign.modules import study_module
+from batsched_py.report.document import Verdict
+
+if TYPE_CHECKING:
+    from claims import Effect, Spread, Wait
+
+CLAIMS: Any = study_module(Path(__file__).with_name("claims.py"))
+NAMES = {
+    CLAIMS.THROUGHPUT: "throughput",
+    CLAIMS.ACTIVITY: "activity length",
+    CLAIMS.JOBS: "jobs submitted",
+    CLAIMS.WEEKS: "active weeks per user",
+    CLAIMS.SESSION: "session length",
+}
+CHANGE = (CLAIMS.GREATER, CLAIMS.DIFFERENT)
+
+
+def verdicts(
+    effects: Sequence[Effect],
+    spreads: Sequence[Spread],
+    calmer: Mapping[str, float],
+    waits: Sequence[Wait],
+) -> list[Verdict]:
+    """Return a verdict for each claim and log of which the runs say something.
+
+    A claim of several comparisons holds if all do that were made. Saturated open runs do not
+    count; where all are, nothing is said, nor where only those things were compared that are to
+    stay as they are. A claim that no run is about has one verdict without log.
+    """
+    found: list[Verdict] = []
+    for number, title in CLAIMS.TITLES.items():
+        if number == "iv":
+            own = list(_of_spreads(title, spreads, calmer))
+        elif number == "viii":
+            own = list(_of_waits(title, waits))
+        else:
+            own = list(_of_effects(title, [e for e in effects if e.claim == number]))
+        nothing = Verdict(f"({number}) {title}", None, "No run is about it.")
+        found += [_numbered(number, verdict) for verdict in own] or [nothing]
+    return found
+
+
+def _numbered(number: str, verdict: Verdict) -> Verdict:
+    claim = f"({number}) {verdict.claim}"
+    return Verdict(claim, verdict.holds, verdict.evidence, verdict.log)
+
+
+def _of_effects(title: str, effects: Iterable[Effect]) -> Iterator[Verdict]:
+    by_log: dict[str, list[Effect]] = {}
+    for effect in effects:
+        by_log.setdefault(effect.log, []).append(effect)
+    for log, own in by_log.items():
+        judged = [effect for effect in own if not effect.saturated]
+        change = {effect.claim for effect in own if effect.expected in CHANGE}
+        says = judged and (change or own[0].claim not in _claims_of_change())
+        if not says:
+            missing = "Every open run is saturated." if not judged else "Only open replay was run."
+            yield Verdict(title, None, missing, log)
+            continue
+        holds = all(effect.holds for effect in judged)
+        yield Verdict(title, holds, _evidence(judged), log)
+
+
+def _claims_of_change() -> set[str]:
+    return {claim.number for claim in CLAIMS.CLAIMS if claim.expected in CHANGE}
+
+
+def _evidence(effects: Sequence[Effect]) -> str:
+    """Return the comparisons in words: what fails, or what the claim says will change."""
+    failed = [effect for effect in effects if not effect.holds]
+    telling = [effect for effect in effects if effect.expected in CHANGE]
+    shown = failed or telling or effects
+    return "; ".join(map(_comparison, shown)) + "."
+
+
+def _comparison(effect: Effect) -> str:
+    interval = f" ({effect.low:.3f} to {effect.high:.3f})" if effect.pairs > 1 else ""
+    pairs = f", above 1 in {effect.above} of {effect.pairs} pairs" if effect.pairs > 1 else ""
+    stable = ", saturated runs left out" if effect.which == "stable" else ""
+    return (
+        f"{effect.replay}, {effect.ratio}: {NAMES[effect.metric]} {effect.value:.3f}{interval}"
+        f"{pairs}{stable}, expected {effect.expected}"
+    )
+
+
+def _of_spreads(
+    title: str, spreads: Iterable[Spread], calmer: Mapping[str, float]
+) -> Iterator[Verdict]:
+    """Claim iv is about all runs, as in the thesis; extremes of few runs say nothing.
+
+    Nor do those that are the other way round in more than one of 40 bootstrap draws.
+    """
+    easy = {(s.log, s.replay): s for s in spreads if s.system == "easy" and s.which == "all"}
+    for log in dict.fromkeys(log for log, _ in easy):
+        open_, tbuos = easy.get((log, "resampled")), easy.get((log, "tbuos"))
+        if open_ is None or tbuos is None:
+            continue
+        share = calmer.get(log)
+        if share is None:
+            few = min(open_.seeds, tbuos.seeds)
+            yield Verdict(title, None, f"{few} seeds, of {CLAIMS.SEEDS} that are needed.", log)
+            continue
+        holds = True if share >= SURE else False if share <= 1 - SURE else None
+        evidence = (
+            f"Largest over smallest mean wait {_ratio(tbuos)} under TBUOS and {_ratio(open_)} in "
+            f"open resampling; smaller under TBUOS in {share:.1%} of bootstrap draws."
+        )
+        yield Verdict(title, holds, evidence, log)
+
+
+SURE = 0.975
+
+
+def _ratio(spread: Spread) -> str:
+    interval = f"{spread.ratio_low:.2f} to {spread.ratio_high:.2f}"
+    return f"{spread.ratio:.2f} ({interval}, {spread.seeds} seeds)"
+
+
+def _of_waits(title: str, waits: Iterable[Wait]) -> Iterator[Verdict]:
+    """Claim viii: the usual EASY is judged, since the text tells it so; the other is beside it."""
+    by_log: dict[str, list[Wait]] = {}
+    for wait in waits:
+        if wait.replay != "rigid" and wait.ours_to_rigid and wait.thesis_to_rigid:
+            by_log.setdefault(wait.log, []).append(wait)
+    for log, own in by_log.items():
+        judged = [wait for wait in own if wait.system == "easy"]
+        said = "; ".join(
+            f"{wait.replay}, {wait.system}: {wait.ours_to_rigid:.2f} of open replay "
+            f"(thesis {wait.thesis_to_rigid:.2f})"
+            for wait in own
+        )
+        yield Verdict(title, all(map(_same_side, judged)) if judged else None, said + ".", log)
+
+
+def _same_side(wait: Wait) -> bool:
+    assert wait.ours_to_rigid is not None
+    assert wait.thesis_to_rigid is not None
+    return (wait.ours_to_rigid < 1) == (wait.thesis_to_rigid < 1)

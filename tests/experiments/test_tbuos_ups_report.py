@@ -1,0 +1,437 @@
+"""The report of the study: verdicts on made-up runs, tables, figures, and that the files expand."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batsched_py import load_workload, simulate
+from batsched_py.campaign.modules import study_module
+from batsched_py.campaign.spec import find_campaign, read_campaign
+from batsched_py.report.document import Report
+from batsched_py.workload.archive import find_log
+from batsched_py.workload.rules import make_rules
+
+STUDY = Path(__file__).parents[2] / "experiments" / "tbuos_ups"
+MODULE: Any = study_module(STUDY / "report.py")
+CLAIMS: Any = study_module(STUDY / "claims.py")
+VERDICTS: Any = study_module(STUDY / "verdicts.py")
+MEASURES: Any = study_module(STUDY / "measures.py")
+PUBLISHED = tomllib.loads((STUDY / "published.toml").read_text())
+KTH = "KTH-SP2-1996-2.1-cln"
+CTC = "CTC-SP2-1996-3.1-cln"
+NUMBERS = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"]
+HALF, FULL = "ups load 0.5", "ups load 1"
+
+
+class FakeResults:
+    """Made-up runs of a log that is not there."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self.runs = pd.DataFrame(rows)
+
+    def workload(self, row: Any) -> Any:
+        raise FileNotFoundError(row["log"])
+
+
+def made(replay: str, system: str, seed: int = 1, log: str = KTH, **values: Any) -> dict[str, Any]:
+    row = {"log": log, "replay": replay, "system": system, "seed": seed, "nb_jobs": 100}
+    row |= {"throughput_to_last_submission": 1.0, "mean_waiting_time": 60.0}
+    row |= {"mean_activity_length": 86_400.0, "backlog_growth": 0.0, "mean_queue_length": 1.0}
+    row |= {"active_weeks_per_user": 3.0, "mean_session_length_arrival_60": 600.0}
+    row |= {"queue_above_0": 0.5, "queue_above_1": 0.25}
+    return row | {"utilisation_to_last_submission": 0.5} | values
+
+
+def throughput(
+    replay: str, system: str, values: Sequence[float], **more: Any
+) -> list[dict[str, Any]]:
+    return [
+        made(replay, system, seed, throughput_to_last_submission=value, nb_jobs=100 * value, **more)
+        for seed, value in enumerate(values)
+    ]
+
+
+def effects(rows: list[dict[str, Any]], claim: str, metric: str = "throughput") -> list[Any]:
+    found = CLAIMS.effects(CLAIMS.read(rows))
+    return [e for e in found if e.claim == claim and e.metric.startswith(metric)]
+
+
+def all_verdicts(rows: list[dict[str, Any]]) -> dict[tuple[str, str], Any]:
+    runs = CLAIMS.read(rows)
+    found = VERDICTS.verdicts(
+        CLAIMS.effects(runs),
+        CLAIMS.spreads(runs, PUBLISHED),
+        CLAIMS.calmer(runs),
+        CLAIMS.waits(runs, PUBLISHED),
+    )
+    return {(verdict.claim[1:].partition(")")[0], verdict.log): verdict for verdict in found}
+
+
+def verdict(rows: list[dict[str, Any]], claim: str, log: str = KTH) -> bool | None:
+    found = all_verdicts(rows).get((claim, log))
+    holds: bool | None = None if found is None else found.holds
+    return holds
+
+
+# Verdicts ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("easy", "fcfs", "holds"),
+    [
+        ([1.2, 1.3, 1.2], [1.0, 1.0, 1.1], True),
+        ([1.0, 1.1, 0.9], [1.0, 1.0, 1.0], False),  # one seed more, one less
+        ([1.2, 1.0, 1.0], [1.0, 1.0, 1.0], False),  # more in the mean; the interval reaches 1
+        ([0.9, 0.8, 0.9], [1.0, 1.0, 1.0], False),
+        ([1.1], [1.0], True),
+        ([1.0], [1.0], False),
+    ],
+)
+def test_more_is_more_by_the_interval(easy: list[float], fcfs: list[float], holds: bool) -> None:
+    rows = throughput("tbuos", "easy", easy) + throughput("tbuos", "fcfs", fcfs)
+    assert verdict(rows, "iii") is holds
+
+
+def test_systems_are_compared_seed_by_seed() -> None:
+    rows = throughput("tbuos", "easy", [1.1, 2.2, 7.0]) + throughput("tbuos", "fcfs", [1.0, 2.0])
+    (effect,) = effects(rows, "iii")
+    assert (effect.pairs, effect.above) == (2, 2)
+    expected = pytest.approx((1.1, 1.1, 1.1, 1.1, 1.1))
+    assert (effect.least, effect.low, effect.value, effect.high, effect.most) == expected
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    base=st.lists(st.floats(0.5, 2.0), min_size=2, max_size=8),
+    factor=st.floats(1.01, 2.0),
+)
+def test_a_common_factor_is_found_however_seeds_differ(base: list[float], factor: float) -> None:
+    more = [factor * value for value in base]
+    rows = throughput("tbuos", "easy", more) + throughput("tbuos", "fcfs", base)
+    (effect,) = effects(rows, "iii")
+    assert (effect.low, effect.value, effect.high) == pytest.approx((factor,) * 3)
+    assert effect.above == len(base)
+    assert effect.holds
+
+
+def test_saturated_open_runs_do_not_count() -> None:
+    rows = throughput("resampled", "easy", [1.0, 1.0, 1.0])
+    rows += throughput("resampled", "fcfs", [1.0, 1.01, 0.5])
+    for row in rows:
+        row["nb_jobs"] = 100
+    rows[-1]["backlog_growth"] = 1.5
+    every, stable = effects(rows, "i")
+    assert (every.which, every.pairs, every.saturated, every.holds) == ("all", 3, 1, False)
+    assert (stable.which, stable.pairs, stable.saturated, stable.holds) == ("stable", 2, 0, True)
+    assert verdict(rows, "i") is True
+    rows[-1]["backlog_growth"] = 1.0  # not more than one job a week
+    assert verdict(rows, "i") is False
+
+
+def test_nothing_is_said_where_all_open_runs_are_saturated() -> None:
+    rows = throughput("resampled", "easy", [1.0]) + throughput("resampled", "fcfs", [0.5])
+    rows[1]["backlog_growth"] = 20.0
+    assert verdict(rows, "i") is None
+
+
+def test_nothing_is_said_where_only_what_stays_was_run() -> None:
+    rows = [made("rigid", "easy"), made("rigid", FULL), made("rigid", "easy twice")]
+    assert (verdict(rows, "v"), verdict(rows, "vi")) == (None, None)
+    assert all_verdicts(rows)["v", KTH].evidence == "Only open replay was run."
+
+
+def test_open_replay_with_other_jobs_is_an_error_of_ours() -> None:
+    rows = [made("rigid", "easy"), made("rigid", "fcfs", nb_jobs=101)]
+    assert verdict(rows, "i") is False
+
+
+@pytest.mark.parametrize(
+    ("jobs", "activity", "holds"), [(100, 1.1, True), (100, 1.01, False), (99, 1.1, False)]
+)
+def test_feedback_has_the_same_jobs_and_other_activities(
+    jobs: int, activity: float, holds: bool
+) -> None:
+    rows = [
+        made("adjusted", "easy"),
+        made("adjusted", "fcfs", nb_jobs=jobs, mean_activity_length=activity * 86_400),
+    ]
+    assert verdict(rows, "ii") is holds
+
+
+@pytest.mark.parametrize(
+    ("values", "holds"),
+    [
+        ({"ups load 0": 1.0, HALF: 1.1, FULL: 1.2}, True),
+        ({"ups load 0": 1.0, HALF: 1.1, FULL: 1.05}, False),  # does not grow
+        ({"ups load 0": 1.0, "ups load 0.2": 1.1, HALF: 1.05, FULL: 1.2}, False),
+        ({"ups load 0": 0.9, HALF: 1.1, FULL: 1.2}, False),  # less than EASY
+        ({"ups load 0": 1.0, HALF: 1.0, FULL: 1.0}, False),
+    ],
+)
+def test_ups_grows_with_its_weight_of_users(values: dict[str, float], holds: bool) -> None:
+    rows = throughput("tbuos", "easy", [1.0, 1.0])
+    for system, value in values.items():
+        rows += throughput("tbuos", system, [value, value])
+    assert verdict(rows, "v") is holds
+    assert verdict([*rows, made("rigid", "easy"), made("rigid", FULL)], "v") is holds
+    changed = made("rigid", "ups recency 1", throughput_to_last_submission=1.1)
+    assert verdict([*rows, made("rigid", "easy"), changed], "v") is False
+
+
+def test_the_weight_may_be_an_axis_of_its_own() -> None:
+    row = made("tbuos", "ups load") | {"a_user": 0.2}
+    runs = CLAIMS.read(pd.DataFrame([row, made("tbuos", "easy")]).to_dict("records"))
+    assert [system for _, _, system in runs] == ["easy", "ups load 0.2"]
+
+
+@pytest.mark.parametrize(
+    ("load", "recency", "holds"), [(1.2, 1.1, True), (1.1, 1.1, False), (1.0, 1.1, False)]
+)
+def test_load_above_recency(load: float, recency: float, holds: bool) -> None:
+    rows = throughput("tbuos", HALF, [load, load])
+    rows += throughput("tbuos", "ups recency 0.5", [recency, recency])
+    assert verdict(rows, "vii") is holds
+
+
+@pytest.mark.parametrize(
+    ("claim", "more", "less", "log"),
+    [("vi", "easy twice", "easy", KTH), ("ix", "easy 430", "easy 336", CTC)],
+)
+def test_larger_machines(claim: str, more: str, less: str, log: str) -> None:
+    rows = throughput("tbuos", less, [1.0], log=log) + throughput("tbuos", more, [1.3], log=log)
+    assert verdict(rows, claim, log) is True
+    rows += throughput("resampled", less, [1.0], log=log)
+    rows += throughput("resampled", more, [1.3], log=log)
+    assert verdict(rows, claim, log) is False
+
+
+@pytest.mark.parametrize(
+    ("weeks", "session", "holds"), [(4.0, 500.0, True), (2.0, 500.0, False), (4.0, 700.0, False)]
+)
+def test_users_of_tbuos_beside_those_of_open_resampling(
+    weeks: float, session: float, holds: bool
+) -> None:
+    own = {"active_weeks_per_user": weeks, "mean_session_length_arrival_60": session}
+    assert verdict([made("resampled", "easy"), made("tbuos", "easy", **own)], "x") is holds
+
+
+def waits(
+    replay: str, most: float, seeds: int, slow: Sequence[int] = range(7, 15)
+) -> list[dict[str, Any]]:
+    return [
+        made(replay, "easy", seed, mean_waiting_time=100 * most if seed in slow else 100.0)
+        for seed in range(seeds)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("open_", "tbuos", "seeds", "holds"),
+    [(6.0, 2.0, 30, True), (2.0, 2.5, 30, False), (6.0, 2.0, 29, None)],
+)
+def test_spread_of_the_waits_needs_thirty_seeds(
+    open_: float, tbuos: float, seeds: int, holds: bool | None
+) -> None:
+    assert verdict(waits("resampled", open_, seeds) + waits("tbuos", tbuos, seeds), "iv") is holds
+
+
+def test_a_single_seed_that_waits_long_decides_nothing() -> None:
+    """Every third draw of 30 runs is without the slow one, and then the ratio is 1."""
+    rows = waits("resampled", 6.0, 30, slow=[7]) + waits("tbuos", 2.0, 30)
+    runs = CLAIMS.read(rows)
+    assert CLAIMS.calmer(runs)[KTH] == pytest.approx(1 - (29 / 30) ** 30, abs=0.03)
+    assert verdict(rows, "iv") is None
+
+
+def test_spread_with_and_without_saturated_runs_beside_the_thesis() -> None:
+    rows = waits("resampled", 6.0, 30, slow=[7])
+    rows[7]["backlog_growth"] = 2.0
+    every, stable = CLAIMS.spreads(CLAIMS.read(rows), PUBLISHED)
+    assert (every.seeds, every.ratio, every.thesis) == (30, 6.0, 6.59)
+    assert every.difference == pytest.approx(6 / 6.59 - 1)
+    # Some draws of 30 runs lack the one that waits long, most do not.
+    assert (every.ratio_low, every.ratio_high) == (1.0, 6.0)
+    assert (stable.which, stable.seeds, stable.ratio) == ("stable", 29, 1.0)
+    (few,) = CLAIMS.spreads(CLAIMS.read(rows[:5]), PUBLISHED)
+    assert (few.seeds, few.thesis) == (5, None)
+
+
+def test_waits_beside_the_thesis() -> None:
+    rows = [
+        made("rigid", "easy", mean_waiting_time=1000.0),
+        made("fluid", "easy", mean_waiting_time=800.0),
+        made("fluid", "fcfs", mean_waiting_time=9.0),
+        made("fluid", "easy strict", mean_waiting_time=900.0),
+        made("fluid 5", "easy", mean_waiting_time=700.0),
+    ]
+    rigid, fluid, other = CLAIMS.waits(CLAIMS.read(rows), PUBLISHED)  # "strict" lacks open replay
+    assert (rigid.ours, rigid.thesis, rigid.ours_to_rigid, rigid.thesis_to_rigid) == (
+        *(1000, 8755, 1, 1),
+    )
+    assert (fluid.ours, fluid.thesis, fluid.ours_to_rigid) == (800, 6389, 0.8)
+    assert fluid.thesis_to_rigid == pytest.approx(0.73, abs=0.005)  # as the thesis's numbers give
+    assert (other.replay, other.ours, other.thesis) == ("fluid 5", 700, 6389)
+
+
+@pytest.mark.parametrize(("distribution", "holds"), [(1500.0, True), (900.0, False)])
+def test_orderings_of_the_waits_are_those_printed(distribution: float, holds: bool) -> None:
+    """On KTH the thesis has adjusted below open replay and distribution above."""
+    rows = [
+        made("rigid", "easy", mean_waiting_time=1000.0),
+        made("adjusted", "easy", mean_waiting_time=990.0),
+        made("distribution", "easy", mean_waiting_time=distribution),
+    ]
+    assert verdict(rows, "viii") is holds
+    assert verdict([row | {"log": CTC} for row in rows], "viii", CTC) is None  # not printed
+
+
+def test_published_numbers_have_the_printed_orderings() -> None:
+    """A check of the transcription: what the text says of the two tables."""
+    table = PUBLISHED["waits"]
+    traces = list(table["rigid"])
+    assert len(traces) == 8
+    assert [t for t in traces if table["fluid"][t] >= table["rigid"][t]] == ["Intrepid"]
+    assert [t for t in traces if table["adjusted"][t] >= table["rigid"][t]] == ["Intrepid"]
+    slower = [t for t in traces if table["distribution"][t] < table["rigid"][t]]
+    assert slower == ["CEA", "CM5"]
+    ratios = PUBLISHED["ratios"]
+    assert len(ratios["tbuos"]) == 8
+    assert all(ratios["tbuos"][t] < ratios["resampled"][t] for t in ratios["resampled"])
+    assert set(PUBLISHED["logs"].values()) <= set(traces) | {"CTC"}
+
+
+# The report -------------------------------------------------------------------------------------
+
+
+def all_claims() -> list[dict[str, Any]]:
+    """Return runs with which all claims hold, on logs found by their paths."""
+    rows = waits("resampled", 6.0, 30) + waits("tbuos", 2.0, 30)
+    for row in rows[30:]:
+        row |= {"active_weeks_per_user": 4.0, "mean_session_length_arrival_60": 500.0}
+    more = {"fcfs": 0.8, "ups load 0": 1.0, HALF: 1.1, FULL: 1.2, "easy twice": 1.3}
+    for system, value in (more | {"ups recency 0.5": 1.0, "ups recency 1": 1.1}).items():
+        rows += throughput("tbuos", system, [value] * 3)
+        rows.append(made("resampled", system))
+    rows += [made("fluid", "easy", mean_waiting_time=50.0)]
+    rows += [made("fluid", "fcfs", mean_activity_length=100_000.0), made("rigid", "easy")]
+    rows += throughput("tbuos", "easy 336", [1.0, 1.0], log=CTC)
+    rows += throughput("tbuos", "easy 430", [1.1, 1.2], log=CTC)
+    return [row | {"log": f"/logs/{row['log']}.swf.gz"} for row in rows]
+
+
+def test_report_of_all_claims() -> None:
+    report: Report = MODULE.report(FakeResults(all_claims()))
+    held = {verdict.claim[1:].partition(")")[0]: verdict.holds for verdict in report.verdicts}
+    assert held == dict.fromkeys(NUMBERS, True)
+    tables = {table.name: table for table in report.tables}
+    claims = {f"claim_{number}" for number in NUMBERS if number not in ("iv", "viii")}
+    assert set(tables) == {"systems", "users", "ratios", "waits"} | claims
+    (ours,) = tables["waits"].frame.query("replay == 'fluid'").to_dict("records")
+    assert (ours["ours"], ours["thesis"]) == (50, 6389)
+    assert not any(table.marks for table in tables.values())
+    assert {figure.name for figure in report.figures} == {
+        *("ratios_beside_thesis", "waits_beside_thesis", "wait_distribution", "throughput"),
+        *("ups", "queue"),
+    }
+    for figure in report.figures:
+        assert figure.spec["$schema"].startswith("https://vega.github.io")
+        assert rows_of(figure.spec) < 2000
+
+
+def rows_of(spec: Any) -> int:
+    """Return the rows of data that a chart has in it."""
+    if isinstance(spec, list):
+        return sum(map(rows_of, spec))
+    if not isinstance(spec, dict):
+        return 0
+    own = len(spec["data"].get("values", [])) if isinstance(spec.get("data"), dict) else 0
+    data = sum(len(rows) for rows in spec.get("datasets", {}).values())
+    return own + data + sum(rows_of(value) for value in spec.values())
+
+
+def test_figure_of_ups_relates_pairs_of_seeds() -> None:
+    rows = throughput("tbuos", "easy", [1.0, 2.0, 9.0]) + throughput("tbuos", HALF, [1.5, 3.0])
+    figure = next(f for f in MODULE.report(FakeResults(rows)).figures if f.name == "ups")
+    (point,) = figure.spec["data"]["values"]
+    assert (point["a_user"], point["rank"], point["n"]) == (0.5, "load", 2)
+    assert (point["low"], point["ratio"], point["high"]) == pytest.approx((1.5, 1.5, 1.5))
+
+
+def test_report_of_few_runs_leaves_out_the_rest() -> None:
+    rows = [made("tbuos", "easy"), made("tbuos", "fcfs", throughput_to_last_submission=1.5)]
+    report: Report = MODULE.report(FakeResults(rows))
+    assert [table.name for table in report.tables] == ["systems", "users", "claim_iii"]
+    assert [figure.name for figure in report.figures] == ["throughput", "queue"]
+    said = {verdict.claim[1:].partition(")")[0]: verdict.holds for verdict in report.verdicts}
+    assert said == dict.fromkeys(NUMBERS, None) | {"iii": False}
+    assert report.tables[-1].marks == ((0, "verdict"), (1, "verdict"))
+
+
+def test_report_of_nothing_is_no_error() -> None:
+    report: Report = MODULE.report(FakeResults([]))
+    assert not report.parts
+    assert {verdict.holds for verdict in report.verdicts} == {None}
+
+
+# Campaign files ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("file", "runs", "quick", "replays"),
+    [
+        ("campaign", (2 * 8 + 2) * 30, (2 * 8 + 2) * 3, {"resampled", "tbuos", "fluid"}),
+        ("ratios", 2 * 2 * 100, 2 * 2 * 4, {"resampled", "tbuos"}),
+        ("ups", 2 * 11 * 10, 2 * 11, {"resampled", "tbuos"}),
+        ("machine", 2 * (2 * 2 + 4) * 10, 2 * 2 * 2, {"resampled", "tbuos"}),
+        (
+            *("waits", 7 * (2 + 3 * 3) * 3, 5 * 3),
+            {"rigid", "adjusted", "distribution", "fluid", "fluid 5"},
+        ),
+    ],
+)
+def test_campaign_files_expand(file: str, runs: int, quick: int, replays: set[str]) -> None:
+    path = find_campaign(str(STUDY / f"{file}.toml"))
+    campaign = read_campaign(path)
+    assert (len(campaign.runs), len(read_campaign(path, quick=True).runs)) == (runs, quick)
+    assert {run.labels["replay"] for run in campaign.runs} == replays
+    for run in campaign.runs:
+        system = CLAIMS._system(run.labels)
+        assert system in CLAIMS.SYSTEMS
+        chosen, options = run.settings, run.settings.scheduler_options
+        assert chosen.users == str(run.labels["replay"]).split()[0]
+        assert chosen.scheduler == system.split()[0]
+        if chosen.scheduler == "ups":
+            assert system == f"ups {options['rank']} {options['a_user']:g}"
+        assert (options.get("extra_nodes") == "none") == (system == "easy strict")
+        assert (chosen.node_factor == 2) == (system == "easy twice")
+        assert chosen.nodes == {"easy 336": 336, "easy 430": 430}.get(system)
+
+
+# The queue --------------------------------------------------------------------------------------
+
+
+def test_share_of_time_with_more_jobs_waiting() -> None:
+    """Submitted at 0, 2, 2 and 10; the first starts at once, the next two wait to 4 and 6."""
+    submit, start = np.array([0.0, 2, 2, 10]), np.array([0.0, 4, 6, 30])
+    assert MEASURES.time_above(submit, start, (0, 1, 2)) == pytest.approx([0.4, 0.2, 0.0])
+
+
+def test_queue_beside_the_mean_queue_length_of_a_simulation() -> None:
+    """Shares of time with more than 0, 1, 2, ... jobs add up to the mean length."""
+    workload = load_workload(find_log("sample", []), make_rules())
+    result = simulate(workload, scheduler="fcfs")
+    ran = result.table.only_ran
+    shares = MEASURES.time_above(ran.submit, ran.start, tuple(range(5000)))
+    jobs = np.minimum(ran.start, ran.submit.max()) - ran.submit
+    assert sum(shares) == pytest.approx(jobs.sum() / np.ptp(ran.submit))
+    measured = MEASURES.measure(result)
+    assert measured["queue_above_0"] == pytest.approx(shares[0])
+    assert list(measured.values()) == sorted(measured.values(), reverse=True)
