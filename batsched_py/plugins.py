@@ -10,6 +10,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,9 @@ _KINDS = {SCHEDULERS: "scheduler", USERS: "user model"}
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
+@cache
 def names(group: str) -> dict[str, EntryPoint]:
-    """Return the registered plug-ins of a group by name, sorted."""
+    """Return the registered plug-ins of a group by name, sorted; looked for once."""
     return {entry.name: entry for entry in sorted(entry_points(group=group), key=lambda e: e.name)}
 
 

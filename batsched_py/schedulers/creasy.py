@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING
 
 from batsched_py.options import number
 from batsched_py.schedulers.backfilling import Backfilling
-from batsched_py.waiting.orders import ClockOrder
+from batsched_py.waiting.orders import ClockOrder, FixedOrder
+from batsched_py.waiting.queue import by_submission
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from batsched_py.decisions import Decision
+    from batsched_py.machine import Machine
+    from batsched_py.waiting import WaitingQueue
     from batsched_py.waiting.columns import Columns, Floats
 
 MINUTE = 60.0
@@ -29,8 +35,6 @@ def priority(alpha: float, now: float, columns: Columns) -> Floats:
     The response time that is feared is the time waited so far plus the estimate.
     """
     seniority = (now - columns.submit) / MINUTE
-    if not alpha:
-        return seniority
     return alpha * criticality(seniority + columns.estimate / MINUTE) + seniority
 
 
@@ -45,5 +49,14 @@ class Creasy(Backfilling):
     """
 
     def __init__(self, *, alpha: float = 6000.0, extra_nodes: str = "first") -> None:
-        order = ClockOrder(partial(priority, number("alpha", alpha, 0)))
+        alpha = number("alpha", alpha, 0)
+        # By seniority alone, jobs are in the order of their submissions: nothing to compute.
+        order = ClockOrder(partial(priority, alpha)) if alpha else FixedOrder(by_submission)
         super().__init__(order, extra_nodes=extra_nodes)
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        """Start the most critical job while it fits, then backfill behind it."""
+        if not queue:  # after most events: there are no priorities to compute
+            self.head = None
+            return iter(())
+        return super().schedule(now, queue, machine)

@@ -57,11 +57,26 @@ def run_lengths(jobs: JobColumns, joined: NDArray[np.bool_]) -> Column:
     return np.diff(np.append(starts, len(jobs))).astype(float)
 
 
+def same_size(jobs: JobColumns) -> NDArray[np.bool_]:
+    """Tell of each job but the last, shape (n - 1,), whether the next has as many processors."""
+    same: NDArray[np.bool_] = jobs.size[1:] == jobs.size[:-1]
+    return same
+
+
+def first_of_runs(jobs: JobColumns) -> NDArray[np.bool_]:
+    """Tell which jobs, shape (n,), begin a run of one user's jobs of the same size."""
+    return np.append(True, ~(same_size(jobs) & jobs.same_user))[: len(jobs)]
+
+
 # What users draw ---------------------------------------------------------------------------------
 
 
 def learn_site(
-    workloads: Iterable[Workload], *, weight: str = "jobs", remarks: str = ""
+    workloads: Iterable[Workload],
+    *,
+    weight: str = "jobs",
+    kinds: str = "jobs",
+    remarks: str = "",
 ) -> SiteDistributions:
     """Return the distributions of all ``workloads`` together; see :func:`history`.
 
@@ -70,14 +85,19 @@ def learn_site(
     ``remarks`` go into the files.
 
     A batch ends where the next think time is not negative. Think times and breaks are those after
-    the last job of a batch. Sizes and run times count once per job, not per run of repetitions:
-    as users draw runs independently of both, their jobs then have the sizes and run times of
-    the logs. Raises :class:`UsageError` for jobs without user or recorded end, and for no values.
+    the last job of a batch. Sizes and run times count once per job (``kinds="jobs"``): as users
+    draw runs of repetitions independently of both, their jobs then have the sizes and run times
+    of the logs. With ``kinds="series"`` they count once per run of repetitions, of which the run
+    time is that of its first job.
+
+    Raises :class:`UsageError` for jobs without user or recorded end, and for no values.
     """
     one_of("weight", weight, ("jobs", "logs"))
+    each_job = one_of("kinds", kinds, ("jobs", "series")) == "jobs"
     workloads = list(workloads)
     logs = [history(workload) for workload in workloads]
     thoughts = [log.think_times for log in logs]
+    drawn = [slice(None) if each_job else np.flatnonzero(first_of_runs(log)) for log in logs]
     sources = tuple(workload.name for workload in workloads)
 
     def about(name: str, unit: str, description: str) -> About:
@@ -115,10 +135,19 @@ def learn_site(
             "jobs",
             "jobs of a user, each submitted before the one before it had ended",
         ),
-        sizes=table([log.size for log in logs], "sizes", "processors", "processors of a job"),
-        run_times=quantiles([log.run_time for log in logs], "run_times", "run time of a job"),
+        sizes=table(
+            [log.size[rows] for log, rows in zip(logs, drawn, strict=True)],
+            "sizes",
+            "processors",
+            "processors of a job",
+        ),
+        run_times=quantiles(
+            [log.run_time[rows] for log, rows in zip(logs, drawn, strict=True)],
+            "run_times",
+            "run time of a job",
+        ),
         repetitions=table(
-            [run_lengths(log, log.size[1:] == log.size[:-1]) for log in logs],
+            [run_lengths(log, same_size(log)) for log in logs],
             "repetitions",
             "jobs",
             "jobs of a user in succession with the same size",
@@ -173,7 +202,7 @@ def site_facts(workload: Workload) -> SiteFacts:
         at_most_a_minute=_share(log.run_time <= MINUTE),
         power_of_two=_share((size & (size - 1)) == 0),
         mean_batch_width=float(np.mean(run_lengths(log, thoughts[:-1] < 0))),
-        mean_repetitions=float(np.mean(run_lengths(log, log.size[1:] == log.size[:-1]))),
+        mean_repetitions=float(np.mean(run_lengths(log, same_size(log)))),
     )
 
 

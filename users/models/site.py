@@ -26,6 +26,20 @@ SHIPPED = Path(__file__).parents[1] / "data" / "site"
 """The set of distributions that comes with the project, made by ``users.learning.site.learn_site``
 from the logs that its files name."""
 
+SETS = {
+    "pooled": SHIPPED,
+    **{
+        name: SHIPPED.parent / f"site_{name.lower().replace('-', '_')}"
+        for name in ("logs-alike", "series", "Par", "CTC", "KTH", "SP2", "BLUE")
+    },
+}
+"""The sets that come with the project by name. All are from the same five logs: ``pooled``, where
+every job counts the same; ``logs-alike``, where every log does; ``series``, where sizes and run
+times count once per run of repetitions; and each log by itself."""
+
+ALWAYS = ActivityCycle(0, 0)
+"""The activity cycle of those who never sleep."""
+
 SUBMITTED, ENDED = "submitted", "ended"
 REDRAW, CUT = "redraw", "cut"
 EXACT, LEARNT = "exact", "learnt"
@@ -77,6 +91,47 @@ class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
                 write_distribution(Path(folder) / f"{name}.json", distribution)
 
 
+class _Jobs:
+    """What the jobs of all users are drawn from; the options are those of :class:`SiteUsers`."""
+
+    def __init__(
+        self,
+        drawn: SiteDistributions,
+        nb_res: int,
+        *,
+        too_wide: str,
+        longest_run_time: float | None,
+        batches: bool,
+        locality: bool,
+        estimates: str,
+    ) -> None:
+        self._nb_res = nb_res
+        self._sizes = drawn.sizes
+        if one_of("too_wide", too_wide, (REDRAW, CUT)) == REDRAW:
+            self._sizes = self._sizes.at_most(nb_res)
+        self._run_times = drawn.run_times
+        if longest_run_time is not None:
+            longest = number("longest_run_time", longest_run_time, 1)
+            self._run_times = _at_most(drawn.run_times, longest)
+        self._widths = drawn.batch_widths if options.boolean("batches", batches) else None
+        self._repetitions = drawn.repetitions if options.boolean("locality", locality) else None
+        learnt = one_of("estimates", estimates, (EXACT, LEARNT)) == LEARNT
+        self._requests = drawn.requested_times if learnt else None
+
+    def width(self, random: Random) -> int:
+        """Draw how many jobs the next batch has."""
+        return int(self._widths.sample(random)) if self._widths else 1
+
+    def draw(self, user: _User) -> None:
+        """Draw the next kind of job of ``user``, and how often it is repeated."""
+        random = user.random
+        user.size = min(int(self._sizes.sample(random)), self._nb_res)
+        user.run_time = user.request = max(1, round(self._run_times.sample(random)))
+        user.left = int(self._repetitions.sample(random)) if self._repetitions else 1
+        if self._requests is not None:
+            user.request = round(self._requests.sample(random, least=user.run_time))
+
+
 class _User(msgspec.Struct, eq=False):
     """One user: what is under way, and what comes next."""
 
@@ -116,7 +171,7 @@ class SiteUsers:
     rounded to seconds, run times are at least one.
 
     ``workload`` gives the machine size and the calendar; its jobs are not looked at.
-    ``distributions`` is a folder of files (None: those that come with the project);
+    ``distributions`` is a folder of files, or the name of one of :data:`SETS` (None: ``pooled``);
     ``continuation`` a function of minutes, or a number for a probability that does not depend on
     the response. ``last_job`` is the job that is waited for: the last ``submitted``, as the think
     times were learnt, or the last that ``ended``. Sizes beyond the machine are drawn again
@@ -124,6 +179,10 @@ class SiteUsers:
     paper's users have run times only), or ``learnt``: a requested time of the logs that is no
     shorter than the run time (on the shipped set run times are then 22 % of the request on
     average, 34 % in the logs). No job has a walltime. After ``weeks`` nothing more is submitted.
+
+    To see what depends on what, parts of the model can be left out: without ``batches`` each job
+    is waited for alone, without ``locality`` each is drawn anew, without ``sleep`` there are no
+    activity cycles; run times beyond ``longest_run_time`` seconds are drawn again.
 
     Source: Shmueli, Feitelson, TPDS 20(7), 2009, section 3. Which job is the last, the starts,
     what a closed window does to think times and breaks, and the widths beyond the machine
@@ -141,23 +200,30 @@ class SiteUsers:
         last_job: str = SUBMITTED,
         too_wide: str = REDRAW,
         estimates: str = EXACT,
+        batches: bool = True,
+        locality: bool = True,
+        sleep: bool = True,
+        longest_run_time: float | None = None,
         seed: Seed = 0,
     ) -> None:
         self.profiles = RunTimeProfiles()
         self._until = number("weeks", weeks, 0) * WEEK
         self._calendar = Calendar.of(workload)
-        self._nb_res = workload.nb_res
         self._all_must_end = one_of("last_job", last_job, (SUBMITTED, ENDED)) == ENDED
-        self._drawn = SiteDistributions.read(
-            SHIPPED if distributions is None else options.path("distributions", distributions)
+        self._sleep = options.boolean("sleep", sleep)
+        folder = _folder(distributions)
+        self._drawn = SiteDistributions.read(folder)
+        if estimates == LEARNT and self._drawn.requested_times is None:
+            raise UsageError(f"estimates={estimates}: {folder} has no requested_times.json")
+        self._jobs = _Jobs(
+            self._drawn,
+            workload.nb_res,
+            too_wide=too_wide,
+            longest_run_time=longest_run_time,
+            batches=batches,
+            locality=locality,
+            estimates=estimates,
         )
-        self._sizes = self._drawn.sizes
-        if one_of("too_wide", too_wide, (REDRAW, CUT)) == REDRAW:
-            self._sizes = self._sizes.at_most(workload.nb_res)
-        learnt = one_of("estimates", estimates, (EXACT, LEARNT)) == LEARNT
-        self._requests = self._drawn.requested_times if learnt else None
-        if learnt and self._requests is None:
-            raise UsageError(f"estimates={estimates}: {distributions} has no requested_times.json")
         self._continuation = _probability(continuation)
         self._nb_jobs = 0
         self._due: list[tuple[float, int]] = []  # time, user
@@ -167,7 +233,8 @@ class SiteUsers:
 
     def _newcomer(self, index: int, chance: Chance) -> _User:
         random = chance.stream("site", index)
-        user = _User(str(index + 1), random, ActivityCycle.draw(random))
+        cycle = ActivityCycle.draw(random)
+        user = _User(str(index + 1), random, cycle if self._sleep else ALWAYS)
         first = round(random.uniform(0, WEEK))
         self._plan(index, user.cycle.next_opening(self._calendar, first))
         return user
@@ -218,7 +285,7 @@ class SiteUsers:
         return user.cycle.next_opening(calendar, back)
 
     def _submit(self, user: _User, now: float, jobs: list[WorkloadJob]) -> None:
-        width = int(self._drawn.batch_widths.sample(user.random))
+        width = self._jobs.width(user.random)
         user.batch += 1
         notes: dict[str, Any] = {"session": user.session, "batch": user.batch}
         extra = notes if user.since is None else {**notes, "think_time": now - user.since}
@@ -229,7 +296,7 @@ class SiteUsers:
 
     def _job(self, user: _User, now: float, extra: dict[str, Any]) -> WorkloadJob:
         if not user.left:
-            self._draw_job(user)
+            self._jobs.draw(user)
         user.left -= 1
         self._nb_jobs += 1
         return WorkloadJob(
@@ -242,13 +309,21 @@ class SiteUsers:
             extra=extra,
         )
 
-    def _draw_job(self, user: _User) -> None:
-        random, drawn = user.random, self._drawn
-        user.size = min(int(self._sizes.sample(random)), self._nb_res)
-        user.run_time = user.request = max(1, round(drawn.run_times.sample(random)))
-        user.left = int(drawn.repetitions.sample(random))
-        if self._requests is not None:
-            user.request = round(self._requests.sample(random, least=user.run_time))
+
+def _folder(distributions: str | Path | None) -> Path:
+    """Return the folder of a set by name or path; raises :class:`UsageError`."""
+    if distributions is None:
+        return SHIPPED
+    return SETS.get(str(distributions)) or options.path("distributions", distributions)
+
+
+def _at_most(times: Quantiles, longest: float) -> Quantiles:
+    """Return the distribution of the values up to ``longest``; all if the least is longer."""
+    share = times.below(longest)
+    if not 0 < share < 1:
+        return times
+    kept = [(probability / share, value) for probability, value in times.pairs if value < longest]
+    return Quantiles(times.about, (*kept, (1.0, longest)))
 
 
 def _probability(continuation: Callable[[float], float] | float) -> Callable[[float], float]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from heapq import heappop, heappush
+from itertools import accumulate
 from math import floor, inf
 from pathlib import Path
 from random import Random
@@ -93,6 +94,8 @@ def read_parameters(path: str | Path) -> Parameters:
 class _User(msgspec.Struct, eq=False, kw_only=True):
     name: str
     kind: UserClass
+    shares: list[float]
+    """Probabilities of the sizes, summed up."""
     jobs: Random
     """Sizes and run times: the k-th job of a user is the same under every policy."""
     moves: Random
@@ -174,8 +177,9 @@ class WeeklyUsers:
         file = PUBLISHED if parameters is None else options.path("parameters", parameters)
         for kind in _deal(read_parameters(file), nb_users):
             name = str(len(self._users) + 1)
+            shares = list(accumulate(each.probability for each in kind.sizes))
             jobs, moves = (self._chance.stream(what, name) for what in ("jobs", "moves"))
-            user = _User(name=name, kind=kind, jobs=jobs, moves=moves)
+            user = _User(name=name, kind=kind, shares=shares, jobs=jobs, moves=moves)
             self._users.append(user)
             self._plan(user, 0.0, None)
 
@@ -202,8 +206,7 @@ class WeeklyUsers:
 
     def _job(self, user: _User, now: float) -> WorkloadJob:
         self._nb_jobs += 1
-        sizes = user.kind.sizes
-        (drawn,) = user.jobs.choices(sizes, [each.probability for each in sizes])
+        (drawn,) = user.jobs.choices(user.kind.sizes, cum_weights=user.shares)
         run_time = user.jobs.gauss(drawn.mean, drawn.deviation)
         while run_time < 1:  # ends soon: the mean is at least 1
             run_time = 1.0 if self._clips else user.jobs.gauss(drawn.mean, drawn.deviation)

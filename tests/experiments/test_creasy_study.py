@@ -1,0 +1,366 @@
+"""The study of CREASY: arithmetic on the published numbers, measures, tables, and verdicts.
+
+The runs are made up: metrics by formulas, so that one knows what the report must say. At the end,
+the options of site-level users that the study varies.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.campaign.spec import read_campaign
+from batsched_py.errors import UsageError
+from batsched_py.metrics import JobTable
+from batsched_py.plugins import load_file
+from batsched_py.report import Report
+from batsched_py.workload import Workload, WorkloadJob
+from users.distributions import About, Quantiles
+from users.ideal import Played, play
+from users.learning.site import learn_site
+from users.models.site import SETS, SHIPPED, SiteDistributions, SiteUsers
+from users.profiles import RunTimeProfiles, profile_of
+
+STUDY = Path(__file__).parents[2] / "experiments" / "creasy"
+REPORT = load_file(f"{STUDY / 'report.py'}:report")
+MODULE: Any = sys.modules[REPORT.__module__]
+TABLES, CHECKS, CLAIMS, ROOM, MEASURES = (
+    MODULE._sibling(name) for name in ("tables", "checks", "claims", "room", "measures")
+)
+PUBLISHED = tomllib.loads((STUDY / "published.toml").read_text())
+MONDAY = 1_704_067_200.0  # 2024-01-01, 0:00 UTC
+ALPHAS = (0, 1500, 3000, 4500, 6000)
+USERS = (50, 100, 150, 200, 250)
+
+
+def row(alpha: int, users: int, seed: int, **labels: Any) -> dict[str, Any]:
+    """A run in which all comes out as in the paper, but for some noise of the seed."""
+    load = (users - 50) / 200
+    noise = 1 + 0.01 * seed
+    found = {
+        "throughput": 47 * users / 250 * (1 + 0.5 * load * alpha / 6000),
+        "utilisation": 57 * users / 250 * (1 + 0.49 * load * alpha / 6000),
+        "response": 30 + load * (48 + 21 * alpha / 6000),
+        "slowdown": 5 + load * (66 - 47 * alpha / 6000),
+        "bounded_slowdown": 3.0,
+        "session_length": 2.69 - load * 0.96 * (1 - alpha / 6000),
+        "to_1_min": 20 * (1 - 0.83 * load * alpha / 6000),
+        "1_to_10_min": 30 * (1 - 0.44 * load * alpha / 6000),
+        "over_10_min": 100 * (1 + 0.81 * load * alpha / 6000),
+        "run_time": 30.0,
+        "area": 14.0,
+        "batch_width": 1.0,
+        "jobs": 61.0,
+    }
+    metrics = {
+        TABLES.QUANTITIES[name].column: noise * value / TABLES.QUANTITIES[name].scale
+        for name, value in found.items()
+    }
+    given = {"alpha": alpha, "nb_users": users, "replication": seed, "weeks": 26, "nodes": 1152}
+    return {**given, **metrics, **labels}
+
+
+def results(rows: list[dict[str, Any]]) -> Any:
+    return SimpleNamespace(title="CREASY", study=STUDY, out=STUDY, runs=pd.DataFrame(rows))
+
+
+def full(seeds: int = 3) -> list[dict[str, Any]]:
+    return [row(alpha, users, k) for alpha in ALPHAS for users in USERS for k in range(seeds)]
+
+
+def table(report: Report, name: str) -> pd.DataFrame:
+    return next(found.frame for found in report.tables if found.name == name)
+
+
+# The paper's numbers -----------------------------------------------------------------------------
+
+
+def test_little_and_the_machine() -> None:
+    """47 jobs/h x 78 min; 1,000 processors that are half busy run 10 jobs of 50 h an hour."""
+    assert CHECKS.jobs_in_system(47, 78) == pytest.approx(61.1)
+    assert CHECKS.processors(10, 50, 50) == 1000
+
+
+def test_what_long_jobs_contribute() -> None:
+    """Bounds by hand: (99 - 0.17 x 78) / 1.64 and (99 - 0.56 x 78) / 1.25."""
+    low, high = CHECKS.long_jobs_share(PUBLISHED)
+    assert (low, high) == (pytest.approx(44.256), pytest.approx(52.280, abs=1e-3))
+
+
+@given(st.lists(st.floats(0.1, 50), min_size=3, max_size=3))
+def test_the_bounds_hold_whatever_the_classes_contribute(parts: list[float]) -> None:
+    """From contributions and changes one has both means; the bounds enclose the long one's."""
+    changes = {"to_1_min": -83, "1_to_10_min": -44, "over_10_min": 81}
+    after = sum(p * (1 + c / 100) for p, c in zip(parts, changes.values(), strict=True))
+    made_up = {
+        "at_250": {"response": {"0": sum(parts), "6000": after}},
+        "response_change": changes,
+    }
+    low, high = CHECKS.long_jobs_share(made_up)
+    assert low - 1e-9 <= parts[2] <= high + 1e-9
+
+
+def test_means_over_a_distribution() -> None:
+    """Uniform from 0 to 100 s: the mean is 50 s, the mean of the square 3333 s^2."""
+    times = Quantiles(About(name="t", unit="s", description=""), ((0, 0), (1, 100)))
+    assert CHECKS.mean_of(times, lambda t: t) == pytest.approx(50)
+    assert CHECKS.mean_of(times, lambda t: t * t) == pytest.approx(10_000 / 3, rel=1e-3)
+
+
+def test_the_pooled_run_times_contradict_the_paper() -> None:
+    """Their long jobs alone run for twice what the paper's response leaves for them."""
+    drawn = CHECKS.drawn(SiteDistributions.read(SHIPPED))
+    assert drawn.run_time == pytest.approx(109.6, abs=0.1)
+    assert drawn.long_run_time == pytest.approx(108.3, rel=5e-3)  # over the logs' jobs: 108.3
+    assert drawn.continuation == pytest.approx(0.495, abs=2e-3)  # over the logs' jobs: 0.495
+    assert drawn.long_run_time > 2 * CHECKS.long_jobs_share(PUBLISHED)[1]
+    assert drawn.batch_width > PUBLISHED["at_250"]["session_length"]["0"]
+
+
+# Measures ----------------------------------------------------------------------------------------
+
+
+def test_measures_of_three_jobs() -> None:
+    """A batch of two jobs of user a, 60 s and 1200 s, and a job of b that ends after all."""
+    columns = {
+        "submit": np.array([0.0, 0.0, 100.0]),
+        "start": np.array([0.0, 60.0, 100.0]),
+        "finish": np.array([60.0, 1260.0, 700.0]),
+        "execution": np.array([60.0, 1200.0, 600.0]),
+        "size": np.array([1.0, 2.0, 4.0]),
+        "original_submit": np.array([np.nan, np.nan, np.nan]),
+    }
+    found = MEASURES.numbers(JobTable(**columns, user=["a", "a", "b"], nb_processors=4))
+    assert found == {
+        "mean_run_time": 620,
+        "mean_area": pytest.approx((60 + 2400 + 2400) / 3),
+        "mean_batch_width": 1.5,
+        "share_to_1_min": pytest.approx(1 / 3),
+        "share_over_10_min": pytest.approx(1 / 3),
+        "mean_jobs_in_system": pytest.approx((60 + 100 + 0) / 100),
+    }
+
+
+# Tables and verdicts -----------------------------------------------------------------------------
+
+
+def test_runs_as_in_the_paper_confirm_all_claims() -> None:
+    report = REPORT(results(full()))
+    assert len(report.verdicts) == 7
+    assert [verdict.claim for verdict in report.verdicts if not verdict.holds] == []
+    own = table(report, "at_250_users")
+    change = own[(own.what == "throughput (jobs/h)") & (own.system == "change (%)")].iloc[0]
+    assert change.ours == pytest.approx(50)
+    assert change.published == pytest.approx(51.06, abs=0.01)
+    assert (change.low, change.high) == (pytest.approx(50), pytest.approx(50))  # noise cancels
+    names = {figure.name for figure in report.figures}
+    assert {"throughput_by_users", "slowdown_by_users", "gain_by_alpha"} <= names
+    for figure in report.figures:
+        assert figure.spec["width"] == "container"
+
+
+def test_policies_that_do_the_same_confirm_only_that_they_are_alike() -> None:
+    rows = [{**row(0, r["nb_users"], r["replication"]), "alpha": r["alpha"]} for r in full()]
+    holds = {verdict.claim: verdict.holds for verdict in REPORT(results(rows)).verdicts}
+    alike = [claim for claim, value in holds.items() if value]
+    assert alike == [
+        "With 50 users all policies are alike",
+        "With 250 users, throughput rises with alpha",  # nor does it fall
+    ]
+
+
+def test_one_replication_says_nothing() -> None:
+    report = REPORT(results(full(seeds=1)))
+    assert {verdict.holds for verdict in report.verdicts} == {None}
+    assert "one replication" in report.verdicts[0].evidence
+
+
+SUBSETS = [
+    [],
+    [row(0, 250, 0)],
+    [row(6000, 250, 0), row(6000, 250, 1)],
+    [row(0, 50, 0), row(6000, 50, 0)],
+    [row(1500, users, 0) for users in USERS],
+]
+
+
+@pytest.mark.parametrize("rows", SUBSETS)
+def test_some_runs_are_enough_for_a_report(rows: list[dict[str, Any]]) -> None:
+    report = REPORT(results(rows))
+    assert [found.name for found in report.tables][-1] == "checks"
+    for figure in report.figures:
+        assert figure.spec
+
+
+def test_room() -> None:
+    """Users would submit 90 instead of 60 jobs/h, but the machine is 80 % busy: 75 at most."""
+    assert ROOM.room(60, 80, 90) == pytest.approx(25)
+    assert ROOM.room(60, 20, 90) == pytest.approx(50)
+
+
+def test_machines_and_readings() -> None:
+    """On the machine without waits users submit twice as much; half busy, so the room is 100 %."""
+    free = {"throughput_to_last_submission": 94.0, "nodes": ROOM.UNLIMITED}
+    rows = [
+        row(alpha, 250, seed, utilisation_to_last_submission=0.5)
+        for alpha in (0, 6000)
+        for seed in (0, 1)
+    ]
+    rows += [row(0, 250, seed, **free) for seed in (0, 1)]
+    machines = REPORT(results(rows))
+    assert not machines.verdicts  # those are of the campaign of the paper
+    found = table(machines, "machines").set_index("nodes")
+    assert found.room[1152] == pytest.approx(100 * (94 / 47 / 1.005 - 1))
+    assert found.gain[1152] == pytest.approx(50)
+    readings = REPORT(results([{**one, "reading": "no batches"} for one in rows]))
+    own = table(readings, "readings")
+    assert own.reading.tolist() == ["no batches"]
+    assert own.room.tolist() == [found.room[1152]]
+
+
+# Campaign files ----------------------------------------------------------------------------------
+
+
+def test_campaign_is_that_of_the_paper() -> None:
+    runs = read_campaign(STUDY / "campaign.toml").runs
+    kinds = {(run.labels["alpha"], run.labels["nb_users"]) for run in runs}
+    assert kinds == {(alpha, users) for alpha in ALPHAS for users in USERS}
+    assert {run.settings.user_options["weeks"] for run in runs} == {26}
+    assert {run.settings.log for run in runs} == {"none"}  # nothing is downloaded
+    seeds = {run.labels["replication"]: run.settings.seed for run in runs}
+    assert len(set(seeds.values())) == len(seeds) > 1
+
+
+@pytest.mark.parametrize("name", ["campaign", "machines", "readings"])
+@pytest.mark.parametrize("quick", [False, True])
+def test_campaign_files_expand(name: str, quick: bool) -> None:
+    runs = read_campaign(STUDY / f"{name}.toml", quick=quick).runs
+    assert len({(tuple(run.labels.items())) for run in runs}) == len(runs) > 3
+
+
+def test_every_reading_has_its_machine_and_the_one_without_waits() -> None:
+    runs = read_campaign(STUDY / "readings.toml").runs
+    by_reading: dict[Any, set[tuple[Any, Any]]] = {}
+    for run in runs:
+        own = by_reading.setdefault(run.labels["reading"], set())
+        own.add((run.settings.nodes, run.labels["alpha"]))
+    assert len(by_reading) > 10
+    for own in by_reading.values():
+        assert (ROOM.UNLIMITED, 0) in own
+        assert sorted(alpha for nodes, alpha in own if nodes != ROOM.UNLIMITED) == [0, 6000]
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_sets_of_distributions_can_be_read(name: str) -> None:
+    assert SiteDistributions.read(SETS[name]).run_times.mean > 60
+
+
+# Parts of the user model left out ----------------------------------------------------------------
+
+
+def played(**options: Any) -> list[Played]:
+    machine = Workload(
+        name="none", nb_res=2048, jobs=[], profiles={}, unix_start_time=MONDAY, time_zone="UTC"
+    )
+    return list(play(SiteUsers(machine, nb_users=20, weeks=2, seed=1, **options)))
+
+
+def by_user(jobs: list[Played]) -> list[list[Played]]:
+    """The jobs of each user in order of submission."""
+    found: dict[str | None, list[Played]] = {}
+    for one in sorted(jobs, key=lambda one: int(one.job.id)):
+        found.setdefault(one.job.user, []).append(one)
+    return list(found.values())
+
+
+def at_night(jobs: list[Played]) -> float:
+    """The share submitted between 1:00 and 5:00, when at most night users work."""
+    return float(np.mean([3600 <= one.submit % 86_400 < 5 * 3600 for one in jobs]))
+
+
+def repeated(jobs: list[Played]) -> float:
+    """How often a user's next job has the same size and run time."""
+    pairs = [pair for own in by_user(jobs) for pair in pairwise(own)]
+    return float(np.mean([one.job.profile == other.job.profile for one, other in pairs]))
+
+
+def test_without_batches_users_wait_for_each_job() -> None:
+    for own in by_user(played(batches=False)):
+        assert all(other.submit >= one.end for one, other in pairwise(own))
+    together = [pair for own in by_user(played()) for pair in pairwise(own)]
+    assert any(one.submit == other.submit for one, other in together)
+
+
+def test_without_locality_jobs_are_hardly_repeated() -> None:
+    assert repeated(played()) > 0.5
+    assert repeated(played(locality=False)) < 0.1
+
+
+def test_who_does_not_sleep_works_at_night_as_by_day() -> None:
+    assert at_night(played(sleep=False)) == pytest.approx(4 / 24, abs=0.05)
+    assert at_night(played(locality=False)) < 0.1
+
+
+def test_long_run_times_are_drawn_again() -> None:
+    """Those below keep their proportions: the median of what is left is that of the logs."""
+    limit = 3600.0
+    times = [one.end - one.submit for one in played(longest_run_time=limit, locality=False)]
+    assert max(times) <= limit
+    logs = SiteDistributions.read(SHIPPED).run_times
+    assert np.median(times) == pytest.approx(logs.quantile(logs.below(limit) / 2), rel=0.1)
+    longer_than_all = played(longest_run_time=1e9)
+    assert [one.end for one in longer_than_all] == [one.end for one in played()]
+
+
+def test_a_set_by_its_name() -> None:
+    jobs = played(distributions="KTH", locality=False)
+    assert max(one.job.size for one in jobs) <= 100  # KTH-SP2 has 100 processors
+
+
+WRONG = [
+    ({"batches": "some"}, "batches"),
+    ({"locality": 1}, "locality"),
+    ({"sleep": "no"}, "sleep"),
+    ({"longest_run_time": 0}, "longest_run_time=0: expected a number"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG)
+def test_wrong_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        played(**options)
+
+
+def test_kinds_of_jobs_counted_once_per_series() -> None:
+    """Three jobs of 4 processors, two of 8, one of 1: by series 1 to 1 to 1."""
+    rows = [(0, 4, 10), (600, 4, 20), (1200, 4, 20), (4000, 8, 30), (4100, 8, 3000), (8000, 1, 1)]
+    jobs = [
+        WorkloadJob(
+            id=str(at),
+            submit_time=submit,
+            finish_time=submit + run,
+            size=size,
+            profile=profile_of(run),
+            user="a",
+            walltime=3600.0,
+        )
+        for at, (submit, size, run) in enumerate(rows)
+    ]
+    log = Workload(name="small", nb_res=8, jobs=jobs, profiles=RunTimeProfiles())
+    by_jobs, by_series = learn_site([log]), learn_site([log], kinds="series")
+    assert by_jobs.sizes.pairs == ((1, 0.166667), (4, 0.5), (8, 0.333333))
+    assert by_series.sizes.pairs == ((1, 0.333333), (4, 0.333333), (8, 0.333333))
+    assert by_series.run_times.quantile(1) == 30  # of the first of each series
+    assert by_series.repetitions.pairs == by_jobs.repetitions.pairs
+    with pytest.raises(UsageError, match="expected one of jobs, series"):
+        learn_site([log], kinds="users")
