@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from batsched_py.campaign.runner import PREFIX
 from batsched_py.workload.clock import parse_time_zone
 
 METRICS = {
@@ -90,7 +89,7 @@ class Measured:
 
 
 def read_runs(results: Any, published: dict[str, Any]) -> list[Measured]:
-    """Return the runs of the study in the order of the campaign; other schedulers are left out."""
+    """Return the runs of recorded jobs in the order of the campaign; others are left out."""
     return list(_read_runs(results, published))
 
 
@@ -102,9 +101,9 @@ def log_name(log: str) -> str:
 def _read_runs(results: Any, published: dict[str, Any]) -> Iterator[Measured]:
     for _, run in results.runs.iterrows():
         policy = policy_of(run)
-        if policy is None:
+        if policy is None or run["users"] != "rigid":
             continue
-        stored = msgspec.json.decode((Path(run["folder"]) / f"{PREFIX}_run.json").read_bytes())
+        stored = results.settings(run)
         log, nodes = log_name(str(run["log"])), int(run["nb_res"])
         trace = _trace(published, log, nodes, run)
         clock = published["traces"][trace]["clock"] if trace else stored["time_zone"]
@@ -117,16 +116,26 @@ def _read_runs(results: Any, published: dict[str, Any]) -> Iterator[Measured]:
             size=run["size"],
             policy=policy,
             estimates="perfect" if run.get("walltime") == "exact" else "user",
-            values={name: run[metric] * scale for name, (metric, scale) in METRICS.items()},
+            values=values_of(run),
             months={} if start is None else by_month(results.jobs(run), start, clock),
             statistics=stored.get("statistics") or {},
         )
 
 
+def values_of(run: Any) -> dict[str, float]:
+    """Return the metrics of a row of the runs by their names in the thesis."""
+    return {name: run[metric] * scale for name, (metric, scale) in METRICS.items()}
+
+
+def options_of(run: Any, kind: str) -> dict[str, Any]:
+    """Return ``scheduler_options`` or ``user_options`` of a row, which has them as JSON."""
+    text = run.get(kind)
+    return msgspec.json.decode(text) if isinstance(text, str) else {}
+
+
 def policy_of(run: Any) -> Policy | None:
     """Return the policy of a row of the runs; None if it is none of the study."""
-    options = run.get("scheduler_options")
-    options = options if isinstance(options, dict) else {}
+    options = options_of(run, "scheduler_options")
     if run["scheduler"] == "planning":
         return Policy(order=options.get("order", "fcfs"))
     if run["scheduler"] != "dynp":

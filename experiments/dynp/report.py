@@ -1,105 +1,71 @@
-"""The report of the study: the thesis's tables beside ours, and the monthly figure.
+"""The report of the study: the thesis's tables beside ours, figures, and its claims.
 
-A campaign calls :func:`report` of this file; it is loaded from its path, hence the modules beside
-it are as well.
+A campaign calls :func:`report` of this file; any of the study's campaign files will do: what was
+not run is left out.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import tomllib
-from collections.abc import Iterable, Sequence
-from dataclasses import astuple, fields
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from batsched_py.campaign.modules import study_module
-from batsched_py.data import data_folder
-from batsched_py.files import write_whole
+from batsched_py.report.document import Report, Section
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from load import Load
     from measures import Measured
-    from rich.console import Console
 
-FILES = {
-    "static": ["static"],
-    "deciders": ["deciders", "estimates"],
-    "metrics": ["metrics"],
-    "slackness": ["slackness"],
-    "monthly": ["monthly"],
-}
-"""The tables in each CSV file."""
-
-
-class Results(Protocol):
-    """What a campaign hands over."""
-
-    out: Path
-    """Where tables and figures go."""
-
-    @property
-    def runs(self) -> pd.DataFrame:
-        """A row per finished run: ``log``, ``scheduler``, ``folder``, ``nb_res``, ``size``, the
-        metrics in SI units, and where set ``scheduler_options``, ``walltime``, ``first``."""
-
-    def jobs(self, run: Any) -> pd.DataFrame:
-        """Return the job table of a row of :attr:`runs`."""
+HERE = Path(__file__).parent
+SOURCE = (
+    "A. Streit, Self-Tuning Job Scheduling Strategies for the Resource Management of HPC Systems "
+    "and Computational Grids, PhD thesis, University of Paderborn, 2003"
+)
+SUMMARY = """
+A planning system whose order of the waiting jobs (FCFS, SJF, LJF) is chosen anew while it runs:
+at each step the three plans are made, a metric of each is computed from the estimates, and a
+*decider* says which order is active next.
+"""
 
 
-def report(results: Results, console: Console | None = None) -> list[Path]:
-    """Write tables (CSV, Markdown) and figures (PNG) to ``results.out``; return the files.
-
-    Tables without runs are not written. With a ``console`` all but the monthly ones are printed.
-    """
-    published = tomllib.loads(Path(__file__).with_name("published.toml").read_text())
-    runs = _sibling("measures").read_runs(results, published)
-    tables = _sibling("tables").build(runs, published)
-    cases = _sibling("tables").cases(runs, published)
-    sections = list(_sibling("texts").sections(tables, cases))
-    if console is not None:
-        show(sections, console)
-    results.out.mkdir(parents=True, exist_ok=True)
-    contents = {
-        f"{file}.csv": _csv(rows, "relative_difference")
-        for file, names in FILES.items()
-        if (rows := [row for name in names for row in tables.get(name, [])])
-    }
-    if cases:
-        contents["cases.csv"] = _csv(cases)
-    contents["tables.md"] = _markdown(runs, published, sections)
-    for name, content in contents.items():
-        write_whole(results.out / name, content.encode())
-    return [
-        *(results.out / name for name in contents),
-        *_sibling("figures").draw_figures(runs, results.out),
-    ]
+def report(results: Any) -> Report:
+    """Return the tables, figures and verdicts that the runs of a campaign allow."""
+    published = tomllib.loads((HERE / "published.toml").read_text())
+    runs, loads = [], []
+    if len(results.runs):
+        runs = _sibling("measures").read_runs(results, published)
+        loads = _sibling("load").read_loads(results, published)
+    tables, counted = (
+        getattr(_sibling("tables"), name)(runs, published) for name in ("build", "cases")
+    )
+    figures = tuple(_sibling("figures").figures(runs, loads, published))
+    return Report(
+        title="dynP: self-tuning planning",
+        source=SOURCE,
+        sections=(
+            *_sibling("layout").sections(tables, counted),
+            *_sibling("load_tables").sections(loads, published),
+            *([Section("Figures", figures)] if figures else []),
+        ),
+        verdicts=tuple(_sibling("claims").verdicts(runs, loads)),
+        summary=SUMMARY.strip() + "\n\n" + "\n".join(_compared(runs, loads, published)),
+    )
 
 
-def show(sections: Iterable[tuple[str, Any]], console: Console) -> None:
-    """Print the tables, months excepted, to a terminal."""
-    for title, (header, lines) in sections:
-        if header[0] == "month":
-            continue
-        table = _shared().rich_table(title, header, lines)
-        for row in table.rows:
-            row.end_section = False
-        _shared().print_whole(table, console)
+def _compared(
+    runs: list[Measured], loads: list[Load], published: Mapping[str, Any]
+) -> Iterator[str]:
+    """Yield what each log is compared with, as items of a list."""
+    yield from dict.fromkeys(f"- {compared(run, published)}" for run in runs)
+    for load in loads:
+        sets = max(len(values["SLDwA"]) for values in load.cells.values())
+        as_thesis = f"the thesis's {load.trace}" if load.trace else "not those of the thesis"
+        yield f"- {load.log}: up to {sets} synthetic job sets; {as_thesis}."
 
 
-def _markdown(
-    runs: Sequence[Measured], published: dict[str, Any], sections: Iterable[tuple[str, Any]]
-) -> str:
-    items = dict.fromkeys(_compared(run, published) for run in runs)
-    text = "# dynP\n\n" + "".join(f"- {item}\n" for item in items)
-    for title, (header, lines) in sections:
-        text += f"\n## {title}\n\n{_shared().markdown(header, lines, texts=_texts(header))}"
-    return text
-
-
-def _compared(run: Measured, published: dict[str, Any]) -> str:
+def compared(run: Measured, published: Mapping[str, Any]) -> str:
     """Return a sentence on what a run is compared with."""
     ours = f"{run.log}: {run.jobs:,} jobs, {run.nodes} nodes, {run.size} sizes; "
     if run.trace is not None:
@@ -113,25 +79,6 @@ def _compared(run: Measured, published: dict[str, Any]) -> str:
     return f"{ours}the thesis has no such log."
 
 
-def _texts(header: Sequence[str]) -> int:
-    """Return the number of columns that are no numbers."""
-    return sum(name in ("policy", "FCFS list", "estimates", "month", "what") for name in header)
-
-
-def _csv(rows: Sequence[Any], *derived: str) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*(field.name for field in fields(rows[0])), *derived])
-    for row in rows:
-        writer.writerow([*astuple(row), *(getattr(row, name) for name in derived)])
-    return text.getvalue()
-
-
-def _sibling(name: str) -> ModuleType:
+def _sibling(name: str) -> Any:
     """Return the module ``name.py`` of this folder."""
-    return study_module(Path(__file__).with_name(f"{name}.py"))
-
-
-def _shared() -> ModuleType:
-    """Return the module of tables of the study of replay with feedback."""
-    return study_module(data_folder("experiments") / "replay_feedback" / "tables.py")
+    return study_module(HERE / f"{name}.py")

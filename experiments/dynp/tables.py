@@ -1,4 +1,4 @@
-"""The tables of the study: ours beside the values of the thesis.
+"""The values of the study's tables: ours beside those of the thesis; layout.py shows them.
 
 Source: Streit 2003, chapter 5 and appendix A; the printed numbers are in ``published.toml``.
 """
@@ -67,7 +67,7 @@ class Case:
 
 
 def build(runs: Iterable[Measured], published: dict[str, Any]) -> dict[str, list[Row]]:
-    """Return the rows of each table that has any; each has a title in ``texts.py``."""
+    """Return the rows of each table that has any; each has a title in ``layout.py``."""
     runs = list(runs)
     dynp = [run for run in runs if not run.policy.order]
     plain = [run for run in dynp if run.policy.plain]

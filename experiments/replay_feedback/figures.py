@@ -1,549 +1,456 @@
-"""Figures 2 to 11 of the study, as PNG, drawn from the runs of a campaign.
+"""Figures 2 to 11 of the study, drawn from the runs of a campaign.
 
-Source: Madon, Da Costa, Pierson, "Replay with Feedback", FGCS 155 (2024). Each function that
-draws a figure takes a :class:`Study` and returns the figure; it raises :class:`MissingError` where
-runs it needs are not there. Time axes are in days from the first recorded submission.
-
-An infrastructure has one colour everywhere (Okabe and Ito's palette, safe for the colour-blind);
-replays differ by lightness or dashes.
+Source: Madon, Da Costa, Pierson, "Replay with Feedback", FGCS 155 (2024). Each function that draws
+a figure takes a ``Study`` (:mod:`replays`) and returns a chart; it raises ``MissingError`` where
+runs that it needs are not there. Time axes are in days from the first recorded submission. Curves
+are thinned: a figure has some 2,000 points.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
+import altair as alt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-from numpy.typing import NDArray
 
 from batsched_py import metrics
-from batsched_py.errors import UsageError
-from batsched_py.files import write_whole
-from batsched_py.workload import Workload
+from batsched_py.campaign.modules import study_module
+from batsched_py.report import Figure
 from batsched_py.workload.clock import local_hours
 
-if TYPE_CHECKING:
-    from report import Results
+replays = study_module(Path(__file__).with_name("replays.py"))
+tables = study_module(Path(__file__).with_name("tables.py"))
+session_graphs = study_module(Path(__file__).with_name("session_graphs.py"))
 
-DAY = 86_400.0
-HOUR = 3_600.0
-COLOURS = {
-    "easy": "#009E73",
-    "fcfs": "#CC79A7",
-    "perf*2": "#0072B2",
-    "infra*2": "#56B4E9",
-    "infra/2": "#E69F00",
-    "perf/2": "#D55E00",
-}
-GREY = "#B0B0B0"
-DPI = 120
+DAY = replays.DAY
 WINDOW_START = 14 * DAY
 WINDOW_MONTHS = (4, 6, 8)
-_GRID = ("easy", "perf*2", "infra*2", "fcfs", "perf/2", "infra/2")
-"""Infrastructures in two rows of panels: the better half above the worse one."""
-_BY_LATENESS = ("perf*2", "infra*2", "easy", "fcfs", "infra/2", "perf/2")
-
-Column = NDArray[np.float64]
-
-
-class MissingError(Exception):
-    """A figure cannot be drawn; the message says why."""
+_BINS = 160
+"""Bars of a histogram over time, at most."""
+_WIDTH, _HEIGHT = 210, 130
+"""Of one of six panels, pixels."""
+_DAYS = "days from the first recorded submission"
 
 
-@dataclass(frozen=True)
-class Replay:
-    """The jobs of one run, in recorded order; all columns of shape (n,), seconds, nan = none."""
+class Drawn(NamedTuple):
+    """A figure without its log."""
 
-    nb_res: int
-    """Processors of the platform."""
-    original: Column
-    """Recorded submission times; 0 is the first of them."""
-    submit: Column
-    start: Column
-    finish: Column
-    size: Column
-    user: pd.Series[str]
-
-    @property
-    def lateness(self) -> Column:
-        """Replayed minus recorded submission time."""
-        return self.submit - self.original
-
-    def of_users(self) -> tuple[Column, Column]:
-        """Return number of jobs and mean lateness (seconds) of each user, shapes (users,)."""
-        groups = pd.Series(self.lateness).groupby(self.user.to_numpy())
-        return np.asarray(groups.size(), dtype=float), np.asarray(groups.mean(), dtype=float)
+    name: str
+    title: str
+    draw: Callable[[Any], alt.TopLevelMixin]
+    caption: str
 
 
-@dataclass
-class Study:
-    """All that the figures of one log are drawn from."""
-
-    log: str
-    workload: Workload
-    replays: dict[tuple[str, str], Replay]
-    """Runs of the whole log by (infrastructure, replay)."""
-    prefixes: pd.DataFrame
-    """Runs of the first jobs of the log only: infrastructure, replay, first, and metrics."""
-    notes: list[str] = field(default_factory=list)
-
-    def infrastructures(self, *replays: str) -> list[str]:
-        """Return the infrastructures that have all these replays; raises MissingError if none."""
-        names = [n for n in _BY_LATENESS if all((n, replay) in self.replays for replay in replays)]
-        if not names:
-            raise MissingError(f"no infrastructure has been replayed as {' and '.join(replays)}")
-        return names
-
-
-def draw_figures(results: Results) -> tuple[list[Path], list[str]]:
-    """Write the figures of each log to ``results.out``; return the files, and notes.
-
-    Of several job sizes or orders of simultaneous events the first is drawn (requested; the
-    given order). Notes say what could not be drawn, or was drawn otherwise, and why.
-    """
-    paths, notes = [], []
-    for study in _studies(results):
-        for name, draw in FIGURES.items():
-            try:
-                figure = draw(study)
-            except MissingError as missing:
-                study.notes.append(f"{name} is left out: {missing}.")
-                continue
-            path = results.out / f"{study.log}_{name}.png"
-            picture = io.BytesIO()
-            # Software names the version of matplotlib; without it the bytes depend on data only.
-            figure.savefig(picture, dpi=DPI, metadata={"Software": None})
-            write_whole(path, picture.getvalue())
-            paths.append(path)
-        notes += [f"{study.log}: {note}" for note in study.notes]
-    return paths, notes
-
-
-def _studies(results: Results) -> Iterator[Study]:
-    runs = results.runs
-    runs = runs.assign(log=[_log_name(log) for log in runs["log"]])
-    for column in ("first", "shake"):
-        if column not in runs:
-            runs[column] = np.nan
-    runs = runs.sort_values("shake", kind="stable", na_position="first")
-    for log, own in runs.groupby("log"):
-        size = "requested" if "requested" in set(own["size"]) else own["size"].iloc[0]
-        own = own[own["size"] == size].drop_duplicates(["infrastructure", "replay", "first"])
-        whole = own[own["first"].isna()]
-        if whole.empty:
+def figures(study: Any) -> list[Figure]:
+    """Return the figures of a log; ``study.notes`` say what could not be drawn, and why."""
+    made = []
+    for one in FIGURES:
+        try:
+            chart = one.draw(study)
+        except replays.MissingError as missing:
+            study.notes.append(f"{one.title} is left out: {missing}.")
             continue
-        replays = {
-            (run["infrastructure"], run["replay"]): _replay(run, results.jobs(run))
-            for _, run in whole.iterrows()
-        }
-        workload = results.workload(whole.iloc[0])
-        yield Study(str(log), workload, replays, own[own["first"].notna()])
+        name = f"{one.name}_{tables.slug(study.log)}"
+        made.append(Figure(name, f"{one.title} ({study.log})", chart, one.caption))
+    return made
 
 
-def _log_name(log: object) -> str:
-    return Path(str(log)).name.removesuffix(".gz").removesuffix(".swf")
-
-
-def _replay(run: Any, jobs: pd.DataFrame) -> Replay:
-    number = pd.to_numeric(jobs["job_id"], errors="coerce").to_numpy(dtype=float)
-    original = jobs["original_submission_time"].to_numpy(dtype=float)
-    jobs = jobs.iloc[np.lexsort((number, original))]
-    origin = original.min()
-    return Replay(
-        nb_res=int(run["nb_res"]),
-        original=jobs["original_submission_time"].to_numpy(dtype=float) - origin,
-        submit=jobs["submission_time"].to_numpy(dtype=float) - origin,
-        start=jobs["starting_time"].to_numpy(dtype=float) - origin,
-        finish=jobs["finish_time"].to_numpy(dtype=float) - origin,
-        size=jobs["requested_number_of_resources"].to_numpy(dtype=float),
-        user=jobs["user"].astype(str),
-    )
-
-
-def fig02_submissions(study: Study) -> Figure:
-    """Histogram of submissions over time, rigid against feedback (a60)."""
+def submissions(study: Any) -> alt.TopLevelMixin:
+    """Fig. 2: histogram of submissions over time, rigid against feedback (a60)."""
     names = study.infrastructures("rigid", "a60")
-    last = max(study.replays[name, "a60"].submit.max() for name in names) / DAY
-    width, unit = (7, "week") if last > 200 else (1, "day")
-    edges = np.arange(0, last + width, width).tolist()
-    figure, axes = _panels(study, names, "Fig. 2: submissions over time")
-    for name, ax in axes.items():
-        rigid, feedback = study.replays[name, "rigid"], study.replays[name, "a60"]
-        ax.hist(rigid.submit / DAY, edges, color=GREY)
-        ax.hist(feedback.submit / DAY, edges, histtype="step", color=COLOURS[name], linewidth=1.2)
-    handles = [Patch(color=GREY), Line2D([], [], color="black")]
-    _legend(figure, handles, ["rigid (as recorded)", "with feedback, a60 (coloured)"])
-    _labels(figure, "days from the first recorded submission", f"jobs submitted per {unit}")
-    return figure
-
-
-def fig03_cumulative(study: Study) -> Figure:
-    """Cumulative number of submitted and finished jobs."""
-    names = study.infrastructures("rigid", "a60")
-    figure, axes = _panels(study, names, "Fig. 3: submitted and finished jobs")
-    for name, ax in axes.items():
-        for replay, colour in (("rigid", "#888888"), ("a60", COLOURS[name])):
-            jobs = study.replays[name, replay]
-            _cumulative(ax, jobs.submit / DAY, color=colour)
-            _cumulative(ax, jobs.finish / DAY, color=colour, linestyle="--")
-    handles = [
-        Line2D([], [], color=colour, dashes=dashes)
-        for colour in ("#888888", "black")
-        for dashes in ((None, None), (4, 2))
-    ]
-    texts = ["rigid: submitted", "rigid: finished"]
-    _legend(figure, handles, [*texts, "a60 (coloured): submitted", "a60: finished"])
-    _labels(figure, "days from the first recorded submission", "jobs")
-    return figure
-
-
-def fig04_lateness_of_users(study: Study) -> Figure:
-    """Mean lateness of each user against the number of its jobs (a60)."""
-    names = study.infrastructures("a60")
-    title = "Fig. 4: mean lateness of each user (a60)"
-    figure, axes = _panels(study, names, title)
-    for name, ax in axes.items():
-        number, lateness = study.replays[name, "a60"].of_users()
-        ax.axhline(0, color="black", linewidth=0.8)
-        ax.scatter(number, lateness / DAY, s=9, color=COLOURS[name], alpha=0.7, linewidths=0)
-        ax.set_xscale("log")
-    _labels(figure, "jobs of the user (log scale)", "mean lateness (days)")
-    return figure
-
-
-def fig05_additional_lateness(study: Study) -> Figure:
-    """Additional lateness per user: points and box plots (a60)."""
-    names = study.infrastructures("a60")
-    figure, ax = _single(
-        study, "Fig. 5: additional lateness of each user with 2 jobs or more (a60)"
-    )
-    spread = np.random.default_rng(0)  # sideways only, so that points do not hide each other
-    ax.axhline(0, color="black", linewidth=0.8)
-    for at, name in enumerate(names):
-        number, lateness = study.replays[name, "a60"].of_users()
-        several = number > 1
-        values = 2 * lateness[several] / (number[several] - 1)
-        side = at + spread.uniform(0.08, 0.38, len(values))
-        ax.scatter(side, values, s=8, color=COLOURS[name], alpha=0.6, linewidths=0)
-        _box(ax, values, at - 0.17, COLOURS[name])
-    ax.set_yscale("symlog", linthresh=100)
-    ax.set_xticks(range(len(names)), names)
-    ax.set_ylabel("additional lateness (s; log scale beyond ±100 s)")
-    ax.set_xlabel("infrastructure (box: quartiles and median; whiskers: 1.5 box lengths)")
-    return figure
-
-
-def fig06_session_graphs(study: Study) -> Figure:
-    """Longest path, arity and think times of the session graphs, a0 against a60."""
-    graphs = {minutes: _graphs(study.workload, minutes) for minutes in (0, 60)}
-    figure = Figure(figsize=(12, 4.2), layout="constrained")
-    _title(figure, study, "Fig. 6: session graphs of the users")
-    paths, arity, think = figure.subplots(1, 3)
-    many = "(larger points: more users)"
-    longest = [[graph.longest_path() for graph in graphs[m]] for m in (0, 60)]
-    _counted_points(paths, *longest)
-    paths.set(xscale="log", yscale="log", xlabel=f"a0 {many}", ylabel="a60")
-    paths.set_title("longest path of a user (sessions)", fontsize="medium")
-    widest = [[max(graph.arity(), default=0) for graph in graphs[m]] for m in (0, 60)]
-    _counted_points(arity, *widest)
-    arity.set(xlabel=f"a0 {many}", ylabel="a60")
-    arity.yaxis.get_major_locator().set_params(integer=True)
-    arity.set_title("largest arity of a user (sessions that one waits for)", fontsize="medium")
-    for minutes, style in ((0, "--"), (60, "-")):
-        times = np.array([t for graph in graphs[minutes] for t in graph.think_times()])
-        shares = [np.mean(times < hours * HOUR) if len(times) else 0 for hours in (1, 10)]
-        label = f"a{minutes}: {shares[0]:.0%} < 1 h, {shares[1]:.0%} < 10 h"
-        _distribution(
-            think, np.maximum(times, 1) / HOUR, color="black", linestyle=style, label=label
+    times = [study.replays[name, replay].submit for name in names for replay in ("rigid", "a60")]
+    first, last = min(own.min() for own in times) / DAY, max(own.max() for own in times) / DAY
+    width = next(days for days in (1, 7, 14, 28, 56) if last / days <= _BINS or days == 56)
+    edges = np.arange(first // width * width, last + width, width)
+    frame = pd.concat(
+        pd.DataFrame(
+            {
+                "infrastructure": name,
+                "day": edges[:-1],
+                "end": edges[1:],
+                "rigid": np.histogram(study.replays[name, "rigid"].submit / DAY, edges)[0],
+                "a60": np.histogram(study.replays[name, "a60"].submit / DAY, edges)[0],
+            }
         )
-    for hours in (1, 10):
-        think.axvline(hours, color=GREY, linewidth=0.8)
-    think.set(xscale="log", xlabel="think time (h, log scale; at least 1 s)", ylim=(0, 1))
-    think.set_ylabel("share of think times that are shorter")
-    think.set_title("think times", fontsize="medium")
-    think.legend(loc="upper left", fontsize="small", handlelength=1.4, frameon=False)
-    return figure
+        for name in names
+    )
+    per = "day" if width == 1 else f"{width} days"
+    return replays.panels(_bars_and_steps("day", _DAYS, f"jobs per {per}", names), frame)
 
 
-def _graphs(workload: Workload, minutes: int) -> list[Any]:
-    # Part of the distribution, but not of batsched_py, which must not need it.
-    from users.graph import build_graph
-    from users.sessions import Delimitation, partition
+def _bars_and_steps(x: str, x_title: str, y_title: str, names: list[str]) -> alt.LayerChart:
+    """Return grey bars of ``rigid`` from ``x`` to ``end``, and coloured steps of ``a60``."""
+    base = alt.Chart(width=_WIDTH, height=_HEIGHT).encode(
+        x=alt.X(f"{x}:Q", title=x_title), tooltip=["infrastructure", x, "rigid", "a60"]
+    )
+    bars = base.mark_rect(color=replays.GREY).encode(
+        x2="end", y=alt.Y("rigid:Q", title=y_title), y2=alt.datum(0)
+    )
+    steps = base.mark_line(interpolate="step-after", strokeWidth=1.3).encode(
+        y="a60:Q", color=replays.colour(names, legend=None)
+    )
+    return bars + steps
 
-    try:
-        sessions = partition(workload.jobs, Delimitation.parse(f"arrival:{minutes}"))
-        return [build_graph(own) for own in sessions.values()]
-    except UsageError as error:
-        raise MissingError(f"there are no session graphs: {error}") from None
+
+def cumulative(study: Any) -> alt.TopLevelMixin:
+    """Fig. 3: cumulative number of submitted and finished jobs."""
+    names = study.infrastructures("rigid", "a60")
+    frames = []
+    for name in names:
+        for replay in ("rigid", "a60"):
+            own = study.replays[name, replay]
+            for kind, times in (("submitted", own.submit), ("finished", own.finish)):
+                curve = _count_curve(times / DAY, 60)
+                shade = replays.COLOURS[name] if replay == "a60" else "#888888"
+                place = {"infrastructure": name, "replay": replay, "jobs_are": kind}
+                frames.append(curve.assign(**place, colour=shade))
+    base = alt.Chart(width=_WIDTH, height=_HEIGHT).encode(
+        x=alt.X("day:Q", title=_DAYS),
+        y=alt.Y("jobs:Q"),
+        color=alt.Color("colour:N", scale=None),
+        strokeDash=alt.StrokeDash("jobs_are:N", title=None, sort=["submitted", "finished"]),
+        detail="replay:N",
+        tooltip=["infrastructure", "replay", "jobs_are", "day", "jobs"],
+    )
+    return replays.panels(alt.layer(base.mark_line(strokeWidth=1.3)), pd.concat(frames))
 
 
-def fig07_differences(study: Study) -> Figure:
-    """Distribution of the differences of submission times between replays."""
+def _count_curve(days: Any, points: int) -> pd.DataFrame:
+    """Return how many of the days are over (nan = never)."""
+    ordered = np.sort(days[np.isfinite(days)])
+    count = np.unique(np.linspace(0, len(ordered), points + 1).astype(int))[1:]
+    return pd.DataFrame({"day": ordered[count - 1].round(3), "jobs": count})
+
+
+def lateness_of_users(study: Any) -> alt.TopLevelMixin:
+    """Fig. 4: mean lateness of each user against the number of its jobs (a60)."""
     names = study.infrastructures("a60")
-    figure = Figure(figsize=(11, 4.6), layout="constrained")
-    _title(figure, study, "Fig. 7: how much later a job is submitted")
-    axes = figure.subplots(1, 2, sharey=True)
-    for ax, (before, after) in zip(axes, (("rigid", "a60"), ("a60", "a0")), strict=True):
+    frame = pd.concat(
+        study.replays[name, "a60"].of_users().assign(infrastructure=name) for name in names
+    )
+    frame["days"] = (frame["lateness"] / DAY).round(3)
+    base = alt.Chart(width=_WIDTH, height=_HEIGHT)
+    points = base.mark_point(filled=True, size=18, opacity=0.6).encode(
+        x=alt.X("jobs:Q", title="jobs of the user", scale=alt.Scale(type="log")),
+        y=alt.Y("days:Q", title="mean lateness (d)"),
+        color=replays.colour(names, legend=None),
+        tooltip=["infrastructure", "user", "jobs", "days"],
+    )
+    zero = base.mark_rule().encode(y=alt.datum(0))
+    return replays.panels(zero + points, frame.drop(columns="lateness"))
+
+
+def additional_lateness(study: Any) -> alt.TopLevelMixin:
+    """Fig. 5: additional lateness per user: points and box plots (a60)."""
+    names = study.infrastructures("a60")
+    spread = np.random.default_rng(0)  # sideways only, so that points do not hide each other
+    frames = []
+    for name in names:
+        users = study.replays[name, "a60"].of_users()
+        users = users[users["jobs"] > 1]
+        seconds = (2 * users["lateness"] / (users["jobs"] - 1)).round(2)
+        aside = spread.uniform(0.55, 0.95, len(users)).round(3)
+        own = users.assign(infrastructure=name, seconds=seconds, aside=aside)
+        frames.append(own.drop(columns="lateness"))
+    frame = pd.concat(frames)
+    base = alt.Chart(frame, width="container", height=380).encode(
+        x=alt.X("infrastructure:N", sort=names, title=None, axis=alt.Axis(labelAngle=0)),
+        y=alt.Y(
+            "seconds:Q",
+            title="additional lateness (s, logarithmic beyond 100)",
+            scale=alt.Scale(type="symlog", constant=100),
+        ),
+        color=replays.colour(names, legend=None),
+    )
+    place = alt.Scale(domain=[0, 1])
+    points = base.mark_point(filled=True, size=14, opacity=0.5).encode(
+        xOffset=alt.XOffset("aside:Q", scale=place),
+        tooltip=["infrastructure", "user", "jobs", "seconds"],
+    )
+    box = base.mark_boxplot(extent=1.5, outliers=False, size=22, median={"color": "black"})
+    zero = alt.Chart(frame).mark_rule().encode(y=alt.datum(0))
+    return zero + points + box.encode(xOffset=alt.XOffset(datum=0.3, scale=place))
+
+
+def session_graph_figure(study: Any) -> alt.TopLevelMixin:
+    """Fig. 6: longest path, arity and think times of the session graphs, a0 against a60."""
+    published = tables.read_published(Path(__file__).parent)
+    return session_graphs.chart(session_graphs.of_study(study, published))
+
+
+def differences(study: Any) -> alt.TopLevelMixin:
+    """Fig. 7: distribution of the differences of submission times between replays."""
+    names = study.infrastructures("a60")
+    frames = []
+    for before, after in (("rigid", "a60"), ("a60", "a0")):
         for name in names:
             if (name, before) in study.replays and (name, after) in study.replays:
                 earlier, later = study.replays[name, before], study.replays[name, after]
-                days = (later.submit - earlier.submit) / DAY
-                _distribution(ax, days, color=COLOURS[name], label=name)
-        ax.axvline(0, color="black", linewidth=0.8)
-        ax.set_title(f"from {before} to {after}", fontsize="medium")
-        ax.set_xlabel(f"submission in {after} minus submission in {before} (days)")
-        ax.set_ylim(0, 1)
-    axes[0].set_ylabel("share of jobs with a smaller difference")
-    handles = [Line2D([], [], color=COLOURS[name]) for name in names]
-    _legend(figure, handles, names)
-    return figure
+                days, shares = replays.quantile_curve((later.submit - earlier.submit) / DAY, 80)
+                own = {"days": days.round(4), "share": shares.round(4), "infrastructure": name}
+                frames.append(pd.DataFrame({**own, "replays": f"from {before} to {after}"}))
+    if not frames:
+        raise replays.MissingError("no infrastructure has two replays to compare")
+    base = alt.Chart(width=330, height=250)
+    lines = base.mark_line(strokeWidth=1.5).encode(
+        x=alt.X("days:Q", title="difference of submission times (d)"),
+        y=alt.Y("share:Q", title="share of jobs with a smaller one", axis=alt.Axis(format="%")),
+        color=replays.colour(names, title=None),
+        tooltip=["replays", "infrastructure", "days", "share"],
+    )
+    zero = base.mark_rule(strokeWidth=0.5).encode(x=alt.datum(0))
+    there = [text for text in _PAIRS if any((own["replays"] == text).any() for own in frames)]
+    facet = alt.Facet("replays:N", sort=there, title=None)
+    return (zero + lines).facet(facet, data=pd.concat(frames), columns=2)
 
 
-def fig08_week(study: Study) -> Figure:
-    """Submissions per hour, all weeks laid over each other, by local clock time."""
+_PAIRS = ("from rigid to a60", "from a60 to a0")
+
+
+def week(study: Any) -> alt.TopLevelMixin:
+    """Fig. 8: submissions per hour, all weeks laid over each other, by local clock time."""
     workload = study.workload
     if workload.unix_start_time is None:
-        raise MissingError("the log does not say when it began, so hours and weekdays are unknown")
+        raise replays.MissingError(
+            "the log does not say when it began, so hours and weekdays are unknown"
+        )
     names = study.infrastructures("rigid", "a60")
     origin = min(job.submit_time for job in workload.jobs)
-    figure, axes = _panels(study, names, "Fig. 8: submissions over the week")
-    for name, ax in axes.items():
-        for replay in ("rigid", "a60"):
-            times = study.replays[name, replay].submit
-            hours = local_hours(times + origin, workload.unix_start_time, workload.time_zone)
-            counts = np.bincount(hours.astype(int), minlength=168).astype(float)
-            counts /= max(np.ptp(times) / (7 * DAY), 1)
-            if replay == "rigid":
-                ax.stairs(counts, color=GREY, fill=True)
-            else:
-                ax.stairs(counts, color=COLOURS[name], linewidth=1.2)
-        ax.set_xticks(range(12, 168, 24), ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
-        ax.tick_params(axis="x", length=0)
-        for midnight in range(24, 168, 24):
-            ax.axvline(midnight, color="black", linewidth=0.4, alpha=0.4)
-        ax.set_xlim(0, 168)
-    handles = [Patch(color=GREY), Line2D([], [], color="black")]
-    _legend(figure, handles, ["rigid (as recorded)", "with feedback, a60 (coloured)"])
-    _labels(
-        figure, f"local time ({workload.time_zone})", "jobs submitted per hour, mean of all weeks"
+
+    def counts(times: Any) -> Any:
+        hours = local_hours(times + origin, workload.unix_start_time, workload.time_zone)
+        weeks = max(np.ptp(times) / (7 * DAY), 1)
+        return (np.bincount(hours.astype(int), minlength=168) / weeks).round(3)
+
+    frame = pd.concat(
+        pd.DataFrame(
+            {
+                "infrastructure": name,
+                "hour": np.arange(168),
+                "end": np.arange(1, 169),
+                "rigid": counts(study.replays[name, "rigid"].submit),
+                "a60": counts(study.replays[name, "a60"].submit),
+            }
+        )
+        for name in names
     )
-    return figure
+    title = "hour of the week"
+    chart = _bars_and_steps("hour", title, "jobs per hour", names)
+    ticks = alt.X(
+        "hour:Q",
+        title=title,
+        axis=alt.Axis(values=list(range(0, 169, 24))),
+        scale=alt.Scale(domain=[0, 168], nice=False),
+    )
+    chart.layer = [layer.encode(x=ticks) for layer in chart.layer]
+    return replays.panels(chart, frame)
 
 
-def fig09_windows(study: Study) -> Figure:
-    """Throughput and mean utilisation on windows that begin after two weeks."""
+def windows(study: Any) -> alt.TopLevelMixin:
+    """Fig. 9: throughput and mean utilisation on windows that begin after two weeks."""
     names = study.infrastructures()
-    lengths = _window_lengths(study)
-    figure = Figure(figsize=(max(7.0, 4.4 * len(lengths)), 6.4), layout="constrained")
-    _title(figure, study, "Fig. 9: throughput and utilisation on windows beginning after 2 weeks")
-    axes = figure.subplots(2, len(lengths), sharey="row", sharex=True, squeeze=False)
-    for column, (length, text) in enumerate(lengths):
-        axes[0, column].set_title(text, fontsize="medium")
-        _window_bars(study, names, length, axes[:, column])
-    axes[0, 0].set_ylabel("throughput (jobs ended per day)")
-    axes[1, 0].set_ylabel("mean busy nodes (line: all nodes)")
-    handles = [Patch(color="black", alpha=alpha, linewidth=0) for alpha in _LIGHTNESS.values()]
-    _legend(figure, handles, list(_LIGHTNESS))
-    return figure
+    lengths = list(_window_lengths(study))
+    rows = []
+    for length, text in lengths:
+        for (name, replay), own in study.replays.items():
+            values = metrics.window(_job_table(own), WINDOW_START, length)
+            place = {"window": text, "infrastructure": name, "replay": replay, "nodes": own.nb_res}
+            rows.append(
+                place
+                | {
+                    "jobs_per_day": round(values["throughput_per_day"], 3),
+                    "busy_nodes": round(values["mean_busy_processors"], 3),
+                }
+            )
+    frame = pd.DataFrame(rows)
+    base = alt.Chart(width=max(200, 620 // len(lengths)), height=150).encode(
+        x=alt.X("infrastructure:N", sort=names, title=None)
+    )
+    bars = base.mark_bar().encode(
+        xOffset=alt.XOffset("replay:N", sort=list(tables.REPLAYS)),
+        color=replays.colour(names, legend=None),
+        opacity=alt.Opacity(
+            "replay:N",
+            sort=list(tables.REPLAYS),
+            title=None,
+            scale=alt.Scale(domain=list(tables.REPLAYS), range=[0.3, 1.0]),
+        ),
+        tooltip=["window", "infrastructure", "replay", "jobs_per_day", "busy_nodes", "nodes"],
+    )
+    facet = alt.Facet("window:N", sort=[text for _, text in lengths], title=None)
+    jobs = bars.encode(y=alt.Y("jobs_per_day:Q", title="jobs ended per day"))
+    busy = bars.encode(y=alt.Y("busy_nodes:Q", title="mean busy nodes (tick: all)"))
+    all_nodes = base.mark_tick(color="black", width=26).encode(y="nodes:Q")
+    return alt.vconcat(
+        alt.layer(jobs).facet(facet, data=frame), (busy + all_nodes).facet(facet, data=frame)
+    )
 
 
-_LIGHTNESS = {"rigid": 0.3, "a0": 0.6, "a60": 1.0}
+def _job_table(own: Any) -> metrics.JobTable:
+    return metrics.JobTable(
+        submit=own.submit,
+        start=own.start,
+        finish=own.finish,
+        execution=own.finish - own.start,
+        size=own.size,
+        original_submit=own.original,
+        user=own.user.to_list(),
+    )
 
 
-def _window_lengths(study: Study) -> list[tuple[float, str]]:
-    """Return length (seconds) and title of the windows that fit into the recorded log."""
+def _window_lengths(study: Any) -> Iterator[tuple[float, str]]:
+    """Yield length (seconds) and title of the windows that fit into the recorded log."""
     span = max(replay.original.max() for replay in study.replays.values())
     fitting = [m for m in WINDOW_MONTHS if WINDOW_START + m * metrics.MONTH <= span]
-    lengths = [(m * metrics.MONTH, f"{m} months of 30 days") for m in fitting]
-    if len(fitting) < len(WINDOW_MONTHS):
-        left_out = ", ".join(str(m) for m in WINDOW_MONTHS if m not in fitting)
-        note = f"windows of {left_out} months do not fit into the {span / DAY:.0f} days of the log"
-        if not lengths:
-            if span <= WINDOW_START:
-                raise MissingError("the log is shorter than two weeks")
-            rest = span - WINDOW_START
-            text = f"the rest of the log, {rest / DAY:.0f} days (too short for 4 months)"
-            lengths = [(rest, text)]
-            note += "; one window goes to the end of the log instead"
-        study.notes.append(f"fig09: {note}.")
-    return lengths
+    for months in fitting:
+        yield months * metrics.MONTH, f"{months} months of 30 days"
+    if len(fitting) == len(WINDOW_MONTHS):
+        return
+    left_out = ", ".join(str(m) for m in WINDOW_MONTHS if m not in fitting)
+    note = f"windows of {left_out} months do not fit into the {span / DAY:.0f} days of the log"
+    if not fitting:
+        rest = span - WINDOW_START
+        if rest <= 0:
+            raise replays.MissingError("the log is shorter than two weeks")
+        yield rest, f"the rest of the log, {rest / DAY:.0f} days"
+        note += "; one window goes to the end of the log instead"
+    study.notes.append(f"Fig. 9: {note}.")
 
 
-def _window_bars(study: Study, names: list[str], length: float, axes: Any) -> None:
-    for at, name in enumerate(names):
-        for side, (replay, alpha) in enumerate(_LIGHTNESS.items()):
-            if (name, replay) not in study.replays:
-                continue
-            jobs = study.replays[name, replay]
-            table = metrics.JobTable(
-                submit=jobs.submit,
-                start=jobs.start,
-                finish=jobs.finish,
-                execution=jobs.finish - jobs.start,
-                size=jobs.size,
-                original_submit=jobs.original,
-                user=jobs.user.to_list(),
-            )
-            values = metrics.window(table, WINDOW_START, length)
-            x = at + 0.27 * (side - 1)
-            for ax, key in zip(axes, ("throughput_per_day", "mean_busy_processors"), strict=True):
-                ax.bar(x, values[key], 0.25, color=COLOURS[name], alpha=alpha, linewidth=0)
-            axes[1].plot([at - 0.42, at + 0.42], [jobs.nb_res] * 2, color="black", linewidth=1)
-    axes[1].set_xticks(range(len(names)), names, fontsize="small")
-
-
-def fig10_first_submissions(study: Study) -> Figure:
-    """First submission of each user over time.
-
-    It is the same in all replays: a user's first session waits for nothing.
-    """
+def first_submissions(study: Any) -> alt.TopLevelMixin:
+    """Fig. 10: first submission of each user; a user's first session waits for nothing."""
     first: dict[str, float] = {}
     for job in study.workload.jobs:
         first.setdefault(job.user or "", job.submit_time)
-    days = np.sort(np.array(list(first.values()))) / DAY
-    figure, ax = _single(study, "Fig. 10: first submission of each user (the same in all replays)")
-    days -= days[0]
-    ax.step(days, np.arange(1, len(days) + 1), where="post", color="black")
-    ax.plot(days, np.zeros(len(days)), "|", color="black", markersize=8, alpha=0.4, clip_on=False)
-    ax.set_xlabel("days from the first recorded submission (ticks: one per user)")
-    ax.set_ylabel("users who have submitted a job")
-    ax.set_ylim(bottom=0)
-    return figure
+    frame = pd.DataFrame(sorted(first.items(), key=lambda item: item[1]), columns=["user", "day"])
+    frame["day"] = ((frame["day"] - frame["day"].min()) / DAY).round(3)
+    frame["users"] = np.arange(1, len(frame) + 1)
+    base = alt.Chart(frame, width="container", height=300).encode(
+        x=alt.X("day:Q", title=_DAYS), tooltip=["user", "day", "users"]
+    )
+    line = base.mark_line(interpolate="step-after", color="black").encode(
+        y=alt.Y("users:Q", title="users who have submitted a job")
+    )
+    ticks = base.mark_tick(color="black", opacity=0.4, height=10).encode(y=alt.datum(0))
+    return (line + ticks).interactive(bind_y=False)
 
 
-def fig11_first_jobs(study: Study) -> Figure:
-    """Additional lateness when only the first n jobs of the log are replayed.
+def first_jobs(study: Any) -> alt.TopLevelMixin:
+    """Fig. 11: additional lateness when only the first n jobs of the log are replayed.
 
-    Drawn from runs of the first jobs if there are any (points), and from the first jobs of each
-    run of the whole log (lines), which knows the load of all later jobs too.
+    Points are replays of the first n jobs, if there are any; lines are the first n jobs of one
+    replay of the whole log, which knows the load of all later jobs too.
     """
-    replays = [r for r in ("a60", "a0") if any(replay == r for _, replay in study.replays)]
-    if not replays:
-        raise MissingError("there is no replay with feedback")
-    figure = Figure(figsize=(5.6 * len(replays), 4.8), layout="constrained")
-    _title(figure, study, "Fig. 11: additional lateness of the first n jobs")
-    axes = figure.subplots(1, len(replays), sharey=True, squeeze=False)[0]
-    for ax, replay in zip(axes, replays, strict=True):
-        own = study.prefixes[study.prefixes["replay"] == replay]
-        for name in study.infrastructures(replay):
-            _first_jobs(ax, study.replays[name, replay], COLOURS[name])
-            points = own[own["infrastructure"] == name].sort_values("first")
-            ax.plot(points["first"], points["additional_lateness"], "o", color=COLOURS[name])
-        ax.axhline(0, color="black", linewidth=0.8)
-        ax.set_title(replay, fontsize="medium")
-        ax.set_xlabel("n (jobs in recorded order)")
-    axes[0].set_ylabel("additional lateness (s per job)")
-    names = study.infrastructures()
-    handles: list[Any] = [Line2D([], [], color=COLOURS[name]) for name in names]
-    if len(study.prefixes):
-        note = "line: first n jobs of ONE replay of the whole log; points: replays of n jobs alone"
+    there = [r for r in ("a60", "a0") if any(replay == r for _, replay in study.replays)]
+    if not there:
+        raise replays.MissingError("there is no replay with feedback")
+    lines = pd.concat(
+        _first_jobs(own.lateness).assign(infrastructure=name, replay=replay, of="whole replay")
+        for (name, replay), own in study.replays.items()
+        if replay in there
+    )
+    points = study.prefixes
+    if len(points):
+        points = points[points["replay"].isin(there)].assign(
+            jobs=lambda own: pd.to_numeric(own["first"]),
+            seconds=lambda own: pd.to_numeric(own["additional_lateness"]).round(3),
+            of="first jobs alone",
+        )
+        points = points[[*lines.columns]]
     else:
-        note = "lines: first n jobs of ONE replay of the whole log, NOT replays of n jobs alone"
-        study.notes.append("fig11 shows prefixes of the full replays: no run has set `first`.")
-    figure.suptitle(f"{figure.get_suptitle()}\n{note}", fontsize="medium")
-    _legend(figure, handles, names)
-    return figure
+        study.notes.append("Fig. 11 shows prefixes of the full replays: no run has set `first`.")
+    frame = pd.concat([lines, points]) if len(points) else lines
+    names = [name for name in replays.BY_LATENESS if name in set(frame["infrastructure"])]
+    base = alt.Chart(width=330, height=250).encode(
+        x=alt.X("jobs:Q", title="n (jobs in recorded order)"),
+        y=alt.Y("seconds:Q", title="additional lateness (s per job)"),
+        color=replays.colour(names, title=None),
+        tooltip=["infrastructure", "replay", "of", "jobs", "seconds"],
+    )
+    whole = base.mark_line().transform_filter("datum.of == 'whole replay'")
+    alone = base.mark_point(filled=True, size=40, opacity=1).transform_filter(
+        "datum.of == 'first jobs alone'"
+    )
+    zero = alt.Chart().mark_rule(strokeWidth=0.5).encode(y=alt.datum(0))
+    facet = alt.Facet("replay:N", sort=there, title=None)
+    return (zero + whole + alone).facet(facet, data=frame, columns=2)
 
 
-def _first_jobs(ax: Axes, replay: Replay, colour: str) -> None:
-    n = np.arange(1, len(replay.submit) + 1)
-    sums = np.cumsum(replay.lateness)
+def _first_jobs(lateness: Any) -> pd.DataFrame:
+    n = np.arange(1, len(lateness) + 1)
+    sums = np.cumsum(lateness)
     shown = n >= max(2, len(n) // 50)  # before, single jobs make it jump
     n, sums = n[shown], sums[shown]
-    step = max(1, len(n) // 1000)
-    at = np.append(np.arange(0, len(n) - 1, step), len(n) - 1)
-    ax.plot(n[at], 2 * sums[at] / n[at] / (n[at] - 1), color=colour)
+    if not len(n):
+        return pd.DataFrame({"jobs": n, "seconds": sums})
+    at = np.unique(np.linspace(0, len(n) - 1, 80).astype(int))
+    seconds = 2 * sums[at] / n[at] / (n[at] - 1)
+    return pd.DataFrame({"jobs": n[at], "seconds": seconds.round(3)})
 
 
-FIGURES: dict[str, Callable[[Study], Figure]] = {
-    function.__name__: function
-    for function in (
-        fig02_submissions,
-        fig03_cumulative,
-        fig04_lateness_of_users,
-        fig05_additional_lateness,
-        fig06_session_graphs,
-        fig07_differences,
-        fig08_week,
-        fig09_windows,
-        fig10_first_submissions,
-        fig11_first_jobs,
-    )
-}
-"""The figures by the names of their files."""
+_GREY = "Grey: rigid, as recorded; coloured: with feedback, a60."
 
-
-def _title(figure: Figure, study: Study, text: str) -> None:
-    figure.suptitle(f"{text}\n{study.log}", fontsize="large")
-
-
-def _single(study: Study, title: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    _title(figure, study, title)
-    return figure, figure.subplots()
-
-
-def _panels(study: Study, names: list[str], title: str) -> tuple[Figure, dict[str, Axes]]:
-    """Return a figure with a panel per infrastructure; all have the same axes."""
-    shown = [name for name in _GRID if name in names]
-    columns = min(3, len(shown))
-    rows = -(-len(shown) // columns)
-    figure = Figure(figsize=(max(6.0, 3.7 * columns), 1.4 + 2.5 * rows), layout="constrained")
-    _title(figure, study, title)
-    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flatten()
-    for ax, name in zip(grid, shown, strict=False):
-        ax.set_title(name, fontsize="medium")
-    for ax in grid[len(shown) :]:
-        ax.remove()
-    return figure, dict(zip(shown, grid, strict=False))
-
-
-def _legend(figure: Figure, handles: list[Any], texts: list[str]) -> None:
-    figure.legend(handles, texts, loc="outside lower center", ncols=len(texts), frameon=False)
-
-
-def _labels(figure: Figure, x: str, y: str) -> None:
-    """Name the axes of panels: x below each column, for a legend may stand below the figure."""
-    figure.supylabel(y, fontsize="medium")
-    for ax in figure.axes:
-        spec = ax.get_subplotspec()
-        if spec is not None and spec.is_last_row():
-            ax.set_xlabel(x)
-
-
-def _cumulative(ax: Axes, times: Column, **style: Any) -> None:
-    """Draw how many of ``times`` are over (nan = never); 500 points are enough for the eye."""
-    ordered = np.sort(times[np.isfinite(times)])
-    count = np.unique(np.linspace(0, len(ordered), 500).astype(int))[1:]
-    ax.plot(ordered[count - 1], count, **style)
-
-
-def _distribution(ax: Axes, values: Column, **style: Any) -> None:
-    """Draw the empirical distribution function."""
-    if len(values):
-        shares = np.linspace(0, 1, 500)
-        ax.plot(np.quantile(values, shares), shares, **style)
-
-
-def _counted_points(ax: Axes, x: list[int], y: list[int]) -> None:
-    """Draw pairs of integers, larger points where there are more users; and the diagonal."""
-    pairs, counts = np.unique(np.array([x, y]), axis=1, return_counts=True)
-    ends = [pairs.min(), min(max(x), max(y))]
-    ax.plot(ends, ends, color=GREY, linewidth=0.8)
-    ax.scatter(pairs[0], pairs[1], s=12 * np.sqrt(counts), color="black", alpha=0.45, linewidths=0)
-
-
-def _box(ax: Axes, values: Column, at: float, colour: str) -> None:
-    boxes = ax.boxplot(values, positions=[at], widths=0.26, patch_artist=True, showfliers=False)
-    for patch in boxes["boxes"]:
-        patch.set(facecolor=colour, alpha=0.8)
-    for median in boxes["medians"]:
-        median.set(color="black", linewidth=1.5)
+FIGURES = (
+    Drawn("fig02_submissions", "Fig. 2: submissions over time", submissions, _GREY),
+    Drawn(
+        "fig03_cumulative",
+        "Fig. 3: submitted and finished jobs",
+        cumulative,
+        f"{_GREY} Dashed: finished.",
+    ),
+    Drawn(
+        "fig04_lateness_of_users",
+        "Fig. 4: mean lateness of each user",
+        lateness_of_users,
+        "With feedback, a60; a point for each user.",
+    ),
+    Drawn(
+        "fig05_additional_lateness",
+        "Fig. 5: additional lateness of each user",
+        additional_lateness,
+        "With feedback, a60; users with 2 jobs or more. Box: quartiles and median; whiskers: 1.5 "
+        "box lengths.",
+    ),
+    Drawn(
+        "fig06_session_graphs",
+        "Fig. 6: session graphs of the users",
+        session_graph_figure,
+        "Left: a point for each pair of values, larger for more users. Right: all edges; diamonds "
+        "are the paper's shares.",
+    ),
+    Drawn(
+        "fig07_differences",
+        "Fig. 7: how much later a job is submitted",
+        differences,
+        "Distribution over all jobs, from one replay to another.",
+    ),
+    Drawn(
+        "fig08_week",
+        "Fig. 8: submissions over the week",
+        week,
+        f"{_GREY} Mean of all weeks, by the local time of the log; Monday 0:00 is hour 0.",
+    ),
+    Drawn(
+        "fig09_windows",
+        "Fig. 9: throughput and utilisation on windows",
+        windows,
+        "Windows begin two weeks after the first recorded submission.",
+    ),
+    Drawn(
+        "fig10_first_submissions",
+        "Fig. 10: first submission of each user",
+        first_submissions,
+        "The same in all replays. Ticks: one for each user.",
+    ),
+    Drawn(
+        "fig11_first_jobs",
+        "Fig. 11: additional lateness of the first n jobs",
+        first_jobs,
+        "Points: replays of the first n jobs alone (`first.toml`); lines: the first n jobs of ONE "
+        "replay of the whole log, which is not the same.",
+    ),
+)
+"""The figures in the order of the paper."""

@@ -1,108 +1,87 @@
-"""The report of the study: Tables 1 and 2 beside the published values, and Figures 2 to 11.
+"""The report of the study: Tables 1 and 2 beside the published values, Figures 2 to 11, claims.
 
-A campaign calls :func:`report` of this file; it is loaded from its path, hence the modules beside
-it are as well.
+It says what the runs at hand allow: of ``campaign.toml`` tables and figures, of ``shake.toml`` and
+``confidence.toml`` their spread, of ``models.toml`` other user models.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from batsched_py.campaign.modules import study_module
-from batsched_py.files import write_whole
+from batsched_py.report import Report, Section, Text
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from rich.console import Console
+_HERE = Path(__file__)
+tables = study_module(_HERE.with_name("tables.py"))
+spread = study_module(_HERE.with_name("spread.py"))
+models = study_module(_HERE.with_name("models.py"))
+replays = study_module(_HERE.with_name("replays.py"))
+figures = study_module(_HERE.with_name("figures.py"))
+session_graphs = study_module(_HERE.with_name("session_graphs.py"))
+claims = study_module(_HERE.with_name("claims.py"))
 
-    from batsched_py.workload import Workload
-
-
-class Results(Protocol):
-    """What a campaign hands over."""
-
-    out: Path
-    """Where tables and figures go."""
-    study: Path
-    """The folder of this file."""
-
-    @property
-    def runs(self) -> pd.DataFrame:
-        """A row per finished run: ``log``, ``infrastructure``, ``replay``, ``size``, ``shake``
-        (seed, missing for the given order of events), if need be ``first`` (number of jobs
-        replayed, missing for all), ``nb_res``, and the metrics in SI units."""
-
-    def jobs(self, run: Any) -> pd.DataFrame:
-        """Return the job table of a row of :attr:`runs`."""
-
-    def workload(self, run: Any) -> Workload:
-        """Return the recorded jobs of a row of :attr:`runs`."""
+TITLE = "Replay with feedback"
+SOURCE = (
+    'M. Madon, G. Da Costa, J.-M. Pierson, "Replay with Feedback: How does the performance of HPC '
+    'system impact user submission behavior?", Future Generation Computer Systems 155 (2024), '
+    "doi 10.1016/j.future.2024.01.024"
+)
 
 
-def report(results: Results, console: Console | None = None) -> list[Path]:
-    """Write tables (CSV, Markdown) and figures (PNG) to ``results.out``; return the files.
-
-    ``README.md`` there lists them, and says which figures could not be drawn and why. With a
-    ``console`` the tables are also printed (:func:`show`).
-    """
-    if console is not None:
-        show(results, console)
-    results.out.mkdir(parents=True, exist_ok=True)
-    paths, text = _write_tables(results)
-    figures, notes = _sibling("figures").draw_figures(results)
-    text += _figure_list(figures, notes)
-    readme = results.out / "README.md"
-    write_whole(readme, text.encode())
-    return [readme, *paths, *figures]
-
-
-def show(results: Results, console: Console) -> None:
-    """Print the tables and what they say to a terminal."""
-    tables = _sibling("tables")
+def report(results: Any) -> Report:
+    """Return the report on the runs of ``results`` (``batsched_py.campaign.results``)."""
+    runs = results.runs
+    if runs.empty:
+        return Report(TITLE, SOURCE, (), summary="No run has finished yet.")
     published = tables.read_published(results.study)
-    cells = tables.compare(results.runs, published)
-    for title, own in tables.sections(cells, published):
-        tables.print_whole(tables.rich_table(title, *tables.grid(own)), console)
-    for line in tables.summary_lines(tables.count(cells), tables.rank(cells)):
-        console.print(line, markup=False, highlight=False)
+    cells = [] if len(models.model_runs(runs)) else tables.compare(runs, published)
+    studies = [] if len(models.model_runs(runs)) else list(replays.studies(results))
+    sections = [
+        *_table_sections(cells, published),
+        *spread.shake_sections(cells),
+        *spread.confidence_sections(runs, published),
+        *models.sections(runs, published),
+        *_figure_sections(studies),
+    ]
+    verdicts = claims.verdicts(cells, runs, list(_graphs(studies, published)))
+    return Report(TITLE, SOURCE, tuple(sections), tuple(verdicts), _summary(cells))
 
 
-def _write_tables(results: Results) -> tuple[list[Path], str]:
-    """Write CSV files and ``tables.md``; return them, and the beginning of the README."""
-    tables = _sibling("tables")
-    published = tables.read_published(results.study)
-    cells = tables.compare(results.runs, published)
-    counts = tables.count(cells)
-    contents = {
-        f"{name}.csv": tables.cells_csv(cell for cell in cells if cell.table == name)
-        for name in tables.TABLES
-    }
-    contents["counts.csv"] = tables.counts_csv(counts)
-    contents["tables.md"] = "\n".join(
-        f"## {title}\n\n{tables.markdown(*tables.grid(own))}"
-        for title, own in tables.sections(cells, published)
-    )
-    paths = []
-    for name, content in contents.items():
-        write_whole(results.out / name, content.encode())
-        paths.append(results.out / name)
-    lines = tables.summary_lines(counts, tables.rank(cells))
-    items = "".join(f"- {line}\n" for line in lines).replace("*", r"\*")
-    text = f"# Replay with feedback\n\n{items}\nTables: [tables.md](tables.md); with full precision"
-    text += " and units: table1.csv, table2.csv; counts: counts.csv.\n"
-    return paths, text
+def _table_sections(cells: Sequence[Any], published: dict[str, Any]) -> list[Section]:
+    made = [*tables.tables(cells, published), *tables.count_table(tables.count(cells))]
+    return [Section("Tables 1 and 2", tuple(made))] if made else []
 
 
-def _figure_list(figures: Sequence[Path], notes: Sequence[str]) -> str:
-    pictures = "".join(f"![{path.stem}]({path.name})\n\n" for path in figures)
-    items = "".join(f"- {note}\n" for note in notes)
-    left_out = f"## Notes on the figures\n\n{items}\n" if items else ""
-    return f"\n{left_out}## Figures\n\n{pictures}".rstrip() + "\n"
+def _figure_sections(studies: Sequence[Any]) -> Iterator[Section]:
+    for study in studies:
+        drawn = figures.figures(study)
+        notes = "\n".join(f"- {note}" for note in study.notes)
+        parts = [*drawn, Text(notes)] if notes else drawn
+        if parts:
+            yield Section(f"Figures, {study.log}", tuple(parts))
 
 
-def _sibling(name: str) -> ModuleType:
-    """Return the module ``name.py`` of this folder."""
-    return study_module(Path(__file__).with_name(f"{name}.py"))
+def _graphs(studies: Sequence[Any], published: dict[str, Any]) -> Iterator[Any]:
+    """Yield the session graphs of the logs for which there are published numbers."""
+    for study in studies:
+        if study.log in published["logs"]:
+            try:
+                yield session_graphs.of_study(study, published)
+            except replays.MissingError:
+                continue
+
+
+def _summary(cells: Sequence[Any]) -> str:
+    """Return sentences on what is reproduced to the digit."""
+    lines = []
+    for c in tables.count(cells):
+        line = f"- {c.table.capitalize()[:-1]} {c.table[-1]}, {c.log}, {c.size} sizes: "
+        line += f"{c.equal_rows} of {c.rows} rows and {c.equal_values} of {c.values} values have "
+        line += "the printed digits"
+        if c.spread_values:
+            line += f"; {c.inside_values} of {c.spread_values} published values lie in the spread"
+            line += " of shaken orders"
+        lines.append(f"{line}.")
+    return "\n".join(lines)

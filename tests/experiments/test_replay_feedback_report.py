@@ -1,23 +1,30 @@
-"""The report of the study: comparison with the published values, and that all figures come out.
+"""The report of the study: comparison with the published values, spread, models, and figures.
 
 The runs are made up: the jobs of the sample log, each user late by a share of its recorded time.
 """
 
 from __future__ import annotations
 
-import io
+import json
 import math
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from rich.console import Console
+import vl_convert
 
+from batsched_py.campaign.spec import read_campaign
+from batsched_py.errors import UsageError
 from batsched_py.plugins import load_file
+from batsched_py.report import Report, Table
+from batsched_py.report.files import printable
+from batsched_py.simulation import simulate
 from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.archive import find_log
 from batsched_py.workload.sample import UNIX_START_TIME, generate_sample_log
 
 STUDY = Path(__file__).parents[2] / "experiments" / "replay_feedback"
@@ -25,7 +32,8 @@ KTH = "KTH-SP2-1996-2.1-cln"
 DAY = 86_400.0
 REPORT = load_file(f"{STUDY / 'report.py'}:report")
 MODULE: Any = sys.modules[REPORT.__module__]
-TABLES = MODULE._sibling("tables")
+TABLES, SPREAD, MODELS, CLAIMS = MODULE.tables, MODULE.spread, MODULE.models, MODULE.claims
+GRAPHS, REPLAYED = MODULE.session_graphs, MODULE.replays
 PUBLISHED = TABLES.read_published(STUDY)
 LATE = {"perf*2": -0.1, "infra*2": -0.05, "easy": 0.0, "fcfs": 0.1, "infra/2": 0.2, "perf/2": 0.3}
 INFRASTRUCTURES = TABLES.INFRASTRUCTURES
@@ -37,9 +45,9 @@ class FakeResults:
 
     study = STUDY
 
-    def __init__(self, out: Path, runs: pd.DataFrame, days: int = 20) -> None:
-        self.out = out
+    def __init__(self, runs: pd.DataFrame, days: int = 20, *, kept: bool = True) -> None:
         self.runs = runs
+        self.kept = kept
         lines = [line for line in generate_sample_log(days=days) if not line.startswith(";")]
         self._log = np.array([line.split() for line in lines], dtype=float)
 
@@ -65,6 +73,8 @@ class FakeResults:
         )
 
     def jobs(self, run: Any) -> pd.DataFrame:
+        if not self.kept:
+            raise UsageError("only metrics were kept")
         submit = self._log[:, 1]
         rigid = run["replay"] == "rigid"
         factor = 1.0 if rigid else 1 + LATE[run["infrastructure"]]
@@ -95,7 +105,7 @@ def make_run(infrastructure: str, replay: str, log: str = KTH, **values: Any) ->
     }
     for table in TABLES.TABLES:
         row = PUBLISHED[table]["KTH"].get(f"{infrastructure} {replay}", (0.0, 1.0, 0.0))
-        units = [TABLES._UNITS[unit] for unit in PUBLISHED[table]["units"]]
+        units = [TABLES.UNITS[unit] for unit in PUBLISHED[table]["units"]]
         values_si = [value * unit for value, unit in zip(row, units, strict=True)]
         run |= dict(zip(PUBLISHED[table]["metrics"], values_si, strict=True))
     return run | values
@@ -111,6 +121,14 @@ def cell(cells: Any, table: str, infrastructure: str, replay: str, metric: str) 
     found = [c for c in cells if (c.table, c.infrastructure, c.replay, c.metric) == place]
     assert len(found) == 1
     return found[0]
+
+
+def table(report: Report, name: str) -> Table:
+    (found,) = [one for one in report.tables if one.name == name]
+    return found
+
+
+# The published numbers ---------------------------------------------------------------------------
 
 
 def test_published_numbers_are_complete() -> None:
@@ -132,6 +150,9 @@ def test_relative_and_additional_lateness_fit_the_mean() -> None:
             assert relative == pytest.approx(1 + mean / span, abs=0.011)
 
 
+# Tables 1 and 2 ----------------------------------------------------------------------------------
+
+
 def test_published_values_are_found_equal_in_all_rows() -> None:
     cells = TABLES.compare(all_runs(), PUBLISHED)
     assert len(cells) == 3 * (18 + 12)
@@ -149,13 +170,70 @@ def test_one_digit_makes_a_row_unequal() -> None:
     runs.loc[0, "makespan"] = 332.92 * DAY
     counts = TABLES.count(TABLES.compare(runs, PUBLISHED))
     assert (counts[0].equal_rows, counts[0].equal_values) == (17, 53)
+    report = REPORT(FakeResults(runs, kept=False))
+    shown = table(report, "table1_kth_sp2_1996_2_1_cln_requested")
+    assert shown.frame["all_digits"].to_list() == [False, *([True] * 17)]
+    assert (0, "makespan") not in shown.marks
+    assert (0, "max_waiting_time") in shown.marks
+    assert shown.frame["makespan_difference"][0] == pytest.approx(0.01)
+    kinds = [(column.name, column.kind) for column in shown.shown if "makespan" in column.name]
+    assert kinds == [
+        ("makespan", "ours"),
+        ("makespan_published", "published"),
+        ("makespan_difference", "difference"),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(-0.001, "0.00"), (-10.0, "-10.00"), (1.239, "1.24"), (-0.006, "-0.01")]
+    ("value", "text"),
+    [(-0.001, "0.00"), (-10.0, "-10.00"), (1.239, "1.24"), (-0.006, "-0.01"), (-0.0, "0.00")],
 )
 def test_digits(value: float, text: str) -> None:
     assert TABLES.digits(value) == text
+
+
+def test_ranking() -> None:
+    runs = all_runs()
+    runs.loc[(runs.infrastructure == "easy") & (runs.replay == "a60"), "mean_lateness"] = 50 * DAY
+    a0, a60 = TABLES.rank(TABLES.compare(runs, PUBLISHED))
+    assert a0.holds
+    assert not a60.holds
+    assert list(a60.lateness) == ["perf*2", "infra*2", "infra/2", "perf/2", "easy"]
+    missing = TABLES.rank(TABLES.compare(runs[runs.infrastructure != "easy"], PUBLISHED))
+    assert [ranking.holds for ranking in missing] == [None, None]
+
+
+def test_a_log_without_published_values_shows_ours_only() -> None:
+    report = REPORT(FakeResults(all_runs("sample"), kept=False))
+    shown = table(report, "table1_sample_requested")
+    assert [column.title for column in shown.shown[2:]] == [
+        "makespan (d)",
+        "mean wait (d)",
+        "max wait (d)",
+    ]
+    assert shown.frame["makespan"][0] == pytest.approx(332.91)
+    assert not shown.marks
+    assert "counts" not in [one.name for one in report.tables]
+
+
+@pytest.mark.parametrize("log", [KTH, f"/logs/{KTH}.swf.gz", f"{KTH}.swf"])
+def test_logs_are_known_by_name_or_path(log: str) -> None:
+    cells = TABLES.compare(pd.DataFrame([make_run("easy", "rigid", log)]), PUBLISHED)
+    assert all(c.equal for c in cells)
+
+
+def test_runs_of_the_first_jobs_or_of_resampled_people_are_not_in_the_tables() -> None:
+    runs = pd.DataFrame(
+        [
+            make_run("easy", "a0"),
+            make_run("easy", "a0", first=100),
+            make_run("easy", "a0", people="resampled"),
+        ]
+    )
+    assert all(len(c.values) == 1 for c in TABLES.compare(runs, PUBLISHED))
+
+
+# Spread by the order of events -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -180,10 +258,16 @@ def test_published_value_inside_the_spread_of_shaken_runs(
     cells = TABLES.compare(runs, PUBLISHED)
     found = cell(cells, "table1", "perf/2", "rigid", "mean_waiting_time")
     assert found.inside is inside
-    assert found.ours == pytest.approx(days[0])
-    assert (found.minimum, found.maximum) == pytest.approx(days)
+    assert found.values == pytest.approx(days)
     count = TABLES.count(cells)[0]
     assert (count.spread_values, count.inside_values) == (3, 2 + inside)
+    report = REPORT(FakeResults(runs, kept=False))
+    frame = table(report, "shake_kth_sp2_1996_2_1_cln_requested").frame
+    row = frame[frame["metric"] == "mean_waiting_time"].iloc[0]
+    assert (row["minimum"], row["maximum"], row["inside"]) == (*days, inside)
+    assert row["median"] == pytest.approx(sum(days) / 2)
+    (said,) = [verdict for verdict in report.verdicts if "order of simultaneous" in verdict.claim]
+    assert said.holds is inside
 
 
 def test_given_order_of_events_comes_before_shaken_ones() -> None:
@@ -191,87 +275,252 @@ def test_given_order_of_events_comes_before_shaken_ones() -> None:
     cells = TABLES.compare(pd.DataFrame([shaken, make_run("easy", "rigid")]), PUBLISHED)
     found = cell(cells, "table1", "easy", "rigid", "makespan")
     assert found.equal
-    assert (found.nb_runs, found.minimum, found.inside) == (2, 300, True)
+    assert found.values == pytest.approx((332.91, 300))
+    assert found.inside
 
 
 def test_one_run_has_no_spread() -> None:
     cells = TABLES.compare(all_runs(), PUBLISHED)
     assert all(c.inside is None for c in cells)
+    assert SPREAD.shake_sections(cells) == []
 
 
-def test_ranking() -> None:
-    runs = all_runs()
-    runs.loc[(runs.infrastructure == "easy") & (runs.replay == "a60"), "mean_lateness"] = 50 * DAY
-    a0, a60 = TABLES.rank(TABLES.compare(runs, PUBLISHED))
-    assert a0.holds
-    assert not a60.holds
-    assert a60.order == ("perf*2", "infra*2", "infra/2", "perf/2", "easy")
-    missing = TABLES.rank(TABLES.compare(runs[runs.infrastructure != "easy"], PUBLISHED))
-    assert [ranking.holds for ranking in missing] == [None, None]
+# Resampled logs ----------------------------------------------------------------------------------
 
 
-def test_a_log_without_published_values_shows_ours_only() -> None:
-    cells = TABLES.compare(all_runs("sample"), PUBLISHED)
-    assert TABLES.count(cells) == []
-    header, rows = TABLES.grid([c for c in cells if c.table == "table1"])
-    assert header == ["run", "replay", "makespan (d)", "mean wait (d)", "max wait (d)"]
-    assert rows[0] == ["easy", "rigid", "332.91", "0.07", "4.07"]
+def resampled(shifts: dict[str, list[float]], replay: str = "a60", log: str = KTH) -> pd.DataFrame:
+    """Return runs whose mean lateness is that of the paper and some days, one by replication."""
+    runs = []
+    for name, days in shifts.items():
+        for replication, more in enumerate(days):
+            run = make_run(name, replay, log, people="resampled", replication=replication)
+            runs.append(run | {"mean_lateness": run["mean_lateness"] + more * DAY})
+    return pd.DataFrame(runs)
 
 
-@pytest.mark.parametrize("log", [KTH, f"/logs/{KTH}.swf.gz", f"{KTH}.swf"])
-def test_logs_are_known_by_name_or_path(log: str) -> None:
-    cells = TABLES.compare(pd.DataFrame([make_run("easy", "rigid", log)]), PUBLISHED)
-    assert all(c.equal for c in cells)
+def test_differences_are_taken_replication_by_replication() -> None:
+    """The values are far apart, but by the same in each pair: the difference is exact."""
+    runs = resampled({"easy": [0, 10, 20], "perf*2": [-1, 9, 19]}).sample(frac=1, random_state=1)
+    frame = SPREAD.paired_frame(runs, KTH, PUBLISHED)
+    row = frame[frame["metric"] == "mean_lateness"].iloc[0]
+    published = -13.31 - -4.47
+    assert row["published"] == pytest.approx(published)
+    assert (row["difference"], row["low"], row["high"]) == pytest.approx([published - 1] * 3)
+    assert (row["nb_runs"], row["clear"]) == (3, True)
 
 
-def test_runs_of_the_first_jobs_are_not_in_the_tables() -> None:
-    runs = pd.DataFrame([make_run("easy", "a0"), make_run("easy", "a0", first=100)])
-    assert all(c.nb_runs == 1 for c in TABLES.compare(runs, PUBLISHED))
+def test_quantiles_and_intervals_of_resampled_logs() -> None:
+    runs = resampled({"easy": list(range(-10, 11))})
+    frame = SPREAD.confidence_frame(runs, KTH, PUBLISHED)
+    row = frame[frame["metric"] == "mean_lateness"].iloc[0]
+    assert (row["median"], row["mean"], row["published"]) == pytest.approx([-4.47] * 3)
+    assert (row["low"], row["high"]) == pytest.approx((-4.47 - 9.5, -4.47 + 9.5))
+    assert row["low"] < row["mean_low"] < row["mean"] < row["mean_high"] < row["high"]
+    assert row["within"]
+    assert row["spreads"] == pytest.approx(0)
 
 
-@pytest.mark.parametrize("seeds", [1, 3])
-def test_terminal_of_80_columns_shows_all_digits(tmp_path: Path, seeds: int) -> None:
-    text = io.StringIO()
-    console = Console(file=text, width=80)
-    runs = pd.concat([all_runs().assign(shake=seed) for seed in range(seeds)])
-    MODULE.show(FakeResults(tmp_path, runs, days=1), console)
-    assert "…" not in text.getvalue()
-    assert "141.34" in text.getvalue()
-    assert "18 of 18 rows" in text.getvalue()
-
-
-def test_report_writes_tables_and_all_figures(tmp_path: Path) -> None:
-    runs = pd.concat(
-        [all_runs("sample"), pd.DataFrame([make_run("easy", "a60", "sample", first=50)])]
+def test_a_published_number_stands_for_all_that_are_printed_alike() -> None:
+    """0.00 days may be 0.0045: between 0.004 and 0.006, and nearer to the median than 0."""
+    values = [0.004, 0.0052, 0.006]
+    runs = pd.DataFrame(
+        [
+            make_run(
+                "infra*2",
+                "a60",
+                people="resampled",
+                replication=at,
+                mean_waiting_time=value * DAY,
+            )
+            for at, value in enumerate(values)
+        ]
     )
-    paths = REPORT(FakeResults(tmp_path, runs))
-    assert all(path.is_file() for path in paths)
-    pictures = [path for path in paths if path.suffix == ".png"]
-    assert [path.name[:12] for path in pictures] == [f"sample_fig{n:02d}" for n in range(2, 12)]
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
-    readme = (tmp_path / "README.md").read_text()
-    assert all(path.name in readme for path in pictures)
-    assert "windows of 4, 6, 8 months do not fit" in readme
-    assert (tmp_path / "table1.csv").read_text().count("\n") == 1 + 3 * 18
-    assert r"| perf\*2 | a60 |" in (tmp_path / "tables.md").read_text()
+    frame = SPREAD.confidence_frame(runs, KTH, PUBLISHED)
+    row = frame[frame["metric"] == "mean_waiting_time"].iloc[0]
+    assert row["published"] == 0
+    assert row["within"]
+    assert -1 < row["spreads"] < 0
 
 
-def test_figures_without_their_runs_are_left_out_with_a_note(tmp_path: Path) -> None:
+def test_ranking_by_replication() -> None:
+    """In the second of three logs infra*2 is earlier than perf*2, which the means do not show."""
+    shifts = {name: [0.0, 0.0, 0.0] for name in TABLES.RANKING}
+    shifts["infra*2"][1] = -10.0
+    report = REPORT(FakeResults(resampled(shifts), kept=False))
+    order = table(report, "order_kth_sp2_1996_2_1_cln_requested").frame
+    assert order["nb_right"].to_list() == [2, 3, 3, 3]
+    assert order["clear"].to_list() == [False, True, True, True]
+    (said,) = [verdict for verdict in report.verdicts if "who happened" in verdict.claim]
+    assert said.holds is False
+    assert "Of 3 resampled logs 2 have" in said.evidence
+
+
+def test_one_replication_has_no_interval() -> None:
+    report = REPORT(FakeResults(resampled({"easy": [0], "perf*2": [0]}, log="sample"), kept=False))
+    paired = table(report, "paired_sample_requested")
+    assert paired.frame["clear"].isna().all()
+    assert "published" not in [column.name for column in paired.shown]
+    assert not report.verdicts
+
+
+# User models -------------------------------------------------------------------------------------
+
+
+def test_models_are_means_of_seeds_beside_the_published_a60() -> None:
+    runs = pd.DataFrame(
+        [
+            make_run("easy", "a60", seed=1),
+            make_run("easy", "fluid", seed=1, mean_lateness=2 * DAY),
+            make_run("easy", "fluid", seed=2, mean_lateness=4 * DAY),
+        ]
+    )
+    frame = MODELS.model_frame(runs, KTH, PUBLISHED).set_index("model")
+    assert list(frame.index) == ["a60", "fluid"]
+    assert frame["mean_lateness"].to_list() == pytest.approx([-4.47, 3])
+    assert frame.loc["fluid", ["mean_lateness_low", "mean_lateness_high"]].to_list() == [2, 4]
+    assert frame.loc["a60", "mean_lateness_published"] == -4.47
+    assert math.isnan(frame.loc["fluid", "mean_lateness_published"])
+
+
+def test_report_of_user_models() -> None:
+    hours = {f"share_at_{hour:02d}": 1 / 24 for hour in range(24)} | {"share_at_work": 0.3}
+    models = ("rigid", "a60", "adjusted", "fluid", "tbuos")
+    runs = pd.DataFrame(
+        [make_run(name, model, **hours) for name, model in product(INFRASTRUCTURES, models)]
+    )
+    runs["mean_lateness"] = [LATE[name] * DAY for name in runs["infrastructure"]]
+    report = REPORT(FakeResults(runs, kept=False))
+    (shown,) = report.tables
+    assert list(shown.frame["model"][:5]) == list(models)
+    assert "mean_waiting_time_published" in [column.name for column in shown.shown]
+    assert [figure.name.split("_kth")[0] for figure in report.figures] == [
+        "fig_models",
+        "fig_hours",
+    ]
+    assert [verdict.holds for verdict in report.verdicts] == [True, True, True]
+    compile_all(report)
+
+
+def test_measured_hours_are_local() -> None:
+    measure = load_file(f"{STUDY / 'measures.py'}:measure")
+    found = measure(simulate(find_log("sample")))
+    shares = [found[f"share_at_{hour:02d}"] for hour in range(24)]
+    assert sum(shares) == pytest.approx(1)
+    assert max(shares[9:18]) > 3 * max(shares[1:5])  # people sleep at night
+    assert 0.3 < found["share_at_work"] < 1 - found["share_at_weekends"]
+
+
+# Claims ------------------------------------------------------------------------------------------
+
+
+def test_claims_hold_of_the_published_numbers() -> None:
+    report = REPORT(FakeResults(all_runs(), kept=False))
+    assert len(report.verdicts) == 5
+    assert all(verdict.holds for verdict in report.verdicts)
+
+
+def test_each_claim_can_fail() -> None:
+    runs = all_runs()
+    at = (runs.infrastructure == "perf/2") & (runs.replay == "a60")
+    runs.loc[at, "mean_lateness"] = -20 * DAY
+    runs.loc[at, "mean_waiting_time"] = 32 * DAY
+    runs.loc[at, "makespan"] = 400 * DAY
+    report = REPORT(FakeResults(runs, kept=False))
+    assert [verdict.holds for verdict in report.verdicts] == [True, False, False, False, False]
+
+
+def test_claims_about_session_graphs() -> None:
+    """Three of four think times are below 10 hours, as published of a0; none is below 1 hour."""
+    times = np.array([2.0, 3.0, 4.0, 20.0]) * 3600
+    graphs = GRAPHS.Graphs(
+        KTH, {0: [1], 60: [1]}, {0: [40], 60: [12]}, {0: times, 60: times}, PUBLISHED["graphs"]
+    )
+    assert graphs.shares()[:2] == [("a0 < 1 h", 0.0, 0.35), ("a0 < 10 h", 0.75, 0.75)]
+    arity, think_times = CLAIMS.verdicts([], all_runs(), [graphs])
+    assert (arity.holds, think_times.holds) == (False, False)
+    assert "At most 12" in arity.evidence
+
+
+# Figures -----------------------------------------------------------------------------------------
+
+
+def compile_all(report: Report) -> None:
+    """Compile the figures: an encoding that Vega-Lite does not know is an error."""
+    for figure in report.figures:
+        vl_convert.vegalite_to_vega(printable(figure.spec))
+
+
+def test_all_figures_of_the_paper_are_drawn() -> None:
+    first = make_run("easy", "a60", "sample", first=50)
+    runs = pd.concat([all_runs("sample"), pd.DataFrame([first])])
+    report = REPORT(FakeResults(runs))
+    assert [figure.name[:5] for figure in report.figures] == [f"fig{n:02d}" for n in range(2, 12)]
+    compile_all(report)
+    (notes,) = [part.markdown for part in report.parts if hasattr(part, "markdown")]
+    assert "windows of 4, 6, 8 months do not fit" in notes
+    sizes = [len(json.dumps(figure.spec)) for figure in report.figures]
+    assert max(sizes) < 300_000, "a figure is to have some 2,000 points"
+
+
+def test_figures_without_their_runs_are_left_out_with_a_note() -> None:
     runs = pd.DataFrame([make_run("easy", "rigid", "sample"), make_run("easy", "a0", "sample")])
-    paths = REPORT(FakeResults(tmp_path, runs, days=5))
-    drawn = [path.name.split("_")[1] for path in paths if path.suffix == ".png"]
-    assert drawn == ["fig06", "fig10", "fig11"]
-    readme = (tmp_path / "README.md").read_text()
-    assert "fig02_submissions is left out: no infrastructure has been replayed as rigid" in readme
-    assert "fig09_windows is left out: the log is shorter than two weeks" in readme
-    assert "fig11 shows prefixes of the full replays" in readme
+    report = REPORT(FakeResults(runs, days=5))
+    assert [figure.name[:5] for figure in report.figures] == ["fig06", "fig10", "fig11"]
+    (notes,) = [part.markdown for part in report.parts if hasattr(part, "markdown")]
+    assert "Fig. 2: submissions over time is left out: no infrastructure has been" in notes
+    assert "Fig. 9: throughput and utilisation on windows is left out: the log is shorter" in notes
+    assert "Fig. 11 shows prefixes of the full replays" in notes
 
 
-def test_same_runs_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    figures = MODULE._sibling("figures")
-    monkeypatch.setattr(figures, "FIGURES", {"fig05": figures.FIGURES["fig05_additional_lateness"]})
-    runs = pd.DataFrame([make_run("easy", replay, "sample") for replay in REPLAYS])
-    first = REPORT(FakeResults(tmp_path / "a", runs, days=5))
-    second = REPORT(FakeResults(tmp_path / "b", runs, days=5))
-    assert [p.name for p in first] == [p.name for p in second]
-    assert all(a.read_bytes() == b.read_bytes() for a, b in zip(first, second, strict=True))
+def test_histogram_of_submissions_has_all_jobs() -> None:
+    results = FakeResults(all_runs("sample"))
+    (study,) = REPLAYED.studies(results)
+    chart = MODULE.figures.submissions(study).to_dict()
+    frame = pd.DataFrame(next(iter(chart["datasets"].values())))
+    jobs = len(results.jobs(results.runs.iloc[0]))
+    assert (frame.groupby("infrastructure")[["rigid", "a60"]].sum() == jobs).all(axis=None)
+
+
+def test_no_run_is_no_error() -> None:
+    report = REPORT(FakeResults(pd.DataFrame()))
+    assert report.sections == ()
+    assert "No run" in report.summary
+
+
+@pytest.mark.parametrize("at", range(0, 18, 5))
+def test_any_single_run_gives_a_report(at: int) -> None:
+    report = REPORT(FakeResults(all_runs().iloc[[at]], days=3))
+    assert len(report.tables) >= 2  # the table of the run, and the counts
+
+
+# Campaign files ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("file", "runs", "quick"),
+    [
+        ("campaign", 18, 9),
+        ("allocated", 6, 6),
+        ("first", 84, 12),
+        ("shake", 180, 27),
+        ("confidence", 360, 27),
+        ("models", 108, 27),
+    ],
+)
+def test_campaign_files(file: str, runs: int, quick: int) -> None:
+    path = STUDY / f"{file}.toml"
+    small = read_campaign(path, quick=True)
+    assert (len(read_campaign(path).runs), len(small.runs)) == (runs, quick)
+    assert {run.settings.log for run in small.runs} == {"sample"}
+
+
+def test_confidence_has_the_same_people_everywhere() -> None:
+    runs = read_campaign(STUDY / "confidence.toml").runs
+    seeds = {(run.labels["replication"], run.settings.seed) for run in runs}
+    assert len(seeds) == 20
+    drawn = {"rigid": ("resampled", None), "a0": ("feedback", True), "a60": ("feedback", True)}
+    for run in runs:
+        options = dict(run.settings.user_options)
+        found = (run.settings.users, options.pop("resampled", None))
+        assert found == drawn[str(run.labels["replay"])]
+        assert options == {"begin": "anywhere"}

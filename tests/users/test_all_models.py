@@ -37,6 +37,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "tbuos": SHORT,
     "site": {"nb_users": 5, "weeks": 2.0},
     "weekly": {"weeks": 2.0},
+    "synthetic": {"jobs": 300},
 }
 """Small settings of the models, for a log of some weeks."""
 GENERATIVE = ("site", "tbuos", "resampled", "weekly")

@@ -9,8 +9,12 @@ from typing import Any
 
 import msgspec
 
+from batsched_py.options import boolean
 from batsched_py.workload import Workload, WorkloadJob
+from users.chance import Seed
 from users.graph import SessionGraph, build_graph
+from users.models.resampled import resampled_log
+from users.resampling.pools import EDGE_WEEKS, LONG_WEEKS
 from users.sessions import Delimitation, Session, partition
 
 
@@ -37,16 +41,40 @@ class ThinkTimeFeedback:
     once); it starts at the maximum of (finish + think time) over them. Inside a session the
     recorded distances between submissions are kept.
 
+    With ``resampled`` they are the users of a resampled log, another one at each seed: that of the
+    model ``resampled`` with the same seed, ``weeks``, ``begin``, ``long_weeks`` and
+    ``edge_weeks``, each job with its recorded wait.
+
     Source: Madon et al. 2024, section 3 (model) and algorithms ``wake_on_feedback`` (here
     :meth:`job_ended`) and ``jobs_to_submit``.
     """
 
-    def __init__(self, workload: Workload, *, sessions: str = "arrival:60") -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        sessions: str = "arrival:60",
+        resampled: bool = False,
+        weeks: float | None = None,
+        begin: str = "active",
+        long_weeks: float = LONG_WEEKS,
+        edge_weeks: float = EDGE_WEEKS,
+        seed: Seed = 0,
+    ) -> None:
         """Prepare the users of ``workload``.
 
         ``sessions`` says how sessions are delimited, e.g. ``arrival:60`` (minutes). Raises
         :class:`batsched_py.errors.UsageError` for jobs without user or recorded end.
         """
+        if boolean("resampled", resampled):
+            workload = resampled_log(
+                workload,
+                weeks=weeks,
+                begin=begin,
+                long_weeks=long_weeks,
+                edge_weeks=edge_weeks,
+                seed=seed,
+            )
         self.profiles = workload.profiles
         self._due: list[tuple[float, int, int, _Replayed]] = []  # time, rank, job in session
         self._session_of: dict[str, _Replayed] = {}

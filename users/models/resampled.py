@@ -136,3 +136,23 @@ class _Trip(msgspec.Struct, eq=False):
     @property
     def job(self) -> WorkloadJob:
         return self.start.trace.batches[self.batch].jobs[self.place]
+
+
+def resampled_log(workload: Workload, **options: Any) -> Workload:
+    """Return the log that :class:`Resampled` users with these options make of ``workload``.
+
+    As every shift is that of a whole user, each job keeps its recorded wait: its recorded end is
+    shifted as its submission is. Long-term users who come again are one user.
+    """
+    model = Resampled(workload, **options)
+    jobs: list[WorkloadJob] = []
+    while (now := model.next_submission()) < inf:
+        jobs += map(_as_recorded, model.jobs_to_submit(now))
+    return msgspec.structs.replace(workload, jobs=jobs)
+
+
+def _as_recorded(job: WorkloadJob) -> WorkloadJob:
+    """Return a resampled job as if it had been recorded at its shifted times."""
+    shift = job.extra["original_submission_time"] - job.submit_time
+    end = None if job.finish_time is None else job.finish_time + shift
+    return msgspec.structs.replace(job, submit_time=job.submit_time + shift, finish_time=end)

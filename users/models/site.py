@@ -124,7 +124,7 @@ class _Jobs:
 
     def draw(self, user: _User) -> None:
         """Draw the next kind of job of ``user``, and how often it is repeated."""
-        random = user.random
+        random = user.jobs
         user.size = min(int(self._sizes.sample(random)), self._nb_res)
         user.run_time = user.request = max(1, round(self._run_times.sample(random)))
         user.left = int(self._repetitions.sample(random)) if self._repetitions else 1
@@ -136,7 +136,10 @@ class _User(msgspec.Struct, eq=False):
     """One user: what is under way, and what comes next."""
 
     name: str
-    random: Random
+    moves: Random
+    """When the user submits: hours of work, whether to go on, think times and breaks."""
+    jobs: Random
+    """What the user submits: the k-th job of a user is the same under every policy."""
     cycle: ActivityCycle
     session: int = 1
     batch: int = 0
@@ -179,6 +182,9 @@ class SiteUsers:
     paper's users have run times only), or ``learnt``: a requested time of the logs that is no
     shorter than the run time (on the shipped set run times are then 22 % of the request on
     average, 34 % in the logs). No job has a walltime. After ``weeks`` nothing more is submitted.
+
+    With one seed, a user's k-th job is the same under every policy, so that policies can be compared
+    pairwise; when it is submitted is up to the model.
 
     To see what depends on what, parts of the model can be left out: without ``batches`` each job
     is waited for alone, without ``locality`` each is drawn anew, without ``sleep`` there are no
@@ -232,10 +238,10 @@ class SiteUsers:
         self._users = [self._newcomer(user, chance) for user in range(count)]
 
     def _newcomer(self, index: int, chance: Chance) -> _User:
-        random = chance.stream("site", index)
-        cycle = ActivityCycle.draw(random)
-        user = _User(str(index + 1), random, cycle if self._sleep else ALWAYS)
-        first = round(random.uniform(0, WEEK))
+        moves, jobs = (chance.stream("site", kind, index) for kind in ("moves", "jobs"))
+        cycle = ActivityCycle.draw(moves)
+        user = _User(str(index + 1), moves, jobs, cycle if self._sleep else ALWAYS)
+        first = round(moves.uniform(0, WEEK))
         self._plan(index, user.cycle.next_opening(self._calendar, first))
         return user
 
@@ -275,7 +281,7 @@ class SiteUsers:
 
     def _next(self, user: _User, now: float, response: float) -> float:
         """Return when the user comes next, who waited for ``response`` seconds until ``now``."""
-        calendar, random = self._calendar, user.random
+        calendar, random = self._calendar, user.moves
         back = now
         if user.cycle.is_open(calendar, now):
             if random.random() < self._continuation(response / 60):
@@ -285,7 +291,7 @@ class SiteUsers:
         return user.cycle.next_opening(calendar, back)
 
     def _submit(self, user: _User, now: float, jobs: list[WorkloadJob]) -> None:
-        width = self._jobs.width(user.random)
+        width = self._jobs.width(user.jobs)
         user.batch += 1
         notes: dict[str, Any] = {"session": user.session, "batch": user.batch}
         extra = notes if user.since is None else {**notes, "think_time": now - user.since}

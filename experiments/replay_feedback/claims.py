@@ -1,0 +1,205 @@
+"""What the paper says, and what the runs say of it.
+
+Source: Madon, Da Costa, Pierson, "Replay with Feedback", FGCS 155 (2024), sections 4 and 5, and
+what its Tables 1 and 2 show. Numbers in evidence are ours unless said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from batsched_py.campaign.modules import study_module
+from batsched_py.report import Verdict
+
+tables = study_module(Path(__file__).with_name("tables.py"))
+spread = study_module(Path(__file__).with_name("spread.py"))
+models = study_module(Path(__file__).with_name("models.py"))
+
+SLOW = ("fcfs", "perf/2", "infra/2")
+"""Infrastructures that serve the recorded load worse than the original one."""
+FAST = ("perf*2", "infra*2")
+FEEDBACK = tables.REPLAYS[1:]
+
+
+def verdicts(cells: Sequence[Any], runs: pd.DataFrame, graphs: Sequence[Any]) -> list[Verdict]:
+    """Return the verdicts on all claims that some run says something about.
+
+    ``cells`` are those of the tables, ``graphs`` the session graphs of :mod:`session_graphs`.
+    """
+    return [
+        *_rankings(cells),
+        *_of_tables(cells),
+        *_graph_claims(graphs),
+        *_shaken(cells),
+        *_resampled(runs),
+        *_of_models(runs),
+    ]
+
+
+def escaped(text: str) -> str:
+    """Return a text in which ``*`` does not begin emphasis, as in perf*2 ... infra*2."""
+    return text.replace("*", r"\*")
+
+
+def _rankings(cells: Sequence[Any]) -> Iterator[Verdict]:
+    for ranking in tables.rank(cells):
+        ours = ", ".join(f"{name} {days:.2f}" for name, days in ranking.lateness.items())
+        evidence = f"Mean lateness in days: {ours}."
+        if ranking.holds is None:
+            evidence += " Not all of the five were simulated."
+        claim = f"With {ranking.replay}, users submit {_ORDER}"
+        where = f"{ranking.log}, {ranking.size} sizes"
+        yield Verdict(claim, ranking.holds, escaped(evidence), where)
+
+
+_ORDER = (
+    "earliest on nodes twice as fast, then on twice as many nodes, on the original machine, on "
+    "half as many nodes, and latest on nodes half as fast (section 5)"
+)
+
+
+def _of_tables(cells: Sequence[Any]) -> Iterator[Verdict]:
+    key = _log_and_size
+    for (log, size), own in groupby(sorted(cells, key=key), key):
+        values = {(c.infrastructure, c.replay, c.metric): c.ours for c in own}
+        where = f"{log}, {size} sizes"
+        for claim, comparisons in (
+            (_SIGNS, _signs(values)),
+            (_WAITS, _smaller_with_feedback(values)),
+            (_MAKESPANS, _longer_with_feedback(values)),
+        ):
+            if comparisons:
+                holds = all(right for right, _ in comparisons)
+                evidence = "; ".join(text for _, text in comparisons)
+                yield Verdict(claim, holds, escaped(f"{evidence}."), where)
+
+
+_SIGNS = (
+    "Users submit earlier than recorded, in the mean, on infrastructures that are twice as fast or "
+    "twice as large, and later on those half as fast, half as large, or under FCFS (Table 2)"
+)
+_WAITS = (
+    "Where the recorded load is too much (FCFS, nodes half as fast, half as many), jobs wait "
+    "longer in rigid replay than with feedback, in which users hold back (Table 1)"
+)
+_MAKESPANS = (
+    "... and what rigid replay has in waits, feedback has in the makespan, which is longer there "
+    "(Table 1)"
+)
+_Values = dict[tuple[str, str, str], float]
+_Comparisons = list[tuple[bool, str]]
+
+
+def _log_and_size(cell: Any) -> tuple[str, str]:
+    return cell.log, cell.size
+
+
+def _signs(values: _Values) -> _Comparisons:
+    found = []
+    for name in (*FAST, *SLOW):
+        for replay in FEEDBACK:
+            days = values.get((name, replay, "mean_lateness"))
+            if days is not None:
+                right = days < 0 if name in FAST else days > 0
+                found.append((right, f"{name} {replay} {days:.2f} d"))
+    return found
+
+
+def _smaller_with_feedback(values: _Values) -> _Comparisons:
+    found = []
+    for name, replay, rigid, own in _beside_rigid(values, "mean_waiting_time"):
+        factor = f" ({rigid / own:.1f} times)" if own else ""
+        found.append((rigid > own, f"{name} rigid {rigid:.2f} d, {replay} {own:.2f} d{factor}"))
+    return found
+
+
+def _longer_with_feedback(values: _Values) -> _Comparisons:
+    return [
+        (own > rigid, f"{name} rigid {rigid:.0f} d, {replay} {own:.0f} d")
+        for name, replay, rigid, own in _beside_rigid(values, "makespan")
+    ]
+
+
+def _beside_rigid(values: _Values, metric: str) -> Iterator[tuple[str, str, float, float]]:
+    for name in SLOW:
+        rigid = values.get((name, "rigid", metric))
+        for replay in FEEDBACK:
+            own = values.get((name, replay, metric))
+            if rigid is not None and own is not None:
+                yield name, replay, rigid, own
+
+
+def _graph_claims(graphs: Sequence[Any]) -> Iterator[Verdict]:
+    for own in graphs:
+        largest = own.published["largest_arity_a60"]
+        claim = f"With a60 no session waits for more than {largest} sessions (Fig. 6)"
+        yield Verdict(claim, own.arity <= largest, f"At most {own.arity}.", own.log)
+        claim = "Think times: of a0 75 % are below 10 h and 35 % below 1 h, of a60 50 % and 13 %"
+        pairs = own.shares()
+        holds = all(round(100 * ours) == round(100 * theirs) for _, ours, theirs in pairs)
+        evidence = ", ".join(
+            f"{name} {100 * ours:.1f} % (paper {100 * theirs:.0f} %)"
+            for name, ours, theirs in pairs
+        )
+        text = f"{evidence}. Each edge of the graphs counts once."
+        yield Verdict(f"{claim} (Fig. 6, to the per cent)", holds, text, own.log)
+
+
+def _shaken(cells: Sequence[Any]) -> Iterator[Verdict]:
+    for counted in tables.count(cells):
+        if not counted.spread_values:
+            continue
+        claim = (
+            f"The values of {counted.table.capitalize()[:-1]} {counted.table[-1]} are those of "
+            "some order of simultaneous events"
+        )
+        evidence = (
+            f"{counted.inside_values} of {counted.spread_values} published values are between the "
+            "smallest and the largest of the runs with shaken order."
+        )
+        holds = counted.inside_values == counted.spread_values
+        yield Verdict(claim, holds, evidence, f"{counted.log}, {counted.size} sizes")
+
+
+def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:
+    for (log, size), own in spread.resampled_runs(runs).groupby(["log", "size"]):
+        order = spread.order_frame(own)
+        for replay in FEEDBACK:
+            found = [tables.ranked(late) for late in spread.lateness_by_replication(own, replay)]
+            answers = [answer for answer in found if answer is not None]
+            if not answers:
+                continue
+            rows = order[order["replay"] == replay]
+            evidence = (
+                f"Of {len(answers)} resampled logs {sum(answers)} have this order. "
+                + "; ".join(
+                    f"{row['later']} minus {row['earlier']} {row['difference']:.2f} d "
+                    f"({row['low']:.2f} to {row['high']:.2f})"
+                    for _, row in rows.iterrows()
+                )
+            )
+            claim = (
+                f"The ranking with {replay} does not hang on who happened to be in the log (beyond "
+                "the paper)"
+            )
+            where = f"{log}, {size} sizes"
+            yield Verdict(claim, all(answers), escaped(f"{evidence}."), where)
+
+
+def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
+    own = models.model_runs(runs)
+    for (log, size), runs_of_log in own.groupby(["log", "size"]):
+        days = runs_of_log.assign(days=pd.to_numeric(runs_of_log["mean_lateness"]) / 86_400)
+        means = days.pivot_table("days", "replay", "infrastructure")
+        for model in [name for name in models.MODELS[2:] if name in means.index]:
+            lateness = means.loc[model].dropna().to_dict()
+            texts = (f"{name} {lateness[name]:.2f}" for name in sorted(lateness, key=lateness.get))
+            claim = f"The ranking holds for users who react as {model}, too (beyond the paper)"
+            evidence = f"Mean lateness in days: {', '.join(texts)}."
+            holds = tables.ranked(lateness)
+            yield Verdict(claim, holds, escaped(evidence), f"{log}, {size} sizes")

@@ -1,0 +1,140 @@
+"""Fig. 6 of the study: the session graphs of the users, a0 against a60."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batsched_py.campaign.modules import study_module
+from batsched_py.errors import UsageError
+from batsched_py.workload import Workload
+
+replays = study_module(Path(__file__).with_name("replays.py"))
+
+MINUTES = (0, 60)
+_HOURS = {"1 h": 1, "10 h": 10}
+_POINTS = 200
+_SIDE = 230
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """Longest path and largest arity of each user's graph, and all think times, by threshold."""
+
+    log: str
+    longest: dict[int, list[int]]
+    """Sessions on the longest path of each user; the key is the threshold in minutes."""
+    widest: dict[int, list[int]]
+    """Sessions that one session of the user waits for, at most."""
+    think_times: dict[int, NDArray[np.float64]]
+    """Of all edges, seconds."""
+    published: dict[str, Any] | None
+    """Table ``graphs`` of ``published.toml``; None for logs that the paper does not have."""
+
+    @property
+    def arity(self) -> int:
+        """The largest arity of a60."""
+        return max(self.widest[60], default=0)
+
+    def shares(self) -> list[tuple[str, float, float]]:
+        """Return what share of think times is below 1 and 10 hours: name, ours, published."""
+        found = []
+        printed = self.published["think_times"] if self.published else {}
+        for minutes in MINUTES:
+            for text, published in printed.get(f"a{minutes}", {}).items():
+                times = self.think_times[minutes]
+                ours = float((times < _HOURS[text] * replays.HOUR).mean()) if len(times) else 0.0
+                found.append((f"a{minutes} < {text}", ours, published))
+        return found
+
+    def published_points(self) -> list[dict[str, Any]]:
+        """Return the published shares as points beside the curves."""
+        printed = self.published["think_times"] if self.published else {}
+        return [
+            {"sessions": sessions, "hours": _HOURS[text], "share": share}
+            for sessions, shares in printed.items()
+            for text, share in shares.items()
+        ]
+
+
+def of_study(study: Any, published: dict[str, Any]) -> Graphs:
+    """Return the graphs of a log, made once; raises ``MissingError`` where there are none."""
+    if study.graphs is None:
+        printed = published["graphs"] if study.log in published["logs"] else None
+        study.graphs = graphs_of(study.log, study.workload, printed)
+    return study.graphs
+
+
+def graphs_of(log: str, workload: Workload, published: dict[str, Any] | None) -> Graphs:
+    """Return the graphs of a workload; raises ``MissingError`` where they cannot be made."""
+    # Part of the distribution, but not of batsched_py, which must not need it.
+    from users.graph import build_graph
+    from users.sessions import Delimitation, partition
+
+    longest, widest, times = {}, {}, {}
+    for minutes in MINUTES:
+        try:
+            sessions = partition(workload.jobs, Delimitation.parse(f"arrival:{minutes}"))
+            graphs = [build_graph(own) for own in sessions.values()]
+        except UsageError as error:
+            raise replays.MissingError(f"there are no session graphs: {error}") from None
+        longest[minutes] = [graph.longest_path() for graph in graphs]
+        widest[minutes] = [max(graph.arity(), default=0) for graph in graphs]
+        times[minutes] = np.array([time for graph in graphs for time in graph.think_times()])
+    return Graphs(log, longest, widest, times, published)
+
+
+def chart(graphs: Graphs) -> alt.HConcatChart:
+    """Return longest paths, largest arities, and the distribution of think times."""
+    paths = _counted(graphs.longest, "longest path (sessions)", "log")
+    arity = _counted(graphs.widest, "largest arity (sessions waited for)", "symlog")
+    return alt.hconcat(paths, arity, _think_times(graphs)).resolve_scale(color="independent")
+
+
+def _counted(values: dict[int, Sequence[int]], title: str, scale: str) -> alt.LayerChart:
+    """Return pairs of integers, larger points where there are more users; and the diagonal."""
+    pairs = pd.DataFrame({f"a{minutes}": own for minutes, own in values.items()})
+    frame = pairs.value_counts(sort=False).rename("users").reset_index()
+    ends = pd.DataFrame({"a0": [1, frame["a60"].max()]}).assign(a60=lambda own: own["a0"])
+    options = {"scale": alt.Scale(type=scale), "axis": alt.Axis(grid=False, tickCount=5)}
+    base = alt.Chart(width=_SIDE, height=_SIDE).encode(
+        x=alt.X("a0:Q", title=f"a0: {title}", **options),
+        y=alt.Y("a60:Q", title=f"a60: {title}", **options),
+    )
+    diagonal = base.mark_line(color=replays.GREY).properties(data=ends)
+    points = base.mark_point(filled=True, color="black", opacity=0.5).encode(
+        size=alt.Size("users:Q", legend=None), tooltip=["a0", "a60", "users"]
+    )
+    return diagonal + points.properties(data=frame)
+
+
+def _think_times(graphs: Graphs) -> alt.LayerChart:
+    curves = []
+    for minutes, times in graphs.think_times.items():
+        if len(times):
+            hours, shares = replays.quantile_curve(np.maximum(times, 1) / replays.HOUR, _POINTS)
+            own = {"sessions": f"a{minutes}", "hours": hours.round(5), "share": shares.round(4)}
+            curves.append(pd.DataFrame(own))
+    frame = pd.concat(curves) if curves else pd.DataFrame(columns=["sessions", "hours", "share"])
+    printed = pd.DataFrame(graphs.published_points())
+    base = alt.Chart(width=_SIDE, height=_SIDE).encode(
+        x=alt.X(
+            "hours:Q",
+            title="think time (h)",
+            scale=alt.Scale(type="log"),
+            axis=alt.Axis(grid=False, tickCount=5),
+        ),
+        y=alt.Y("share:Q", title="share of shorter ones", axis=alt.Axis(format="%")),
+        color=alt.Color("sessions:N", scale=alt.Scale(range=["#E69F00", "#0072B2"]), title=None),
+        tooltip=["sessions", "hours", "share"],
+    )
+    lines = base.mark_line().properties(data=frame)
+    paper = base.mark_point(shape="diamond", size=80, filled=True, opacity=1)
+    return lines + paper.properties(data=printed) if len(printed) else alt.layer(lines)

@@ -1,0 +1,369 @@
+"""Synthetic job sets: arrivals, the joint distribution of jobs, and load."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from math import floor, inf, log, log10, sqrt
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from batsched_py import Workload, WorkloadJob, load_workload, simulate
+from batsched_py.errors import InputError, UsageError
+from batsched_py.workload.rules import make_rules
+from batsched_py.workload.sample import cached_sample_log
+from users.arrivals import PUBLISHED, Weibull, published
+from users.joint import Bin, Joint, Shape
+from users.models.synthetic import Synthetic
+from users.profiles import RunTimeProfiles, profile_of
+
+KTH = Weibull(0.35, 200)
+
+
+def workload(*jobs: tuple[float, int, float | None, float], name: str = "made up") -> Workload:
+    """Jobs of (submission, size, estimate, run time)."""
+    profiles = RunTimeProfiles()
+    return Workload(
+        name=name,
+        nb_res=8,
+        jobs=[
+            WorkloadJob(
+                id=str(number),
+                submit_time=submit,
+                size=size,
+                profile=profile_of(run),
+                walltime=estimate,
+            )
+            for number, (submit, size, estimate, run) in enumerate(jobs)
+        ],
+        profiles={profile_of(run): profiles[profile_of(run)] for *_, run in jobs},
+    )
+
+
+SMALL = workload((0, 1, 60, 50), (7, 2, 3600, 3600), (9, 4, 600, 1), (60, 4, 600, 300))
+
+
+@pytest.fixture(scope="module")
+def sample() -> Workload:
+    return load_workload(cached_sample_log(), make_rules("dynp"))
+
+
+def drawn(log: Workload, **options: Any) -> list[WorkloadJob]:
+    model = Synthetic(log, **{"alpha": 0.35, "beta": 200, **options})
+    jobs: list[WorkloadJob] = []
+    while (now := model.next_submission()) < inf:
+        jobs += model.jobs_to_submit(now)
+    return jobs
+
+
+def shape(job: WorkloadJob) -> tuple[int, float | None, str]:
+    return job.size, job.walltime, job.profile
+
+
+def run_time(job: WorkloadJob) -> int:
+    return int(job.profile.removeprefix("r"))
+
+
+# Arrivals
+
+
+@pytest.mark.parametrize(
+    ("trace", "mean"),
+    [
+        ("CTC", 302),
+        ("KTH", 1006),
+        ("SDSC", 964),
+        ("LANL", 446),
+        ("PC2-2001", 960),
+        ("PC2-2002", 960),
+        ("CHPC", 1509),
+        ("MHPCC", 604),
+    ],
+)
+def test_mean_gaps_of_the_published_parameters(trace: str, mean: int) -> None:
+    """The synthetic sets of the thesis are denser than its logs of CTC (369 s) and LANL (509 s)."""
+    parameters = PUBLISHED[trace]
+    assert abs(parameters.mean - mean) < 0.6
+    law = stats.weibull_min(parameters.alpha, scale=parameters.beta)
+    assert parameters.mean == pytest.approx(law.mean())
+
+
+def test_gaps_have_the_distribution() -> None:
+    """Kolmogorov and Smirnov's distance, and the mean of the logarithms, of 20,000 gaps."""
+    random = Random(1).random
+    gaps = np.array([KTH.at(random()) for _ in range(20_000)])
+    law = stats.weibull_min(KTH.alpha, scale=KTH.beta)
+    assert stats.kstest(gaps, law.cdf).pvalue > 1e-3
+    expected = log(KTH.beta) - np.euler_gamma / KTH.alpha
+    error = np.pi / sqrt(6) / KTH.alpha / sqrt(len(gaps))
+    assert abs(np.log(gaps).mean() - expected) < 4 * error
+
+
+def test_the_submissions_of_a_set_have_the_mean_gap(sample: Workload) -> None:
+    times = [job.submit_time for job in drawn(sample, jobs=40_000)]
+    law = stats.weibull_min(KTH.alpha, scale=KTH.beta)
+    gap = times[-1] / (len(times) - 1)
+    assert abs(gap - KTH.mean) < 4 * law.std() / sqrt(len(times))
+
+
+def test_a_fit_finds_the_parameters_of_gaps_in_whole_seconds() -> None:
+    """Submissions are written down to the second, so that a fifth of the gaps is 0."""
+    random = Random(2).random
+    times = np.cumsum([KTH.at(random()) for _ in range(40_000)]).round()
+    fitted = Weibull.fit(np.diff(times).tolist(), "made up")
+    assert fitted.alpha == pytest.approx(KTH.alpha, rel=0.02)
+    assert fitted.beta == pytest.approx(KTH.beta, rel=0.05)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(0.4, 30.0), (1.0, 100.0), (2.0, 5.0)])
+def test_a_fit_is_that_of_scipy_for_intervals(alpha: float, beta: float) -> None:
+    random = Random(3).random
+    gaps = [float(round(Weibull(alpha, beta).at(random()))) for _ in range(300)]
+    intervals = [(max(0.0, gap - 0.5), gap + 0.5) for gap in gaps]
+    data = stats.CensoredData(interval=intervals)
+    with np.errstate(divide="ignore"):  # of its own search
+        shape_, _, scale = stats.weibull_min.fit(data, floc=0)
+    fitted = Weibull.fit(gaps, "made up")
+    assert (fitted.alpha, fitted.beta) == pytest.approx((shape_, scale), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "trace"),
+    [
+        ("KTH-SP2-1996-2.swf.gz", "KTH"),
+        ("CTC-SP2-1996-3.1-cln.swf.gz", "CTC"),
+        ("SDSC-SP2-1998-4.reconstructed.swf.gz", "SDSC"),
+        ("LANL-CM5-1994-4.1-cln.swf", "LANL"),
+        ("SDSC-Par-1995-3.1-cln.swf.gz", None),  # another machine of SDSC
+        ("LANL-O2K-1999-2.swf.gz", None),
+        ("sample.swf", None),
+    ],
+)
+def test_logs_of_the_thesis_are_known_by_name(name: str, trace: str | None) -> None:
+    assert published(name) == (None if trace is None else PUBLISHED[trace])
+
+
+def test_options_say_whose_gaps_they_are() -> None:
+    named = workload((0, 1, 60, 50), (7, 2, 60, 3), name="KTH-SP2-1996-2.swf.gz")
+    assert Synthetic(named, arrivals="thesis").gaps == KTH
+    assert Synthetic(SMALL, arrivals="LANL").gaps == PUBLISHED["LANL"]
+    assert Synthetic(SMALL, alpha=0.5, beta=9).gaps == Weibull(0.5, 9)
+    assert Synthetic(SMALL).gaps == Weibull.fit([7, 2, 51], "")
+
+
+# The joint distribution
+
+
+@pytest.mark.parametrize(
+    ("cell", "u", "value"),
+    [
+        (Bin(3600, 3600), 0.0, 3600),
+        (Bin(3600, 3600), 0.999999, 3600),
+        (Bin(1, 9), 0.0, 1),
+        (Bin(1, 9), 0.5, 3),  # the square root of 10
+        (Bin(1, 9), 0.9999999999, 9),
+    ],
+)
+def test_a_bin_is_logarithmically_uniform(cell: Bin, u: float, value: int) -> None:
+    assert cell.at(u) == value
+
+
+SHAPES = st.lists(
+    st.builds(
+        lambda width, estimate, share: Shape(width, estimate, max(1, round(share * estimate))),
+        st.sampled_from([1, 2, 3, 64]),
+        st.one_of(st.sampled_from([60, 3600]), st.integers(1, 100_000)),
+        st.floats(0, 1),
+    ),
+    min_size=1,
+    max_size=30,
+)
+UNIFORM = st.floats(0, 1, exclude_max=True)
+
+
+@given(SHAPES, UNIFORM, UNIFORM, UNIFORM, st.integers(1, 5), st.integers(1, 12))
+def test_a_job_is_near_one_of_the_log(
+    shapes: list[Shape], u: float, v: float, w: float, common: int, per_decade: int
+) -> None:
+    """There is a job of that width in the bins of its estimate and its run time."""
+    found = Joint(shapes, common=common, per_decade=per_decade).at(u, v, w)
+    assert 1 <= found.run_time <= found.estimate
+    often = Counter(one.estimate for one in shapes)
+
+    def bin_of(value: int) -> int:
+        return floor(per_decade * log10(value))
+
+    def same_estimate(one: Shape) -> bool:
+        exact = often[one.estimate] >= common
+        return one.estimate == found.estimate if exact else bins(one.estimate, found.estimate)
+
+    def bins(one: int, other: int) -> bool:
+        return bin_of(one) == bin_of(other)
+
+    def same_run_time(one: Shape) -> bool:
+        cut = found.run_time == found.estimate
+        return bins(one.run_time, found.run_time) or (cut and one.run_time >= one.estimate)
+
+    assert any(
+        one.width == found.width and same_estimate(one) and same_run_time(one) for one in shapes
+    )
+
+
+@given(SHAPES, st.integers(0, 2**32))
+def test_with_exact_cells_jobs_are_those_of_the_log(shapes: list[Shape], seed: int) -> None:
+    joint = Joint(shapes, common=1, per_decade=10_000_000)
+    random = Random(seed).random
+    assert joint.at(random(), random(), random()) in shapes
+
+
+def test_equal_steps_draw_every_cell_as_often_as_it_is_in_the_log() -> None:
+    """Width 1 has a quarter of the jobs, its two estimates one job and two."""
+    shapes = [Shape(1, 60, 60), Shape(1, 600, 5), Shape(1, 600, 600), *[Shape(2, 60, 7)] * 9]
+    joint = Joint(shapes, common=1)
+    steps = [(k + 0.5) / 24 for k in range(24)]
+    found = Counter(joint.at(u, v, w) for u in steps for v in steps for w in steps)
+    shares = {one: count / 24**3 for one, count in found.items()}
+    assert shares == pytest.approx(
+        {
+            Shape(1, 60, 60): 1 / 12,
+            Shape(1, 600, 5): 1 / 12,
+            Shape(1, 600, 600): 1 / 12,
+            Shape(2, 60, 7): 9 / 12,
+        }
+    )
+
+
+def check_marginals(log: Workload, jobs: list[WorkloadJob]) -> None:
+    """Shares of a large sample are the log's, up to chance (4.5 standard errors, some 100 of them).
+
+    Of widths and common estimates exactly; of run times in unions of four bins; of jobs
+    that run as long as their estimate.
+    """
+    often = Counter(round(job.walltime or 0) for job in log.jobs)
+
+    def features(job: WorkloadJob, seconds: float) -> list[tuple[str, Any]]:
+        estimate = round(job.walltime or 0)
+        kept = estimate if often[estimate] >= 10 else floor(10 * log10(estimate))
+        killed = seconds >= estimate
+        bin_ = "killed" if killed else floor(10 * log10(seconds))
+        return [("width", job.size), ("estimate", kept), ("run time", bin_), ("killed", killed)]
+
+    recorded = {name: profile["cpu"] / 1e9 for name, profile in log.profiles.items()}
+    own = Counter(f for job in log.jobs for f in features(job, recorded[job.profile]))
+    theirs = Counter(f for job in jobs for f in features(job, run_time(job)))
+    for feature, count in own.items():
+        share = count / len(log.jobs)
+        error = sqrt(share * (1 - share) / len(jobs))
+        if share * len(jobs) > 20:
+            assert abs(theirs[feature] / len(jobs) - share) < 4.5 * error, feature
+    # What is in no bin of the log cannot be drawn, but for run times cut at their estimate.
+    assert {f for f in theirs if f[0] in ("width", "estimate")} <= set(own)
+    areas = np.array([run_time(job) * job.size for job in jobs])
+    mean = np.mean([recorded[job.profile] * job.size for job in log.jobs])
+    error = areas.std() / sqrt(len(areas))
+    assert abs(areas.mean() - mean) < 4 * error + 0.005 * mean  # the bins' share
+
+
+def test_marginals_are_those_of_the_sample_log(sample: Workload) -> None:
+    check_marginals(sample, drawn(sample, jobs=40_000, seed=1))
+
+
+def test_marginals_are_those_of_kth(shared: Path) -> None:
+    kth = load_workload(shared / "swf/KTH-SP2-1996-2.swf.gz", make_rules("dynp", size="allocated"))
+    check_marginals(kth, drawn(kth, jobs=40_000, arrivals="thesis", seed=1))
+
+
+def test_run_times_are_at_most_the_estimates(sample: Workload) -> None:
+    assert all(1 <= run_time(job) <= (job.walltime or 0) for job in drawn(sample))
+
+
+def test_jobs_without_estimate_are_not_learnt_from() -> None:
+    log = workload((0, 1, 60, 50), (7, 2, None, 3600), (9, 1, 60, 50))
+    assert {shape(job) for job in drawn(log, jobs=50)} == {(1, 60.0, "r50")}
+
+
+# Load
+
+
+@pytest.mark.parametrize("shrink", [0.9, 0.8, 0.5])
+def test_shrinking_scales_times_and_nothing_else(sample: Workload, shrink: float) -> None:
+    """Times are whole seconds: each is rounded, by at most half a second."""
+    whole, shrunk = drawn(sample, jobs=500), drawn(sample, jobs=500, shrink=shrink)
+    assert list(map(shape, whole)) == list(map(shape, shrunk))
+    for one, other in zip(whole, shrunk, strict=True):
+        assert abs(other.submit_time - shrink * one.submit_time) <= 0.5 + 0.5 * shrink
+        assert other.submit_time == round(other.submit_time)
+
+
+def test_off_line_all_jobs_are_there_at_once(sample: Workload) -> None:
+    assert {job.submit_time for job in drawn(sample, jobs=100, shrink=0)} == {0.0}
+
+
+def test_fewer_jobs_are_the_first_ones(sample: Workload) -> None:
+    assert drawn(sample, jobs=50) == drawn(sample, jobs=80)[:50]
+
+
+def test_seeds_make_sets(sample: Workload) -> None:
+    sets = [list(map(shape, drawn(sample, jobs=30, seed=seed))) for seed in (1, 1, 2)]
+    assert sets[0] == sets[1] != sets[2]
+    first, second = (
+        [round(b - a) for a, b in pairwise(job.submit_time for job in drawn(sample, seed=seed))]
+        for seed in (1, 2)
+    )
+    assert first != second
+
+
+def test_the_same_jobs_come_under_every_policy(sample: Workload) -> None:
+    tables = [
+        simulate(
+            sample,
+            users="synthetic",
+            user_options={"jobs": 300, "shrink": 0.6},
+            scheduler=scheduler,
+            seed=4,
+        ).jobs
+        for scheduler in ("fcfs", "planning", "dynp")
+    ]
+    columns = ["submission_time", "requested_number_of_resources", "execution_time"]
+    sets = [table.sort_values("job_id")[columns].to_numpy() for table in tables]
+    assert all((one == sets[0]).all() for one in sets)
+    assert len(sets[0]) == 300
+    assert set(tables[0]["final_state"]) == {"COMPLETED_SUCCESSFULLY"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"jobs": 0.5}, "jobs=0.5: expected a whole number"),
+        ({"shrink": -1}, "shrink=-1: expected a number at least 0"),
+        ({"alpha": 0.3}, "alpha=0.3, beta=None: give both"),
+        ({"alpha": 0, "beta": 3}, "alpha=0: expected a number above 0"),
+        ({"arrivals": "thesis"}, "the thesis has no parameters for made up"),
+        ({"arrivals": "KHT"}, "did you mean"),
+        ({"common": 0}, "common=0: expected a whole number, at least 1"),
+        ({"per_decade": 0}, "per_decade=0: expected a whole number, at least 1"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        Synthetic(SMALL, **options)
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        (workload((0, 1, None, 5), (5, 1, None, 7), (12, 1, None, 7)), "no job has an estimate"),
+        (workload((0, 1, 60, 5)), "0 different gaps between submissions"),
+        (workload((0, 1, 60, 5), (5, 1, 60, 5), (10, 1, 60, 5)), "1 different gaps"),
+    ],
+)
+def test_logs_that_are_not_enough(log: Workload, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Synthetic(log)

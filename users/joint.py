@@ -1,0 +1,140 @@
+"""The joint distribution of width, estimate and run time of the jobs of a log, to draw from.
+
+Source: A. Streit, PhD thesis, Paderborn 2003, section 3.7: an empirical matrix of three dimensions,
+drawn from by three random numbers. It does not say where the borders of the cells are; ours are
+said at :class:`Joint`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from itertools import accumulate
+from math import floor, log10
+from typing import Generic, TypeVar
+
+import msgspec
+
+COMMON = 10
+"""So many jobs of the log make an estimate a common one, which is kept to the second."""
+PER_DECADE = 40
+"""Number of bins of equal ratio from one second to ten, from ten to a hundred, and so on.
+
+A bin is 6 % wide. With 10 of them the mean area of the jobs of KTH-SP2 is 2.3 % too small: a ninth
+of them end within the last per cent of their estimates. With 40 it is right to 0.3 %.
+"""
+
+T = TypeVar("T")
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """A job apart from when it comes; times in whole seconds."""
+
+    width: int
+    """Processors."""
+    estimate: int
+    run_time: int
+    """At least 1, at most the estimate."""
+
+
+class Bin(msgspec.Struct, frozen=True, order=True):
+    """Whole seconds from ``low`` to ``high``, both possible; logarithmically uniform."""
+
+    low: int
+    high: int
+
+    def at(self, u: float) -> int:
+        """Return the value at the uniform number ``u``, 0 <= u < 1."""
+        return min(self.high, int(self.low * float((self.high + 1) / self.low) ** u))
+
+
+class _Choice(Generic[T]):
+    """Values with their frequencies."""
+
+    def __init__(self, counts: Iterable[tuple[T, int]]) -> None:
+        listed = list(counts)
+        self._values = [value for value, _ in listed]
+        self._ends = list(accumulate(count for _, count in listed))
+
+    def at(self, u: float) -> tuple[T, float]:
+        """Return the value at the uniform number ``u``, and what remains of its randomness.
+
+        The remainder is uniform again, from 0 to 1, and independent of the value.
+        """
+        place = u * self._ends[-1]
+        index = min(bisect_right(self._ends, place), len(self._ends) - 1)
+        begin = self._ends[index - 1] if index else 0
+        return self._values[index], (place - begin) / (self._ends[index] - begin)
+
+
+class Joint:
+    """Relative frequencies of cells of width x estimate x run time.
+
+    Widths are exact. So are estimates that at least ``common`` jobs of the log have; rarer ones
+    are in logarithmic bins, ``per_decade`` for each power of ten. So are run times, but those that
+    are as long as the estimate (jobs that were killed) have a cell of their own. A bin reaches from
+    the least to the greatest value that the log has in it; that of a run time ends before the
+    estimate, so that jobs that were not killed are not. Within a bin values are logarithmically
+    uniform.
+    """
+
+    def __init__(
+        self, shapes: Iterable[Shape], *, common: int = COMMON, per_decade: int = PER_DECADE
+    ) -> None:
+        """Learn from jobs, of which there is at least one."""
+        jobs = list(shapes)
+        often = Counter(job.estimate for job in jobs)
+        exact = {value for value, count in often.items() if count >= common}
+        estimates = _bins((job.estimate for job in jobs if job.estimate not in exact), per_decade)
+        run_times = _bins((job.run_time for job in jobs), per_decade)
+        cells: dict[int, dict[Bin, Counter[Bin | None]]] = defaultdict(lambda: defaultdict(Counter))
+        for job in jobs:
+            value = job.estimate
+            estimate = Bin(value, value) if value in exact else estimates(value)
+            killed = job.run_time >= value
+            cells[job.width][estimate][None if killed else run_times(job.run_time)] += 1
+        self._widths = _Choice(
+            (width, sum(map(Counter.total, own.values()))) for width, own in sorted(cells.items())
+        )
+        self._estimates = {
+            width: _Choice((estimate, own[estimate].total()) for estimate in sorted(own))
+            for width, own in cells.items()
+        }
+        self._run_times = {
+            (width, estimate): _Choice(sorted(found.items(), key=_killed_last))
+            for width, own in cells.items()
+            for estimate, found in own.items()
+        }
+
+    def at(self, u: float, v: float, w: float) -> Shape:
+        """Return the job at three uniform numbers from 0 to below 1.
+
+        The width is drawn from its marginal distribution, the estimate given the width, the run
+        time given both.
+        """
+        width, _ = self._widths.at(u)
+        chosen, rest = self._estimates[width].at(v)
+        estimate = chosen.at(rest)
+        cell, rest = self._run_times[width, chosen].at(w)
+        if cell is None or cell.low >= estimate:  # the latter of an estimate and a run time in bins
+            return Shape(width, estimate, estimate)
+        return Shape(width, estimate, Bin(cell.low, min(cell.high, estimate - 1)).at(rest))
+
+
+def _killed_last(cell: tuple[Bin | None, int]) -> tuple[bool, Bin]:
+    bounds, _ = cell
+    return bounds is None, bounds or Bin(0, 0)
+
+
+def _bins(values: Iterable[int], per_decade: int) -> Callable[[int], Bin]:
+    """Return the function that gives the bin of each of the values."""
+    members: dict[int, set[int]] = defaultdict(set)
+    for value in values:
+        members[_number(value, per_decade)].add(value)
+    found = {number: Bin(min(own), max(own)) for number, own in members.items()}
+    return lambda value: found[_number(value, per_decade)]
+
+
+def _number(value: int, per_decade: int) -> int:
+    return floor(per_decade * log10(value))

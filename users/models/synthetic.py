@@ -1,0 +1,144 @@
+"""Synthetic job sets: as many jobs as one likes that are like those of a log, at any load.
+
+Source: A. Streit, "Self-Tuning Job Scheduling Strategies for the Resource Management of HPC
+Systems and Computational Grids", PhD thesis, Paderborn 2003, section 3.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from math import inf, isnan
+
+from batsched_py.errors import InputError, UsageError
+from batsched_py.options import number, one_of, whole_number
+from batsched_py.workload import Workload, WorkloadJob
+from users.arrivals import ARCHIVE, PUBLISHED, Weibull, published
+from users.chance import Chance, Seed
+from users.joint import COMMON, PER_DECADE, Joint, Shape
+from users.profiles import RunTimeProfiles, profile_of, run_time_of
+
+
+class Synthetic:
+    """Jobs drawn from the distributions of a log: open arrivals, nobody reacts.
+
+    Gaps between submissions are Weibull distributed, independent of each other and of the jobs.
+    Width, estimate and run time are drawn jointly (see :class:`users.joint.Joint` for the cells).
+    ``jobs`` is how many are made. ``shrink`` multiplies all submission times, so that 0.8 is a load
+    of 1 / 0.8; 0 is off-line. Times are whole seconds, the first submission is at 0.
+
+    ``arrivals`` says whose gaps they are:
+
+    ``fit`` (default)
+        those of the log, by maximum likelihood (see :meth:`users.arrivals.Weibull.fit`);
+    ``thesis``
+        with the parameters that the thesis has for this log of the archive, known by its name
+        (CTC-SP2-1996, KTH-SP2-1996, LANL-CM5-1994, SDSC-SP2-1998, in any version);
+    ``CTC``, ``KTH``, ``LANL``, ``SDSC``, ``PC2-2001``, ``PC2-2002``, ``CHPC`` or ``MHPCC``
+        with its parameters for that trace.
+
+    ``alpha`` (shape) and ``beta`` (scale, seconds), given together, take their place.
+
+    The k-th job of a seed is the same at every ``shrink`` and for all numbers of ``jobs``, under
+    every policy. A job runs at most as long as its estimate, which is its kill limit. Jobs of the
+    log without estimate or known run time are not learnt from; run times below 1 s count as 1 s.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        jobs: int = 10_000,
+        shrink: float = 1.0,
+        arrivals: str = "fit",
+        alpha: float | None = None,
+        beta: float | None = None,
+        common: int = COMMON,
+        per_decade: int = PER_DECADE,
+        seed: Seed = 0,
+    ) -> None:
+        """Learn from ``workload``; raises :class:`UsageError` and :class:`InputError`."""
+        self.profiles = RunTimeProfiles()
+        self._nb_jobs = whole_number("jobs", jobs, 0)
+        self._shrink = number("shrink", shrink, 0)
+        self.gaps = _gaps(workload, arrivals, alpha, beta)
+        """The distribution of the gaps between submissions, before they are shrunk."""
+        shapes = list(_shapes(workload))
+        if not shapes:
+            raise InputError(f"{workload.name}: no job has an estimate and a known run time")
+        self._joint = Joint(
+            shapes,
+            common=whole_number("common", common, 1),
+            per_decade=whole_number("per_decade", per_decade, 1),
+        )
+        chance = Chance(seed)
+        self._arrivals, self._jobs = chance.stream("arrivals"), chance.stream("jobs")
+        self._made = 0
+        self._time = 0.0
+        """When the next job comes, before times are shrunk."""
+
+    def next_submission(self) -> float:
+        """Return the time of the next job, inf after the last one."""
+        return float(round(self._time * self._shrink)) if self._made < self._nb_jobs else inf
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        """Return the jobs due by ``now``, in the order in which they are drawn."""
+        jobs = []
+        while self.next_submission() <= now:
+            jobs.append(self._job())
+            self._time += self.gaps.at(self._arrivals.random())
+        return jobs
+
+    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        """Nobody reacts."""
+
+    def _job(self) -> WorkloadJob:
+        time = self.next_submission()
+        self._made += 1
+        random = self._jobs.random
+        shape = self._joint.at(random(), random(), random())
+        return WorkloadJob(
+            id=str(self._made),
+            submit_time=time,
+            size=shape.width,
+            profile=profile_of(float(shape.run_time)),
+            walltime=float(shape.estimate),
+            extra={"original_submission_time": time},
+        )
+
+
+def _gaps(workload: Workload, arrivals: str, alpha: float | None, beta: float | None) -> Weibull:
+    one_of("arrivals", arrivals, ("fit", "thesis", *PUBLISHED))
+    if (alpha is None) != (beta is None):
+        raise UsageError(f"alpha={alpha}, beta={beta}: give both, or none of them")
+    if alpha is not None and beta is not None:
+        return Weibull(_positive("alpha", alpha), _positive("beta", beta))
+    if arrivals == "fit":
+        times = (job.submit_time for job in workload.jobs)
+        return Weibull.fit([end - begin for begin, end in pairwise(times)], workload.name)
+    found = published(workload.name) if arrivals == "thesis" else PUBLISHED[arrivals]
+    if found is None:
+        raise UsageError(
+            f"arrivals=thesis: the thesis has no parameters for {workload.name}; expected a log of "
+            f"{', '.join(ARCHIVE)}; else say fit, or the name of one of its traces"
+        )
+    return found
+
+
+def _positive(option: str, value: float) -> float:
+    checked = number(option, value, 0)
+    if not checked:
+        raise UsageError(f"{option}={value}: expected a number above 0")
+    return checked
+
+
+def _shapes(workload: Workload) -> Iterator[Shape]:
+    """Yield width, estimate and run time of the jobs that have all of them."""
+    run_times = {name: run_time_of(profile) for name, profile in workload.profiles.items()}
+    for job in workload.jobs:
+        estimate = job.estimate if job.walltime is None else job.walltime
+        run_time = run_times[job.profile]
+        if estimate is None or isnan(run_time):
+            continue
+        whole_estimate = max(1, round(estimate))
+        yield Shape(job.size, whole_estimate, min(max(1, round(run_time)), whole_estimate))
