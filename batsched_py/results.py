@@ -6,7 +6,7 @@ import io
 import platform as python_platform
 from array import array
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import version
 from math import nan
 from pathlib import Path
@@ -216,6 +216,11 @@ class Result:
 
 def versions() -> dict[str, str]:
     """Return the versions of what a run was made with."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str]:  # looking them up takes as long as a small simulation
     return {
         "python": python_platform.python_version(),
         **{name: version(name) for name in ("batsched_py", "msgspec", "numpy")},

@@ -104,15 +104,15 @@ def simulate(
 
     ``source`` is an SWF log, a Batsim workload file, the name of a log, or a :class:`Workload`;
     ``scheduler`` and ``users`` are names (see ``batsched-py list``) or ``file.py:Class``;
-    ``rigid`` submits at the recorded times. ``sessions`` (such as ``arrival:60``, minutes) is the user model's option of
-    that name. ``rules`` say how a log becomes jobs. The machine is a SimGrid ``platform`` file,
-    or ``nodes`` equal processors (default: as many as the log's machine); ``speed_factor``
-    multiplies their speed. ``seed`` is for the users' chance, ``shake`` for the order of
-    simultaneous events (None: log order). ``each_event`` runs the policy
-    after every single event rather than once per instant. ``backend`` is ``embedded``, ``batsim``
-    (the program, ``batsim`` on PATH or the command line given), ``docker``, or ``socket``: the
-    embedded simulator in another process. Such a run is limited by ``timeouts``, and its inputs,
-    outputs, logs and commands are in ``folder`` (None: a temporary one, kept if the run fails).
+    ``rigid`` submits at the recorded times. ``sessions`` (such as ``arrival:60``, minutes) is the
+    user model's option of that name. ``rules`` say how a log becomes jobs. The machine is a SimGrid
+    ``platform`` file, or ``nodes`` equal processors (default: as many as the log's machine);
+    ``speed_factor`` multiplies their speed. ``seed`` is for the users' chance, ``shake`` for the
+    order of simultaneous events (None: log order). ``each_event`` runs the policy after every
+    single event rather than once per instant. ``backend`` is ``embedded``, ``batsim`` (the
+    program, ``batsim`` on PATH or the command line given), ``docker``, or ``socket``: the embedded
+    simulator in another process. Such a run is limited by ``timeouts``, and its inputs, outputs,
+    logs and commands are in ``folder`` (None: a temporary one, kept if the run fails).
     Jobs submitted in the first ``warm_up`` and the last ``cool_down`` seconds load the machine and
     are not measured. ``record`` is a file for all messages of the simulation, which ``explain``
     reads.
@@ -216,7 +216,21 @@ def execute(
         settings["backend"] = details
     # Those of another process are gone with it.
     settings["statistics"] = None if details is not None else _statistics(process)
-    return Result(output, settings, wall_time, warm_up=run.warm_up, cool_down=run.cool_down)
+    result = Result(output, settings, wall_time, warm_up=run.warm_up, cool_down=run.cool_down)
+    if run.warm_up or run.cool_down:
+        _check_measured(result, run)
+    return result
+
+
+def _check_measured(result: Result, run: Run) -> None:
+    """Raise :class:`UsageError` if warm-up and cool-down leave nothing to measure."""
+    table = result.table
+    if len(table.submit) and not len(table.measured.submit):
+        span = table.submit.max() - table.submit.min()
+        raise UsageError(
+            f"a warm-up of {run.warm_up:g} s and a cool-down of {run.cool_down:g} s leave no job "
+            f"to measure: the submissions span {span:g} s"
+        )
 
 
 def _embedded(

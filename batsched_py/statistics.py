@@ -8,7 +8,7 @@ that the same runs give the same report.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf, nan
+from math import inf, isnan, nan
 
 import msgspec
 import numpy as np
@@ -29,6 +29,12 @@ class Interval(msgspec.Struct, frozen=True):
     high: float
     nb: int
     """Number of values."""
+
+    def __str__(self) -> str:
+        """Return ``1.11 (1.10 to 1.12)``, four digits; the value alone if there is no interval."""
+        if isnan(self.low):
+            return f"{self.value:.4g}"
+        return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
 
 
 class Beside(msgspec.Struct, frozen=True):
@@ -98,8 +104,7 @@ def bootstrap(
     value = statistic(array)
     if len(array) < 2:
         return Interval(value, nan, nan, 1)
-    chosen = np.random.default_rng(seed).integers(0, len(array), (resamples, len(array)))
-    low, high = _ends([statistic(array[rows]) for rows in chosen], confidence)
+    low, high = _ends(_resampled(array, statistic, resamples, seed), confidence)
     return Interval(value, low, high, len(array))
 
 
@@ -176,9 +181,17 @@ def _of_pairs(
     value = statistic(pairs)
     if len(pairs) < 2:
         return Interval(value, nan, nan, 1)
-    chosen = np.random.default_rng(seed).integers(0, len(pairs), (resamples, len(pairs)))
-    low, high = _ends([statistic(pairs[rows]) for rows in chosen], confidence)
+    low, high = _ends(_resampled(pairs, statistic, resamples, seed), confidence)
     return Interval(value, low, high, len(pairs))
+
+
+def _resampled(
+    sample: NDArray[np.float64], statistic: Statistic, resamples: int, seed: int
+) -> list[float]:
+    """Return the statistic of samples that are drawn from the rows, one at a time in memory."""
+    generator = np.random.default_rng(seed)
+    number = len(sample)
+    return [statistic(sample[generator.integers(0, number, number)]) for _ in range(resamples)]
 
 
 def _ends(values: Sequence[float], confidence: float) -> tuple[float, float]:

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from batsched_py.campaign.prepared import PreparedRun
-from batsched_py.campaign.task import RUN_JSON
+from batsched_py.campaign.task import ended_run
+from batsched_py.text import is_number
 
 # From the most alike to the least: what two runs have in common for the time of one to tell that
 # of the other.
@@ -38,8 +39,8 @@ class Estimate(msgspec.Struct, frozen=True):
             said.append(f"about {span} for {self.known} runs, {jobs} at a time")
         if self.unknown:
             said.append(
-                f"{self.unknown} runs are like none that was timed: run some of them first"
-                " (--quick, or Ctrl-C after a while) for an estimate"
+                f"{self.unknown} runs are like none that was timed in this folder: Ctrl-C after "
+                "some of them, and ask again"
             )
         return "; ".join(said) or "nothing is left to do"
 
@@ -78,11 +79,9 @@ def _key(run: PreparedRun, fields: tuple[str, ...]) -> bytes:
 
 def _seconds(run: PreparedRun) -> float | None:
     """Return how long a run took, all in all; None if it does not say."""
-    try:
-        stored = msgspec.json.decode((run.folder / RUN_JSON).read_bytes())
-        return float(stored["provenance"]["seconds"])
-    except (OSError, msgspec.DecodeError, KeyError, TypeError):
-        return None
+    ended = ended_run(run.folder)
+    seconds = None if ended is None else ended.provenance.get("seconds")
+    return float(seconds) if is_number(seconds) else None
 
 
 def _span(seconds: float) -> str:

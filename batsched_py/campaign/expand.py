@@ -18,7 +18,8 @@ import msgspec
 import numpy as np
 
 from batsched_py.errors import CampaignError
-from batsched_py.text import did_you_mean
+from batsched_py.metrics import COUNTS, METRICS
+from batsched_py.text import did_you_mean, is_integer, is_number
 
 Setting = str | int | float | bool
 
@@ -26,6 +27,11 @@ _MOST = 200_000
 """Runs of a campaign; more are taken for a mistake."""
 _OPTIONS = ("scheduler_options", "user_options")
 REPLICATION = "replication"
+COLUMNS = (
+    *("folder", "input", "nb_res", "hash", "version", "git_revision", "host", "started"),
+    *("seconds", "wall_time"),
+)
+"""Columns of the table of results beside settings, labels, metrics and what is measured."""
 
 
 class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -76,7 +82,7 @@ class _Block(msgspec.Struct):
     def replace(self, values: Mapping[str, Any]) -> None:
         """Let ``values`` take the place of what the file says."""
         self.values = {**self.values, **values}
-        self.tables = {**dict.fromkeys(values, ("quick",)), **self.tables}
+        self.tables = {**self.tables, **dict.fromkeys(values, ("quick",))}
 
     def mistake(self, key: str, message: str) -> CampaignError:
         """Return what is to be raised about a key."""
@@ -101,14 +107,13 @@ def expand(
         blocks.append(_Block({**base.values, **included}, tables))
     for block in blocks:
         block.replace(replaced or {})
+        _check_values(block)
+        _check_labels(block, replications is not None)
     found = [list(_runs(block, variants)) for block in blocks]
     for number, rule in enumerate(rules):
         _check_rule(rule, number, base.values, set(replaced or {}))
     own = [run for run in found[0] if not _excluded(run.labels, rules)]
-    runs = [*own, *(run for further in found[1:] for run in further)]
-    seeds = base.values.get("seed")
-    if replications is not None and isinstance(seeds, list):
-        raise base.mistake("seed", "seed is an axis and there are replications: one of them")
+    runs = _different([*own, *(run for further in found[1:] for run in further)])
     if not runs:
         raise CampaignError(("exclude", 0), None, "every run is excluded: nothing is left to do")
     return runs if replications is None else list(_replicated(runs, replications))
@@ -121,7 +126,12 @@ def _check_rule(
     rule: dict[str, Any], number: int, values: Mapping[str, Any], free: set[str]
 ) -> None:
     """Raise for a key or value that no run has; those of ``free`` keys are replaced."""
+    if not rule:
+        raise CampaignError(("exclude", number), None, "it is empty, and would leave out every run")
     for key, value in rule.items():
+        if isinstance(values.get(key), dict):
+            said = f"{key} is a table, which is no label of a run: name a key with plain values"
+            raise CampaignError(("exclude", number), key, said)
         if key not in values:
             said = _unknown(key, [*values], "key of [run]")
             raise CampaignError(("exclude", number), key, said)
@@ -139,14 +149,42 @@ def _excluded(labels: Mapping[str, Setting], rules: Iterable[dict[str, Any]]) ->
     )
 
 
-def _runs(block: _Block, variants: Mapping[str, Any]) -> Iterator[PlannedRun]:
-    axes = {key: value for key, value in block.values.items() if isinstance(value, list)}
-    for key, values in axes.items():
-        if not values:
+def _different(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
+    """Return the runs without those that are there before: they would be counted twice."""
+    return list({msgspec.json.encode(run, order="sorted"): run for run in runs}.values())
+
+
+def _check_values(block: _Block) -> None:
+    """Raise for axes that are none, and for values that no label can have."""
+    for key, value in block.values.items():
+        for one in _listed(value):
+            if not _is_setting(one) and not (isinstance(one, dict) and one is value):
+                said = f"{key} = {one!r}: expected a text, a finite number, true or false"
+                raise block.mistake(key, said)
+        if isinstance(value, list) and not value:
             raise block.mistake(key, f"axis {key!r} is empty: give it a value, or leave it out")
-        twice = [value for value in values if values.count(value) > 1]
+        twice = [one for one in _listed(value) if _listed(value).count(one) > 1]
         if twice:
             raise block.mistake(key, f"axis {key!r} has {twice[0]!r} twice")
+
+
+def _check_labels(block: _Block, replicated: bool) -> None:
+    """Raise for keys whose column in the table of results would be that of something else."""
+    if replicated and isinstance(block.values.get("seed"), list):
+        raise block.mistake("seed", "seed is an axis and there are replications: one of them")
+    taken = {*Settings.__struct_fields__, *COLUMNS, *COUNTS, *METRICS, REPLICATION}
+    for key in block.values:
+        if key in Settings.__struct_fields__:
+            continue
+        if _label(key) in taken:
+            said = f"{_label(key)!r} is another column of the results: "
+            advice = "make it an axis of variants that has" if "." in key else "give the axis"
+            raise block.mistake(key, f"{said}{advice} another name")
+        taken.add(_label(key))
+
+
+def _runs(block: _Block, variants: Mapping[str, Any]) -> Iterator[PlannedRun]:
+    axes = {key: value for key, value in block.values.items() if isinstance(value, list)}
     number = prod(map(len, axes.values()))
     if number > _MOST:
         sizes = " x ".join(f"{key} {len(values)}" for key, values in axes.items())
@@ -189,11 +227,12 @@ def _add_variant(
 ) -> None:
     """Add what the table ``[key.value]`` says."""
     named = variants[key]
-    table = named.get(str(value)) if isinstance(named, dict) else None
+    name = str(value).lower() if isinstance(value, bool) else str(value)  # as TOML has it
+    table = named.get(name) if isinstance(named, dict) else None
     if not isinstance(table, dict):
         known = [*named] if isinstance(named, dict) else []
-        raise block.mistake(key, _unknown(str(value), known, f"table [{key}. ...]"))
-    place = (key, str(value))
+        raise block.mistake(key, _unknown(name, known, f"table [{key}. ...]"))
+    place = (key, name)
     for setting, given in table.items():
         if setting in _OPTIONS:
             _add_options(options[setting], given, setting, place, setting)
@@ -202,7 +241,7 @@ def _add_variant(
             said = _unknown(setting, [*Settings.__struct_fields__], "setting")
             raise CampaignError(place, setting, said)
         if setting in settings:
-            said = f"{setting!r} is set by [{key}.{value}] and elsewhere: a label would be wrong"
+            said = f"{setting!r} is set by [{key}.{name}] and elsewhere: a label would be wrong"
             raise CampaignError(place, setting, said)
         settings[setting] = _checked(setting, given, place)
 
@@ -221,10 +260,18 @@ def _add_options(
 def _checked(key: str, value: Any, place: tuple[str | int, ...], at: str | None = None) -> Any:
     """Return the value as the setting has it; raises for one of another type."""
     try:
-        return getattr(msgspec.convert({key: value}, Settings), key)
+        checked = getattr(msgspec.convert({key: value}, Settings), key)
     except msgspec.ValidationError as error:
         said = re.sub(r" - at `\$\.[^`]*`", "", str(error))
-        raise CampaignError(place, at or key, f"{key} = {value!r}: {said}") from None
+        parts = value if isinstance(value, dict) else {}
+        lists = [name for name, one in parts.items() if isinstance(one, list)]
+        hint = f'; an axis of [run] is "{key}.{lists[0]}" = [...], between quotes' if lists else ""
+        raise CampaignError(place, at or key, f"{key} = {value!r}: {said}{hint}") from None
+    if not all(map(_is_setting, value.values() if isinstance(value, dict) else (value,))):
+        raise CampaignError(place, at or key, f"{key} = {value!r}: expected finite numbers")
+    if key == "seed" and checked < 0:
+        raise CampaignError(place, at or key, f"seed = {value!r}: expected at least 0")
+    return checked
 
 
 def _replicated(runs: Iterable[PlannedRun], number: int) -> Iterator[PlannedRun]:
@@ -253,6 +300,13 @@ def _label(key: str) -> str:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
+
+
+def _is_setting(value: Any) -> bool:
+    """Tell whether a value can be written and read again: JSON and tables have 64 bits."""
+    if is_integer(value):
+        return -(2**63) <= value < 2**63
+    return isinstance(value, str | bool) or is_number(value)
 
 
 def _unknown(name: str, known: list[str], what: str) -> str:

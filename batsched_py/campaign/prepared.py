@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from batsched_py import plugins
 from batsched_py.campaign.expand import PlannedRun, Setting, Settings
-from batsched_py.campaign.identity import digest, identity, input_files
+from batsched_py.campaign.identity import code_digest, digest, identity, input_files
 from batsched_py.campaign.provenance import provenance
 from batsched_py.campaign.spec import Campaign
-from batsched_py.campaign.task import PREFIX, RUN_JSON, Task, run_of
+from batsched_py.campaign.task import PREFIX, Task, ended_run, run_of
 from batsched_py.campaign.toml_lines import line_with
-from batsched_py.errors import UsageError
+from batsched_py.errors import PluginError, UsageError
+from batsched_py.plugins import load_file
 from batsched_py.program import PROGRAM
 from batsched_py.simulation import check
 from batsched_py.workload.archive import find_log
@@ -45,10 +48,9 @@ class PreparedRun(msgspec.Struct):
         try:
             if not all((self.folder / name).stat().st_size for name in needed):
                 return False
-            msgspec.json.decode((self.folder / RUN_JSON).read_bytes())
-        except (OSError, msgspec.DecodeError):
+        except OSError:
             return False
-        return True
+        return ended_run(self.folder) is not None
 
     @property
     def failure(self) -> str | None:
@@ -67,10 +69,15 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
     folder's name ends with a hash of all that determines the run, by which it is found again;
     runs that are planned twice have the same folder.
     """
+    _check_encoding(campaign.path.absolute(), out.absolute())
     folders = list(log_dirs)
-    measure = _beside(campaign, campaign.measure)
+    measure = _beside(campaign, "measure")
+    _beside(campaign, "report")
+    if measure is not None and not callable(load_file(measure)):
+        raise PluginError(f"{measure} is not a function: expected measure(result) -> dict")
     known = _known_folders(out)
     varying = axes_of(run.labels for run in campaign.runs)
+    cwd = str(Path.cwd())
     paths: dict[str, Path] = {}
     prepared = []
     for planned in campaign.runs:
@@ -81,6 +88,8 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
                 paths[settings.log] = find_log(settings.log, folders).resolve()
             log = paths[settings.log]
             resolved = _resolved(settings, log)
+            if settings.platform is not None and not Path(settings.platform).is_file():
+                raise UsageError(f"there is no platform file '{settings.platform}'")
         further = [campaign.keep, measure and [measure.rpartition(":")[2], digest(_file(measure))]]
         known_by = identity(settings, log, further)
         named = out / "runs" / f"{_name(planned, varying)}_{known_by}"
@@ -89,11 +98,20 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
             settings=resolved,
             log=str(log),
             files={str(file.absolute()): digest(file) for file in _inputs(settings, log, measure)},
-            cwd=str(Path.cwd()),
+            code=code_digest(),
+            cwd=cwd,
             measure=measure,
             keep=campaign.keep,
+            taken=list(planned.labels),
             folder=str(folder.absolute()),
-            provenance={**provenance(), "hash": known_by},
+            provenance={
+                **provenance(),
+                "hash": known_by,
+                "code": code_digest()[:_HASH],
+                "files": {
+                    file.name: digest(file)[:_HASH] for file in _inputs(settings, log, measure)
+                },
+            },
         )
         command = [*_command(resolved, log), "-e", str((folder / PREFIX).absolute())]
         prepared.append(PreparedRun(planned, log, folder, command, task))
@@ -139,7 +157,13 @@ def _resolved(settings: Settings, log: Path) -> Settings:
         return settings
     if settings.nodes is not None or settings.platform is not None:
         raise UsageError("'node_factor' goes with neither nodes nor platform")
+    if not 0 < settings.node_factor < float("inf"):
+        raise UsageError(f"'node_factor' is {settings.node_factor}: expected a positive number")
     nodes = round(_machine_size(log) * settings.node_factor)
+    if nodes < 1:
+        raise UsageError(
+            f"'node_factor' {settings.node_factor} leaves no node of {_machine_size(log)}"
+        )
     return msgspec.structs.replace(settings, nodes=nodes, node_factor=None)
 
 
@@ -152,6 +176,13 @@ def _machine_size(log: Path) -> int:
     return read_swf(log, skip_bad_lines=True).max_processors
 
 
+def _check_encoding(*paths: Path) -> None:
+    """Raise for paths that no JSON can hold."""
+    for path in paths:
+        if "\\udc" in ascii(str(path)):
+            raise UsageError(f"{str(path)!a}: expected a path whose characters are UTF-8")
+
+
 def _inputs(settings: Settings, log: Path, measure: str | None) -> list[Path]:
     return [*input_files(settings, log), *([_file(measure)] if measure else [])]
 
@@ -160,14 +191,15 @@ def _file(place: str) -> Path:
     return Path(place.rpartition(":")[0])
 
 
-def _beside(campaign: Campaign, place: str | None) -> str | None:
-    """Return ``file.py:function`` with the file's absolute path."""
+def _beside(campaign: Campaign, key: Literal["measure", "report"]) -> str | None:
+    """Return the ``file.py:function`` of a key with the file's absolute path."""
+    place: str | None = getattr(campaign, key)
     if place is None:
         return None
     file, _, function = place.rpartition(":")
     path = (campaign.path.parent / file).absolute()
     if not path.is_file():
-        raise UsageError(f"{campaign.path}: measure = {place!r}: there is no file {path}")
+        raise UsageError(f"{campaign.path}: {key} = {place!r}: there is no file {path}")
     return f"{path}:{function}"
 
 
@@ -178,18 +210,33 @@ def _known_folders(out: Path) -> dict[str, Path]:
     return {folder.name[-_HASH:]: folder for folder in (out / "runs").iterdir()}
 
 
+def nb_other_folders(runs: Iterable[PreparedRun], out: Path) -> int:
+    """Return how many folders of runs below ``out`` are none of ``runs``."""
+    own = {run.folder.name for run in runs}
+    folder = out / "runs"
+    return sum(path.name not in own for path in folder.iterdir()) if folder.is_dir() else 0
+
+
 def _name(planned: PlannedRun, varying: Iterable[str]) -> str:
     labels = [planned.labels[key] for key in varying if key in planned.labels]
-    return "_".join(map(_file_name, labels))[:100] or "run"
+    name = "_".join(map(_file_name, labels)).encode()  # names of files have 255 bytes
+    return name[:100].decode(errors="ignore") or "run"
 
 
 def axes_of(labels: Iterable[Mapping[str, Setting]]) -> list[str]:
-    """Return the labels that have several values, in order of first appearance."""
+    """Return the labels that have several values, in order of first appearance.
+
+    To have none, as the other runs beside those that are included, counts as a value.
+    """
     values: dict[str, set[Setting]] = {}
+    having: Counter[str] = Counter()
+    number = 0
     for one in labels:
+        number += 1
+        having.update(one.keys())
         for key, value in one.items():
             values.setdefault(key, set()).add(value)
-    return [key for key, found in values.items() if len(found) > 1]
+    return [key for key, found in values.items() if len(found) > 1 or having[key] < number]
 
 
 def _file_name(label: Setting) -> str:
@@ -209,10 +256,22 @@ def _flags(settings: Settings) -> Iterator[str]:
         if name in ("log", "scheduler_options", "user_options") or value == getattr(plain, name):
             continue
         flag = f"--{name.replace('_', '-')}"
-        yield from (flag,) if value is True else (flag, str(value))
+        yield from (flag,) if value is True else (flag, str(_anywhere(value)))
     for flag, options in (("-O", settings.scheduler_options), ("-U", settings.user_options)):
         for key, option in options.items():
-            yield from (flag, f"{key}={_option(option)}")
+            yield from (flag, f"{key}={_option(_anywhere(option))}")
+
+
+def _anywhere(value: Setting) -> Setting:
+    """Return a setting that names a file so that it does from any working directory."""
+    if not isinstance(value, str):
+        return value
+    file, python, name = value.partition(".py:")
+    try:
+        exists = Path(f"{file}.py" if python else file).exists() and file not in ("", ".")
+    except (OSError, ValueError):  # a long text is no path
+        exists = False
+    return f"{Path(file).absolute()}{python}{name}" if exists else value
 
 
 def _option(value: Setting) -> str:

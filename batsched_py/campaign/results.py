@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import traceback
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -11,16 +12,18 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from batsched_py.campaign.expand import PlannedRun, Settings
+from batsched_py.campaign.expand import REPLICATION, PlannedRun, Settings
 from batsched_py.campaign.prepared import ERROR, PreparedRun, axes_of
 from batsched_py.campaign.provenance import provenance
-from batsched_py.campaign.spec import Campaign, Keep
-from batsched_py.campaign.task import PREFIX, RUN_JSON
-from batsched_py.errors import InputError, PluginError, UsageError
+from batsched_py.campaign.spec import QUICK, Campaign, Keep
+from batsched_py.campaign.task import PREFIX, RUN_JSON, ended_run
+from batsched_py.errors import BatschedError, InputError, PluginError, UsageError
 from batsched_py.files import whole_file, write_whole
+from batsched_py.metrics import METRICS
 from batsched_py.plugins import load_file
 from batsched_py.report import Report
 from batsched_py.workload import Workload
+from batsched_py.workload.archive import SAMPLE
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import Rules
 
@@ -69,6 +72,21 @@ def store(campaign: Campaign, runs: Iterable[PreparedRun], out: Path) -> None:
         ],
     )
     write_whole(out / STORED, msgspec.json.encode(stored) + b"\n")
+
+
+def check_folder(campaign: Campaign, out: Path) -> None:
+    """Raise :class:`UsageError` if a folder is that of another campaign."""
+    if not (out / STORED).is_file():
+        return
+    try:
+        other = open_results(out).name
+    except BatschedError:  # broken: it is written anew
+        return
+    if other != campaign.name:
+        raise UsageError(
+            f"{out} is the folder of the campaign {other!r}, this one is {campaign.name!r}: give "
+            "another folder by -e"
+        )
 
 
 def open_results(folder: str | Path) -> CampaignResults:
@@ -126,6 +144,20 @@ class CampaignResults:
         return pd.DataFrame([row for row in rows if row is not None])
 
     @property
+    def nb_equal_replications(self) -> int:
+        """How many combinations of the other labels have several replications, all equal.
+
+        That is so if neither the users nor anything else draws from the seed.
+        """
+        runs = self.runs
+        if REPLICATION not in runs:
+            return 0
+        others = [name for name in self.axes if name != REPLICATION]
+        metrics = [name for name in METRICS if name in runs]
+        groups = [own for _, own in runs.groupby(others, dropna=False)] if others else [runs]
+        return sum(len(own) > 1 and len(own[metrics].drop_duplicates()) == 1 for own in groups)
+
+    @property
     def failures(self) -> list[tuple[Path, str]]:
         """Folder and message of the runs that were tried and failed."""
         found = []
@@ -172,42 +204,70 @@ class CampaignResults:
             raise PluginError(f"{place} is not a function: expected report(results) -> Report")
         try:
             report = function(self)
-        except Exception as error:  # of the study's code
-            said = f"{type(error).__name__}: {error}"
-            raise PluginError(f"{place}: {said}") from error
+        except (Exception, SystemExit) as error:  # of the study's code
+            raise PluginError(_report_failed(place, self.out, error)) from error
         if not isinstance(report, Report):
             raise PluginError(f"{place} gave {type(report).__name__}: expected a Report")
-        return report
+        caution = self._caution()
+        return msgspec.structs.replace(report, summary=f"{caution}{report.summary}")
+
+    def _caution(self) -> str:
+        """Return what is to be read before the verdicts of a study, as Markdown."""
+        cautions = []
+        if self.name.endswith(QUICK):
+            cautions.append("the quick size of the study, too small to judge the paper by")
+        if any(run.planned.settings.log == SAMPLE for run in self._stored.runs):
+            cautions.append("on the sample log, which is synthetic")
+        return f"**This is {', and '.join(cautions)}.**\n\n" if cautions else ""
+
+    def remove_table(self) -> None:
+        """Remove the tables of results of an earlier campaign in the folder."""
+        for path in self._tables:
+            path.unlink(missing_ok=True)
+
+    @property
+    def _tables(self) -> list[Path]:
+        return [self.out / "results.csv", self.out / "results.parquet"]
 
     def write_table(self) -> list[Path]:
         """Write :attr:`runs` as ``results.csv`` and ``results.parquet``; return the paths."""
-        paths = [self.out / "results.csv", self.out / "results.parquet"]
+        paths = self._tables
         write_whole(paths[0], self.runs.to_csv(index=False))
         with whole_file(paths[1]) as part:
             _of_one_type(self.runs).to_parquet(part, index=False)
         return paths
 
 
+def _report_failed(place: str, out: Path, error: BaseException) -> str:
+    """Say where a report went wrong, and what to do."""
+    lines = traceback.extract_tb(error.__traceback__)
+    folder = str(Path(place).parent)
+    own = [line for line in lines if line.filename.startswith(folder)] or lines
+    where = f"{own[-1].filename}:{own[-1].lineno}"
+    return (
+        f"{where}: {type(error).__name__}: {error}; the runs are kept: mend it, then "
+        f"`batsched-py report {shlex.quote(str(out))}`"
+    )
+
+
 def _row(run: StoredRun, folder: Path) -> dict[str, Any] | None:
     """Return the row of a run, None if it is not done."""
-    try:
-        stored = msgspec.json.decode((folder / RUN_JSON).read_bytes())
-    except (OSError, msgspec.DecodeError):
+    stored = ended_run(folder)
+    if stored is None:
         return None
-    metrics = stored["metrics"]
-    known = stored["provenance"]
+    known = stored.provenance
     return {
         **_flat(run.planned.settings),
         **run.planned.labels,
         "folder": str(folder),
         "input": run.input,
-        "size": stored["run"]["rules"]["size"],
-        "nb_res": stored["nb_processors"],
-        **metrics["overall"],
-        **metrics.get("study", {}),
+        "size": stored.run["rules"]["size"],
+        "nb_res": stored.nb_processors,
+        **stored.metrics.overall,
+        **stored.metrics.study,
         **{key: known.get(key) for key in ("hash", "version", "git_revision", "host", "started")},
         "seconds": known.get("seconds"),
-        "wall_time": stored["wall_time"],
+        "wall_time": stored.wall_time,
     }
 
 
@@ -225,12 +285,12 @@ def _of_one_type(frame: pd.DataFrame) -> pd.DataFrame:
     def text(value: Any) -> Any:
         return value if value is None or value != value else str(value)
 
-    mixed = [
-        name
+    kinds = {
+        name: {type(value) for value in frame[name].dropna()}
         for name in frame.columns
-        if len({type(value) for value in frame[name].dropna()} - {int, float}) > 1
-        or {int, str} <= {type(value) for value in frame[name].dropna()}
-    ]
+        if frame[name].dtype == object
+    }
+    mixed = [name for name, found in kinds.items() if len(found) > 1 and found != {int, float}]
     return frame.assign(**{str(name): frame[name].map(text) for name in mixed})
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Executor, Future, as_completed
 
@@ -39,7 +38,6 @@ def execute(
         try:
             futures: dict[Future[Files], PreparedRun] = {}
             for run in runs:
-                shutil.rmtree(run.folder, ignore_errors=True)  # of an attempt that failed
                 futures[executor.submit(perform, run.task)] = run
             for future in as_completed(futures):
                 run = futures.pop(future)  # or the content of all runs would be kept
@@ -60,7 +58,7 @@ def _finish(run: PreparedRun, future: Future[Files]) -> str | None:
     try:
         files = future.result()
     except RunFailed as failed:
-        message, files = failed.message, {LOG: failed.log.encode()}
+        message, files = failed.message, {LOG: failed.log.encode(errors="backslashreplace")}
     except WorkerLost as lost:
         message = str(lost)
     except (BatschedError, CancelledError):  # nothing more can be run
@@ -75,11 +73,23 @@ def _finish(run: PreparedRun, future: Future[Files]) -> str | None:
 
 
 def _write(run: PreparedRun, files: Files, error: str | None) -> None:
+    _clear(run)
     write_whole(run.folder / "command.txt", shlex.join(run.command) + "\n")
     settings = msgspec.json.format(msgspec.json.encode(run.planned), indent=1)
     write_whole(run.folder / "settings.json", settings + b"\n")
     if error is not None:
-        write_whole(run.folder / ERROR, error + "\n")
+        write_whole(run.folder / ERROR, f"{error}\n".encode(errors="backslashreplace"))
     # The last file says that all are there.
     for name in sorted(files, key=lambda name: name == RUN_JSON):
         write_whole(run.folder / name, files[name])
+
+
+def _clear(run: PreparedRun) -> None:
+    """Remove what an attempt before left, only now: until then it is known that it failed.
+
+    What another process as back end left is in a folder of its own, which it clears itself.
+    """
+    if run.folder.is_dir():
+        for path in run.folder.iterdir():
+            if not path.is_dir():
+                path.unlink()

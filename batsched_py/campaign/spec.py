@@ -23,6 +23,8 @@ from batsched_py.text import did_you_mean, is_integer
 __all__ = ["Campaign", "PlannedRun", "Setting", "Settings", "find_campaign", "read_campaign"]
 
 Keep = Literal["jobs", "metrics"]
+QUICK = "_quick"
+"""End of the name of a campaign in its small size."""
 
 _HEAD: dict[str, Any] = dict.fromkeys(
     ("name", "title", "report", "measure", "keep", "hint", "replications")
@@ -66,6 +68,12 @@ def find_campaign(text: str) -> Path:
     if study and shipped.is_file() and shipped.name != "published.toml":
         return shipped
     studies = sorted(p.parent.name for p in folder.glob("*/campaign.toml"))
+    if study in studies:
+        files = sorted({p.stem for p in (folder / study).glob("*.toml")} - {"published"})
+        raise UsageError(
+            f"the study {study} has no campaign file {file!r}{did_you_mean(file, files)}; it has: "
+            + ", ".join(files)
+        )
     raise UsageError(
         f"there is no campaign file {text!r}{did_you_mean(study, studies)}; expected a TOML file "
         f"or a study: {', '.join(studies)}"
@@ -95,15 +103,19 @@ def read_campaign(
         replaced = dict(own) if quick else {}
         replications = replaced.pop("replications", head["replications"])
         _check_variants(content)
-        runs = expand(content, replications, replaced | ({"log": logs} if logs else {}))
+        given = {key: value for key, value in (instead or {}).items() if value is not None}
+        # Labels say what is run: those of what is given here too.
+        labelled = {key: value for key, value in given.items() if key in content["run"]}
+        replaced |= labelled | ({"log": logs} if logs else {})
+        runs = expand(content, replications, replaced)
     except CampaignError as mistake:
         raise InputError(_place(path, texts, mistake)) from None
-    given = {key: value for key, value in (instead or {}).items() if value is not None}
     for planned in runs:
         planned.settings = msgspec.structs.replace(planned.settings, **given)
+        planned.labels |= {key: given[key] for key in planned.labels if key in given}
     name = head["name"] or (path.resolve().parent.name if path.stem == "campaign" else path.stem)
     return Campaign(
-        name=f"{name}_quick" if quick else name,
+        name=f"{name}{QUICK}" if quick else name,
         path=path,
         runs=runs,
         title=head["title"] or name,
@@ -117,10 +129,10 @@ def read_campaign(
 
 def _read(path: Path, texts: dict[str, str]) -> dict[str, Any]:
     """Return the content of a file over that of the one it extends; keeps the texts read."""
-    if str(path) in texts:
+    if path.resolve() in [Path(file).resolve() for file in texts]:
         raise InputError(f"{path}: it extends itself")
     try:
-        texts[str(path)] = path.read_text()
+        texts[str(path)] = path.read_text(encoding="utf-8")
         content = tomllib.loads(texts[str(path)])
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
@@ -135,7 +147,9 @@ def _read(path: Path, texts: dict[str, str]) -> dict[str, Any]:
     if not isinstance(extended, str) or not (path.parent / extended).is_file():
         said = f"extends = {extended!r}: expected the name of a campaign file in {path.parent}"
         raise CampaignError((), "extends", said)
-    return _over(_read(path.parent / extended, texts), content)
+    base = _read(path.parent / extended, texts)
+    base.pop("name", None)  # each file has its own, and so a folder of its own
+    return _over(base, content)
 
 
 def _over(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
@@ -158,9 +172,12 @@ def _head(content: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(content.get(key, expected()), expected):
             header = f"[[{key}]]" if key in _ARRAYS else f"[{key}]"
             raise CampaignError((), key, f"{key} is {content[key]!r}, expected a table {header}")
+        for one in content.get(key, []) if key in _ARRAYS else []:
+            if not isinstance(one, dict):
+                raise CampaignError((), key, f"{key} has {one!r}, expected tables [[{key}]]")
     if "replications" in content.get("quick", {}):
         _check_replications(content["quick"]["replications"], ("quick",))
-    known = [*_HEAD, *_TABLES]
+    known = [*_HEAD, "extends", *_TABLES]
     for key, value in content.items():
         if not isinstance(value, dict) and key not in _TABLES:
             there = f"{did_you_mean(key, known)}; there are: {', '.join(known)}"
@@ -173,6 +190,9 @@ def _check_head(key: str, value: Any) -> None:
         _check_replications(value, ())
     elif not isinstance(value, str):
         raise CampaignError((), key, f"{key} is {value!r}, expected a text")
+    elif key == "name" and value != Path(value).name:
+        said = f"name = {value!r}: expected the name of a folder, without any other folder in it"
+        raise CampaignError((), key, said)
     elif key == "keep" and value not in get_args(Keep):
         expected = " or ".join(get_args(Keep))
         raise CampaignError((), key, f"keep = {value!r}: expected {expected}")
@@ -183,6 +203,7 @@ def _check_head(key: str, value: Any) -> None:
 def _check_variants(content: dict[str, Any]) -> None:
     """Raise :class:`CampaignError` for tables that no key of the runs can be about."""
     keys = {key for table in (content["run"], *content.get("include", [])) for key in table}
+    keys -= {*Settings.__struct_fields__}  # their values stand for themselves
     for name, table in content.items():
         if name not in _TABLES and name not in keys:
             known = [*_HEAD, *_TABLES, *(key for key in keys if key in content)]

@@ -21,7 +21,8 @@ from typing import Any
 import msgspec
 
 from batsched_py.backends.run import EMBEDDED, parse_timeouts
-from batsched_py.campaign.expand import Settings
+from batsched_py.campaign.expand import COLUMNS, Settings
+from batsched_py.campaign.identity import code_digest, digest
 from batsched_py.errors import BatschedError, InputError, PluginError
 from batsched_py.options import parse_time
 from batsched_py.plugins import load_file
@@ -46,15 +47,47 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Path of the input."""
     files: dict[str, str] = {}
     """Absolute path to SHA-256 of all files that it reads."""
+    code: str = ""
+    """Digest of the code that it is to be simulated by; "": whatever there is."""
     cwd: str = "."
     """From where relative paths in the settings start."""
     measure: str | None = None
     """``file.py:function``: from a result to further columns."""
     keep: str = "jobs"
+    taken: list[str] = []
+    """Labels of the run, which what is measured must not be called."""
     folder: str | None = None
     """Where another process as back end leaves its logs; None: in a temporary folder."""
     provenance: dict[str, Any] = {}
     """What is stored with the run beside what the worker knows."""
+
+
+class EndedRun(msgspec.Struct):
+    """What a table of results needs of ``RUN_JSON``."""
+
+    run: dict[str, Any]
+    nb_processors: int
+    wall_time: float
+    metrics: EndedMetrics
+    provenance: dict[str, Any]
+
+
+class EndedMetrics(msgspec.Struct):
+    """The metrics of a whole run."""
+
+    overall: dict[str, Any]
+    study: dict[str, float | None] = {}
+
+
+def ended_run(folder: Path) -> EndedRun | None:
+    """Return what a run left in its folder, None if it is not done or its file is broken."""
+    try:
+        return _ENDED.decode((folder / RUN_JSON).read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+_ENDED = msgspec.json.Decoder(EndedRun)
 
 
 class RunFailed(Exception):  # noqa: N818 - it is not the program that failed
@@ -75,7 +108,8 @@ def perform(task: Task) -> Files:
         with redirect_stdout(said), redirect_stderr(said):  # of plug-ins, and warnings
             result = _simulate(task)
             files = _tables(result) if task.keep == "jobs" else {}
-            measured = {} if task.measure is None else _measured(task.measure, result)
+            measured = {} if task.measure is None else _measured(task, task.measure, result)
+            _check_unchanged(task)
     except BatschedError as error:
         raise RunFailed(_one_line(str(error)), f"{said.getvalue()}{error}\n") from None
     except Exception as error:  # of a plug-in, or ours: the other runs go on
@@ -90,7 +124,7 @@ def perform(task: Task) -> Files:
     }
     files[RUN_JSON] = result.run_json({"provenance": provenance})
     notes = "".join(f"note: {note}\n" for note in result.settings["notes"])
-    files[LOG] = (said.getvalue() + notes).encode()
+    files[LOG] = (said.getvalue() + notes).encode(errors="backslashreplace")
     return files
 
 
@@ -157,7 +191,19 @@ def _tables(result: Result) -> Files:
     }
 
 
-def _measured(place: str, result: Result) -> dict[str, float | None]:
+def _check_unchanged(task: Task) -> None:
+    """Raise :class:`InputError` if an input is not what the run is known by any more.
+
+    Of the code it is seen once in a worker, which goes on with what it has loaded.
+    """
+    if task.code and task.code != code_digest():
+        raise InputError("the code has changed since the campaign began: start it again")
+    for path, known in task.files.items():
+        if digest(Path(path)) != known:
+            raise InputError(f"{path} has changed since the campaign began: start it again")
+
+
+def _measured(task: Task, place: str, result: Result) -> dict[str, float | None]:
     """Return what the study's own function gives, checked."""
     function = load_file(place)
     if not callable(function):
@@ -166,7 +212,10 @@ def _measured(place: str, result: Result) -> dict[str, float | None]:
     if not isinstance(given, Mapping):
         raise InputError(f"{place} gave {given!r}: expected a dict of names and numbers")
     measured: dict[str, float | None] = {}
+    taken = {*Settings.__struct_fields__, *COLUMNS, *result.metrics["overall"], *task.taken}
     for name, value in given.items():
+        if name in taken:
+            raise InputError(f"{place} gave {name!r}, which is another column: call it otherwise")
         number = None if value is None else float(value)
         measured[str(name)] = number if number is not None and isfinite(number) else None
     return measured

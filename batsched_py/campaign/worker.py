@@ -123,6 +123,7 @@ class LocalWorkers(Executor):
         self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="worker")
         self._own = threading.local()
         self._workers: list[Worker] = []
+        self._stopped = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Call ``fn(*args)`` in a worker; its future raises :class:`WorkerLost` for a loss."""
@@ -133,6 +134,7 @@ class LocalWorkers(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the workers: after what is submitted, or at once if that is cancelled."""
         if cancel_futures:
+            self._stopped = True
             for worker in self._workers:
                 worker.stop()
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
@@ -144,6 +146,8 @@ class LocalWorkers(Executor):
         if worker is None:
             worker = self._own.worker = Worker()
             self._workers.append(worker)
+            if self._stopped:  # the one that stops may have looked before
+                worker.stop()
         return worker.call(function, *arguments)
 
 

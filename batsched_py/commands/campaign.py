@@ -36,7 +36,7 @@ def campaign(
         typer.Option("--log", help="Log to use instead of the file's (repeatable)."),
     ] = None,
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option("-e", "--export", help="Folder of the results (default: campaigns/NAME)."),
     ] = None,
     log_dir: Annotated[
@@ -76,8 +76,8 @@ def campaign(
 
     A run is named by all that determines it: a second call continues where the first stopped.
     """
-    from batsched_py.campaign.prepared import ERROR, prepare
-    from batsched_py.campaign.results import store
+    from batsched_py.campaign.prepared import nb_other_folders, prepare
+    from batsched_py.campaign.results import check_folder, store
 
     if retry_failed and only_missing:
         raise UsageError("--retry-failed and --only-missing: give one of them")
@@ -85,26 +85,33 @@ def campaign(
         raise UsageError("--jobs is for this machine; the options of --cluster say how many there")
     if jobs is not None and jobs < 1:
         raise UsageError(f"--jobs {jobs}: expected at least 1")
+    if out is not None and not out.strip():
+        raise UsageError(f"-e {out!r}: expected a folder")
     outside = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
     spec = read_campaign(find_campaign(file), log, outside, quick=quick)
-    folder = out or Path("campaigns") / spec.name
+    folder = Path(out) if out is not None else Path("campaigns") / spec.name
     runs = prepare(spec, folder, log_dir or [])
     missing = _chosen([run for run in runs if not run.done], retry_failed, only_missing)
     done = sum(run.done for run in runs)
-    _say(f"{spec.name}: {len(runs)} runs, {done} of them done before")
+    _say(f"{spec.name}: {_runs(len(runs))}, {done} of them done before")
+    if left := nb_other_folders(runs, folder):
+        _say(
+            f"note: {left} folders in {folder / 'runs'} are of other settings, inputs or code than "
+            "these runs: they do not count, and can be removed"
+        )
     at_a_time = jobs if jobs is not None else os.cpu_count() or 1
     if dry_run:
         _show(runs, missing, at_a_time, cluster)
         return
+    check_folder(spec, folder)
     make_folder_of(folder / "results.csv")
     with locked(folder):
-        store(spec, runs, folder)
-        failures = _run(missing, at_a_time, cluster) if missing else []
+        missing = [run for run in missing if not run.done]  # another command was in it until now
+        with _executor(at_a_time, cluster, missing) as executor:
+            store(spec, runs, folder)  # not before it is sure that something can be run
+            failures = _run(missing, executor) if missing else []
+        _say_failures(failures)
         _write_results(folder, report)
-    for failure in failures[:_SHOWN]:
-        _say(f"failed: {failure.run.folder}: {failure.message}")
-    if len(failures) > _SHOWN:
-        _say(f"failed: {len(failures) - _SHOWN} more; each has an {ERROR} in its folder")
     if spec.hint and any(run.settings.log == SAMPLE for run in spec.runs):
         print(spec.hint)
     _judge(runs, failures)
@@ -120,15 +127,32 @@ def _chosen(
     return missing
 
 
+def _runs(number: int) -> str:
+    return "1 run" if number == 1 else f"{number} runs"
+
+
+def _say_failures(failures: list[Failure]) -> None:
+    """Print each message with the first run that had it, and how many others did."""
+    alike: dict[str, list[Failure]] = {}
+    for failure in failures:
+        alike.setdefault(failure.message, []).append(failure)
+    for message, own in list(alike.items())[:_SHOWN]:
+        others = f" (and {_runs(len(own) - 1)} more)" if len(own) > 1 else ""
+        _say(f"failed: {own[0].run.folder}{others}: {message}")
+    if len(alike) > _SHOWN:
+        _say(f"failed: {len(alike) - _SHOWN} messages more")
+
+
 def _judge(runs: list[PreparedRun], failures: list[Failure]) -> None:
     """Raise :class:`SimulationError` if there are runs that failed, now or before."""
-    before = sum(run.failure is not None for run in runs) - len(failures)
+    folders = {run.folder for run in runs if run.failure is not None}
+    before = len(folders - {failure.run.folder for failure in failures})
     if failures or before > 0:
-        now = f"{len(failures)} of {len(runs)} runs failed"
+        now = f"{len(failures)} of {_runs(len(runs))} failed"
         earlier = f", {before} failed before and were left out" if before > 0 else ""
         raise SimulationError(
-            f"{now}{earlier}; what they said is in the log.txt of their folders; the same command "
-            "tries them again"
+            f"{now}{earlier}; why is in the error.txt of their folders, what they said before in "
+            "log.txt; the same command tries them again"
         )
 
 
@@ -152,19 +176,18 @@ def _show(
         print(describe(cluster))
 
 
-def _run(missing: list[PreparedRun], jobs: int, cluster: str | None) -> list[Failure]:
+def _run(missing: list[PreparedRun], executor: Executor) -> list[Failure]:
     from batsched_py.campaign.runner import execute
 
     # Runs that are planned under several labels are one.
-    missing = list({run.folder: run for run in missing}.values())
-    files = {path: digest for run in missing for path, digest in run.task.files.items()}
-    with _executor(jobs, cluster, files) as executor, _progress(len(missing)) as ended:
-        return execute(missing, executor, lambda run: ended())
+    different = list({run.folder: run for run in missing}.values())
+    with _progress(len(different)) as ended:
+        return execute(different, executor, lambda run: ended())
 
 
 @contextmanager
-def _executor(jobs: int, cluster: str | None, files: dict[str, str]) -> Iterator[Executor]:
-    if cluster is None:
+def _executor(jobs: int, cluster: str | None, missing: list[PreparedRun]) -> Iterator[Executor]:
+    if cluster is None or not missing:
         from batsched_py.campaign.worker import LocalWorkers
 
         with LocalWorkers(jobs) as executor:
@@ -172,6 +195,7 @@ def _executor(jobs: int, cluster: str | None, files: dict[str, str]) -> Iterator
     else:
         from batsched_py.campaign.cluster import open_cluster
 
+        files = {path: digest for run in missing for path, digest in run.task.files.items()}
         with open_cluster(cluster, files) as executor:
             yield executor
 
@@ -211,9 +235,15 @@ def _write_results(folder: Path, with_report: bool) -> None:
 
     results = open_results(folder)
     if results.runs.empty:
+        results.remove_table()
         return
     for path in results.write_table():
         print(f"wrote {path}")
+    if alike := results.nb_equal_replications:
+        _say(
+            f"note: nothing was drawn at random: all replications of {alike} combinations of the "
+            "other axes are equal, so their intervals say nothing"
+        )
     if not with_report:
         return
     report = report_of(results)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import inf, isfinite, nan
+from math import inf, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 
@@ -15,7 +16,7 @@ from batsched_py.campaign.results import open_results
 from batsched_py.comparing import figures
 from batsched_py.comparing.intervals import paired, ratios, sums_of
 from batsched_py.comparing.pairing import REPEATS, Pairing, grouped, pair_runs
-from batsched_py.comparing.settings import settings_table
+from batsched_py.comparing.settings import differing, is_of_code, of_code, settings_table
 from batsched_py.comparing.source import Source, find_pair
 from batsched_py.errors import InputError, UsageError
 from batsched_py.metrics import COUNTS, METRICS
@@ -90,7 +91,8 @@ class CampaignComparison:
         means ``a`` and ``b``, ``difference`` and ``ratio`` with their intervals, and ``size``.
 
         ``size`` is the difference in units of half its interval: beyond 1 it is clear of chance.
-        Sorted by it; where there is one pair, by the relative difference. SI units.
+        Where all of several pairs have the same difference, it is exact: there is neither interval
+        nor size. Exact ones come first, then by size; alike, by the relative difference. SI units.
         """
         found: list[dict[str, Any]] = []
         columns = [*self.pairing.labels, "group"]
@@ -121,7 +123,10 @@ class CampaignComparison:
         """What came out, in a line or two."""
         pairs = self.pairing.runs
         if self.identical:
-            return f"The campaigns are identical: all metrics of all {len(pairs)} runs are equal."
+            changed = [name for name in differing(*self._abouts) if is_of_code(name)]
+            beside = f"; they differ in {', '.join(changed)}" if changed else ""
+            equal = f"all metrics of all {len(pairs)} runs are equal"
+            return f"The campaigns are identical: {equal}{beside}."
         if not len(pairs):
             return (
                 f"No run of A ({len(self.a.runs)}) has a counterpart in B ({len(self.b.runs)}): "
@@ -134,18 +139,27 @@ class CampaignComparison:
             if rows
         ]
         counted = "; ".join([f"{nb} of {len(pairs)} pairs of runs differ", *alone])
-        clear = int((self.changed["size"] > 1).sum())
-        if not np.isfinite(self.changed["low"].to_numpy(np.float64)).any():
-            return f"{counted}."
-        return (
-            f"{counted}. Of {len(self.differences)} differences (groups and metrics), {clear} are "
-            "larger than their interval."
-        )
+        return f"{counted}.{self._certainty}"
+
+    @property
+    def _certainty(self) -> str:
+        """How many of the differences are more than chance, as a sentence; "" if none can tell."""
+        changed = self.changed
+        clear, exact = int((changed["size"] > 1).sum()), int(_exact(changed).sum())
+        said = []
+        if changed["size"].notna().any():
+            said.append(f"{clear} are larger than their interval")
+        if exact:
+            said.append(f"{exact} are exact: the same in all pairs of runs, with no interval")
+        if not said:
+            return ""
+        return f" Of {len(self.differences)} differences (groups and metrics), {'; '.join(said)}."
 
     def report(self) -> Report:
         """Return all of it as a document."""
         names = f"A is {self.names[0]}, B is {self.names[1]}; differences are B - A, ratios B / A."
-        about: list[Part] = [Text("\n\n".join([names, *self.pairing.notes])), self._settings()]
+        notes = [names, *self.pairing.notes, *self._alike]
+        about: list[Part] = [Text("\n\n".join(notes)), self._settings()]
         if self.pairing.only_a or self.pairing.only_b:
             about.append(self._only_in_one())
         sections = [Section("What was compared", tuple(about))]
@@ -164,7 +178,8 @@ class CampaignComparison:
         for at, name in enumerate(self.metrics):
             if not both[:, at].any():
                 continue
-            change, ratio = intervals[at], quotients[at]
+            scale = max(abs(float(means.means[at])) for means in (one, other))
+            change, ratio = _spread(intervals[at], scale), _spread(quotients[at])
             found.append(
                 {
                     "metric": name,
@@ -199,8 +214,26 @@ class CampaignComparison:
     def _differing_runs(self) -> np.ndarray[Any, Any]:
         return np.asarray(self._unequal(self.pairing.runs).any(axis=1))
 
+    @property
+    def _alike(self) -> list[str]:
+        """A sentence on the groups whose replications do not differ at all, if there are some."""
+        groups = [rows for _, rows in self.pairing.runs.groupby("group", sort=False)]
+        several = [rows for rows in groups if len(rows) > 1]
+        nb = sum(all(map(_constant, self._values(rows))) for rows in several)
+        if not nb:
+            return []
+        return [
+            f"In {nb} of {len(groups)} groups, the replications are identical: nothing in them "
+            "depends on the seed, so that one would do. Their differences are exact and have no "
+            "interval."
+        ]
+
+    @cached_property
+    def _abouts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return _about(self.a), _about(self.b)
+
     def _settings(self) -> Table:
-        a, b = (_about(results) for results in (self.a, self.b))
+        a, b = self._abouts
         failed = max(len(self.a.failures), len(self.b.failures))
         note = "Of the settings, those that are the same in all runs of each. " * bool(a or b)
         if failed:
@@ -230,7 +263,8 @@ class CampaignComparison:
             "same labels and seed; 95 % bootstrap intervals draw these pairs anew, so that what "
             "two runs of a seed have in common (the same people) cancels. The size is B - A in "
             "units of half its interval: beyond 1, it is clear of chance. Of many differences, one "
-            "in twenty is so by chance alone; metrics are not independent of each other."
+            "in twenty is so by chance alone; metrics are not independent of each other. A "
+            "difference of several pairs without interval is exact: it is the same in all of them."
         )
         parts: list[Part] = [
             Table(
@@ -292,17 +326,36 @@ def _opened(source: Source) -> CampaignResults:
 
 def _size(change: Interval) -> float:
     half = (change.high - change.low) / 2
-    if not isfinite(half):
-        return nan
-    return abs(change.value) / half if half else inf
+    return abs(change.value) / half if half > 0 else nan
+
+
+def _spread(interval: Interval, scale: float = 1.0) -> Interval:
+    """Return an interval without ends if all pairs agree: of no spread, it says nothing.
+
+    ``scale`` is the size of what was subtracted, whose last digits are noise.
+    """
+    if interval.high - interval.low > _RELATIVE * max(scale, abs(interval.value)):
+        return interval
+    return msgspec.structs.replace(interval, low=nan, high=nan)
+
+
+def _exact(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Tell which differences are the same in all of several pairs."""
+    return (rows["differing"] > 0) & (rows["pairs"] > 1) & rows["low"].isna()
+
+
+def _constant(values: np.ndarray[Any, Any]) -> bool:
+    """Tell whether all rows are equal."""
+    return bool(np.isclose(values, values[:1], rtol=_RELATIVE, atol=0.0, equal_nan=True).all())
 
 
 def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
     relative = (frame["difference"] / frame["a"].abs().where(frame["a"] != 0)).abs()
     infinite = frame["difference"].abs().where(frame["a"] != 0, inf)
-    keys = frame.assign(_relative=relative.fillna(infinite))
-    keys = keys.sort_values(["size", "_relative"], ascending=False, na_position="last")
-    return keys.drop(columns="_relative").reset_index(drop=True)
+    size = frame["size"].fillna(0.0).mask(_exact(frame), inf).where(frame["differing"] > 0, -1.0)
+    keys = frame.assign(_size=size, _relative=relative.fillna(infinite))
+    keys = keys.sort_values(["_size", "_relative"], ascending=False)
+    return keys.drop(columns=["_size", "_relative"]).reset_index(drop=True)
 
 
 def _about(results: CampaignResults) -> dict[str, Any]:
@@ -324,13 +377,22 @@ def _about(results: CampaignResults) -> dict[str, Any]:
         "wall time (s)": round(float(runs["wall_time"].sum()), 1),
     }
     about |= {f"axis {name}": _values(runs, name) for name in results.axes if name not in REPEATS}
-    about |= inputs
+    about |= inputs | _code_of(results)
     fixed = [name for name in Settings.__struct_fields__ if name in runs and name not in about]
     for name in fixed:
         values = runs[name].map(str).unique()
         if len(values) == 1 and name not in (*results.axes, "seed"):
             about[name] = values[0]
     return about
+
+
+def _code_of(results: CampaignResults) -> dict[str, str]:
+    """Return the digests of code and files of all runs: several if one was edited meanwhile."""
+    found: dict[str, set[str]] = {}
+    for _, row in results.runs.iterrows():
+        for name, digest in of_code(results.settings(row)).items():
+            found.setdefault(name, set()).add(digest)
+    return {name: ", ".join(sorted(digests)) for name, digests in found.items()}
 
 
 def _values(runs: pd.DataFrame, name: str) -> str:

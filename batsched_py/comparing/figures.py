@@ -151,7 +151,7 @@ def distribution_of_waits(a: pd.DataFrame, b: pd.DataFrame) -> Figure:
 
 
 def ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
-    """Return B / A of some metrics by group, with intervals, a column of panels per metric.
+    """Return B / A of some metrics by group, with intervals, a panel for each metric.
 
     ``rows`` has the columns ``group``, ``metric``, ``ratio``, ``ratio_low``, ``ratio_high``,
     ``a``, ``b`` and ``pairs``.
@@ -159,7 +159,7 @@ def ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
     data = rows[["group", "metric", "ratio", "ratio_low", "ratio_high", "a", "b", "pairs"]]
     order = list(dict.fromkeys(data["group"]))
     base = alt.Chart().encode(
-        y=alt.Y("group:N", title=None, sort=order).axis(labelLimit=320),
+        y=alt.Y("group:N", title=None, sort=order).axis(labelLimit=240),
         tooltip=[
             "group:N",
             "metric:N",
@@ -184,9 +184,10 @@ def ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
     one = alt.Chart().mark_rule(color="#777777", strokeDash=[4, 4]).encode(x=alt.datum(1.0))
     chart = (
         alt.layer(one, spans, points, data=_rounded(data))
-        .properties(width=200, height=alt.Step(18))
+        .properties(width=260, height=alt.Step(18))
         .facet(
-            column=alt.Column("metric:N", title=None, sort=metrics).header(labelFontWeight="bold")
+            facet=alt.Facet("metric:N", title=None, sort=metrics).header(labelFontWeight="bold"),
+            columns=2,
         )
         .resolve_scale(x="independent")
     )

@@ -13,7 +13,7 @@ from batsched_py.comparing import distributions, figures, tables, users
 from batsched_py.comparing.exact import TOLERANCE
 from batsched_py.comparing.matching import Match, match_jobs
 from batsched_py.comparing.run_data import RunData, read_run, run_of
-from batsched_py.comparing.settings import differing, flat, settings_table
+from batsched_py.comparing.settings import differing, settings_of, settings_table
 from batsched_py.comparing.source import Source, find_pair
 from batsched_py.errors import UsageError
 from batsched_py.metrics import COUNTS, METRICS
@@ -140,7 +140,7 @@ class RunComparison:
         """Names of settings that differ, as far as both runs say."""
         if not (self.a.settings and self.b.settings):
             return []
-        return differing(flat(self.a.settings), flat(self.b.settings))
+        return differing(settings_of(self.a.settings), settings_of(self.b.settings))
 
     @property
     def summary(self) -> str:
@@ -175,7 +175,7 @@ class RunComparison:
         return Report(title, "", tuple(sections), summary=self.summary)
 
     def _settings(self) -> Table | Text:
-        a, b = flat(self.a.settings), flat(self.b.settings)
+        a, b = settings_of(self.a.settings), settings_of(self.b.settings)
         missing = [run for run, known in (("A", a), ("B", b)) if not known]
         if len(missing) == 2:
             return Text("Neither run has a PREFIX_run.json: nothing is known of their settings.")

@@ -22,7 +22,39 @@ ALWAYS = (
 """Settings that are shown even if they are equal."""
 _NO_SETTINGS = ("metrics", "wall_time", "nb_messages", "statistics", "notes")
 _OF_THE_RUN = ("provenance.hash", "provenance.host", "provenance.started", "provenance.seconds")
+_PROVENANCE = "provenance"
+_CODE = "code"
+_FILE = "file "
 _SHORT = 16
+_SHORT_CODE = 12
+
+
+def of_code(stored: Mapping[str, Any]) -> dict[str, str]:
+    """Return what identifies the code and files of a run of a campaign: ``code``, ``file NAME``.
+
+    Digests, shortened; empty for a run of ``simulate``. The log is left out: it is the input.
+    """
+    known = stored.get(_PROVENANCE) or {}
+    log = str((stored.get("input") or {}).get("sha256", ""))
+    found = {_CODE: str(known["code"])[:_SHORT_CODE]} if known.get("code") else {}
+    files = {name: str(digest)[:_SHORT_CODE] for name, digest in (known.get("files") or {}).items()}
+    return found | {
+        f"{_FILE}{name}": digest
+        for name, digest in sorted(files.items())
+        if not log.startswith(digest)
+    }
+
+
+def is_of_code(name: str) -> bool:
+    """Tell whether a flat setting is one of :func:`of_code`."""
+    return name == _CODE or name.startswith(_FILE)
+
+
+def settings_of(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the flat settings of a run, with what identifies its code and files."""
+    known = dict(stored.get(_PROVENANCE) or {})
+    rest = {key: value for key, value in known.items() if key not in ("code", "files")}
+    return flat({**stored, _PROVENANCE: rest}) | of_code(stored)
 
 
 def flat(stored: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -42,12 +74,27 @@ def flat(stored: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """Return the names of flat settings whose values differ; none, 0 and false are equal."""
+    """Return the names of flat settings whose values differ; none, 0 and false are equal.
+
+    Of provenance, only what both say can differ: runs of ``simulate`` say nothing of it.
+    """
 
     def value(settings: Mapping[str, Any], name: str) -> Any:
         return settings.get(name) or None  # older versions left out what is 0 or none now
 
-    return [name for name in dict.fromkeys((*a, *b)) if value(a, name) != value(b, name)]
+    return [
+        name
+        for name in dict.fromkeys((*a, *b))
+        if value(a, name) != value(b, name) and _both_say(name, a, b)
+    ]
+
+
+def _both_say(name: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Tell whether a setting can be compared; a file that only one has read can."""
+    if name.startswith(_FILE):
+        return all(any(map(is_of_code, settings)) for settings in (a, b))
+    known = name != _CODE and not name.startswith(f"{_PROVENANCE}.")
+    return known or (name in a and name in b)
 
 
 def settings_table(

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from calling import call
 
+from batsched_py.campaign.prepared import prepare
 from batsched_py.campaign.results import open_results
+from batsched_py.campaign.runner import execute
+from batsched_py.campaign.spec import read_campaign
+from batsched_py.campaign.worker import LocalWorkers
 from batsched_py.errors import PluginError, UsageError
 
 FILE = """
@@ -103,7 +108,7 @@ def test_a_report_that_errs_is_one_line_and_the_table_is_written(study: Path, ru
     arguments = ("--quick", "-e", "out")
     code, _, err = run(*arguments)
     assert code != 0
-    assert "KeyError: 'nb'" in err.splitlines()[-1]
+    assert "report.py:2: KeyError: 'nb'; the runs are kept" in err.splitlines()[-1]
     assert (study / "out" / "results.csv").is_file()
 
 
@@ -154,6 +159,63 @@ def test_runs_that_failed_are_tried_or_left(study: Path, run: Caller) -> None:
     assert open_results("out").failures == []
 
 
+def test_what_failed_is_known_until_it_is_tried_again(study: Path) -> None:
+    """Interrupted while it tries failed runs again, a campaign still knows the others."""
+    (study / "measures.py").write_text("def measure(result):\n raise ValueError(chr(0xdcff))\n")
+    runs = prepare(read_campaign(study / "test.toml"), study / "out")
+    with LocalWorkers(1) as workers:
+        assert len(execute(runs, workers)) == 6
+    assert runs[0].failure == "ValueError: \\udcff"
+
+    class Interrupted(LocalWorkers):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(runs, Interrupted(1))
+    assert all(run.failure for run in runs)
+
+
+def test_runs_that_are_one_fail_once(study: Path, run: Caller) -> None:
+    text = "[run]\nfirst = 20\nx = ['a', 'b']\n[x.a]\n[x.b]\n"
+    (study / "test.toml").write_text(f"measure = 'measures.py:measure'\n{text}")
+    (study / "measures.py").write_text("def measure(result):\n raise ValueError('no')\n")
+    code, _, err = run("-e", "out")
+    assert code == 1
+    assert "1 of 2 runs failed; why" in err
+
+
+def test_no_table_of_another_campaign_is_left(study: Path, run: Caller) -> None:
+    """Where nothing came out, the table of what was in the folder before would be taken for it."""
+    arguments = ("--quick", "-e", "out", "--no-report")
+    run(*arguments)
+    assert (study / "out" / "results.csv").is_file()
+    (study / "measures.py").write_text("def measure(result):\n raise ValueError('no')\n")
+    code, _, _ = run(*arguments)
+    assert code == 1
+    assert not list((study / "out").glob("results.*"))
+
+
+def test_labels_of_several_types(study: Path, run: Caller) -> None:
+    """Parquet has columns of one type: such a label is text there."""
+    text = "[run]\nx = [1, 0.5, 'auto']\ny = [true, 5]\n[x.1]\n[x.'0.5']\n[x.auto]\n"
+    (study / "test.toml").write_text(f"{text}first = 9\n[y.true]\n[y.5]\nnodes = 32\n")
+    code, _, err = run("-e", "out", "--no-report")
+    assert code == 0, err
+    table = pd.read_parquet(study / "out" / "results.parquet")
+    assert table["x"].tolist() == ["1", "1", "0.5", "0.5", "auto", "auto"]
+    assert table["y"].tolist() == ["True", "5"] * 3
+
+
+def test_a_broken_file_of_a_run_is_no_result(study: Path, run: Caller) -> None:
+    arguments = ("--quick", "-e", "out", "--no-report")
+    run(*arguments)
+    next((study / "out").glob("runs/*/out_run.json")).write_text("[]")
+    assert len(open_results("out").runs) == 3
+    _, _, err = run(*arguments)
+    assert "4 runs, 3 of them done before" in err
+
+
 def test_another_measure_measures_again_and_another_report_does_not(
     study: Path, run: Caller
 ) -> None:
@@ -173,6 +235,7 @@ def test_another_measure_measures_again_and_another_report_does_not(
         (("--retry-failed", "--only-missing"), "give one of them"),
         (("--cluster", "dask://x:1", "--jobs", "2"), "--jobs is for this machine"),
         (("--jobs", "0"), "at least 1"),
+        (("-e", ""), "expected a folder"),
     ],
 )
 def test_options_that_contradict(
@@ -191,3 +254,58 @@ def test_what_is_no_campaign_folder(tmp_path: Path) -> None:
     (tmp_path / "campaign.json").write_text(json.dumps({"name": 3}))
     with pytest.raises(Exception, match="run the campaign again"):
         open_results(tmp_path)
+
+
+def test_the_folder_of_another_campaign_is_left_alone(study: Path, run: Caller) -> None:
+    assert run("--quick", "-e", "out", "--no-report")[0] == 0
+    stored = (study / "out" / "campaign.json").read_bytes()
+    code, _, err = run("-e", "out")
+    assert code == 2
+    assert "folder of the campaign 'test_quick'" in err
+    code, _, err = run("--quick", "-e", "out", "--cluster", "foo")
+    assert "2 of them done before" not in err
+    (study / "test.toml").write_text(FILE.replace("first = 20", "first = 30"))
+    code, _, err = run("--quick", "-e", "out", "--cluster", "foo")
+    assert (code, (study / "out" / "campaign.json").read_bytes()) == (2, stored)
+
+
+def test_replications_of_users_who_draw_nothing_are_noted(study: Path, run: Caller) -> None:
+    _, _, err = run("--quick", "-e", "out", "--no-report")
+    assert "nothing was drawn at random: all replications of 2 combinations" in err
+    assert open_results("out").nb_equal_replications == 2
+    text = FILE.replace('log = "sample"', 'log = "none"\nusers = "weekly"').replace(
+        "[quick]", '[quick]\n"user_options.weeks" = 1'
+    )
+    (study / "test.toml").write_text(text)
+    _, _, err = run("--quick", "-e", "drawn", "--no-report")
+    assert "drawn at random" not in err
+    assert open_results("drawn").nb_equal_replications == 0
+
+
+def test_folders_of_before_are_noted(study: Path, run: Caller) -> None:
+    run("--quick", "-e", "out", "--no-report")
+    (study / "test.toml").write_text(FILE.replace("first = 20", "first = 30"))
+    _, _, err = run("--quick", "-e", "out", "--no-report")
+    assert "4 folders in out/runs are of other settings" in err
+
+
+def test_a_small_or_synthetic_study_says_so(study: Path, run: Caller) -> None:
+    (study / "report.py").write_text(
+        REPORT.replace("(runs.iloc[0])) ==", "(runs.iloc[0])) >=").replace(
+            '["first", "scheduler"', '["scheduler"'
+        )
+    )
+    _, out, err = run("--quick", "-e", "out")
+    assert "too small to judge the paper by" in out, err
+    assert "synthetic" in (study / "out" / "report.html").read_text()
+
+
+def test_the_command_of_a_run_works_from_anywhere(study: Path, run: Caller) -> None:
+    (study / "mine.py").write_text("from batsched_py.schedulers.fcfs import Fcfs as Mine\n")
+    (study / "test.toml").write_text("[run]\nfirst = 5\nscheduler = 'mine.py:Mine'\n")
+    assert run("-e", "out", "--no-report")[0] == 0
+    results = open_results("out")
+    assert f"--scheduler {study}/mine.py:Mine" in results.command(results.runs.iloc[0])
+    stored = results.settings(results.runs.iloc[0])["provenance"]
+    assert sorted(stored["files"])[0] == "measures.py"
+    assert len(stored["code"]) == 12

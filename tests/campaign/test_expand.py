@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.campaign.expand import spawned_seed
-from batsched_py.campaign.prepared import prepare
+from batsched_py.campaign.prepared import axes_of, prepare
 from batsched_py.campaign.spec import Campaign, read_campaign
 from batsched_py.campaign.toml_lines import line_of
 from batsched_py.errors import BatschedError, InputError, UsageError
@@ -138,6 +139,17 @@ def test_options_of_plug_ins_are_merged_and_can_be_axes(tmp_path: Path) -> None:
         ("[policy.easy]", "[polici.easy]", 8, "'polici'"),
         ('"feedback"]', '"feedback"]\nshake = [1, 1]', 7, "twice"),
         ('"feedback"]', '"feedback"]\nseed = [1, 2]', 7, "replications"),
+        ("nodes = [32, 16]", "seed = [1, 2]", 20, "replications"),
+        ('"feedback"]', '"feedback"]\nseed = -1', 7, "at least 0"),
+        ('"feedback"]', f'"feedback"]\nseed = {2**63}', 7, "finite number"),
+        ('"feedback"]', '"feedback"]\nspeed_factor = nan', 7, "finite number"),
+        ('"feedback"]', '"feedback"]\nwarm_up = 2024-01-01', 7, "finite number"),
+        ('"feedback"]', '"feedback"]\nscheduler_options = [{ a = 1 }]', 7, "expected a text"),
+        ('"feedback"]', '"feedback"]\nuser_options.a = [1]', 7, '"user_options.a" = .* quotes'),
+        ("alpha = 10 }", "alpha = inf }", 11, "finite number"),
+        ('users = "feedback"\npolicy = ["creasy"]', "", 13, "empty"),
+        ('name = "base"', 'name = "../base"', 1, "name of a folder"),
+        ("[policy.easy]", "[users.rigid]\nfirst = 1\n[policy.easy]", 8, "no table or key 'users'"),
     ],
 )
 def test_mistakes_point_at_their_line(
@@ -162,6 +174,110 @@ def test_plug_ins_and_options_are_looked_up_before_the_first_run(
     campaign = read(tmp_path, BASE.replace("[[exclude]]", "[[include]]").replace(old, new, 1))
     with pytest.raises(UsageError, match=f"base.toml:{line}: .*{said}"):
         prepare(campaign, tmp_path / "out")
+
+
+def test_mistakes_of_the_quick_size_point_at_it(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"base.toml:24: users = 3"):
+        read(tmp_path, BASE.replace('users = ["rigid"]', "users = 3"), quick=True)
+
+
+@pytest.mark.parametrize("label", ["replication", "folder", "seconds", "mean_waiting_time"])
+def test_labels_that_are_other_columns(tmp_path: Path, label: str) -> None:
+    """A table of results has each column once: a label would be lost, or hide a result."""
+    with pytest.raises(InputError, match=rf"base.toml:2: .*'{label}' is another column"):
+        read(tmp_path, f"[run]\n{label} = ['a']\n[{label}.a]\nfirst = 1\n")
+
+
+@pytest.mark.parametrize("other", ["nodes", '"user_options.nodes"', '"scheduler_options.x"'])
+def test_options_with_the_label_of_something_else(tmp_path: Path, other: str) -> None:
+    option = "nodes" if "nodes" in other else "x"
+    text = f'[run]\n{other} = 5\n"user_options.{option}" = [1, 2]\n'
+    with pytest.raises(BatschedError, match=r"another column|not a TOML file"):
+        read(tmp_path, text)
+
+
+@pytest.mark.parametrize("what", ["exclude", "include"])
+def test_arrays_that_have_no_tables(tmp_path: Path, what: str) -> None:
+    with pytest.raises(InputError, match=rf"base.toml:1: .*\[\[{what}\]\]"):
+        read(tmp_path, f"{what} = [1]\n[run]\n")
+
+
+def test_tables_cannot_be_excluded(tmp_path: Path) -> None:
+    text = "[run]\nscheduler_options = { }\n[[exclude]]\nscheduler_options = { }\n"
+    with pytest.raises(InputError, match=r"base.toml:4: .*no label"):
+        read(tmp_path, text)
+
+
+def test_a_run_that_is_included_twice_is_there_once(tmp_path: Path) -> None:
+    """The small size may make what is included the same as what is there; it counts once."""
+    text = "[run]\nnodes = [1, 2]\n[[include]]\nnodes = [2, 3]\n[quick]\nnodes = [4]\n"
+    assert [run.settings.nodes for run in read(tmp_path, text).runs] == [1, 2, 3]
+    assert [run.settings.nodes for run in read(tmp_path, text, quick=True).runs] == [4]
+
+
+def test_what_only_some_runs_have_tells_them_apart(tmp_path: Path) -> None:
+    runs = read(tmp_path, "[run]\nfirst = 5\n[[include]]\nnodes = 3\n").runs
+    assert axes_of(run.labels for run in runs) == ["nodes"]
+
+
+def test_true_and_false_as_variants(tmp_path: Path) -> None:
+    runs = read(tmp_path, "[run]\nx = [true, false]\n[x.true]\nfirst = 1\n[x.false]\n").runs
+    assert [(run.labels["x"], run.settings.first) for run in runs] == [(True, 1), (False, None)]
+
+
+def test_what_the_command_line_says_is_what_the_labels_say(tmp_path: Path) -> None:
+    path = tmp_path / "base.toml"
+    path.write_text('[run]\nbackend = ["embedded", "batsim"]\n[[include]]\nbackend = "docker"\n')
+    (run,) = read_campaign(path, instead={"backend": "socket", "timeouts": None}).runs
+    assert (run.labels, run.settings.backend) == ({"backend": "socket"}, "socket")
+
+
+def test_files_that_extend_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(f'extends = "../{tmp_path.name}/b.toml"\n')
+    (tmp_path / "b.toml").write_text('extends = "a.toml"\n')
+    with pytest.raises(InputError, match="extends itself"):
+        read_campaign(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[run]\nnode_factor = -1\n", "expected a positive number"),
+        ("[run]\nnode_factor = 0.001\n", "leaves no node of 64"),
+        ("[run]\nplatform = 'none.xml'\n", "2: there is no platform file 'none.xml'"),
+        ("report = 'none.py:report'\n[run]\n", "report = 'none.py:report': there is no file"),
+        ("measure = 'some.py:none'\n[run]\n", "no 'none' in the file"),
+        ("measure = 'some.py:x'\n[run]\n", "is not a function"),
+    ],
+)
+def test_what_every_run_would_fail_of_is_said_before_the_first(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "some.py").write_text("x = 1\n")
+    with pytest.raises(BatschedError, match=said):
+        prepare(read(tmp_path, text), tmp_path / "out")
+
+
+def test_thousands_of_runs_are_planned_in_seconds(tmp_path: Path) -> None:
+    """0.2 s where this was written: what all runs share is looked up once."""
+    campaign = read(tmp_path, "replications = 2000\n[run]\nfirst = 50\n")
+    begin = time.monotonic()
+    assert len(prepare(campaign, tmp_path / "out")) == 2000
+    assert time.monotonic() - begin < 5
+
+
+def test_folders_have_names_that_file_systems_take(tmp_path: Path) -> None:
+    """At most 255 bytes, of characters that may take four each."""
+    name = "\N{MUSICAL SYMBOL G CLEF}\N{CYRILLIC SMALL LETTER ZHE}" * 60
+    text = f'[run]\nx = ["{name}", "y"]\n[x.y]\nfirst = 1\n[x."{name}"]\n'
+    for run in prepare(read(tmp_path, text), tmp_path / "out"):
+        run.folder.mkdir(parents=True)
+
+
+def test_a_path_that_no_text_can_hold(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="UTF-8"):
+        prepare(read(tmp_path, "[run]\n"), tmp_path / "out\udcff")
 
 
 def test_axes_that_are_too_long(tmp_path: Path) -> None:

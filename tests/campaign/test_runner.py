@@ -175,8 +175,10 @@ def test_all_settings_are_tried_below() -> None:
 
 @pytest.mark.parametrize("setting", CHANGED)
 def test_every_setting_reaches_the_command_and_the_name(
-    tmp_path: Path, log: Path, setting: str
+    tmp_path: Path, log: Path, setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("p.xml").write_text("<platform/>")
     needed = {"users": "feedback"} if setting in ("sessions", "user_options") else {}
     plain = prepared(log, tmp_path, **needed)
     changed = prepared(log, tmp_path, **needed, **{setting: CHANGED[setting]})

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from batsched_py.campaign.expand import Settings
+from batsched_py.campaign.identity import code_digest, digest
 from batsched_py.campaign.task import RUN_JSON, RunFailed, Task, perform
 from batsched_py.campaign.worker import LocalWorkers, Worker, WorkerLost
 from batsched_py.workload.archive import find_log
@@ -133,10 +134,45 @@ def test_what_is_kept_and_measured(tmp_path: Path) -> None:
         ("def measure(result):\n return 3\n", "expected a dict"),
         ("measure = 3\n", "is not a function"),
         ("def measure(result):\n return {'a': 'b'}\n", "could not convert"),
+        ("def measure(result):\n return {'nodes': 1}\n", "'nodes', which is another column"),
+        ("def measure(result):\n return {'system': 1}\n", "'system', which is another column"),
+        ("def measure(result):\n return {'nb_jobs': 1}\n", "'nb_jobs', which is another column"),
     ],
 )
 def test_measures_that_go_wrong_fail_the_run(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "measures.py"
     path.write_text(text)
     with pytest.raises(RunFailed, match=said):
-        perform(task(measure=f"{path}:measure"))
+        perform(task(measure=f"{path}:measure", taken=["system"]))
+
+
+def test_an_input_that_changes_meanwhile_fails_the_run(tmp_path: Path) -> None:
+    """What comes out would be filed under the name of something else."""
+    path = tmp_path / "measures.py"
+    known = "def measure(result):\n return {}\n"
+    path.write_text(known)
+    given = {"measure": f"{path}:measure", "files": {str(path): digest(path)}}
+    assert perform(task(**given, code=code_digest()))
+    with pytest.raises(RunFailed, match="code has changed since the campaign began"):
+        perform(task(**given, code="other"))
+    path.write_text(f"{known}\n")
+    with pytest.raises(RunFailed, match=r"measures.py has changed since the campaign began"):
+        perform(task(**given))
+
+
+def test_what_cannot_be_written_as_utf8_is_written_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "measures.py"
+    path.write_text("def measure(result):\n print(chr(0xdcff))\n return {}\n")
+    assert b"\\udcff" in perform(task(measure=f"{path}:measure"))["log.txt"]
+
+
+def test_a_worker_that_comes_after_the_stop_is_stopped() -> None:
+    """Ctrl-C in the first moment: a thread may begin when all workers were told to stop."""
+    workers = LocalWorkers(1)
+    workers._threads.submit(time.sleep, 0.3)  # the thread comes to its worker only later
+    late = workers._threads.submit(workers._call, time.sleep, 60)
+    threading.Timer(0.1, workers._workers.clear).start()
+    workers._stopped = True
+    with pytest.raises(WorkerLost, match="stopped"):
+        late.result(30)
+    workers.shutdown()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from math import inf, isnan
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from batsched_py.comparing.campaigns import CampaignComparison
 from batsched_py.comparing.intervals import paired, ratios, sums_of, unpaired
 from batsched_py.comparing.pairing import pair_runs
+from batsched_py.report.document import Text
 from batsched_py.statistics import paired_difference, paired_ratio
 
 SCHEDULERS = {"easy": "easy", "EASY": "easy", "fcfs": "fcfs", "ups": "ups", "sjf": "list"}
@@ -50,9 +51,12 @@ class Campaign:
             )
         self.runs = pd.DataFrame(rows)
         self.nb_planned = len(rows)
+        self.provenance: list[dict[str, Any]] = [{}]
+        """Of the runs in turn."""
 
     def settings(self, row: Any) -> dict[str, Any]:
-        return {"input": {"name": row["input"], "sha256": "12" * 32}}
+        provenance = self.provenance[row.name % len(self.provenance)]
+        return {"input": {"name": row["input"], "sha256": "12" * 32}, "provenance": provenance}
 
 
 def compared(a: Campaign, b: Campaign) -> CampaignComparison:
@@ -62,6 +66,11 @@ def compared(a: Campaign, b: Campaign) -> CampaignComparison:
 def row(comparison: CampaignComparison, group: str, metric: str = "mean_waiting_time") -> Any:
     rows = comparison.differences.set_index(["group", "metric"])
     return rows.loc[(group, metric)]
+
+
+def texts(comparison: CampaignComparison) -> list[str]:
+    parts = [part for section in comparison.report().sections for part in section.parts]
+    return [part.markdown for part in parts if isinstance(part, Text)]
 
 
 POLICIES = {"policy": ["easy", "fcfs"]}
@@ -173,9 +182,11 @@ def test_differences_are_paired_by_seed() -> None:
     axes = {**POLICIES, **REPLICATED}
     comparison = compared(Campaign(axes), Campaign(axes, shift=50.0))
     easy = row(comparison, "easy")
-    # 511, 512, 513 in A: the seeds' spread cancels, so the interval is a point
+    # 511, 512, 513 in A: the seeds' spread cancels, so the difference is exact
     assert (easy["a"], easy["b"], easy["pairs"]) == (512, 562, 3)
-    assert [easy["difference"], easy["low"], easy["high"], easy["size"]] == [50, 50, 50, inf]
+    assert easy["difference"] == 50
+    assert easy[["low", "high", "size"]].isna().all()
+    assert "identical" not in " ".join(texts(comparison))
     assert easy["ratio"] == pytest.approx(562 / 512)
     assert easy["ratio_low"] < easy["ratio"] < easy["ratio_high"]
     assert row(comparison, "easy", "utilisation")["size"] == 0
@@ -189,6 +200,84 @@ def test_one_pair_has_no_interval_and_is_sorted_by_its_relative_difference() -> 
     assert changed["group"].tolist() == ["nodes 1", "nodes 900"]
     assert all(map(isnan, changed["low"]))
     assert "larger than their interval" not in comparison.summary
+
+
+def test_replications_without_spread_give_exact_differences_and_no_interval() -> None:
+    """Users who draw nothing: each replication of easy is the same, those of fcfs are not."""
+    axes = {**POLICIES, **REPLICATED}
+    a, b = Campaign(axes), Campaign(axes)
+    for runs, wait in ((a.runs, 100.1), (b.runs, 100.3)):
+        runs.loc[runs["policy"] == "easy", ["mean_waiting_time", "of_study"]] = [wait, 7.0]
+    b.runs.loc[b.runs["policy"] == "fcfs", "mean_waiting_time"] += [10.0, 20.0, 40.0]
+    comparison = compared(a, b)
+    easy, fcfs = row(comparison, "easy"), row(comparison, "fcfs")
+    assert easy["difference"] == pytest.approx(0.2)
+    assert easy[["low", "high", "size", "ratio_low", "ratio_high"]].isna().all()
+    assert easy["ratio"] == pytest.approx(100.3 / 100.1)
+    assert fcfs["low"] < fcfs["difference"] < fcfs["high"]
+    assert comparison.summary == (
+        "6 of 6 pairs of runs differ. Of 6 differences (groups and metrics), 1 are larger than "
+        "their interval; 1 are exact: the same in all pairs of runs, with no interval."
+    )
+    assert "In 1 of 2 groups, the replications are identical" in " ".join(texts(comparison))
+    first, second, *rest = comparison.differences.to_dict("records")
+    assert [first["group"], second["group"]] == ["easy", "fcfs"]
+    assert not any(other["differing"] for other in rest)
+
+
+def test_noise_in_the_last_digits_is_no_spread() -> None:
+    a, b = Campaign(REPLICATED), Campaign(REPLICATED)
+    a.runs["mean_waiting_time"] = [1e6, 1e6 + 1e-5, 1e6]
+    b.runs["mean_waiting_time"] = [1e6 + 0.5, 1e6 + 0.5, 1e6 + 0.5]
+    assert isnan(row(compared(a, b), "all runs")["size"])
+
+
+KNOWN = {"code": "c" * 64, "files": {"log.swf": "12" * 6, "patient.py": "a" * 12}}
+
+
+@pytest.mark.parametrize(
+    ("of_a", "of_b", "expected", "why"),
+    [
+        ([KNOWN], [KNOWN], {}, "nothing changed"),
+        (
+            [KNOWN],
+            [{**KNOWN, "files": {"log.swf": "12" * 6, "patient.py": "b" * 12}}],
+            {"file patient.py": ["a" * 12, "b" * 12]},
+            "the policy was edited between the campaigns",
+        ),
+        (
+            [KNOWN],
+            [KNOWN, {**KNOWN, "files": {"patient.py": "b" * 12}}],
+            {"file patient.py": ["a" * 12, f"{'a' * 12}, {'b' * 12}"]},
+            "it was edited between runs of B",
+        ),
+        (
+            [KNOWN],
+            [{**KNOWN, "code": "d" * 64}],
+            {"code": ["c" * 12, "d" * 12]},
+            "the package changed",
+        ),
+        (
+            [KNOWN],
+            [{"code": "c" * 64, "files": {"log.swf": "12" * 6}}],
+            {"file patient.py": ["a" * 12, "-"]},
+            "B reads no file but the log",
+        ),
+        ([KNOWN], [{}], {}, "runs of an older version say nothing"),
+    ],
+)
+def test_files_and_code_that_changed_are_settings_that_differ(
+    of_a: list[dict[str, Any]], of_b: list[dict[str, Any]], expected: dict[str, Any], why: str
+) -> None:
+    a, b = Campaign(POLICIES), Campaign(POLICIES)
+    a.provenance, b.provenance = of_a, of_b
+    comparison = compared(a, b)
+    (settings,) = (table.frame for table in comparison.report().tables if table.name == "settings")
+    changed = settings[settings["differs"] == "yes"].set_index("setting")
+    assert {name: changed.loc[name, ["a", "b"]].tolist() for name in changed.index} == expected, why
+    assert comparison.identical
+    for name in expected:
+        assert comparison.summary.endswith(f"runs are equal; they differ in {name}.")
 
 
 def test_the_other_way_round_turns_the_signs() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -111,6 +112,51 @@ def test_equal_jobs_of_other_settings_are_identical_and_the_line_names_them(tmp_
     rows = table(comparison, "settings").frame.set_index("setting")
     assert rows.loc["scheduler"].tolist() == ["easy", "fcfs", "yes"]
     assert rows.loc["seed", "differs"] == ""
+
+
+CAMPAIGN_RUN = {
+    "hash": "1",
+    "host": "x",
+    "git_revision": "r1",
+    "code": "c" * 64,
+    "files": {"log.swf": "12" * 6, "patient.py": "a" * 12},
+}
+
+
+@pytest.mark.parametrize(
+    ("other", "expected", "why"),
+    [
+        ({**CAMPAIGN_RUN, "hash": "2", "host": "y"}, set(), "only what names the run differs"),
+        (
+            {**CAMPAIGN_RUN, "files": {"log.swf": "12" * 6, "patient.py": "b" * 12}},
+            {"file patient.py"},
+            "the policy was edited",
+        ),
+        (
+            {**CAMPAIGN_RUN, "files": {"other.py": "b" * 12}},
+            {"file patient.py", "file other.py"},
+            "another file",
+        ),
+        (
+            {**CAMPAIGN_RUN, "code": "d" * 64, "git_revision": "r2"},
+            {"code", "provenance.git_revision"},
+            "another version of the code",
+        ),
+        (None, set(), "a run of simulate, which says nothing of files and code"),
+    ],
+)
+def test_files_and_code_of_runs_of_campaigns_are_compared(
+    tmp_path: Path, other: dict[str, Any] | None, expected: set[str], why: str
+) -> None:
+    write_run(tmp_path / "a", BASE, {**settings(), "provenance": CAMPAIGN_RUN})
+    write_run(tmp_path / "b", BASE, settings() | ({"provenance": other} if other else {}))
+    comparison = RunComparison.of(tmp_path / "a", tmp_path / "b")
+    assert set(comparison.changed_settings) == expected, why
+    rows = table(comparison, "settings").frame.set_index("setting")
+    assert set(rows.index[rows["differs"] == "yes"]) == expected, why
+    if "file patient.py" in rows.index:
+        there = other is not None and "patient.py" in other["files"]
+        assert rows.loc["file patient.py", "b"] == ("b" * 12 if there else "-")
 
 
 def test_machines_of_two_sizes_are_not_identical(tmp_path: Path) -> None:

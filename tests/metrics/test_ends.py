@@ -59,6 +59,11 @@ def test_the_metrics_of_a_simulation_leave_the_ends_out() -> None:
     assert overall["utilisation"] == whole.metrics["overall"]["utilisation"]
 
 
+def test_a_warm_up_that_leaves_nothing() -> None:
+    with pytest.raises(UsageError, match="leave no job to measure"):
+        simulate("sample", warm_up=40 * 604_800)
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
