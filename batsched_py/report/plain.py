@@ -9,14 +9,13 @@ import pandas as pd
 
 from batsched_py.metrics import METRICS
 from batsched_py.report.document import Column, Figure, Report, Section, Table
+from batsched_py.report.ratios import REPEATED, interval, ratios_table
 from batsched_py.report.runs_table import MAIN_METRICS
-from batsched_py.statistics import RESAMPLES, bootstrap
+from batsched_py.statistics import RESAMPLES
 
 if TYPE_CHECKING:
     from batsched_py.campaign.results import CampaignResults
 
-REPEATED = ("replication", "seed", "shake")
-"""Axes over whose values means are taken: they repeat a run and do not change the question."""
 GROUPS = {
     "waiting": (
         "Waiting and response",
@@ -43,7 +42,8 @@ _MOST_LABELS = 40
 def plain_report(results: CampaignResults) -> Report:
     """Return tables and figures of the main metrics over the axes of a campaign.
 
-    Over replications and seeds: the mean and its bootstrap interval (95 %).
+    Over replications and seeds: the mean and its bootstrap interval (95 %). If an axis has some
+    values (policies first): each beside the first of them, seed by seed (:mod:`ratios`).
     """
     runs = results.runs
     axes = [name for name in results.axes if name in runs and name not in REPEATED]
@@ -54,6 +54,11 @@ def plain_report(results: CampaignResults) -> Report:
         _figure(runs, axes, metric) for metric in MAIN_METRICS if axes and _is_there(runs, metric)
     ]
     sections = []
+    repeats = [name for name in REPEATED if name in results.axes and name in runs]
+    main = [metric for metric in MAIN_METRICS if _is_there(runs, metric)]
+    ratios = ratios_table(runs, axes, main, repeats) if main else None
+    if ratios is not None:
+        sections.append(Section("Compared", (ratios,)))
     if tables:
         sections.append(Section("Metrics", tuple(tables)))
     if figures:
@@ -62,20 +67,25 @@ def plain_report(results: CampaignResults) -> Report:
         title=results.title or results.name,
         source="",
         sections=tuple(sections),
-        summary=_summary(results, axes),
+        summary=_summary(results, axes, _has_intervals(tables)),
     )
 
 
-def _summary(results: CampaignResults, axes: Sequence[str]) -> str:
+def _has_intervals(tables: Sequence[Table]) -> bool:
+    return any(column.name.endswith("_low") for table in tables for column in table.shown)
+
+
+def _summary(results: CampaignResults, axes: Sequence[str], has_intervals: bool) -> str:
     runs = results.runs
     over = f" over {', '.join(f'`{name}`' for name in axes)}" if axes else ""
     text = f"{len(runs)} of {results.nb_planned} runs{over}."
     repeated = [name for name in REPEATED if name in results.axes]
     if repeated:
-        text += (
-            f" Means over `{'`, `'.join(repeated)}`, with 95 % bootstrap intervals "
-            f"({RESAMPLES} resamples)."
-        )
+        text += f" Means over `{'`, `'.join(repeated)}`"
+        if has_intervals:
+            text += f", with 95 % bootstrap intervals ({RESAMPLES} resamples)."
+        elif len(runs):
+            text += ": runs that differ in nothing else gave the same, so there are no intervals."
     return text
 
 
@@ -109,9 +119,9 @@ def _table(
     for values, own in _combinations(runs, axes):
         row: dict[str, Any] = {**values, "runs": len(own)}
         for metric in metrics:
-            interval = bootstrap(own[metric])
-            row[metric] = interval.value
-            row[f"{metric}_low"], row[f"{metric}_high"] = interval.low, interval.high
+            mean = interval(own[metric])
+            row[metric] = mean.value
+            row[f"{metric}_low"], row[f"{metric}_high"] = mean.low, mean.high
         rows.append(row)
     frame = pd.DataFrame(rows)
     columns = [Column(name, _spoken(name)) for name in (*axes, "runs")]
@@ -127,11 +137,9 @@ def _table(
 def _figure(runs: pd.DataFrame, axes: Sequence[str], metric: str) -> Figure:
     rows = []
     for values, own in _combinations(runs, axes):
-        interval = bootstrap(own[metric])
-        if interval.nb:
-            rows.append(
-                {**_plain(values), "value": interval.value, **_ends(interval.low, interval.high)}
-            )
+        mean = interval(own[metric])
+        if mean.nb:
+            rows.append({**_plain(values), "value": mean.value, **_ends(mean.low, mean.high)})
     spec = _spec(rows, axes, _with_unit(metric))
     repeats = any("low" in row for row in rows)
     caption = "Means over the replications; bars are 95 % bootstrap intervals." if repeats else ""

@@ -2,35 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markdown import Markdown
-from rich.measure import Measurement
 from rich.segment import Segments
 from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
-from batsched_py.report.cells import headings, is_numeric, marked, rows_of, tally, verdict
-from batsched_py.report.document import Table, Text
+from batsched_py.report.cells import (
+    SYMBOLS,
+    WORDS,
+    headings,
+    is_numeric,
+    marked,
+    rows_of,
+    tally,
+    verdict,
+)
+from batsched_py.report.document import Kind, Table, Text
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from batsched_py.report.document import Report, Verdict
 
 _STYLES = {True: "green", False: "red", None: "yellow"}
-_KINDS = {"": "", "ours": "bold", "published": "cyan", "difference": "dim"}
+_KINDS: dict[Kind, str] = {"": "", "ours": "bold", "published": "cyan", "difference": "dim"}
+_GAP = 2
+"""Blanks that a column takes beside its text."""
+_TEXT = 24
+"""Words of a text are broken into lines of this width, if there is not room for more."""
+
+
+class _Column(msgspec.Struct, frozen=True):
+    """A column of a table as texts."""
+
+    title: str
+    kind: Kind
+    numeric: bool
+    cells: list[str]
+    marks: frozenset[int]
+    """Rows to emphasise."""
+
+    @property
+    def wide(self) -> int:
+        """The width in which nothing is broken."""
+        return max(map(cell_len, [self.title, *self.cells]))
+
+    @property
+    def narrow(self) -> int:
+        """The width below which numbers or words would be broken."""
+        cells = max(map(cell_len, self.cells), default=0)
+        words = max(map(cell_len, self.title.split()), default=0)
+        return max(words, cells if self.numeric else min(cells, _TEXT))
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Print title, summary, verdicts and all tables.
-
-    A table that is wider than the terminal is printed whole all the same: its lines are long.
-    """
+    """Print title, summary, verdicts and all tables."""
     console.print(RichText(report.title, style="bold"))
-    console.print(RichText(report.source, style="dim"))
+    if report.source:
+        console.print(RichText(report.source, style="dim"))
     _markdown(report.summary, console)
     _print_verdicts(report.verdicts, console)
     for section in report.sections:
@@ -47,48 +81,132 @@ def print_report(report: Report, console: Console) -> None:
 
 
 def print_table(table: Table, console: Console) -> None:
-    """Print a table whole, however wide it is, with its note."""
-    rich = RichTable(title=RichText(table.title), title_justify="left", box=box.SIMPLE_HEAD)
-    for title, column in zip(headings(table), table.shown, strict=True):
-        rich.add_column(
-            RichText(title),
-            justify="right" if is_numeric(table, column) else "left",
-            style=_KINDS[column.kind],
-            no_wrap=True,
-        )
+    """Print a table with its note.
+
+    On a terminal that is too narrow, headings are broken first, then differences are left out, then
+    the columns stand in several blocks below each other. Elsewhere (a pipe, a file) the table is
+    printed whole, however wide it is.
+    """
+    columns = _columns(table)
+    if not console.is_terminal:
+        return _print_blocks(table, [columns], sum(_room(c.wide) for c in columns), console)
+    kept = columns
+    if not _fits(columns, console.width):
+        kept = [column for column in columns if column.kind != "difference"]
+    _print_blocks(table, list(_blocks(kept, console.width)), console.width, console)
+    if len(kept) < len(columns):
+        left_out = f"Without the columns of differences, which {table.name}.csv has too."
+        console.print(RichText(left_out, style="dim"))
+    return None
+
+
+def _columns(table: Table) -> list[_Column]:
+    texts = list(zip(*rows_of(table), strict=True)) or [()] * len(table.shown)
     emphasised = marked(table)
-    for at, row in enumerate(rows_of(table)):
-        rich.add_row(
-            *(
-                RichText(text, style="reverse" if (at, place) in emphasised else "")
-                for place, text in enumerate(row)
-            )
+    return [
+        _Column(
+            title,
+            column.kind,
+            is_numeric(table, column),
+            list(cells),
+            frozenset(row for row, at in emphasised if at == place),
         )
-    console.print()
-    _whole(rich, console)
+        for place, (title, column, cells) in enumerate(
+            zip(headings(table), table.shown, texts, strict=True)
+        )
+    ]
+
+
+def _room(width: int) -> int:
+    return width + _GAP
+
+
+def _fits(columns: Sequence[_Column], width: int) -> bool:
+    return sum(_room(column.narrow) for column in columns) <= width
+
+
+def _blocks(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
+    """Yield columns that fit side by side; the labels at the left stand in every block."""
+    if _fits(columns, width):
+        yield list(columns)
+        return
+    first_value = next((at for at, c in enumerate(columns) if c.numeric or c.kind), len(columns))
+    labels = list(columns[:first_value])
+    while labels and not _fits(labels, width // 2):
+        labels.pop()
+    block = list(labels)
+    for column in columns[len(labels) :]:
+        if len(block) > len(labels) and not _fits([*block, column], width):
+            yield block
+            block = list(labels)
+        block.append(column)
+    yield block
+
+
+def _print_blocks(
+    table: Table, blocks: Sequence[Sequence[_Column]], width: int, console: Console
+) -> None:
+    for number, block in enumerate(blocks):
+        console.print()
+        _title(table.title + (" (continued)" if number else ""), console)
+        _whole(block, width, console)
     _markdown(table.note, console)
 
 
-def _whole(rich: RenderableType, console: Console) -> None:
-    """Print something in the width that it needs, be that more than the terminal has."""
-    endless = console.options.update(width=10_000, max_width=10_000)
-    needed = max(Measurement.get(console, endless, rich).maximum, 1)
-    drawn = console.render(rich, endless.update(width=needed, max_width=needed))
+def _title(title: str, console: Console) -> None:
+    console.print(RichText(title, style="italic"))
+
+
+def _whole(columns: Sequence[_Column], width: int, console: Console) -> None:
+    """Print columns in a width, and in more than that if one alone needs it."""
+    rich = RichTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for column, own in zip(columns, _widths(columns, width), strict=True):
+        rich.add_column(
+            RichText(column.title),
+            justify="right" if column.numeric else "left",
+            style=_KINDS[column.kind],
+            width=own,
+        )
+    for at, cells in enumerate(zip(*(column.cells for column in columns), strict=True)):
+        rich.add_row(
+            *(
+                RichText(text, style="reverse" if at in column.marks else "")
+                for text, column in zip(cells, columns, strict=True)
+            )
+        )
+    needed = console.options.update(width=10_000, max_width=10_000)
+    drawn = console.render(rich, needed)
     console.print(Segments(drawn), crop=False, no_wrap=True, overflow="ignore", end="")
+
+
+def _widths(columns: Sequence[_Column], width: int) -> list[int]:
+    """Return the widths of columns: as wide as they like, the widest ones narrowed to fit."""
+    most = max((column.wide for column in columns), default=0)
+    for limit in range(most, 0, -1):
+        widths = [max(column.narrow, min(column.wide, limit)) for column in columns]
+        if sum(map(_room, widths)) <= width:
+            return widths
+    return [column.narrow for column in columns]
 
 
 def _print_verdicts(verdicts: tuple[Verdict, ...], console: Console) -> None:
     if not verdicts:
         return
     console.print()
-    console.print(RichText(f"Claims of the paper: {tally(verdicts)}", style="bold"))
+    console.print(RichText(f"Claims: {tally(verdicts)}", style="bold"))
     for said in verdicts:
-        on = f" ({said.log})" if said.log else ""
-        line = RichText()
-        line.append(f"{verdict(said)}: ", style=_STYLES[said.holds])
-        line.append(f"{said.claim}{on}")
+        if said.holds is not None:
+            on = f" ({said.log})" if said.log else ""
+            line = RichText()
+            line.append(f"{verdict(said)}: ", style=_STYLES[said.holds])
+            line.append(f"{said.claim}{on}")
+            console.print(line)
+            _markdown(said.evidence, console, indent=4)
+    unknown = sum(said.holds is None for said in verdicts)
+    if unknown:
+        line = RichText(f"{SYMBOLS[None]} {WORDS[None]}", style=_STYLES[None])
+        line.append(f" to {unknown} more, on which the report's page says what is missing")
         console.print(line)
-        _markdown(said.evidence, console, indent=4)
 
 
 def _markdown(text: str, console: Console, indent: int = 0) -> None:

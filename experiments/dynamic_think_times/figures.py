@@ -16,7 +16,12 @@ c = study_module(Path(__file__).with_name("cases.py"))
 
 OURS, PAPER = "#1f77b4", "#d62728"
 SCHEDULERS = alt.Scale(domain=["fcfs", "easy"], range=["#1f77b4", "#e6820e"])
-WIDTH, HEIGHT = 180, 170
+WIDTH, HEIGHT = 360, 190
+"""Of a panel; two are side by side."""
+NARROW = 160
+"""Width of a panel where four are side by side."""
+TOP = alt.Legend(orient="top")
+SQUARES = alt.Legend(orient="top", symbolType="square", symbolSize=110)
 AT = (0.025, 0.25, 0.5, 0.75, 0.975)
 NAMES = ("low", "quarter", "median", "three_quarters", "high")
 
@@ -37,7 +42,7 @@ def _distribution(cases: pd.DataFrame, numbers: dict[str, Any], metric: Any) -> 
     base = alt.Chart(pd.DataFrame(rows)).encode(
         x=alt.X("think:N", sort=thinks, title="think time", axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("who:N", sort=order),
-        color=alt.Color("who:N", scale=scale, sort=order, title=None),
+        color=alt.Color("who:N", scale=scale, sort=order, title=None, legend=SQUARES),
         tooltip=["who", "think", "nodes", *(alt.Tooltip(name, format=".4g") for name in NAMES)],
     )
     title = f"{metric.title} ({metric.unit})"
@@ -50,7 +55,7 @@ def _distribution(cases: pd.DataFrame, numbers: dict[str, Any], metric: Any) -> 
     chart = (
         alt.layer(line, box, middle)
         .properties(width=WIDTH, height=HEIGHT)
-        .facet(column=alt.Column("nodes:O", sort="descending", title="cores"))
+        .facet(facet=alt.Facet("nodes:O", sort="descending", title="cores"), columns=2)
         .resolve_scale(y="independent")
     )
     caption = (
@@ -93,7 +98,7 @@ def workload(cases: pd.DataFrame, numbers: dict[str, Any]) -> Figure | None:
             rows.append(row | {"from": "paper"})
     base = alt.Chart(pd.DataFrame(rows)).encode(
         x=alt.X("minutes:Q", title="mean think time (min)", scale=alt.Scale(padding=8)),
-        color=alt.Color("scheduler:N", scale=SCHEDULERS, sort=["fcfs", "easy"]),
+        color=alt.Color("scheduler:N", scale=SCHEDULERS, sort=["fcfs", "easy"], legend=TOP),
         tooltip=[
             *("from", "scheduler", "nodes", "think"),
             *_formatted("minutes", "low", "median", "high"),
@@ -108,7 +113,7 @@ def workload(cases: pd.DataFrame, numbers: dict[str, Any]) -> Figure | None:
             base.mark_point(filled=True, size=60, opacity=1).encode(y=median, shape=_SHAPE),
         )
         .properties(width=WIDTH, height=HEIGHT)
-        .facet(column=alt.Column("nodes:O", sort="descending", title="cores"))
+        .facet(facet=alt.Facet("nodes:O", sort="descending", title="cores"), columns=2)
         .resolve_scale(y="independent")
     )
     caption = (
@@ -126,6 +131,7 @@ _SHAPE = alt.Shape(
         range=["circle", "square", "cross", "diamond"],
     ),
     title="think time",
+    legend=TOP,
 )
 
 
@@ -159,20 +165,21 @@ def equal_work(cases: pd.DataFrame) -> Figure | None:
     base = alt.Chart(pd.DataFrame(rows)).encode(
         x=alt.X("work:Q", title="workload (G core-s)", scale=alt.Scale(zero=False)),
         y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False)),
-        color=alt.Color("scheduler:N", scale=SCHEDULERS, sort=["fcfs", "easy"]),
+        color=alt.Color("scheduler:N", scale=SCHEDULERS, sort=["fcfs", "easy"], legend=TOP),
         tooltip=["scheduler", "nodes", "think", "metric", *_formatted("work", "value")],
     )
     shape = alt.Shape(
         "mark:N",
         scale=alt.Scale(domain=["constant", "lin"], range=["circle", "square"]),
         title="think time",
+        legend=TOP,
     )
     chart = (
         alt.layer(
             base.transform_filter("datum.mark == 'constant'").mark_line(),
             base.mark_point(filled=True, size=60, opacity=1).encode(shape=shape),
         )
-        .properties(width=WIDTH, height=120)
+        .properties(width=NARROW, height=120)
         .facet(
             column=alt.Column("nodes:O", sort="descending", title="cores"),
             row=alt.Row("metric:N", sort=[m.title for m in c.QUALITY], title=None),

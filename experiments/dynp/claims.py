@@ -89,14 +89,21 @@ def _against_static(trace: str | None, plain: dict[str, float]) -> Iterator[Verd
         f"SLDwA {plain['advanced full']:.4f}, best static policy {best.upper()} "
         f"{plain[best]:.4f}: a gain of {gain:+.2f} %."
     )
-    yield Verdict(claim, (gain > 0) == expected, evidence)
+    tie = _tie(plain["advanced full"], plain[best])
+    yield Verdict(claim, None if tie else (gain > 0) == expected, evidence)
+
+
+def _tie(one: float, other: float) -> bool:
+    """Tell whether two values are equal in all digits of the evidence: that is no answer."""
+    return f"{one:.4f}" == f"{other:.4f}"
 
 
 def _less(claim: str, plain: dict[str, float], better: str, worse: str) -> Iterator[Verdict]:
     if better in plain and worse in plain:
         share = 100 * (1 - plain[better] / plain[worse])
-        evidence = f"SLDwA {plain[better]:.4f} and {plain[worse]:.4f}: {share:+.2f} %."
-        yield Verdict(claim, share >= ALIKE, evidence)
+        evidence = f"SLDwA {plain[better]:.4f} and {plain[worse]:.4f}: {share:+z.2f} %."
+        tie = _tie(plain[better], plain[worse])
+        yield Verdict(claim, None if tie else share >= ALIKE, evidence)
 
 
 def _metrics(own: _Own) -> Iterator[Verdict]:
@@ -130,7 +137,7 @@ def _perfect(own: _Own) -> Iterator[Verdict]:
         user, perfect = values
         yield Verdict(
             "Perfect estimates make dynP better (advanced, full).",
-            perfect < user,
+            None if _tie(perfect, user) else perfect < user,
             f"SLDwA {perfect:.4f} with perfect, {user:.4f} with the users' estimates.",
         )
 

@@ -152,7 +152,11 @@ def _chart(lines: list[dict[str, Any]], what: str, x: str, y: str, *, log: bool 
     names, colours, shapes = (list(each) for each in zip(*styles, strict=True))
     colour = alt.Color("policy:N", title=None, scale=alt.Scale(domain=names, range=colours))
     shape = alt.Shape("policy:N", title=None, scale=alt.Scale(domain=names, range=shapes))
-    scale = alt.Scale(type="log" if log else "linear", nice=False, zero=False, padding=10)
+    scale = (
+        alt.Scale(type="log", nice=False, padding=10)
+        if log
+        else alt.Scale(nice=False, zero=False, padding=10)
+    )
     descending = "descending" if what == "factor" else "ascending"
     base = alt.Chart(pd.DataFrame(lines)).encode(
         x=alt.X("x:O", title=x, sort=descending, axis=alt.Axis(labelAngle=-45 * (what == "month"))),

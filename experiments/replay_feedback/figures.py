@@ -32,7 +32,7 @@ _BINS = 160
 """Bars of a histogram over time, at most."""
 _WIDTH, _HEIGHT = 210, 130
 """Of one of six panels, pixels."""
-_DAYS = "days from the first recorded submission"
+_SINCE = "from the first recorded submission"
 
 
 class Drawn(NamedTuple):
@@ -78,7 +78,7 @@ def submissions(study: Any) -> alt.TopLevelMixin:
         for name in names
     )
     per = "day" if width == 1 else f"{width} days"
-    return replays.panels(_bars_and_steps("day", _DAYS, f"jobs per {per}", names), frame)
+    return replays.panels(_bars_and_steps("day", "days", f"jobs per {per}", names), frame)
 
 
 def _bars_and_steps(x: str, x_title: str, y_title: str, names: list[str]) -> alt.LayerChart:
@@ -108,7 +108,7 @@ def cumulative(study: Any) -> alt.TopLevelMixin:
                 place = {"infrastructure": name, "replay": replay, "jobs_are": kind}
                 frames.append(curve.assign(**place, colour=shade))
     base = alt.Chart(width=_WIDTH, height=_HEIGHT).encode(
-        x=alt.X("day:Q", title=_DAYS),
+        x=alt.X("day:Q", title="days"),
         y=alt.Y("jobs:Q"),
         color=alt.Color("colour:N", scale=None),
         strokeDash=alt.StrokeDash("jobs_are:N", title=None, sort=["submitted", "finished"]),
@@ -140,7 +140,7 @@ def lateness_of_users(study: Any) -> alt.TopLevelMixin:
         tooltip=["infrastructure", "user", "jobs", "days"],
     )
     zero = base.mark_rule().encode(y=alt.datum(0))
-    return replays.panels(zero + points, frame.drop(columns="lateness"))
+    return replays.panels(points + zero, frame.drop(columns="lateness"))
 
 
 def additional_lateness(study: Any) -> alt.TopLevelMixin:
@@ -329,7 +329,7 @@ def first_submissions(study: Any) -> alt.TopLevelMixin:
     frame["day"] = ((frame["day"] - frame["day"].min()) / DAY).round(3)
     frame["users"] = np.arange(1, len(frame) + 1)
     base = alt.Chart(frame, width="container", height=300).encode(
-        x=alt.X("day:Q", title=_DAYS), tooltip=["user", "day", "users"]
+        x=alt.X("day:Q", title=f"days {_SINCE}"), tooltip=["user", "day", "users"]
     )
     line = base.mark_line(interpolate="step-after", color="black").encode(
         y=alt.Y("users:Q", title="users who have submitted a job")
@@ -371,12 +371,12 @@ def first_jobs(study: Any) -> alt.TopLevelMixin:
         tooltip=["infrastructure", "replay", "of", "jobs", "seconds"],
     )
     whole = base.mark_line().transform_filter("datum.of == 'whole replay'")
-    alone = base.mark_point(filled=True, size=40, opacity=1).transform_filter(
-        "datum.of == 'first jobs alone'"
-    )
-    zero = alt.Chart().mark_rule(strokeWidth=0.5).encode(y=alt.datum(0))
+    layers = [alt.Chart().mark_rule(strokeWidth=0.5).encode(y=alt.datum(0)), whole]
+    if len(points):
+        alone = base.mark_point(filled=True, size=40, opacity=1)
+        layers.append(alone.transform_filter("datum.of == 'first jobs alone'"))
     facet = alt.Facet("replay:N", sort=there, title=None)
-    return (zero + whole + alone).facet(facet, data=frame, columns=2)
+    return alt.layer(*layers).facet(facet, data=frame, columns=2)
 
 
 def _first_jobs(lateness: Any) -> pd.DataFrame:
@@ -394,12 +394,17 @@ def _first_jobs(lateness: Any) -> pd.DataFrame:
 _GREY = "Grey: rigid, as recorded; coloured: with feedback, a60."
 
 FIGURES = (
-    Drawn("fig02_submissions", "Fig. 2: submissions over time", submissions, _GREY),
+    Drawn(
+        "fig02_submissions",
+        "Fig. 2: submissions over time",
+        submissions,
+        f"{_GREY} Days {_SINCE}.",
+    ),
     Drawn(
         "fig03_cumulative",
         "Fig. 3: submitted and finished jobs",
         cumulative,
-        f"{_GREY} Dashed: finished.",
+        f"{_GREY} Dashed: finished. Days {_SINCE}.",
     ),
     Drawn(
         "fig04_lateness_of_users",

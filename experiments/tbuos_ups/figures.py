@@ -171,10 +171,15 @@ def ratio_figure(spreads: Sequence[Spread]) -> Figure | None:
     dots = base.mark_point(filled=True, size=80).encode(
         x=alt.X("ratio:Q", title=title, scale=scale),
         shape=alt.Shape("from:N", title=None, scale=_published(["circle", "diamond"])),
-        opacity=alt.Opacity("from:N", legend=None, scale=_published([1, 0.6])),
+        opacity=alt.condition("datum.from == 'ours'", alt.value(1), alt.value(0.6)),
         tooltip=["log:N", "users:N", "from:N", _number("ratio"), "seeds:Q"],
     )
-    chart = alt.layer(bars, dots).properties(width="container", height=alt.Step(22)).interactive()
+    lines = len({(point["log"], point["users"]) for point in points})
+    chart = (
+        alt.layer(bars, dots)
+        .properties(width="container", height=22 * max(lines, 2))
+        .interactive(bind_y=False)
+    )
     return Figure(
         "ratios_beside_thesis",
         "Largest over smallest mean wait with EASY",

@@ -37,7 +37,7 @@ def report(results: Any) -> Report:
     spreads, waits = claims.spreads(runs, published), claims.waits(runs, published)
     sections = (
         _section("Systems and users", _levels(claims.levels(runs, _recorded(results, runs)))),
-        _section("Claims", _claims(effects)),
+        _section("Comparisons", _comparisons(effects)),
         _section("Beside the thesis", _beside(spreads, waits)),
         _section("Figures", _figures(runs)),
     )
@@ -54,7 +54,7 @@ def _levels(levels: Any) -> Iterable[Any]:
     return _sibling("tables").level_tables(levels) if levels else ()
 
 
-def _claims(effects: Any) -> Iterable[Any]:
+def _comparisons(effects: Any) -> Iterable[Any]:
     tables = _sibling("tables")
     return [Text(tables.HOW), *tables.effect_tables(effects)] if effects else ()
 

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import altair as alt
 import pytest
 from report.made_up import MadeUp, a_report, published_table
 from report.test_report_live import Campaign
 
-from batsched_py.report import live
+from batsched_py.report import Figure, Report, Section, live
 from batsched_py.report.live import LiveReport, served
 from batsched_py.report.page import page
 
@@ -198,7 +199,7 @@ def test_users_are_drawn_and_listed(load: Load) -> None:
 def test_settings_of_a_run_are_one_click_away(load: Load) -> None:
     opened = load()
     opened.locator("#table-runs-filter").fill("creasy 6000")
-    assert column(opened, "table-runs", 1) == ["creasy"] * 3
+    assert column(opened, "table-runs", 2) == ["creasy"] * 3
     opened.locator("#table-runs button", has_text="details").first.click()
     dialog = opened.locator("dialog[open]")
     text = dialog.inner_text()
@@ -257,6 +258,58 @@ def test_dark_light_and_print(load: Load) -> None:
     assert colours(opened)[0] == LIGHT_PAGE
 
 
+def panels() -> Figure:
+    """Two panels, with a legend of shapes and an own dark colour."""
+    rows = [{"x": x, "kind": kind, "of": of} for x in (1, 2) for kind in "ab" for of in "pq"]
+    scale = alt.Scale(domain=["a", "b"], range=["#000080", "#E69F00"])
+    chart = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_point(filled=True, opacity=0.5)
+        .encode(x="x:Q", y="x:Q", shape="of:N", color=alt.Color("kind:N", scale=scale))
+        .properties(width=300, height=100)
+        .interactive()
+        .facet(facet="kind:N", columns=2)
+    )
+    return Figure("panels", "Panels", chart)
+
+
+@pytest.fixture(scope="module")
+def panels_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "panels.html"
+    path.write_text(page(Report("T", "", (Section("S", (panels(),)),))), encoding="utf-8")
+    return path
+
+
+def opened_panels(browser: Any, file: Path, **options: Any) -> Any:
+    opened = browser.new_context(**options).new_page()
+    opened.goto(f"file://{file}")
+    opened.wait_for_selector(READY)
+    return opened
+
+
+def test_panels_are_below_each_other_on_a_phone(browser: Any, panels_file: Path) -> None:
+    size = {"width": 390, "height": 800}
+    wide = opened_panels(browser, panels_file, viewport={"width": 1280, "height": 900})
+    narrow = opened_panels(browser, panels_file, viewport=size, has_touch=True, is_mobile=True)
+    own = [one.locator("#figure-panels svg.marks").bounding_box() for one in (wide, narrow)]
+    assert own[0]["width"] > 2 * 300
+    assert own[1]["width"] < 390
+    assert own[1]["height"] > own[0]["height"] + 100
+    assert wide.locator(".hint").is_visible()
+    assert not narrow.locator(".hint").is_visible()  # there is no wheel
+
+
+def test_nothing_is_black_on_a_dark_page(browser: Any, panels_file: Path) -> None:
+    opened = opened_panels(browser, panels_file, color_scheme="dark")
+    paints = (
+        "[...document.querySelectorAll('#figure-panels svg .mark-symbol path')]"
+        ".flatMap(one => [one.getAttribute('fill'), one.getAttribute('stroke')])"
+    )
+    found = {paint.lower() for paint in opened.evaluate(paints) if paint}
+    assert not found & {"black", "#000", "#000000", "#000080"}
+    assert "#e69f00" in found  # bright enough as it is
+
+
 def test_a_campaign_that_kept_metrics_only_says_so(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "metrics.html"
     path.write_text(page(a_report(), MadeUp(300, keep_jobs=False)), encoding="utf-8")  # type: ignore[arg-type]
@@ -267,7 +320,7 @@ def test_a_campaign_that_kept_metrics_only_says_so(browser: Any, tmp_path: Path)
     assert not opened.locator("#schedule-body").is_visible()
     assert len(column(opened, "table-runs", 0)) == 25
     opened.locator("#runs-table button", has_text="Next").click()
-    assert column(opened, "table-runs", 0)[0] == "26"
+    assert column(opened, "table-runs", 1)[0] == "26"
     assert "26 to 50 of 1200" in opened.locator("#runs-table output").inner_text()
     opened.close()
 

@@ -12,10 +12,12 @@ const isDark = () => (document.documentElement.dataset.theme ?? (darkScheme.matc
 const palette = () => (isDark() ? ON_DARK : ON_LIGHT);
 const colours = () => (isDark() ? DARK : LIGHT);
 
-function chartConfig(narrow) {
+function chartConfig(narrow, panels) {
   const { text, muted, line } = colours();
   const legend = { labelColor: text, titleColor: text, labelFontSize: 12, titleFontSize: 12, labelLimit: 260 };
+  Object.assign(legend, { symbolBaseFillColor: muted, symbolBaseStrokeColor: muted });
   if (narrow) Object.assign(legend, { orient: "bottom", direction: "vertical", columns: 1, labelLimit: 220 });
+  else if (panels) legend.orient = "top"; // beside panels of fixed widths there is seldom room
   return {
     background: null,
     font: FONT,
@@ -32,19 +34,61 @@ function chartConfig(narrow) {
   };
 }
 
-/** Return a copy of a specification in which what is drawn black has the colour of text. */
+const LEAST_CONTRAST = 4; // to the background; WCAG asks 3 of what is not text
+
+function luminance(rgb) {
+  const [r, g, b] = rgb.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+/** A colour as it is, or mixed with that of text until one sees it on a dark page; black is text. */
+function legible(colour) {
+  if (/^(black|#000|#000000)$/i.test(colour)) return colours().text;
+  if (!isDark() || !/^#[0-9a-f]{6}$/i.test(colour)) return colour;
+  const parts = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255);
+  const [own, text, sheet] = [colour, DARK.text, DARK.sheet].map(parts);
+  for (let share = 0; share < 1; share += 0.05) {
+    const mixed = own.map((part, at) => part + share * (text[at] - part));
+    if ((luminance(mixed) + 0.05) / (luminance(sheet) + 0.05) >= LEAST_CONTRAST) {
+      return `#${mixed.map((part) => Math.round(part * 255).toString(16).padStart(2, "0")).join("")}`;
+    }
+  }
+  return DARK.text;
+}
+
+/** Return a copy of a specification with colours, and opacities, that can be seen in the theme. */
 function readable(part) {
   if (Array.isArray(part)) return part.map(readable);
   if (part === null || typeof part !== "object") return part;
   const copy = {};
   for (const [key, value] of Object.entries(part)) {
-    const paints = ["color", "fill", "stroke", "value"].includes(key);
-    const black = paints && typeof value === "string" && /^(black|#000|#000000)$/i.test(value);
+    const text = typeof value === "string";
     if (key === "datasets" || (key === "data" && value)) copy[key] = value;
-    else copy[key] = black ? colours().text : readable(value);
+    else if (text && ["color", "fill", "stroke", "value"].includes(key)) copy[key] = legible(value);
+    else if (key === "range" && Array.isArray(value)) copy[key] = value.map((one) => (typeof one === "string" ? legible(one) : one));
+    else if (key === "mark" && isDark() && value?.opacity < 1) copy[key] = { ...readable(value), opacity: Math.sqrt(value.opacity) };
+    else copy[key] = readable(value);
   }
   return copy;
 }
+
+const BESIDE_PANEL = 70; // pixels of a panel's axis and its distance from the next
+
+/** Panels below each other where they have no room side by side. */
+function fitted(spec, width) {
+  const panel = spec.spec?.width;
+  if (spec.columns && typeof panel === "number") {
+    const columns = Math.max(1, Math.min(spec.columns, Math.floor(width / (panel + BESIDE_PANEL))));
+    return { ...spec, columns, spec: { ...spec.spec, width: Math.min(panel, Math.max(180, width - BESIDE_PANEL)) } };
+  }
+  if (spec.hconcat && width < NARROW) {
+    const { hconcat, ...others } = spec;
+    return { ...others, vconcat: hconcat };
+  }
+  return spec;
+}
+
+const NARROW = 560;
 
 /** All charts of the page by the id of their element: they are drawn again if the theme changes. */
 const charts = new Map();
@@ -59,14 +103,14 @@ async function redraw(id) {
   const chart = charts.get(id);
   const element = byId(id);
   const width = element.clientWidth;
-  const made = readable(chart.spec(width));
+  const made = fitted(readable(chart.spec(width)), width);
   element.classList.toggle("filling", made.width === "container");
   try {
     chart.view?.finalize();
     const result = await vegaEmbed(element, made, {
       mode: "vega-lite",
       renderer: "svg",
-      config: chartConfig(width < 560),
+      config: chartConfig(width < NARROW, made.width !== "container"),
       tooltip: { theme: isDark() ? "dark" : "light" },
       actions: { export: { png: true, svg: true }, source: false, compiled: false, editor: false },
       downloadFileName: id.replace("figure-", ""),

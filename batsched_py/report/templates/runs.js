@@ -57,7 +57,7 @@ function startRuns() {
   };
   const columns = names.map((name) => ({ title: title(name), numeric: isNumber(name), value: (row) => runValue(name, row) }));
   columns.unshift({ title: "run", numeric: true, value: (row) => row + 1 });
-  columns.push({ title: "settings", value: () => "", cell: button });
+  columns.unshift({ title: "settings", value: () => "", cell: button }); // first: never out of sight
   data.runs.table = new PagedTable(byId("runs-table"), { id: "table-runs", file: "runs.csv", columns, count: n,
     filter: memory.get("filter") ?? "", title: `${n} finished ${n === 1 ? "run" : "runs"}` });
   byId("details").addEventListener("close", () => delete byId("details").dataset.run);

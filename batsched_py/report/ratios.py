@@ -1,0 +1,136 @@
+"""Paired ratios of a campaign's metrics: is one policy better than another, with the same seeds?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import nan
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from batsched_py.report.document import Column, Table
+from batsched_py.statistics import Interval, bootstrap, paired_ratio
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+REPEATED = ("replication", "seed", "shake")
+"""Axes over whose values means are taken: they repeat a run and do not change the question."""
+_POLICY = ("scheduler", "scheduler_options")
+_MOST_VALUES = 8
+_INPUTS = ("log", "workload", "input")
+"""Axes that are never compared: another log has other people."""
+
+
+def interval(values: ArrayLike) -> Interval:
+    """Return the mean and its interval; there is none if all values are the same."""
+    found = bootstrap(values)
+    return found if found.low < found.high else msgspec.structs.replace(found, low=nan, high=nan)
+
+
+def compared_axis(runs: pd.DataFrame, axes: Sequence[str]) -> str | None:
+    """Return the axis whose values are compared: that of the policies, if there is exactly one.
+
+    Else the first one with 2 to 8 values. None if there is no such axis.
+    """
+    few = [
+        name
+        for name in axes
+        if name not in _INPUTS and 2 <= runs[name].nunique(dropna=False) <= _MOST_VALUES
+    ]
+    policies = [name for name in few if _is_of_policies(runs, name)]
+    return policies[0] if len(policies) == 1 else next(iter(few), None)
+
+
+def _is_of_policies(runs: pd.DataFrame, axis: str) -> bool:
+    """Tell whether the values of an axis have a scheduler each, not all the same."""
+    settings = [name for name in _POLICY if name in runs and name != axis]
+    if axis in _POLICY:
+        return True
+    known = runs[[axis, *settings]].astype(str).drop_duplicates()
+    return bool(settings) and known[axis].is_unique and known[settings].drop_duplicates().size > 1
+
+
+def ratios_table(
+    runs: pd.DataFrame, axes: Sequence[str], metrics: Sequence[str], repeats: Sequence[str]
+) -> Table | None:
+    """Return the metrics of each value of an axis as multiples of those of its first value.
+
+    A row for each metric, per combination of the other axes; pairs of runs are of equal
+    ``repeats`` (columns: replication, seed). None if there is nothing to compare.
+    """
+    axis = compared_axis(runs, axes)
+    if axis is None:
+        return None
+    others = [name for name in axes if name != axis]
+    base = runs[axis].iloc[0]
+    rows = list(_rows(runs, axis, others, metrics, repeats))
+    if not rows:
+        return None
+    frame = pd.DataFrame(rows)
+    columns = [Column(name, name.replace("_", " ")) for name in (*others, axis, "metric", "ratio")]
+    if frame["low"].notna().any():
+        columns += [Column("low", "95 % from"), Column("high", "to")]
+    columns.append(Column("pairs"))
+    decided = [at for at, row in enumerate(rows) if row["low"] > 1 or row["high"] < 1]
+    return Table(
+        "ratios",
+        f"Metrics as multiples of those of {axis.replace('_', ' ')} {base}",
+        frame,
+        tuple(columns),
+        _note(frame, repeats),
+        tuple((at, "ratio") for at in decided),
+    )
+
+
+def _note(frame: pd.DataFrame, repeats: Sequence[str]) -> str:
+    over = f" over pairs of runs of equal {' and '.join(repeats)}" if repeats else ""
+    note = f"Ratio of means{over}; 1: no difference."
+    if frame["low"].notna().any():
+        return f"{note} With 95 % bootstrap intervals over the pairs; marked: 1 is outside."
+    if (frame["pairs"] > 1).any():
+        return f"{note} The replications do not differ from each other, so there is no interval."
+    return f"{note} Of one pair there is no interval: set `replications` to have one."
+
+
+def _rows(
+    runs: pd.DataFrame,
+    axis: str,
+    others: Sequence[str],
+    metrics: Sequence[str],
+    repeats: Sequence[str],
+) -> Iterator[dict[str, Any]]:
+    first = runs[axis].iloc[0]
+    groups = runs.groupby(list(others), sort=False, dropna=False) if others else [((), runs)]
+    for values, own in groups:
+        place = dict(zip(others, values, strict=True))
+        base = own[own[axis] == first]
+        for value in own[axis].drop_duplicates():
+            if value == first or base.empty:
+                continue
+            ours, theirs = _paired(own[own[axis] == value], base, repeats)
+            for metric in metrics:
+                yield {**place, axis: value, **_ratio(metric, ours[metric], theirs[metric])}
+
+
+def _paired(
+    ours: pd.DataFrame, base: pd.DataFrame, repeats: Sequence[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the runs that both have, in the same order."""
+    sides = [
+        side.set_index(list(repeats) if repeats else np.zeros(len(side))) for side in (ours, base)
+    ]
+    one, two = (side[~side.index.duplicated()] for side in sides)
+    both = one.index.intersection(two.index)
+    return one.loc[both], two.loc[both]
+
+
+def _ratio(metric: str, ours: pd.Series[Any], base: pd.Series[Any]) -> dict[str, Any]:
+    """Return a row; runs that are all the same have no interval."""
+    found = paired_ratio(ours.astype(float), base.astype(float))
+    same = ours.nunique() == base.nunique() == 1
+    low, high = (nan, nan) if same else (found.low, found.high)
+    name = metric.replace("_", " ")
+    return {"metric": name, "ratio": found.value, "low": low, "high": high, "pairs": found.nb}
