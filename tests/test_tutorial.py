@@ -16,7 +16,7 @@ from batsched_py.program import PROGRAM
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
 FILE = re.compile(r"`([\w.]+)`(?: and call `pytest`)?:\s*$")
-PAGES = {"plugins.md": 4, "users.md": 17, "simulator.md": 7}
+PAGES = {"plugins.md": 4, "users.md": 19, "simulator.md": 7}
 """Number of commands in each page."""
 PORT = "28000"
 """What the pages say; the tests take a free one, as others may use this."""
@@ -82,7 +82,7 @@ def test_all_commands_work(folders: dict[str, Path], page: str, port: str) -> No
             scheduler.kill()
             scheduler.wait()
     if page == "plugins.md":
-        assert (folders[page] / "out/compare/runs.csv").read_text().count("\n") == 7
+        assert (folders[page] / "out/compare/results.csv").read_text().count("\n") == 7
 
 
 def test_its_test_passes(folders: dict[str, Path]) -> None:

@@ -31,6 +31,7 @@ first = 300
 
 def campaign(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "batsched_py", "campaign", "test.toml", "-e", "out"]
+    command.append("--no-report")
     return subprocess.run(
         [*command, *arguments], cwd=folder, capture_output=True, text=True, timeout=120
     )

@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from calling import call
 
 from batsched_py import simulate
-from batsched_py.campaign.runner import prepare
-from batsched_py.campaign.spec import PlannedRun, Settings
+from batsched_py.campaign.prepared import prepare
+from batsched_py.campaign.spec import Campaign, PlannedRun, Settings
 from batsched_py.workload.archive import NONE, find_log
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import make_rules
@@ -102,6 +102,7 @@ def test_commands_know_it(
 def test_a_campaign_without_log() -> None:
     """Its machine is what node_factor multiplies."""
     settings = Settings(log="none", node_factor=0.5, users="once.py:Once")
-    (run,) = prepare([PlannedRun({"log": "none"}, settings)], Path("out"))
+    planned = PlannedRun({"log": "none"}, settings)
+    (run,) = prepare(Campaign(name="x", path=Path("x.toml"), runs=[planned]), Path("out"))
     assert run.input == find_log(NONE).resolve()
     assert run.command[run.command.index("--nodes") + 1] == "64"

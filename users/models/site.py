@@ -183,8 +183,8 @@ class SiteUsers:
     shorter than the run time (on the shipped set run times are then 22 % of the request on
     average, 34 % in the logs). No job has a walltime. After ``weeks`` nothing more is submitted.
 
-    With one seed, a user's k-th job is the same under every policy, so that policies can be compared
-    pairwise; when it is submitted is up to the model.
+    With one seed, a user's k-th job is the same under every policy, so that policies can be
+    compared pairwise; when it is submitted is up to the model.
 
     To see what depends on what, parts of the model can be left out: without ``batches`` each job
     is waited for alone, without ``locality`` each is drawn anew, without ``sleep`` there are no
