@@ -98,14 +98,7 @@ def bootstrap(
     seed: int = 0,
 ) -> Interval:
     """Return a statistic of the finite values with its bootstrap interval."""
-    array = finite(values)
-    if not len(array):
-        return Interval(nan, nan, nan, 0)
-    value = statistic(array)
-    if len(array) < 2:
-        return Interval(value, nan, nan, 1)
-    low, high = _ends(_resampled(array, statistic, resamples, seed), confidence)
-    return Interval(value, low, high, len(array))
+    return _interval(finite(values), statistic, confidence, resamples, seed)
 
 
 def paired_ratio(
@@ -127,7 +120,7 @@ def paired_ratio(
         below = rows[:, 1].mean()
         return float(rows[:, 0].mean() / below) if below else nan
 
-    return _of_pairs(pairs, statistic, confidence, resamples, seed)
+    return _interval(pairs, statistic, confidence, resamples, seed)
 
 
 def paired_difference(
@@ -144,7 +137,7 @@ def paired_difference(
     def statistic(rows: NDArray[np.float64]) -> float:
         return float((rows[:, 0] - rows[:, 1]).mean())
 
-    return _of_pairs(pairs, statistic, confidence, resamples, seed)
+    return _interval(pairs, statistic, confidence, resamples, seed)
 
 
 def beside(values: ArrayLike, published: float) -> Beside:
@@ -169,32 +162,23 @@ def _pairs(ours: ArrayLike, base: ArrayLike) -> NDArray[np.float64]:
     return pairs[np.isfinite(pairs).all(axis=1)]
 
 
-def _of_pairs(
-    pairs: NDArray[np.float64],
+def _interval(
+    sample: NDArray[np.float64],
     statistic: Statistic,
     confidence: float,
     resamples: int,
     seed: int,
 ) -> Interval:
-    if not len(pairs):
+    """Return a statistic of the rows of ``sample``, with its interval if there are several."""
+    if not len(sample):
         return Interval(nan, nan, nan, 0)
-    value = statistic(pairs)
-    if len(pairs) < 2:
+    value = statistic(sample)
+    if len(sample) < 2:
         return Interval(value, nan, nan, 1)
-    low, high = _ends(_resampled(pairs, statistic, resamples, seed), confidence)
-    return Interval(value, low, high, len(pairs))
-
-
-def _resampled(
-    sample: NDArray[np.float64], statistic: Statistic, resamples: int, seed: int
-) -> list[float]:
-    """Return the statistic of samples that are drawn from the rows, one at a time in memory."""
     generator = np.random.default_rng(seed)
     number = len(sample)
-    return [statistic(sample[generator.integers(0, number, number)]) for _ in range(resamples)]
-
-
-def _ends(values: Sequence[float], confidence: float) -> tuple[float, float]:
+    # One sample at a time: all of them together need much memory.
+    drawn = [statistic(sample[generator.integers(0, number, number)]) for _ in range(resamples)]
     tail = (1 - confidence) / 2
-    low, high = quantiles(values, (tail, 1 - tail))
-    return low, high
+    low, high = quantiles(drawn, (tail, 1 - tail))
+    return Interval(value, low, high, number)
