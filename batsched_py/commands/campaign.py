@@ -137,7 +137,7 @@ def _say_failures(failures: list[Failure]) -> None:
     for failure in failures:
         alike.setdefault(failure.message, []).append(failure)
     for message, own in list(alike.items())[:_SHOWN]:
-        others = f" (and {_runs(len(own) - 1)} more)" if len(own) > 1 else ""
+        others = f" (and {len(own) - 1} more like it)" if len(own) > 1 else ""
         _say(f"failed: {own[0].run.folder}{others}: {message}")
     if len(alike) > _SHOWN:
         _say(f"failed: {len(alike) - _SHOWN} messages more")
