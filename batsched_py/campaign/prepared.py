@@ -94,10 +94,11 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
         known_by = identity(settings, log, further)
         named = out / "runs" / f"{_name(planned, varying)}_{known_by}"
         folder = known.setdefault(known_by, named)
+        files = {str(file.absolute()): digest(file) for file in _inputs(settings, log, measure)}
         task = Task(
             settings=resolved,
             log=str(log),
-            files={str(file.absolute()): digest(file) for file in _inputs(settings, log, measure)},
+            files=files,
             code=code_digest(),
             cwd=cwd,
             measure=measure,
@@ -108,9 +109,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
                 **provenance(),
                 "hash": known_by,
                 "code": code_digest()[:_HASH],
-                "files": {
-                    file.name: digest(file)[:_HASH] for file in _inputs(settings, log, measure)
-                },
+                "files": {Path(path).name: content[:_HASH] for path, content in files.items()},
             },
         )
         command = [*_command(resolved, log), "-e", str((folder / PREFIX).absolute())]

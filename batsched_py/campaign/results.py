@@ -15,7 +15,7 @@ import pandas as pd
 from batsched_py.campaign.expand import REPLICATION, PlannedRun, Settings
 from batsched_py.campaign.prepared import ERROR, PreparedRun, axes_of
 from batsched_py.campaign.provenance import provenance
-from batsched_py.campaign.spec import QUICK, Campaign, Keep
+from batsched_py.campaign.spec import QUICK, STORED, Campaign, Keep
 from batsched_py.campaign.task import PREFIX, RUN_JSON, ended_run
 from batsched_py.errors import BatschedError, InputError, PluginError, UsageError
 from batsched_py.files import whole_file, write_whole
@@ -26,8 +26,6 @@ from batsched_py.workload import Workload
 from batsched_py.workload.archive import SAMPLE
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.rules import Rules
-
-STORED = "campaign.json"
 
 
 class StoredRun(msgspec.Struct, kw_only=True):

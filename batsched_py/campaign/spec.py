@@ -23,6 +23,8 @@ from batsched_py.text import did_you_mean, is_integer
 __all__ = ["Campaign", "PlannedRun", "Setting", "Settings", "find_campaign", "read_campaign"]
 
 Keep = Literal["jobs", "metrics"]
+STORED = "campaign.json"
+"""What every campaign writes into its folder before its first run."""
 QUICK = "_quick"
 """End of the name of a campaign in its small size."""
 

@@ -91,8 +91,9 @@ def campaign(
     spec = read_campaign(find_campaign(file), log, outside, quick=quick)
     folder = Path(out) if out is not None else Path("campaigns") / spec.name
     runs = prepare(spec, folder, log_dir or [])
-    missing = _chosen([run for run in runs if not run.done], retry_failed, only_missing)
-    done = sum(run.done for run in runs)
+    undone = [run for run in runs if not run.done]
+    missing = _chosen(undone, retry_failed, only_missing)
+    done = len(runs) - len(undone)
     _say(f"{spec.name}: {_runs(len(runs))}, {done} of them done before")
     if left := nb_other_folders(runs, folder):
         _say(

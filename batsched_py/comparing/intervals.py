@@ -1,7 +1,8 @@
 """Bootstrap intervals of means over many jobs, drawn singly or user by user.
 
-:mod:`batsched_py.statistics` draws all resamples at once, which suits tens of replications; the
-same percentile method here counts how often each is drawn, since a run has 100,000s of jobs.
+:mod:`batsched_py.statistics` computes any statistic of one quantity, resample by resample, which
+suits tens of replications. Here it is means of many quantities over 100,000s of jobs: by the same
+percentile method, all quantities share the draws, and what counts is how often each job is drawn.
 """
 
 from __future__ import annotations

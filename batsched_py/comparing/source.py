@@ -7,11 +7,10 @@ from typing import Literal
 
 import msgspec
 
+from batsched_py.campaign.spec import STORED
 from batsched_py.errors import UsageError
 from batsched_py.metrics.jobs_file import SUFFIX
 
-CAMPAIGN = "campaign.json"
-"""What every campaign writes into its folder before its first run."""
 _RUN = "_run.json"
 
 
@@ -32,7 +31,7 @@ def find_source(text: str | Path) -> Source:
     """
     path, name = Path(text), str(text)
     if path.is_dir():
-        if (path / CAMPAIGN).is_file():
+        if (path / STORED).is_file():
             return Source("campaign", name, path)
         return Source("run", name, _only_run(path))
     if path.is_file():
@@ -77,7 +76,7 @@ def _only_run(folder: Path) -> Path:
         raise UsageError(_without_jobs(runs[0]))
     older = " (it has a folder runs: run the campaign again)" if (folder / "runs").is_dir() else ""
     raise UsageError(
-        f"{folder}: neither a run nor a campaign: it has no *{SUFFIX} and no {CAMPAIGN}{older}"
+        f"{folder}: neither a run nor a campaign: it has no *{SUFFIX} and no {STORED}{older}"
     )
 
 
