@@ -1,0 +1,1 @@
+"""Commands about logs: ``logs``, ``info``, ``convert`` and ``sample-log``."""

@@ -1,0 +1,1 @@
+"""Commands that speak Batsim's protocol: ``serve``, ``replay`` and ``simulator``."""

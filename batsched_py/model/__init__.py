@@ -1,0 +1,1 @@
+"""What policies and user models see: jobs, the machine, the timeline, decisions."""

@@ -1,0 +1,1 @@
+"""What one simulation leaves: its table of jobs, its files, its SWF log."""

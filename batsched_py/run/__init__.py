@@ -1,0 +1,1 @@
+"""One simulation: its settings, what it is run by, and the function ``simulate``."""

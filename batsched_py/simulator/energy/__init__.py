@@ -1,0 +1,1 @@
+"""What the machine consumes, and its power states."""

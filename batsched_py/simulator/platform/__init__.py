@@ -1,0 +1,1 @@
+"""The simulated machine: SimGrid's platform files, hosts, links and routes."""

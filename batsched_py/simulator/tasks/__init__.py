@@ -1,0 +1,1 @@
+"""What jobs do: Batsim's profiles, and the tasks that share processors and links."""

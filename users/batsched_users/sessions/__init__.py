@@ -1,0 +1,1 @@
+"""Sessions and batches of a log, and which waited for which."""
