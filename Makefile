@@ -24,7 +24,7 @@ $(VENV)/installed: pyproject.toml
 	touch $@
 
 campaign: $(VENV)/installed
-	$(BIN)/batsched-py campaign experiments/replay_feedback/campaign.toml --jobs $(JOBS)
+	$(BIN)/batsched-py campaign experiments/batsched_studies/replay_feedback/campaign.toml --jobs $(JOBS)
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest --numprocesses $(JOBS)
@@ -47,10 +47,10 @@ benchmarks: $(VENV)/installed
 	$(BIN)/python benchmarks/user_models.py sample
 
 conformance: $(VENV)/installed
-	$(BIN)/python experiments/conformance/conformance.py --shared $(SHARED)
+	$(BIN)/python experiments/batsched_studies/conformance/conformance.py --shared $(SHARED)
 
 user-models: $(VENV)/installed
-	$(BIN)/python experiments/user_models/user_models.py --shared $(SHARED) --jobs $(JOBS)
+	$(BIN)/python experiments/batsched_studies/user_models/user_models.py --shared $(SHARED) --jobs $(JOBS)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

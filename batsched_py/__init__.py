@@ -19,17 +19,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from batsched_py.decisions import CallMeLater, Decision, Kill, Reject, Scheduler, Start
 from batsched_py.errors import BatschedError
-from batsched_py.jobs import Job, JobState
-from batsched_py.machine import Machine
-from batsched_py.waiting import WaitingQueue
-from batsched_py.workload.jobs import Workload, WorkloadJob
+from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Scheduler, Start
+from batsched_py.model.job import Job, JobState
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.workload.workload import Workload, WorkloadJob
 
 if TYPE_CHECKING:
-    from batsched_py.results import Result
-    from batsched_py.simulation import simulate
-    from batsched_py.user_model import UserModel
+    from batsched_py.model.user_model import UserModel
+    from batsched_py.results.result import Result
+    from batsched_py.run.simulate import simulate
     from batsched_py.workload.load import load_workload
 
 __all__ = [
@@ -54,10 +54,10 @@ __all__ = [
 
 # Imported when asked for: a policy file needs neither the simulator nor numpy.
 _LAZY = {
-    "Result": "batsched_py.results",
-    "UserModel": "batsched_py.user_model",
+    "Result": "batsched_py.results.result",
+    "UserModel": "batsched_py.model.user_model",
     "load_workload": "batsched_py.workload.load",
-    "simulate": "batsched_py.simulation",
+    "simulate": "batsched_py.run.simulate",
 }
 
 

@@ -12,16 +12,16 @@ from heapq import heappop, heappush
 from math import inf, isfinite
 from typing import Any
 
-from batsched_py import decisions as d
 from batsched_py.errors import InvariantError, ProtocolError
-from batsched_py.jobs import Job, JobState
-from batsched_py.machine import Machine
-from batsched_py.processors import MOST_PROCESSORS, from_text
+from batsched_py.model import decisions as d
+from batsched_py.model.job import Job, JobState
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.user_model import UserModel, given, jobs_due, next_due
 from batsched_py.protocol import messages as m
-from batsched_py.used_names import UsedNames
-from batsched_py.user_model import UserModel, given, jobs_due, next_due
-from batsched_py.waiting import WaitingQueue
-from batsched_py.workload.jobs import WorkloadJob
+from batsched_py.support.name_set import UsedNames
+from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text
+from batsched_py.workload.workload import WorkloadJob
 
 DYNAMIC = "dyn"
 """Workload of the jobs that users submit."""

@@ -20,15 +20,15 @@ from time import perf_counter
 
 import zmq
 
-from batsched_py.conversation import Conversation, Limits, serve
-from batsched_py.program import PROGRAM
-from batsched_py.simulation import ProcessSettings, make_process
-from batsched_py.simulator.platform_xml import homogeneous_xml
-from batsched_py.transport.endpoint import Endpoint
-from batsched_py.workload.archive import find_log
-from batsched_py.workload.batsim_json import write_workload
+from batsched_py.run.simulate import ProcessSettings, make_process
+from batsched_py.simulator.platform.platform_writer import homogeneous_xml
+from batsched_py.support.own_command import PROGRAM
+from batsched_py.transport.conversation import Conversation, Limits, serve
+from batsched_py.transport.scheduler_socket import Endpoint
+from batsched_py.workload.batsim_workload import write_workload
+from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import make_rules
+from batsched_py.workload.log_archive import find_log
 
 
 class Timed:

@@ -15,13 +15,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from batsched_py.jobs import Job
-from batsched_py.machine import Machine
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.creasy import Creasy
 from batsched_py.schedulers.dynp import Dynp
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.ups import Ups
-from batsched_py.waiting import WaitingQueue
 
 NB_PROCESSORS, FREE = 128, 32
 WAITING = (10, 100, 1_000, 10_000, 100_000)

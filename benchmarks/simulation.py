@@ -13,19 +13,20 @@ import sys
 import time
 from collections.abc import Callable
 
-from batsched_py.decisions import Scheduler
-from batsched_py.process import DecisionProcess
+from batsched_users.models.feedback import ThinkTimeFeedback
+from batsched_users.sessions.delimitation import Delimitation, partition
+from batsched_users.sessions.session_graph import build_graph
+
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.model.decisions import Scheduler
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform import homogeneous
+from batsched_py.simulator.platform.platform import homogeneous
 from batsched_py.workload import Workload
-from batsched_py.workload.archive import find_log
+from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import Rules
-from users.graph import build_graph
-from users.models.feedback import ThinkTimeFeedback
-from users.sessions import Delimitation, partition
+from batsched_py.workload.log_archive import find_log
 
 REPEATS = 5
 

@@ -20,17 +20,17 @@ from time import perf_counter
 
 from messages import time_echo
 
-from batsched_py.conversation import Conversation, Limits, serve
-from batsched_py.process import DecisionProcess
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.front import Front
-from batsched_py.simulator.platform import homogeneous, read_platform
-from batsched_py.transport.endpoint import Endpoint
+from batsched_py.simulator.platform.platform import homogeneous, read_platform
+from batsched_py.transport.conversation import Conversation, Limits, serve
+from batsched_py.transport.scheduler_socket import Endpoint
+from batsched_py.transport.simulator_socket import Front
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.archive import find_log
+from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import Rules
+from batsched_py.workload.log_archive import find_log
 
 CLUSTER = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">

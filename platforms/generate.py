@@ -8,8 +8,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from batsched_py.files import write_whole
-from batsched_py.simulator.platform_xml import cluster_xml, energy_xml, homogeneous_xml
+from batsched_py.simulator.platform.platform_writer import (
+    cluster_xml,
+    energy_xml,
+    homogeneous_xml,
+)
+from batsched_py.support.atomic_files import write_whole
 
 SIZES = {64: "the sample log", 100: "KTH-SP2", 128: "SDSC-SP2"}
 

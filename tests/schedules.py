@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from batsched_py.decisions import Scheduler
-from batsched_py.process import DecisionProcess
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.model.decisions import Scheduler
+from batsched_py.model.user_model import UserModel
 from batsched_py.simulator.engine import Options, Outcome, Simulator
-from batsched_py.simulator.platform import homogeneous
-from batsched_py.user_model import UserModel
+from batsched_py.simulator.platform.platform import homogeneous
 from batsched_py.workload import Workload, WorkloadJob
 
 

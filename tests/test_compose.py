@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from batsched_py.campaign.spec import find_campaign, read_campaign
+from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 
 ROOT = Path(__file__).resolve().parents[1]
 BATSCHED = [sys.executable, "-m", "batsched_py"]

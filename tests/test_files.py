@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.errors import OutputError
-from batsched_py.files import make_folder_of, whole_file, write_whole
+from batsched_py.support.atomic_files import make_folder_of, whole_file, write_whole
 
 
 def test_makes_folders_and_replaces(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from batsched_py.jobs import Job, user_of
-from batsched_py.waiting import WaitingQueue
+from batsched_py.model.job import Job, user_of
+from batsched_py.model.queue import WaitingQueue
 
 WHO: list[tuple[dict[str, Any], str]] = [
     ({"user": "anna"}, "anna"),

@@ -22,28 +22,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 from batsched_py import metrics
-from batsched_py.backends.outputs import BatsimOutput
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, OutputError, ProtocolError
-from batsched_py.job_columns import UsersTable
-from batsched_py.metrics.jobs_file import read_jobs
-from batsched_py.process import DecisionProcess
 from batsched_py.protocol import messages as m
-from batsched_py.results import EmbeddedOutput, Result
+from batsched_py.results.job_columns import UsersTable
+from batsched_py.results.jobs_file import read_jobs
+from batsched_py.results.result import EmbeddedOutput, Result
+from batsched_py.run.backends.batsim_results import BatsimOutput
+from batsched_py.run.simulate import simulate
 from batsched_py.schedulers.fcfs import Fcfs
-from batsched_py.simulation import simulate
-from batsched_py.simulator.ended import EndedJobs
 from batsched_py.simulator.engine import Options, Outcome, Simulator
-from batsched_py.simulator.outputs import JOBS_COLUMNS
-from batsched_py.simulator.platform import homogeneous
-from batsched_py.simulator.profiles import Profile
-from batsched_py.simulator.registry import Registry, SimulatedJob, State
-from batsched_py.spool import Spool
-from batsched_py.used_names import UsedNames
+from batsched_py.simulator.files.output_files import JOBS_COLUMNS
+from batsched_py.simulator.finished_jobs import EndedJobs
+from batsched_py.simulator.jobs import Registry, SimulatedJob, State
+from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.tasks.profiles import Profile
+from batsched_py.support.name_set import UsedNames
+from batsched_py.support.temporary_rows import Spool
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.batsim_json import read_workload
+from batsched_py.workload.batsim_workload import read_workload
 from batsched_py.workload.sample import cached_sample_log
 
 
@@ -180,7 +178,7 @@ def test_what_cannot_be_written_is_said(monkeypatch: pytest.MonkeyPatch) -> None
 
     spool = Spool()
     with monkeypatch.context() as patch:
-        patch.setattr("batsched_py.spool.TemporaryFile", full)
+        patch.setattr("batsched_py.support.temporary_rows.TemporaryFile", full)
         with pytest.raises(OutputError, match="written: No space left on device; TMPDIR"):
             spool.append([1])
     spool.append([1])
@@ -221,7 +219,10 @@ def test_a_little_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def passes(script: str) -> None:
     """Run a script in a process of its own, which says nothing, in the end neither."""
-    head = "import os, random, resource\nfrom batsched_py.spool import Spool\nspool = Spool()\n"
+    head = (
+        "import os, random, resource\n"
+        "from batsched_py.support.temporary_rows import Spool\nspool = Spool()\n"
+    )
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-c", head + script],
         capture_output=True,
@@ -373,7 +374,9 @@ def test_memory_does_not_grow_with_what_jobs_were(
 ) -> None:
     """Neither profiles, messages to jobs nor timers remain, which took some 2700 bytes a job."""
     monkeypatch.setattr("batsched_py.simulator.engine._FEW_ENTRIES", 16)
-    monkeypatch.setattr("batsched_py.protocol.registration.UsedNames", partial(UsedNames, 50))
+    monkeypatch.setattr(
+        "batsched_py.protocol.dynamic_registration.UsedNames", partial(UsedNames, 50)
+    )
 
     def kept(nb_jobs: int) -> int:
         simulator = Simulator(homogeneous(2), (), Options(dynamic_jobs=True))
@@ -578,7 +581,7 @@ def test_null_is_no_user(said: dict[str, Any], tmp_path: Path) -> None:
 @pytest.mark.parametrize("batch", [2, 100])
 def test_users_table_has_the_same_columns(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row per job, once, in order of submission; a column if any job carries it."""
-    monkeypatch.setattr("batsched_py.job_columns._BATCH", batch)
+    monkeypatch.setattr("batsched_py.results.job_columns._BATCH", batch)
     table = UsersTable()
     for number in (1, 2, 1, 3, 4, 5):
         extra = {"user": "u", "behaviour": "rare"} if number == 2 else {"user": "u"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py import plugins
 from batsched_py.errors import PluginError
+from batsched_py.support import plugins
 
 GOOD = """
 class Mine:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from math import inf
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
+from batsched_users.models.feedback import ThinkTimeFeedback
 from schedules import J, run, starts, workload
 
-from batsched_py.decisions import CallMeLater, Decision, Kill, Reject, Start
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, ProtocolError
-from batsched_py.jobs import Job
-from batsched_py.machine import Machine
-from batsched_py.process import DecisionProcess
+from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
 from batsched_py.protocol import messages as m
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform import homogeneous
-from batsched_py.waiting import WaitingQueue
+from batsched_py.simulator.platform.platform import homogeneous
 from batsched_py.workload import WorkloadJob
-from users.models.feedback import ThinkTimeFeedback
 
 
 class Policy:
@@ -373,6 +369,6 @@ class Undecided(Chain):
 def test_users_who_never_move_on_are_stopped(
     model: type[Chain], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("batsched_py.user_model.MOST_AT_ONCE", 1000)
+    monkeypatch.setattr("batsched_py.model.user_model.MOST_AT_ONCE", 1000)
     with pytest.raises(InvariantError, match=said):
         simulate_users(model(10**9, 0, size=9), Fcfs())

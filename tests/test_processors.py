@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from procset import ProcSet
 
-from batsched_py import processors
 from batsched_py.errors import ProtocolError
+from batsched_py.support import processor_sets as processors
 
 sets = st.sets(st.integers(0, 200))
 

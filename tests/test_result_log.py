@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import gzip
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from calling import call
 
 from batsched_py import simulate
 from batsched_py.errors import OutputError
-from batsched_py.result_log import write_result_log
-from batsched_py.results import Result
+from batsched_py.results.result import Result
+from batsched_py.results.swf_export import write_result_log
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.archive import find_log
 from batsched_py.workload.clock import clock_of
+from batsched_py.workload.conversion_rules import make_rules, workload_from_log
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import make_rules, workload_from_log
+from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.swf import SwfLog, read_swf
 
 Job = tuple[str, float, int, float, float | None, str | None]

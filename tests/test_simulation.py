@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from batsched_py import simulate
-from batsched_py.data import data_folder
 from batsched_py.errors import UsageError
-from batsched_py.options import parse_options
-from batsched_py.workload.rules import make_rules
+from batsched_py.support.option_values import parse_options
+from batsched_py.support.shipped_files import platforms_folder
+from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.sample import cached_sample_log
 
 FILES = ("jobs.csv", "schedule.csv")
@@ -62,7 +62,7 @@ def test_run_json_holds_what_determines_the_run(tmp_path: Path, sample: Path) ->
 
 def _jobs(sample: Path) -> list[object]:
     from batsched_py import load_workload
-    from batsched_py.workload.rules import Rules
+    from batsched_py.workload.conversion_rules import Rules
 
     return list(load_workload(sample, Rules()).jobs)
 
@@ -74,7 +74,7 @@ def test_data_frame(sample: Path) -> None:
 
 
 def test_a_platform_file_is_the_same_as_its_number_of_nodes(sample: Path) -> None:
-    platform = data_folder("platforms") / "ideal_64.xml"
+    platform = platforms_folder() / "ideal_64.xml"
     one, other = simulate(sample, platform=platform), simulate(sample, nodes=64)
     assert one.jobs_csv() == other.jobs_csv()
 
@@ -204,7 +204,7 @@ def test_a_fault_in_a_plugin_is_one_line_with_its_place(tmp_path: Path, sample: 
 
 def test_exact_estimates_know_the_speed_of_the_platform(tmp_path: Path, sample: Path) -> None:
     """Twice as fast by the platform file or by the factor: policies are told the same."""
-    text = (data_folder("platforms") / "ideal_64.xml").read_text().replace('"1Gf"', '"2Gf"')
+    text = (platforms_folder() / "ideal_64.xml").read_text().replace('"1Gf"', '"2Gf"')
     (tmp_path / "fast.xml").write_text(text)
     rules = make_rules(walltime="exact")
     one = simulate(sample, platform=tmp_path / "fast.xml", rules=rules)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from batsched_py.statistics import (
+from batsched_py.support.statistics import (
     beside,
     bootstrap,
     median,

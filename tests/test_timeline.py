@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py.errors import InvariantError
-from batsched_py.jobs import Job
-from batsched_py.machine import Machine
-from batsched_py.timeline import Timeline
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.timeline import Timeline
 
 LENGTH = 1200
 """Seconds that the twin knows; beyond, everything is free."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.program import PROGRAM
+from batsched_py.support.own_command import PROGRAM
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)

@@ -12,10 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py.errors import InvariantError, UsageError
-from batsched_py.jobs import Job
-from batsched_py.waiting import WaitingQueue
-from batsched_py.waiting.orders import ORDERS, SAME_ORDERS, ClockOrder, FixedOrder, fixed_key, order
-from batsched_py.waiting.sorted_jobs import FANOUT, SortedJobs
+from batsched_py.model.job import Job
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.orders import (
+    ORDERS,
+    SAME_ORDERS,
+    ClockOrder,
+    FixedOrder,
+    fixed_key,
+    order,
+)
+from batsched_py.model.queue.sorted_jobs import FANOUT, SortedJobs
 
 NOW = 100.0
 

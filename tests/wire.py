@@ -11,11 +11,11 @@ from typing import Any
 
 import zmq
 
-from batsched_py.conversation import Conversation, Limits, serve
-from batsched_py.process import DecisionProcess
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.protocol.messages import SimulationBegins
 from batsched_py.schedulers.fcfs import Fcfs
-from batsched_py.transport.endpoint import Endpoint
+from batsched_py.transport.conversation import Conversation, Limits, serve
+from batsched_py.transport.scheduler_socket import Endpoint
 
 
 def message(now: float, *events: tuple[str, dict[str, Any]]) -> bytes:

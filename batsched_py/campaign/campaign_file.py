@@ -1,7 +1,7 @@
 """Campaign files: what they may say, and how they are read.
 
 A campaign file is TOML. Every key of its table ``[run]`` is a setting of the simulation, and a
-key with a list is an axis; :mod:`batsched_py.campaign.expand` makes runs of them. A file may
+key with a list is an axis; :mod:`batsched_py.campaign.planned_runs` makes runs of them. A file may
 extend another one: the keys of that one are then the defaults.
 """
 
@@ -14,11 +14,11 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from batsched_py.campaign.expand import PlannedRun, Setting, Settings, expand
+from batsched_py.campaign.planned_runs import PlannedRun, Setting, Settings, expand
 from batsched_py.campaign.toml_lines import line_of
-from batsched_py.data import data_folder
 from batsched_py.errors import CampaignError, InputError, UsageError
-from batsched_py.text import did_you_mean, is_integer
+from batsched_py.support.json_values import did_you_mean, is_integer
+from batsched_py.support.shipped_files import studies_folder
 
 __all__ = ["Campaign", "PlannedRun", "Setting", "Settings", "find_campaign", "read_campaign"]
 
@@ -65,7 +65,7 @@ def find_campaign(text: str) -> Path:
     if path.is_file():
         return path
     study, _, file = text.partition("/")
-    folder = data_folder("experiments")
+    folder = studies_folder()
     shipped = folder / study / f"{file or 'campaign'}.toml"
     if study and shipped.is_file() and shipped.name != "published.toml":
         return shipped

@@ -12,20 +12,20 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from batsched_py.campaign.expand import REPLICATION, PlannedRun, Settings
-from batsched_py.campaign.prepared import ERROR, PreparedRun, axes_of
+from batsched_py.campaign.campaign_file import QUICK, STORED, Campaign, Keep
+from batsched_py.campaign.planned_runs import REPLICATION, PlannedRun, Settings
+from batsched_py.campaign.preparation import ERROR, PreparedRun, axes_of
 from batsched_py.campaign.provenance import provenance
-from batsched_py.campaign.spec import QUICK, STORED, Campaign, Keep
-from batsched_py.campaign.task import PREFIX, RUN_JSON, ended_run
+from batsched_py.campaign.run_task import PREFIX, RUN_JSON, ended_run
 from batsched_py.errors import BatschedError, InputError, PluginError, UsageError
-from batsched_py.files import whole_file, write_whole
 from batsched_py.metrics import METRICS
-from batsched_py.plugins import load_file
 from batsched_py.report import Report
+from batsched_py.support.atomic_files import whole_file, write_whole
+from batsched_py.support.plugins import load_file
 from batsched_py.workload import Workload
-from batsched_py.workload.archive import SAMPLE
+from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import Rules
+from batsched_py.workload.log_archive import SAMPLE
 
 
 class StoredRun(msgspec.Struct, kw_only=True):

@@ -1,6 +1,7 @@
 """Runs on the nodes of a cluster, through dask: the side that asks for them.
 
-The other side is :mod:`batsched_py.campaign.station`. Runs go out and results come back as values,
+The other side is :mod:`batsched_py.campaign.cluster_node`. Runs go out and results come back as
+values,
 so no file system needs to be shared. A worker that has not got an input says so, and gets it once.
 """
 
@@ -25,8 +26,8 @@ from uuid import uuid4
 
 import msgspec
 
-from batsched_py.campaign import station
-from batsched_py.campaign.cluster_text import (
+from batsched_py.campaign import cluster_node as station
+from batsched_py.campaign.cluster_address import (
     LOCAL,
     Request,
     check_submission,
@@ -35,11 +36,11 @@ from batsched_py.campaign.cluster_text import (
     needed,
     parse_cluster,
 )
-from batsched_py.campaign.station import Answer
-from batsched_py.campaign.task import Files, RunFailed, Task
-from batsched_py.campaign.worker import WorkerLost
+from batsched_py.campaign.cluster_node import Answer
+from batsched_py.campaign.run_task import Files, RunFailed, Task
+from batsched_py.campaign.worker_processes import WorkerLost
 from batsched_py.errors import BatschedError, OutputError, SimulationError, UsageError
-from batsched_py.simulation import sha256
+from batsched_py.run.simulate import sha256
 
 __all__ = ["ClusterLostError", "describe", "job_script", "open_cluster", "parse_cluster"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.text import did_you_mean
+from batsched_py.support.json_values import did_you_mean
 
 _ADDRESSES = ("dask", "tcp", "tls")
 _SYSTEMS = {

@@ -27,12 +27,12 @@ from uuid import uuid4
 
 import msgspec
 
-from batsched_py.campaign.identity import code_digest
-from batsched_py.campaign.task import Files, RunFailed, Task
-from batsched_py.campaign.worker import Worker, WorkerLost
-from batsched_py.files import write_whole
-from batsched_py.results import versions
-from batsched_py.simulation import sha256
+from batsched_py.campaign.run_identity import code_digest
+from batsched_py.campaign.run_task import Files, RunFailed, Task
+from batsched_py.campaign.worker_processes import Worker, WorkerLost
+from batsched_py.results.result import versions
+from batsched_py.run.simulate import sha256
+from batsched_py.support.atomic_files import write_whole
 
 _IDLE = 60.0
 """Seconds that a child waits for its next run; then it ends, for the campaign may be dead."""

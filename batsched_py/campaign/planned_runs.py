@@ -19,7 +19,7 @@ import numpy as np
 
 from batsched_py.errors import CampaignError
 from batsched_py.metrics import COUNTS, METRICS
-from batsched_py.text import did_you_mean, is_integer, is_number
+from batsched_py.support.json_values import did_you_mean, is_integer, is_number
 
 Setting = str | int | float | bool
 

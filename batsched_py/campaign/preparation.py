@@ -12,19 +12,19 @@ from typing import Literal
 
 import msgspec
 
-from batsched_py import plugins
-from batsched_py.campaign.expand import PlannedRun, Setting, Settings
-from batsched_py.campaign.identity import code_digest, digest, identity, input_files
+from batsched_py.campaign.campaign_file import Campaign
+from batsched_py.campaign.planned_runs import PlannedRun, Setting, Settings
 from batsched_py.campaign.provenance import provenance
-from batsched_py.campaign.spec import Campaign
-from batsched_py.campaign.task import PREFIX, Task, ended_run, run_of
+from batsched_py.campaign.run_identity import code_digest, digest, identity, input_files
+from batsched_py.campaign.run_task import PREFIX, Task, ended_run, run_of
 from batsched_py.campaign.toml_lines import line_with
 from batsched_py.errors import PluginError, UsageError
-from batsched_py.plugins import load_file
-from batsched_py.program import PROGRAM
-from batsched_py.simulation import check
-from batsched_py.workload.archive import find_log
+from batsched_py.run.simulate import check
+from batsched_py.support import plugins
+from batsched_py.support.own_command import PROGRAM
+from batsched_py.support.plugins import load_file
 from batsched_py.workload.load import is_batsim_json
+from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.swf import read_swf
 
 ERROR = "error.txt"
@@ -169,7 +169,7 @@ def _resolved(settings: Settings, log: Path) -> Settings:
 @cache
 def _machine_size(log: Path) -> int:
     if is_batsim_json(log):
-        from batsched_py.workload.batsim_json import read_workload
+        from batsched_py.workload.batsim_workload import read_workload
 
         return read_workload(log).nb_res
     return read_swf(log, skip_bad_lines=True).max_processors

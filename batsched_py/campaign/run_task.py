@@ -20,15 +20,15 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.backends.run import EMBEDDED, parse_timeouts
-from batsched_py.campaign.expand import COLUMNS, Settings
-from batsched_py.campaign.identity import code_digest, digest
+from batsched_py.campaign.planned_runs import COLUMNS, Settings
+from batsched_py.campaign.run_identity import code_digest, digest
 from batsched_py.errors import BatschedError, InputError, PluginError
-from batsched_py.options import parse_time
-from batsched_py.plugins import load_file
-from batsched_py.results import Result
-from batsched_py.simulation import Loaded, Run, execute, load
-from batsched_py.workload.rules import make_rules
+from batsched_py.results.result import Result
+from batsched_py.run.backends.dispatch import EMBEDDED, parse_timeouts
+from batsched_py.run.simulate import Loaded, Run, execute, load
+from batsched_py.support.option_values import parse_time
+from batsched_py.support.plugins import load_file
+from batsched_py.workload.conversion_rules import make_rules
 
 PREFIX = "out"
 RUN_JSON = f"{PREFIX}_run.json"

@@ -8,12 +8,12 @@ from concurrent.futures import CancelledError, Executor, Future, as_completed
 
 import msgspec
 
-from batsched_py.campaign.prepared import ERROR, PreparedRun
-from batsched_py.campaign.task import LOG, RUN_JSON, Files, RunFailed, perform
-from batsched_py.campaign.worker import WorkerLost
+from batsched_py.campaign.preparation import ERROR, PreparedRun
+from batsched_py.campaign.run_task import LOG, RUN_JSON, Files, RunFailed, perform
+from batsched_py.campaign.worker_processes import WorkerLost
 from batsched_py.errors import BatschedError
-from batsched_py.files import write_whole
-from batsched_py.signals import stop_signals
+from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.signals import stop_signals
 
 
 class Failure(msgspec.Struct):

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.campaign.prepared import PreparedRun
-from batsched_py.campaign.task import ended_run
-from batsched_py.text import is_number
+from batsched_py.campaign.preparation import PreparedRun
+from batsched_py.campaign.run_task import ended_run
+from batsched_py.support.json_values import is_number
 
 # From the most alike to the least: what two runs have in common for the time of one to tell that
 # of the other.

@@ -23,11 +23,11 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any
 
-from batsched_py.backends.processes import ending
-from batsched_py.campaign.task import Files, Task, perform
+from batsched_py.campaign.run_task import Files, Task, perform
+from batsched_py.run.backends.child_processes import ending
 
 _LENGTH = struct.Struct("<Q")
-_COMMAND = (sys.executable, "-P", "-m", "batsched_py.campaign.worker")
+_COMMAND = (sys.executable, "-P", "-m", "batsched_py.campaign.worker_processes")
 _PATIENCE = 3.0
 """Seconds that a worker has to end when it is asked to."""
 
@@ -49,7 +49,7 @@ class Worker:
         self._stopped = False
 
     def perform(self, task: Task) -> Files:
-        """Return the files of a run, see :func:`~batsched_py.campaign.task.perform`."""
+        """Return the files of a run, see :func:`~batsched_py.campaign.run_task.perform`."""
         files: Files = self.call(perform, task)
         return files
 
@@ -219,7 +219,7 @@ def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
 
 
 def _main() -> None:
-    from batsched_py.signals import stop_signals
+    from batsched_py.support.signals import stop_signals
 
     # What anybody prints must not get between the replies.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from batsched_py.campaign.spec import find_campaign, read_campaign
-from batsched_py.commands import options as o
+from batsched_py.campaign.campaign_file import find_campaign, read_campaign
+from batsched_py.commands import shared_options as o
 from batsched_py.errors import SimulationError, UsageError
-from batsched_py.files import locked, make_folder_of
-from batsched_py.workload.archive import SAMPLE
+from batsched_py.support.atomic_files import locked, make_folder_of
+from batsched_py.workload.log_archive import SAMPLE
 
 _SHOWN = 10
 """Failures that are printed."""
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.prepared import PreparedRun
+    from batsched_py.campaign.preparation import PreparedRun
     from batsched_py.campaign.runner import Failure
 
 
@@ -76,8 +76,8 @@ def campaign(
 
     A run is named by all that determines it: a second call continues where the first stopped.
     """
-    from batsched_py.campaign.prepared import nb_other_folders, prepare
-    from batsched_py.campaign.results import check_folder, store
+    from batsched_py.campaign.campaign_folder import check_folder, store
+    from batsched_py.campaign.preparation import nb_other_folders, prepare
 
     if retry_failed and only_missing:
         raise UsageError("--retry-failed and --only-missing: give one of them")
@@ -161,7 +161,7 @@ def _show(
     runs: list[PreparedRun], missing: list[PreparedRun], jobs: int, cluster: str | None
 ) -> None:
     """Print the runs with what is known of each, and an estimate of the time."""
-    from batsched_py.campaign.estimate import estimate
+    from batsched_py.campaign.time_estimate import estimate
 
     chosen = {str(run.folder) for run in missing}
     for run in runs:
@@ -189,7 +189,7 @@ def _run(missing: list[PreparedRun], executor: Executor) -> list[Failure]:
 @contextmanager
 def _executor(jobs: int, cluster: str | None, missing: list[PreparedRun]) -> Iterator[Executor]:
     if cluster is None or not missing:
-        from batsched_py.campaign.worker import LocalWorkers
+        from batsched_py.campaign.worker_processes import LocalWorkers
 
         with LocalWorkers(jobs) as executor:
             yield executor
@@ -230,9 +230,9 @@ def _write_results(folder: Path, with_report: bool) -> None:
     """Write the table of results and, if wanted, the report; print the latter."""
     from rich.console import Console
 
-    from batsched_py.campaign.results import open_results
+    from batsched_py.campaign.campaign_folder import open_results
+    from batsched_py.report.forms.terminal import print_report
     from batsched_py.report.publish import publish, report_of
-    from batsched_py.report.terminal import print_report
 
     results = open_results(folder)
     if results.runs.empty:

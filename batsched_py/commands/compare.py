@@ -9,14 +9,14 @@ import msgspec
 import typer
 
 from batsched_py.errors import OutputError, UsageError
-from batsched_py.files import write_whole
-from batsched_py.text import did_you_mean
+from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.json_values import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from batsched_py.comparing.campaigns import CampaignComparison
-    from batsched_py.comparing.runs import RunComparison
+    from batsched_py.report.comparing.campaigns import CampaignComparison
+    from batsched_py.report.comparing.runs import RunComparison
     from batsched_py.report.document import Report
 
     _Comparison = RunComparison | CampaignComparison
@@ -74,14 +74,14 @@ def compare(
 
 
 def _compared(a: str, b: str) -> _Comparison:
-    from batsched_py.comparing.source import find_pair
+    from batsched_py.report.comparing.source import find_pair
 
     one, other = find_pair(a, b)
     if one.kind == "run":
-        from batsched_py.comparing.runs import RunComparison
+        from batsched_py.report.comparing.runs import RunComparison
 
         return RunComparison.of_sources(one, other)
-    from batsched_py.comparing.campaigns import CampaignComparison
+    from batsched_py.report.comparing.campaigns import CampaignComparison
 
     return CampaignComparison.of_sources(one, other)
 
@@ -89,7 +89,7 @@ def _compared(a: str, b: str) -> _Comparison:
 def _show(report: Report, identical: bool) -> None:
     from rich.console import Console
 
-    from batsched_py.report.terminal import print_report
+    from batsched_py.report.forms.terminal import print_report
 
     if identical:
         print(report.summary)
@@ -141,8 +141,8 @@ def _print_csv(name: str, tables: dict[str, pd.DataFrame]) -> None:
 
 def _write(report: Report, whole: dict[str, pd.DataFrame], out: Path) -> int:
     """Write the page, the files of the report, and the whole tables; return how many files."""
-    from batsched_py.report.files import FOLDER, PAGE, write_files
-    from batsched_py.report.page import page
+    from batsched_py.report.forms.export_files import FOLDER, PAGE, write_files
+    from batsched_py.report.forms.html_page import page
 
     written = write_files(report, out / FOLDER)
     for name, frame in whole.items():

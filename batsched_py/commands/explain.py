@@ -9,18 +9,24 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from batsched_py.commands.process import json_object
+from batsched_py.commands.protocol.process_options import json_object
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, UsageError
-from batsched_py.explain.history import find_job, job_ids
-from batsched_py.explain.lines import MOST, explanation
-from batsched_py.explain.replayed import Turn, beginning, has_six_decimals, read_turns, replay
-from batsched_py.explain.watch import Watch
-from batsched_py.explain.words import in_words
-from batsched_py.files import make_folder_of
-from batsched_py.options import parse_options
-from batsched_py.process import DecisionProcess
-from batsched_py.signals import stop_signals
-from batsched_py.simulation import ProcessSettings, make_process
+from batsched_py.explain.job_history import find_job, job_ids
+from batsched_py.explain.job_watch import Watch
+from batsched_py.explain.replayed_exchange import (
+    Turn,
+    beginning,
+    has_six_decimals,
+    read_turns,
+    replay,
+)
+from batsched_py.explain.waiting_lines import MOST, explanation
+from batsched_py.explain.wording import in_words
+from batsched_py.run.simulate import ProcessSettings, make_process
+from batsched_py.support.atomic_files import make_folder_of
+from batsched_py.support.option_values import parse_options
+from batsched_py.support.signals import stop_signals
 
 MARGIN = 0.05
 """Share of the time from submission to end that a picture shows before and after it."""

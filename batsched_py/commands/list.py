@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from batsched_py import plugins
 from batsched_py.errors import PluginError
-from batsched_py.simulation import RIGID
+from batsched_py.run.simulate import RIGID
+from batsched_py.support import plugins
 
 
 def list_plugins() -> None:

@@ -14,8 +14,8 @@ import typer
 
 from batsched_py.errors import UsageError
 from batsched_py.metrics import COUNTS, METRICS, JobTable, overall, per_user
-from batsched_py.metrics.jobs_file import machine_size, read_jobs
-from batsched_py.text import did_you_mean
+from batsched_py.results.jobs_file import machine_size, read_jobs
+from batsched_py.support.json_values import did_you_mean
 
 _Rows = list[dict[str, Any]]
 

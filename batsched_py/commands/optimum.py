@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from batsched_py.commands import options as o
+from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
-from batsched_py.files import make_folder_of, write_whole
-from batsched_py.optimum import study
-from batsched_py.options import parse_options
-from batsched_py.signals import stop_signals
-from batsched_py.workload.archive import find_log
+from batsched_py.optimum import step_study as study
+from batsched_py.support.atomic_files import make_folder_of, write_whole
+from batsched_py.support.option_values import parse_options
+from batsched_py.support.signals import stop_signals
+from batsched_py.workload.conversion_rules import Rules, describe
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import Rules, describe
+from batsched_py.workload.log_archive import find_log
 
 
 @o.with_rules

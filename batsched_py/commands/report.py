@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from batsched_py.errors import UsageError
-from batsched_py.files import make_folder_of
-from batsched_py.signals import stop_signals
+from batsched_py.support.atomic_files import make_folder_of
+from batsched_py.support.signals import stop_signals
 
 
 def report(
@@ -44,8 +44,8 @@ def report(
 
 
 def _write(folder: Path, output: Path | None) -> None:
-    from batsched_py.campaign.results import open_results
-    from batsched_py.report.files import FOLDER, PAGE
+    from batsched_py.campaign.campaign_folder import open_results
+    from batsched_py.report.forms.export_files import FOLDER, PAGE
     from batsched_py.report.publish import publish, report_of
 
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
@@ -60,8 +60,8 @@ def _write(folder: Path, output: Path | None) -> None:
 
 
 def _serve(folder: Path, port: int | None) -> None:
-    from batsched_py.campaign.results import open_results
-    from batsched_py.report.live import ADDRESS, PORT, LiveReport, served
+    from batsched_py.campaign.campaign_folder import open_results
+    from batsched_py.report.forms.live_server import ADDRESS, PORT, LiveReport, served
 
     open_results(folder)  # to say at once that it is no campaign
     with (

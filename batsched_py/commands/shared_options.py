@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from batsched_py.errors import UsageError
-from batsched_py.workload.rules import make_rules
+from batsched_py.workload.conversion_rules import make_rules
 
 RulesPreset = Annotated[
     str,

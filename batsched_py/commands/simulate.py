@@ -9,18 +9,18 @@ from typing import Annotated
 import msgspec
 import typer
 
-from batsched_py.backends.run import EMBEDDED, parse_timeouts
-from batsched_py.commands import options as o
+from batsched_py.commands import shared_options as o
 from batsched_py.errors import SimulationError, UsageError
-from batsched_py.files import keep_inputs, make_folder_of, write_whole
 from batsched_py.metrics import saturated
-from batsched_py.options import parse_options, parse_time
-from batsched_py.result_log import write_result_log
-from batsched_py.results import Result
-from batsched_py.signals import stop_signals
-from batsched_py.simulation import Run, check, execute
-from batsched_py.workload.archive import find_log
-from batsched_py.workload.rules import Rules, describe
+from batsched_py.results.result import Result
+from batsched_py.results.swf_export import write_result_log
+from batsched_py.run.backends.dispatch import EMBEDDED, parse_timeouts
+from batsched_py.run.simulate import Run, check, execute
+from batsched_py.support.atomic_files import keep_inputs, make_folder_of, write_whole
+from batsched_py.support.option_values import parse_options, parse_time
+from batsched_py.support.signals import stop_signals
+from batsched_py.workload.conversion_rules import Rules, describe
+from batsched_py.workload.log_archive import find_log
 
 FILES = ("jobs.csv", "schedule.csv", "run.json")
 SHOWN = 10
@@ -177,7 +177,7 @@ def _execute(
 
 def _compare(one: Result, run: Run, other: Result, other_run: Run, prefix: str) -> None:
     """Say which jobs differ; raises :class:`SimulationError` if any does."""
-    from batsched_py.comparing.exact import differences, differences_csv
+    from batsched_py.report.comparing.job_differences import differences, differences_csv
 
     names = run.backend, other_run.backend
     path = Path(f"{prefix}_differences.csv")

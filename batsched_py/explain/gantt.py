@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from batsched_py.errors import InputError
-from batsched_py.explain.history import REJECTED, Life
-from batsched_py.explain.lines import overtakers
-from batsched_py.explain.watch import Watch
-from batsched_py.explain.words import lasting
-from batsched_py.files import write_whole
-from batsched_py.processors import intervals
+from batsched_py.explain.job_history import REJECTED, Life
+from batsched_py.explain.job_watch import Watch
+from batsched_py.explain.waiting_lines import overtakers
+from batsched_py.explain.wording import lasting
+from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.processor_sets import intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ import msgspec
 
 from batsched_py.errors import UsageError
 from batsched_py.protocol import messages as m
-from batsched_py.text import did_you_mean
+from batsched_py.support.json_values import did_you_mean
 
 REJECTED = "REJECTED"
 

@@ -6,14 +6,14 @@ from math import inf
 
 import msgspec
 
-from batsched_py.decisions import Scheduler
 from batsched_py.errors import PluginError
-from batsched_py.explain.history import History, Life
-from batsched_py.held import Held
-from batsched_py.jobs import Job, JobState
-from batsched_py.machine import Machine
+from batsched_py.explain.job_history import History, Life
+from batsched_py.model.decisions import Scheduler
+from batsched_py.model.explanation import Held
+from batsched_py.model.job import Job, JobState
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
 from batsched_py.protocol import messages as m
-from batsched_py.waiting import WaitingQueue
 
 
 class Ended(msgspec.Struct, frozen=True):

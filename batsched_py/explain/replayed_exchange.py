@@ -10,16 +10,16 @@ from typing import Any, Protocol
 
 import msgspec
 
+from batsched_py.decision_process import DYNAMIC, DecisionProcess
 from batsched_py.errors import BatschedError, InputError, PluginError, ProtocolError
-from batsched_py.machine import Machine
-from batsched_py.process import DYNAMIC, DecisionProcess
-from batsched_py.protocol import codec
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.handshake import codec_for
-from batsched_py.replay import pairs
+from batsched_py.transport.exchange_replay import pairs
 from batsched_py.transport.recording import Record, read_exchange
-from batsched_py.waiting import WaitingQueue
-from batsched_py.workload.jobs import WorkloadJob
+from batsched_py.workload.workload import WorkloadJob
 
 SHOWN = 200
 """Characters of a decision that an error shows."""

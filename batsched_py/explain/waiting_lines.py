@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.explain.history import History, Life
-from batsched_py.explain.watch import Happened, Pass, Started, Watch
-from batsched_py.held import Why
-from batsched_py.processors import to_text
+from batsched_py.explain.job_history import History, Life
+from batsched_py.explain.job_watch import Happened, Pass, Started, Watch
+from batsched_py.model.explanation import Why
+from batsched_py.support.processor_sets import to_text
 
 MOST = 30
 """Lines that are wanted at most: as long as there are more, less of them is told apart."""

@@ -7,9 +7,9 @@ from typing import Protocol
 
 import msgspec
 
-from batsched_py.jobs import Job
-from batsched_py.machine import Machine
-from batsched_py.waiting import WaitingQueue
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
 
 
 class Start(msgspec.Struct, gc=False, eq=False):

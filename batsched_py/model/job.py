@@ -43,7 +43,7 @@ class Job(msgspec.Struct, eq=False, gc=False):
     expected_end: float = inf
     """``start_time + estimate`` once it runs."""
     processors: int = 0
-    """Allocated processors as a bitmask, see :mod:`batsched_py.processors`."""
+    """Allocated processors as a bitmask, see :mod:`batsched_py.support.processor_sets`."""
 
 
 def user_of(extra: Mapping[str, Any]) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from math import inf
 
 from batsched_py.errors import InvariantError
-from batsched_py.jobs import Job, JobState
-from batsched_py.processors import lowest, to_text
-from batsched_py.timeline import Timeline
+from batsched_py.model.job import Job, JobState
+from batsched_py.model.timeline import Timeline
+from batsched_py.support.processor_sets import lowest, to_text
 
 
 class Machine:

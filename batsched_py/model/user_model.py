@@ -7,7 +7,7 @@ from math import isnan
 from typing import Any, Protocol
 
 from batsched_py.errors import InvariantError
-from batsched_py.workload.jobs import WorkloadJob
+from batsched_py.workload.workload import WorkloadJob
 
 MOST_AT_ONCE = 1_000_000
 """More jobs of users at one instant are taken for an endless loop."""

@@ -1,6 +1,7 @@
 """How far one scheduling step is from its optimum, by integer programming.
 
-Source: Streit 2003 (PhD thesis, Paderborn), section 4.6. :mod:`batsched_py.optimum.model` is what
+Source: Streit 2003 (PhD thesis, Paderborn), section 4.6.
+:mod:`batsched_py.optimum.scheduling_step` is what
 a step and a plan are, :mod:`batsched_py.optimum.solver` finds the best plan of one step, and
-:mod:`batsched_py.optimum.study` compares the plans of dynP with it along a simulation.
+:mod:`batsched_py.optimum.step_study` compares the plans of dynP with it along a simulation.
 """

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.errors import UsageError
-from batsched_py.optimum.model import Instance
+from batsched_py.optimum.scheduling_step import Instance
 
 MOST_ENTRIES = 10_000_000
 """Entries of a matrix that is still tried: HiGHS needs some hundred bytes for each."""

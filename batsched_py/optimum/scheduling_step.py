@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.errors import InvariantError, UsageError
-from batsched_py.timeline import Timeline
+from batsched_py.model.timeline import Timeline
 
 MINUTE = 60
 _TINY = 1e-9  # of a cell, for times that are not whole in binary

@@ -8,7 +8,8 @@ from math import ceil, inf
 
 import msgspec
 
-from batsched_py.optimum.model import (
+from batsched_py.optimum.integer_program import Program
+from batsched_py.optimum.scheduling_step import (
     Instance,
     Plan,
     from_now,
@@ -17,7 +18,6 @@ from batsched_py.optimum.model import (
     place_in_order,
     weighted_response,
 )
-from batsched_py.optimum.program import Program
 
 OPTIMAL, TIME_LIMIT = "optimal", "time limit"
 _TINY = 1e-9

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from batsched_py import plugins
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError
-from batsched_py.optimum.model import (
+from batsched_py.optimum.scheduling_step import (
     Instance,
     Plan,
     PlannedJob,
@@ -31,11 +31,11 @@ from batsched_py.optimum.model import (
     scale,
 )
 from batsched_py.optimum.solver import solve
-from batsched_py.process import DecisionProcess
 from batsched_py.schedulers.dynp import POLICIES, Dynp
 from batsched_py.schedulers.dynp import Step as SelfTuningStep
 from batsched_py.simulator.engine import Simulator
-from batsched_py.simulator.platform import homogeneous
+from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.support import plugins
 from batsched_py.workload import Workload
 
 AUTO, EXACT = "auto", "exact"

@@ -18,10 +18,10 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import ProtocolError
-from batsched_py.processors import from_text, to_text
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.registration import Registration, split_id
-from batsched_py.used_names import UsedNames
+from batsched_py.protocol.dynamic_registration import Registration, split_id
+from batsched_py.support.name_set import UsedNames
+from batsched_py.support.processor_sets import from_text, to_text
 
 TERMINAL = ("COMPLETED_", "REJECTED")
 PROFILE_TYPES = (

@@ -1,6 +1,7 @@
 """Dynamic registration: which jobs and profiles a scheduler may add, and when.
 
-The embedded simulator obeys these rules, and :mod:`batsched_py.protocol.referee` judges by them.
+The embedded simulator obeys these rules, and :mod:`batsched_py.protocol.decision_checks` judges by
+them.
 Source: the protocol as observed from Batsim 4.2.0.
 """
 
@@ -11,7 +12,7 @@ from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.used_names import UsedNames
+from batsched_py.support.name_set import UsedNames
 
 Profiles = Mapping[str, dict[str, Any]]
 """Profiles as written, by name."""

@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from batsched_py.errors import ProtocolError
-from batsched_py.protocol import codec
+from batsched_py.protocol import message_json as codec
 from batsched_py.protocol.messages import Message
 
 WANTED = (

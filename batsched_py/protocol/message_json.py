@@ -1,7 +1,8 @@
 """JSON of Batsim's protocol, version 4, to structs and back.
 
 The codec knows the shape of messages, not what is allowed when: that is for the two partners
-and for :mod:`batsched_py.protocol.referee`. A codec for another version of the protocol would
+and for :mod:`batsched_py.protocol.decision_checks`. A codec for another version of the protocol
+would
 stand beside this one, with the same functions (:mod:`batsched_py.protocol.handshake` chooses).
 """
 
@@ -13,9 +14,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from batsched_py.errors import ProtocolError
-from batsched_py.processors import from_text, to_text
 from batsched_py.protocol import messages as m
-from batsched_py.text import shown, whole
+from batsched_py.support.json_values import shown, whole
+from batsched_py.support.processor_sets import from_text, to_text
 
 EVENTS: dict[str, type[m.Event]] = {
     kind.tag: kind

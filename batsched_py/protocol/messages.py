@@ -2,7 +2,8 @@
 
 A message carries the time and a list: events from Batsim to the scheduler, decisions back. Each
 struct is flat: the members of ``data`` on the wire are fields here, beside ``timestamp``
-(seconds). Sets of processors are bitmasks (:mod:`batsched_py.processors`); only JSON has text.
+(seconds). Sets of processors are bitmasks (:mod:`batsched_py.support.processor_sets`); only JSON
+has text.
 
 Source: the protocol as observed from Batsim 4.2.0.
 """

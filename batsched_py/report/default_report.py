@@ -9,12 +9,12 @@ import pandas as pd
 
 from batsched_py.metrics import METRICS
 from batsched_py.report.document import Column, Figure, Report, Section, Table
-from batsched_py.report.ratios import REPEATED, interval, ratios_table
+from batsched_py.report.paired_ratios import REPEATED, interval, ratios_table
 from batsched_py.report.runs_table import MAIN_METRICS
-from batsched_py.statistics import RESAMPLES
+from batsched_py.support.statistics import RESAMPLES
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.results import CampaignResults
+    from batsched_py.campaign.campaign_folder import CampaignResults
 
 GROUPS = {
     "waiting": (

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.report.cells import is_nothing
+from batsched_py.report.formatting import is_nothing
 
 _EXACT = 2**53
 DIGITS = 6

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report.document import Column, Table
-from batsched_py.statistics import Interval, bootstrap, paired_ratio
+from batsched_py.support.statistics import Interval, bootstrap, paired_ratio
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

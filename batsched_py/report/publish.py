@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from batsched_py.files import write_whole
-from batsched_py.report.files import FOLDER, PAGE, write_files
-from batsched_py.report.page import page
-from batsched_py.report.plain import plain_report
+from batsched_py.report.default_report import plain_report
+from batsched_py.report.forms.export_files import FOLDER, PAGE, write_files
+from batsched_py.report.forms.html_page import page
+from batsched_py.support.atomic_files import write_whole
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.results import CampaignResults
+    from batsched_py.campaign.campaign_folder import CampaignResults
     from batsched_py.report.document import Report
 
 

@@ -9,10 +9,10 @@ import msgspec
 import pandas as pd
 
 from batsched_py.metrics import COUNTS, METRICS
-from batsched_py.report.columns import packed, words
+from batsched_py.report.packed_columns import packed, words
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.results import CampaignResults
+    from batsched_py.campaign.campaign_folder import CampaignResults
 
 MAIN_METRICS = (
     "mean_waiting_time",

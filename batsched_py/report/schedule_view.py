@@ -14,13 +14,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.errors import BatschedError
-from batsched_py.job_columns import RARE
 from batsched_py.metrics import BOUND
-from batsched_py.processors import from_text, intervals
-from batsched_py.report.columns import rounded
+from batsched_py.report.packed_columns import rounded
+from batsched_py.results.job_columns import RARE
+from batsched_py.support.processor_sets import from_text, intervals
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.results import CampaignResults
+    from batsched_py.campaign.campaign_folder import CampaignResults
 
 MOST_RUNS = 12
 MOST_JOBS = 1_500

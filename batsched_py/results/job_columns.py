@@ -10,10 +10,10 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 
-from batsched_py.jobs import user_of
+from batsched_py.model.job import user_of
 from batsched_py.protocol import messages as m
-from batsched_py.spool import Spool
-from batsched_py.used_names import UsedNames
+from batsched_py.support.name_set import UsedNames
+from batsched_py.support.temporary_rows import Spool
 
 COLUMNS = ("user", "session", "original_submission_time", "lateness")
 FURTHER = ("batch", "think_time", "behaviour", "estimate")

@@ -12,10 +12,10 @@ import msgspec
 import numpy as np
 
 from batsched_py.errors import InputError, ProtocolError
-from batsched_py.job_columns import RARE
 from batsched_py.metrics.table import Column, JobTable
-from batsched_py.processors import from_text
+from batsched_py.results.job_columns import RARE
 from batsched_py.simulator.execution import REJECTED
+from batsched_py.support.processor_sets import from_text
 
 _TIMES = ("starting_time", "execution_time", "finish_time")
 _NEEDED = ("submission_time", "final_state", *_TIMES, "allocated_resources")

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 import numpy as np
 
-from batsched_py import job_columns, metrics
-from batsched_py.files import write_lines, write_whole
+from batsched_py import metrics
+from batsched_py.results import job_columns
 from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.execution import REJECTED
-from batsched_py.simulator.outputs import jobs_lines, schedule_csv, times
+from batsched_py.simulator.files.output_files import jobs_lines, schedule_csv, times
+from batsched_py.support.atomic_files import write_lines, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from batsched_py.simulator.registry import SimulatedJob
+    from batsched_py.simulator.jobs import SimulatedJob
 
 
 class Output(Protocol):

@@ -17,14 +17,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.processors import from_text
 from batsched_py.simulator.execution import REJECTED
-from batsched_py.simulator.outputs import LEAST_EXECUTION_TIME
+from batsched_py.simulator.files.output_files import LEAST_EXECUTION_TIME
+from batsched_py.support.processor_sets import from_text
 from batsched_py.workload.swf import FIELDS, UNKNOWN, fields_in_order, write_swf
 from batsched_py.workload.swf_header import header_lines
 
 if TYPE_CHECKING:
-    from batsched_py.results import Result
+    from batsched_py.results.result import Result
 
 _COMPLETED, _FAILED, _CANCELLED = 1, 0, 5
 _NUMBER = re.compile(r"[1-9]\d{0,14}")

@@ -11,21 +11,26 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from batsched_py import plugins
-from batsched_py.backends.external import Timeouts
-from batsched_py.backends.run import EMBEDDED, SOCKET, check_backend, run_outside
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError
-from batsched_py.process import DecisionProcess
-from batsched_py.results import EmbeddedOutput, Output, Result, versions
+from batsched_py.model.user_model import UserModel
+from batsched_py.results.result import EmbeddedOutput, Output, Result, versions
+from batsched_py.run.backends.dispatch import EMBEDDED, SOCKET, check_backend, run_outside
+from batsched_py.run.backends.side_by_side import Timeouts
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform import Platform, homogeneous, read_platform, scaled
+from batsched_py.simulator.platform.platform import (
+    Platform,
+    homogeneous,
+    read_platform,
+    scaled,
+)
+from batsched_py.support import plugins
 from batsched_py.transport.recording import Recorder, recorded
-from batsched_py.user_model import UserModel
 from batsched_py.workload import Workload
-from batsched_py.workload.archive import find_log
-from batsched_py.workload.jobs import REFERENCE_SPEED
+from batsched_py.workload.conversion_rules import Rules, make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import Rules, make_rules
+from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.workload import REFERENCE_SPEED
 
 RIGID = "rigid"
 """Name of the replay without users: every job at its recorded time."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import inf
 
-from batsched_py.decisions import Decision, Start
 from batsched_py.errors import InvariantError
-from batsched_py.held import Held
-from batsched_py.jobs import Job
-from batsched_py.machine import Machine
-from batsched_py.options import one_of
-from batsched_py.waiting import WaitingQueue
-from batsched_py.waiting.orders import Order
+from batsched_py.model.decisions import Decision, Start
+from batsched_py.model.explanation import Held
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.orders import Order
+from batsched_py.support.option_values import one_of
 
 EXTRA_NODES = ("first", "instant", "none")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from batsched_py.decisions import CallMeLater, Decision, Start
 from batsched_py.errors import UsageError
-from batsched_py.held import Held
-from batsched_py.jobs import Job, JobState
-from batsched_py.machine import Machine
-from batsched_py.timeline import Timeline
-from batsched_py.waiting import WaitingQueue
-from batsched_py.waiting.orders import fixed_key
+from batsched_py.model.decisions import CallMeLater, Decision, Start
+from batsched_py.model.explanation import Held
+from batsched_py.model.job import Job, JobState
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.orders import fixed_key
+from batsched_py.model.timeline import Timeline
 
 LATE = 1e-3
 """Seconds by which an end may come late: Batsim's clock has six decimals, and it may tell the

@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from batsched_py.options import number
+from batsched_py.model.queue.orders import ClockOrder, FixedOrder
+from batsched_py.model.queue.waiting_queue import by_submission
 from batsched_py.schedulers.backfilling import Backfilling
-from batsched_py.waiting.orders import ClockOrder, FixedOrder
-from batsched_py.waiting.queue import by_submission
+from batsched_py.support.option_values import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from batsched_py.decisions import Decision
-    from batsched_py.machine import Machine
-    from batsched_py.waiting import WaitingQueue
-    from batsched_py.waiting.columns import Columns, Floats
+    from batsched_py.model.decisions import Decision
+    from batsched_py.model.machine import Machine
+    from batsched_py.model.queue import WaitingQueue
+    from batsched_py.model.queue.job_arrays import Columns, Floats
 
 MINUTE = 60.0
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.decisions import Decision, Start
-from batsched_py.held import Held
-from batsched_py.jobs import Job
-from batsched_py.machine import Machine
-from batsched_py.options import boolean, number, one_of
-from batsched_py.schedulers.deciders import DECIDERS, Decider, case_of, with_slackness
-from batsched_py.schedulers.plan_metrics import plan_metric
+from batsched_py.model.decisions import Decision, Start
+from batsched_py.model.explanation import Held
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.orders import fixed_key
+from batsched_py.model.timeline import Timeline
+from batsched_py.schedulers.dynp_deciders import DECIDERS, Decider, case_of, with_slackness
+from batsched_py.schedulers.plan_values import plan_metric
 from batsched_py.schedulers.planning import Plan, Planner
-from batsched_py.timeline import Timeline
-from batsched_py.waiting import WaitingQueue
-from batsched_py.waiting.orders import fixed_key
+from batsched_py.support.option_values import boolean, number, one_of
 
 POLICIES = ("fcfs", "sjf", "ljf")
 

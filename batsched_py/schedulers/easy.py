@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import inf
 
-from batsched_py.jobs import Job
-from batsched_py.machine import Machine
-from batsched_py.options import number
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue.orders import order as order_named
 from batsched_py.schedulers.backfilling import Backfilling
-from batsched_py.waiting.orders import order as order_named
+from batsched_py.support.option_values import number
 
 
 class Easy(Backfilling):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from batsched_py.decisions import Decision, Start
-from batsched_py.held import Held
-from batsched_py.jobs import Job
-from batsched_py.machine import Machine
-from batsched_py.options import one_of
+from batsched_py.model.decisions import Decision, Start
+from batsched_py.model.explanation import Held
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.orders import RankedJobs
+from batsched_py.model.queue.orders import order as order_named
 from batsched_py.schedulers.backfilling import place_in
-from batsched_py.waiting import WaitingQueue
-from batsched_py.waiting.orders import RankedJobs
-from batsched_py.waiting.orders import order as order_named
+from batsched_py.support.option_values import one_of
 
 TAKE = ("front", "first_fit", "best_fit")
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from math import fsum, inf
 
 from batsched_py.errors import UsageError
-from batsched_py.jobs import Job
-from batsched_py.options import number, one_of
+from batsched_py.model.job import Job
 from batsched_py.schedulers.planning import Plan
+from batsched_py.support.option_values import number, one_of
 
 PlanMetric = Callable[[Plan, float], float]
 

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 from math import inf, nextafter
 from typing import Any
 
-from batsched_py.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.errors import UsageError
-from batsched_py.held import Held
-from batsched_py.jobs import Job, JobState
-from batsched_py.machine import Machine
-from batsched_py.options import boolean, one_of
-from batsched_py.schedulers.limits import Limits
-from batsched_py.timeline import Timeline
-from batsched_py.waiting import WaitingQueue
-from batsched_py.waiting.orders import fixed_key
+from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
+from batsched_py.model.explanation import Held
+from batsched_py.model.job import Job, JobState
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.orders import fixed_key
+from batsched_py.model.timeline import Timeline
+from batsched_py.schedulers.start_limits import Limits
+from batsched_py.support.option_values import boolean, one_of
 
 Plan = list[tuple[Job, float]]
 """Waiting jobs with their planned starts (seconds, inf = never), in the order of placement."""

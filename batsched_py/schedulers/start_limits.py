@@ -7,8 +7,8 @@ from math import floor, inf
 from typing import Any
 
 from batsched_py.errors import UsageError
-from batsched_py.jobs import Job
-from batsched_py.options import number
+from batsched_py.model.job import Job
+from batsched_py.support.option_values import number
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 DAY, WEEK = 86_400.0, 7 * 86_400.0

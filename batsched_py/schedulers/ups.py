@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from batsched_py.options import number, one_of
+from batsched_py.model.queue.orders import ClockOrder
 from batsched_py.schedulers.backfilling import Backfilling
-from batsched_py.waiting.orders import ClockOrder
+from batsched_py.support.option_values import number, one_of
 
 if TYPE_CHECKING:
-    from batsched_py.waiting.columns import Columns, Floats
+    from batsched_py.model.queue.job_arrays import Columns, Floats
 
 AGEING = 4 * 3600.0
 """Seconds of waiting that weigh as much as being the first user."""

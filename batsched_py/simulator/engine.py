@@ -13,16 +13,16 @@ from typing import Any
 
 from batsched_py.errors import DeadlockError, ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.referee import check_metadata
-from batsched_py.simulator.begins import simulation_begins
+from batsched_py.protocol.decision_checks import check_metadata
 from batsched_py.simulator.execution import KILLED
-from batsched_py.simulator.external import ExternalEvent
-from batsched_py.simulator.platform import Platform
-from batsched_py.simulator.registry import Registry, SimulatedJob, State
-from batsched_py.simulator.setting import Options, Outcome
+from batsched_py.simulator.external_events import ExternalEvent
+from batsched_py.simulator.jobs import Registry, SimulatedJob, State
+from batsched_py.simulator.options import Options, Outcome
+from batsched_py.simulator.platform.platform import Platform
+from batsched_py.simulator.simulation_begins import simulation_begins
 from batsched_py.simulator.site import Site
 from batsched_py.transport import Partner
-from batsched_py.workload.jobs import Workload
+from batsched_py.workload.workload import Workload
 
 __all__ = ["Options", "Outcome", "Simulator"]
 

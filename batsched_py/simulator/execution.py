@@ -7,16 +7,16 @@ from math import inf
 from typing import Any
 
 from batsched_py.errors import ProtocolError
-from batsched_py.processors import numbers, to_text
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.referee import check_mapping
-from batsched_py.simulator.ended import EndedJobs
-from batsched_py.simulator.energy import Energy
+from batsched_py.protocol.decision_checks import check_mapping
+from batsched_py.simulator.energy.consumption import Energy
+from batsched_py.simulator.finished_jobs import EndedJobs
+from batsched_py.simulator.jobs import SimulatedJob, State
 from batsched_py.simulator.machines import Machines
-from batsched_py.simulator.platform import Platform
-from batsched_py.simulator.profiles import Composed, Profile
-from batsched_py.simulator.programs import Programs
-from batsched_py.simulator.registry import SimulatedJob, State
+from batsched_py.simulator.platform.platform import Platform
+from batsched_py.simulator.tasks.composed_jobs import Programs
+from batsched_py.simulator.tasks.profiles import Composed, Profile
+from batsched_py.support.processor_sets import numbers, to_text
 
 KILLED = "COMPLETED_KILLED"
 REJECTED = "REJECTED"

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import InputError, ProtocolError
-from batsched_py.processors import from_text, to_text
-from batsched_py.text import is_number
+from batsched_py.support.json_values import is_number
+from batsched_py.support.processor_sets import from_text, to_text
 
 _AVAILABLE = {"machine_available": True, "machine_unavailable": False}
 

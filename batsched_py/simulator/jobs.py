@@ -10,11 +10,11 @@ import msgspec
 
 from batsched_py.errors import ProtocolError, WorkloadError
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.dynamic_registration import Registration
 from batsched_py.protocol.messages import JobDescription
-from batsched_py.protocol.registration import Registration
-from batsched_py.simulator.profiles import Profile, parse_profiles, parse_registered
-from batsched_py.used_names import UsedNames
-from batsched_py.workload.jobs import Workload, WorkloadJob
+from batsched_py.simulator.tasks.profiles import Profile, parse_profiles, parse_registered
+from batsched_py.support.name_set import UsedNames
+from batsched_py.workload.workload import Workload, WorkloadJob
 
 
 class State(Enum):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 
-from batsched_py.processors import numbers
-from batsched_py.spool import SpooledList
+from batsched_py.support.processor_sets import numbers
+from batsched_py.support.temporary_rows import SpooledList
 
 
 class MachineState(Enum):

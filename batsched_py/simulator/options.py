@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
+    from batsched_py.simulator.energy.power_states import PowerManagement
+    from batsched_py.simulator.jobs import SimulatedJob
     from batsched_py.simulator.machines import TracedMachines
-    from batsched_py.simulator.power import PowerManagement
-    from batsched_py.simulator.registry import SimulatedJob
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

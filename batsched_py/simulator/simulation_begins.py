@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.platform import Host, Platform
-from batsched_py.simulator.setting import Options
-from batsched_py.workload.jobs import Workload
+from batsched_py.simulator.options import Options
+from batsched_py.simulator.platform.platform import Host, Platform
+from batsched_py.workload.workload import Workload
 
 
 def simulation_begins(

@@ -7,18 +7,18 @@ from functools import partial
 from math import inf
 from typing import Any, Protocol
 
-from batsched_py.processors import to_text
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.ended import EndedJobs
-from batsched_py.simulator.energy import Energy
+from batsched_py.simulator.energy.consumption import Energy
+from batsched_py.simulator.energy.power_states import PowerManagement
 from batsched_py.simulator.execution import Execution, final_state
-from batsched_py.simulator.external import ExternalEvent
+from batsched_py.simulator.external_events import ExternalEvent
+from batsched_py.simulator.finished_jobs import EndedJobs
+from batsched_py.simulator.jobs import Registry, SimulatedJob
 from batsched_py.simulator.machines import Machines, TracedMachines
-from batsched_py.simulator.platform import Platform
-from batsched_py.simulator.power import PowerManagement
-from batsched_py.simulator.programs import Program, Programs
-from batsched_py.simulator.registry import Registry, SimulatedJob
-from batsched_py.simulator.setting import Options
+from batsched_py.simulator.options import Options
+from batsched_py.simulator.platform.platform import Platform
+from batsched_py.simulator.tasks.composed_jobs import Program, Programs
+from batsched_py.support.processor_sets import to_text
 
 
 class Agenda(Protocol):

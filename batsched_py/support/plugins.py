@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from batsched_py.errors import PluginError
-from batsched_py.text import did_you_mean
+from batsched_py.support.json_values import did_you_mean
 
 SCHEDULERS = "batsched_py.schedulers"
 USERS = "batsched_py.users"

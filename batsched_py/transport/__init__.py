@@ -1,10 +1,11 @@
 """How messages travel between a simulator and the decision process.
 
 There is one shape for all ways: a :data:`Partner` takes each message and returns the reply. In
-process the embedded simulator calls :meth:`batsched_py.process.DecisionProcess.answer` directly
-and hands structs over. Over a socket (:mod:`batsched_py.transport.endpoint`) or from a recorded
-exchange (:mod:`batsched_py.transport.recording`) come bytes, and
-:class:`batsched_py.conversation.Conversation` stands in between.
+process the embedded simulator calls :meth:`batsched_py.decision_process.DecisionProcess.answer`
+directly
+and hands structs over. Over a socket (:mod:`batsched_py.transport.scheduler_socket`) or from a
+recorded exchange (:mod:`batsched_py.transport.recording`) come bytes, and
+:class:`batsched_py.transport.conversation.Conversation` stands in between.
 """
 
 from __future__ import annotations

@@ -8,13 +8,13 @@ from time import monotonic
 
 import msgspec
 
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import ProtocolError, SimulationError
-from batsched_py.process import DecisionProcess
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.decision_checks import Referee
 from batsched_py.protocol.handshake import Codec, codec_for
-from batsched_py.protocol.referee import Referee
-from batsched_py.transport.endpoint import Endpoint, Request
 from batsched_py.transport.recording import Recorder
+from batsched_py.transport.scheduler_socket import Endpoint, Request
 
 FAREWELL = 2.0
 """Seconds that a simulator has to ask once more, to be told that there will be no answers."""

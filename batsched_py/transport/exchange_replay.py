@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.conversation import Conversation
 from batsched_py.errors import BatschedError, InputError
-from batsched_py.protocol import codec
+from batsched_py.protocol import message_json as codec
+from batsched_py.transport.conversation import Conversation
 from batsched_py.transport.recording import Record
 
 

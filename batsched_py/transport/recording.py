@@ -12,9 +12,9 @@ from typing import Literal
 import msgspec
 
 from batsched_py.errors import InputError, OutputError
-from batsched_py.files import make_folder_of
-from batsched_py.protocol import codec
+from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
+from batsched_py.support.atomic_files import make_folder_of
 from batsched_py.transport import Partner
 from batsched_py.transport.closing import Closing
 

@@ -10,10 +10,10 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from batsched_py.errors import ProtocolError, SimulationError, UsageError
-from batsched_py.protocol import codec
+from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.transport.closing import Closing
-from batsched_py.transport.endpoint import check_address
+from batsched_py.transport.scheduler_socket import check_address
 
 _TICK = 0.2
 """Seconds after which a wait looks whether the scheduler is still there."""

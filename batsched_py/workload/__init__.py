@@ -1,5 +1,5 @@
 """Workloads: archive logs (SWF) in, Batsim workload files in and out."""
 
-from batsched_py.workload.jobs import Workload, WorkloadJob
+from batsched_py.workload.workload import Workload, WorkloadJob
 
 __all__ = ["Workload", "WorkloadJob"]

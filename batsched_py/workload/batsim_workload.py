@@ -16,11 +16,11 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import InputError, WorkloadError
-from batsched_py.files import write_whole
-from batsched_py.text import is_integer, is_number, shown, whole
+from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.json_values import is_integer, is_number, shown, whole
 from batsched_py.workload.clock import parse_time_zone
-from batsched_py.workload.jobs import Workload, WorkloadJob
 from batsched_py.workload.swf import decompress
+from batsched_py.workload.workload import Workload, WorkloadJob
 
 _PREFIX = "w0"
 """Batsim's name of the first workload."""

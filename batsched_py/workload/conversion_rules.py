@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
-from batsched_py.text import did_you_mean, whole
+from batsched_py.support.json_values import did_you_mean, whole
 from batsched_py.workload.clock import clock_of
-from batsched_py.workload.jobs import REFERENCE_SPEED, Workload, WorkloadJob
 from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.workload import REFERENCE_SPEED, Workload, WorkloadJob
 
 Drop = Literal[
     "zero-runtime", "no-request", "no-allocation", "too-wide", "cancelled", "failed", "no-user"

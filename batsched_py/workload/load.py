@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from batsched_py.errors import UsageError
-from batsched_py.workload.batsim_json import read_workload
-from batsched_py.workload.jobs import Workload
-from batsched_py.workload.rules import Rules, workload_from_log
+from batsched_py.workload.batsim_workload import read_workload
+from batsched_py.workload.conversion_rules import Rules, workload_from_log
 from batsched_py.workload.swf import read_swf
+from batsched_py.workload.workload import Workload
 
 
 def load_workload(
@@ -18,8 +18,8 @@ def load_workload(
 
     ``rules``, ``skip_bad_lines`` and ``speed_factor`` are for logs, see
     :func:`~batsched_py.workload.swf.read_swf` and
-    :func:`~batsched_py.workload.rules.workload_from_log`. A Batsim workload is taken as it is:
-    its ``rules`` are those that it was made with, as far as the file says.
+    :func:`~batsched_py.workload.conversion_rules.workload_from_log`. A Batsim workload is taken as
+    it is: its ``rules`` are those that it was made with, as far as the file says.
 
     Raises :class:`UsageError` for a missing file, :class:`InputError` for a wrong one.
     """

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from batsched_py.errors import LogError, UsageError
-from batsched_py.text import did_you_mean
+from batsched_py.support.json_values import did_you_mean
 from batsched_py.workload.swf import read_swf
 
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"

@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 
 from batsched_py.errors import UsageError
-from batsched_py.files import write_whole
+from batsched_py.support.atomic_files import write_whole
 
 GENERATOR_VERSION = 1
 """Increased whenever the same seed gives another log."""

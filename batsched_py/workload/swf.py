@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError, LogError, UsageError
-from batsched_py.files import write_whole
+from batsched_py.support.atomic_files import write_whole
 
 FIELDS = (
     "job_number",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib.metadata import version
 
-from batsched_py.text import whole
+from batsched_py.support.json_values import whole
 from batsched_py.workload.clock import parse_time_zone
 
 SYNTHETIC = "THIS LOG IS SYNTHETIC: it is the outcome of a simulation, not the record of a system"

@@ -14,11 +14,11 @@ import docker
 import pytest
 from docker.errors import APIError, DockerException, ImageNotFound
 
-from batsched_py.backends import docker as backend
-from batsched_py.backends.docker import DEFAULT_IMAGE, IMAGE_VARIABLE, DockerLauncher
-from batsched_py.backends.launchers import RunFolder
 from batsched_py.errors import SimulationError
-from batsched_py.simulation import simulate
+from batsched_py.run.backends import docker as backend
+from batsched_py.run.backends.docker import DEFAULT_IMAGE, IMAGE_VARIABLE, DockerLauncher
+from batsched_py.run.backends.launchers import RunFolder
+from batsched_py.run.simulate import simulate
 
 
 class Container:

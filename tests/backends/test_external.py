@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from batsched_py.backends.external import Timeouts
 from batsched_py.errors import BatschedError, PlatformError, SimulationError, UsageError
-from batsched_py.program import PROGRAM
-from batsched_py.simulation import simulate
+from batsched_py.run.backends.side_by_side import Timeouts
+from batsched_py.run.simulate import simulate
+from batsched_py.support.own_command import PROGRAM
 
 STAND_IN = Path(__file__).with_name("recorded_batsim.py")
 QUICK = Timeouts(ready=30, run=30, success=5, failure=3)

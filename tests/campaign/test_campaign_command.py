@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from calling import call
 
-from batsched_py.campaign.prepared import prepare
-from batsched_py.campaign.results import open_results
+from batsched_py.campaign.campaign_file import read_campaign
+from batsched_py.campaign.campaign_folder import open_results
+from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.runner import execute
-from batsched_py.campaign.spec import read_campaign
-from batsched_py.campaign.worker import LocalWorkers
+from batsched_py.campaign.worker_processes import LocalWorkers
 from batsched_py.errors import PluginError, UsageError
 
 FILE = """

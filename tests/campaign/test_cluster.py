@@ -21,7 +21,7 @@ import msgspec
 import pytest
 
 from batsched_py.campaign import cluster as module
-from batsched_py.campaign import station
+from batsched_py.campaign import cluster_node as station
 from batsched_py.campaign.cluster import (
     ClusterLostError,
     describe,
@@ -29,13 +29,13 @@ from batsched_py.campaign.cluster import (
     open_cluster,
     parse_cluster,
 )
-from batsched_py.campaign.cluster_text import Request
-from batsched_py.campaign.expand import Settings
-from batsched_py.campaign.task import Files, RunFailed, Task, perform
-from batsched_py.campaign.worker import LocalWorkers, WorkerLost
+from batsched_py.campaign.cluster_address import Request
+from batsched_py.campaign.planned_runs import Settings
+from batsched_py.campaign.run_task import Files, RunFailed, Task, perform
+from batsched_py.campaign.worker_processes import LocalWorkers, WorkerLost
 from batsched_py.errors import UsageError
-from batsched_py.simulation import sha256
-from batsched_py.workload.archive import find_log
+from batsched_py.run.simulate import sha256
+from batsched_py.workload.log_archive import find_log
 
 distributed = pytest.importorskip("distributed", reason="the extra cluster is not installed")
 pytest.importorskip("dask_jobqueue", reason="the extra cluster is not installed")
@@ -47,7 +47,7 @@ ELSEWHERE = "/no/such/place"  # a path that no worker has, though it is on this 
 POLICY = """
 import os, time
 from pathlib import Path
-from batsched_py.campaign.modules import study_module
+from batsched_py.campaign.study_files import study_module
 
 beside = study_module(Path(__file__).with_name("beside.py"))
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.campaign.expand import spawned_seed
-from batsched_py.campaign.prepared import axes_of, prepare
-from batsched_py.campaign.spec import Campaign, read_campaign
+from batsched_py.campaign.campaign_file import Campaign, read_campaign
+from batsched_py.campaign.planned_runs import spawned_seed
+from batsched_py.campaign.preparation import axes_of, prepare
 from batsched_py.campaign.toml_lines import line_of
 from batsched_py.errors import BatschedError, InputError, UsageError
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from batsched_py.campaign import identity
-from batsched_py.campaign.prepared import prepare
-from batsched_py.campaign.spec import Campaign, PlannedRun, Settings
-from batsched_py.options import parse_options
+from batsched_py.campaign import run_identity as identity
+from batsched_py.campaign.campaign_file import Campaign, PlannedRun, Settings
+from batsched_py.campaign.preparation import prepare
+from batsched_py.support.option_values import parse_options
 
 FILE = """
 name = "test"
@@ -272,9 +272,9 @@ def test_names_change_with_the_data_that_ship(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(str(path)) or read_bytes(path))
     identity.code_digest.cache_clear()
     identity.code_digest()
-    assert any(path.endswith("users/data/weekly.json") for path in read)
-    assert any(path.endswith("users/data/site/sizes.json") for path in read)
-    assert any(path.endswith("users/engine.py") for path in read)
+    assert any(path.endswith("users/batsched_users/data/weekly.json") for path in read)
+    assert any(path.endswith("users/batsched_users/data/site/sizes.json") for path in read)
+    assert any(path.endswith("users/batsched_users/models/feedback_engine.py") for path in read)
 
 
 @pytest.mark.parametrize("text", ["x" * 5000, "a\0b", "each"])

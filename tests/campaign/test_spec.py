@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.campaign.spec import find_campaign, read_campaign
+from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.errors import InputError, UsageError
 
 GOOD = """

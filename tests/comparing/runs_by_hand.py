@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from batsched_py.processors import to_text
+from batsched_py.support.processor_sets import to_text
 
 _HEADER = (
     "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,"

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from batsched_py.comparing.campaigns import CampaignComparison
-from batsched_py.comparing.intervals import paired, ratios, sums_of, unpaired
-from batsched_py.comparing.pairing import pair_runs
+from batsched_py.report.comparing.bootstrap import paired, ratios, sums_of, unpaired
+from batsched_py.report.comparing.campaigns import CampaignComparison
+from batsched_py.report.comparing.run_pairing import pair_runs
 from batsched_py.report.document import Text
-from batsched_py.statistics import paired_difference, paired_ratio
+from batsched_py.support.statistics import paired_difference, paired_ratio
 
 SCHEDULERS = {"easy": "easy", "EASY": "easy", "fcfs": "fcfs", "ups": "ups", "sjf": "list"}
 SEEDS = {0: 11, 1: 12, 2: 13}

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from runs_by_hand import Row, settings, write_run
 
 import batsched_py
-from batsched_py.comparing.runs import RunComparison, compare_runs
-from batsched_py.comparing.users import effects
 from batsched_py.errors import InputError, UsageError
+from batsched_py.report.comparing.runs import RunComparison, compare_runs
+from batsched_py.report.comparing.user_gains import effects
 from batsched_py.report.document import Table
 from batsched_py.workload.sample import generate_sample_log
 

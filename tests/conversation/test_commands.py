@@ -7,19 +7,16 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from wire import ask, begins, peer, submitted
 
-from batsched_py.data import data_folder
-from batsched_py.program import PROGRAM
+from batsched_py.support.own_command import PROGRAM
+from batsched_py.support.shipped_files import platforms_folder
 
 LOG = "\n".join(
     [
@@ -39,7 +36,7 @@ DYNAMIC = ["--enable-dynamic-jobs", "--enable-profile-reuse"]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "log.swf").write_text(LOG)
-    xml = (data_folder("platforms") / "ideal_64.xml").read_text()
+    xml = (platforms_folder() / "ideal_64.xml").read_text()
     (tmp_path / "p.xml").write_text(xml)
     return tmp_path
 

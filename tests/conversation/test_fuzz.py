@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -10,21 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from batsched_users.models.feedback import ThinkTimeFeedback
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from wire import begins, completed, ends, message, peer, serving, submitted
 
-from batsched_py import conversation
-from batsched_py.conversation import Conversation
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import BatschedError
-from batsched_py.process import DecisionProcess
 from batsched_py.protocol.messages import SimulationBegins
 from batsched_py.schedulers.easy import Easy
-from batsched_py.transport import endpoint as transport
+from batsched_py.transport import conversation
+from batsched_py.transport import scheduler_socket as transport
+from batsched_py.transport.conversation import Conversation
 from batsched_py.workload import Workload, WorkloadJob
-from users.models.feedback import ThinkTimeFeedback
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
 JSON = st.recursive(

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from batsched_py.conversation import Conversation
-from batsched_py.plugins import SCHEDULERS, load
-from batsched_py.process import DecisionProcess
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.protocol import messages as m
-from batsched_py.replay import first_difference, pairs
+from batsched_py.support.plugins import SCHEDULERS, load
+from batsched_py.transport.conversation import Conversation
+from batsched_py.transport.exchange_replay import first_difference, pairs
 from batsched_py.transport.recording import Record, read_exchange
 
 # With the same decisions as ours, processors included. More, and the causes of the differences, are

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from pathlib import Path
 
 import pytest
 import zmq
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from wire import ask, begins, completed, decisions, ends, peer, serving, submitted
 
-from batsched_py import conversation
 from batsched_py.errors import BatschedError, ProtocolError, SimulationError, UsageError
-from batsched_py.transport import endpoint as transport
-from batsched_py.transport.endpoint import Endpoint
+from batsched_py.transport import conversation
+from batsched_py.transport import scheduler_socket as transport
+from batsched_py.transport.scheduler_socket import Endpoint
 
 
 @pytest.fixture(autouse=True)

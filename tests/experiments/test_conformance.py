@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments" / "conformance"))
+sys.path.insert(
+    0, str(Path(__file__).parents[2] / "experiments" / "batsched_studies" / "conformance")
+)
 import conformance
 import conformance_oracles as oracles
 import conformance_runs as runs

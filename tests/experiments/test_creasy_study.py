@@ -16,22 +16,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from batsched_users.behaviour.empirical_distributions import About, Quantiles
+from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
+from batsched_users.learning.ideal_machine import Played, play
+from batsched_users.learning.learn_site import learn_site
+from batsched_users.models.site import SETS, SHIPPED, SiteDistributions, SiteUsers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.campaign.spec import read_campaign
+from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.errors import UsageError
 from batsched_py.metrics import JobTable
-from batsched_py.plugins import load_file
 from batsched_py.report import Report
+from batsched_py.support.plugins import load_file
 from batsched_py.workload import Workload, WorkloadJob
-from users.distributions import About, Quantiles
-from users.ideal import Played, play
-from users.learning.site import learn_site
-from users.models.site import SETS, SHIPPED, SiteDistributions, SiteUsers
-from users.profiles import RunTimeProfiles, profile_of
 
-STUDY = Path(__file__).parents[2] / "experiments" / "creasy"
+STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "creasy"
 REPORT = load_file(f"{STUDY / 'report.py'}:report")
 MODULE: Any = sys.modules[REPORT.__module__]
 TABLES, CHECKS, CLAIMS, ROOM, MEASURES = (

@@ -12,17 +12,17 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from batsched_users.behaviour.calendar import WEEK
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py import simulate
-from batsched_py.campaign.spec import find_campaign, read_campaign
-from batsched_py.plugins import load_file
-from batsched_py.statistics import paired_ratio
-from batsched_py.workload.archive import find_log
-from users.calendar import WEEK
+from batsched_py.campaign.campaign_file import find_campaign, read_campaign
+from batsched_py.support.plugins import load_file
+from batsched_py.support.statistics import paired_ratio
+from batsched_py.workload.log_archive import find_log
 
-STUDY = Path(__file__).parents[2] / "experiments" / "dynamic_think_times"
+STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "dynamic_think_times"
 REPORT = load_file(f"{STUDY / 'report.py'}:report")
 MODULE: Any = sys.modules[REPORT.__module__]
 CASES, CLAIMS, TABLES = MODULE.cases, MODULE.claims, MODULE.tables

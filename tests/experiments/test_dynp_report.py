@@ -13,14 +13,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from batsched_users.models.synthetic import Synthetic
 
-from batsched_py.campaign.spec import find_campaign, read_campaign
-from batsched_py.plugins import load_file
+from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.report.document import Report
-from batsched_py.workload.rules import PRESETS
-from users.models.synthetic import Synthetic
+from batsched_py.support.plugins import load_file
+from batsched_py.workload.conversion_rules import PRESETS
 
-STUDY = Path(__file__).parents[2] / "experiments" / "dynp"
+STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "dynp"
 REPORT = load_file(f"{STUDY / 'report.py'}:report")
 MODULE: Any = sys.modules[REPORT.__module__]
 MEASURES = MODULE._sibling("measures")

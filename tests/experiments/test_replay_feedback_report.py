@@ -17,17 +17,17 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from batsched_py.campaign.spec import read_campaign
+from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.errors import UsageError
-from batsched_py.plugins import load_file
 from batsched_py.report import Report, Table
-from batsched_py.report.files import printable
-from batsched_py.simulation import simulate
+from batsched_py.report.forms.export_files import printable
+from batsched_py.run.simulate import simulate
+from batsched_py.support.plugins import load_file
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.archive import find_log
+from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.sample import UNIX_START_TIME, generate_sample_log
 
-STUDY = Path(__file__).parents[2] / "experiments" / "replay_feedback"
+STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "replay_feedback"
 KTH = "KTH-SP2-1996-2.1-cln"
 DAY = 86_400.0
 REPORT = load_file(f"{STUDY / 'report.py'}:report")

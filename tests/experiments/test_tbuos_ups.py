@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from batsched_py import Workload, load_workload, simulate
-from batsched_py.campaign.modules import study_module
-from batsched_py.campaign.spec import PlannedRun, read_campaign
-from batsched_py.workload.archive import find_log
-from batsched_py.workload.rules import make_rules
+from batsched_py.campaign.campaign_file import PlannedRun, read_campaign
+from batsched_py.campaign.study_files import study_module
+from batsched_py.workload.conversion_rules import make_rules
+from batsched_py.workload.log_archive import find_log
 
-STUDY = Path(__file__).parents[2] / "experiments" / "tbuos_ups"
+STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "tbuos_ups"
 CLAIMS: Any = study_module(STUDY / "claims.py")
 VERDICTS: Any = study_module(STUDY / "verdicts.py")
 THROUGHPUT, JOBS, WAIT = CLAIMS.THROUGHPUT, CLAIMS.JOBS, CLAIMS.WAIT

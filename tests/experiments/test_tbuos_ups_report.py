@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py import load_workload, simulate
-from batsched_py.campaign.modules import study_module
-from batsched_py.campaign.spec import find_campaign, read_campaign
+from batsched_py.campaign.campaign_file import find_campaign, read_campaign
+from batsched_py.campaign.study_files import study_module
 from batsched_py.report.document import Report
-from batsched_py.workload.archive import find_log
-from batsched_py.workload.rules import make_rules
+from batsched_py.workload.conversion_rules import make_rules
+from batsched_py.workload.log_archive import find_log
 
-STUDY = Path(__file__).parents[2] / "experiments" / "tbuos_ups"
+STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "tbuos_ups"
 MODULE: Any = study_module(STUDY / "report.py")
 CLAIMS: Any = study_module(STUDY / "claims.py")
 VERDICTS: Any = study_module(STUDY / "verdicts.py")

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments" / "user_models"))
+sys.path.insert(
+    0, str(Path(__file__).parents[2] / "experiments" / "batsched_studies" / "user_models")
+)
 import user_models
 import user_models_locality as locality
 import user_models_logs as logs

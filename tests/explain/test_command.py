@@ -8,16 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parent))
 from schedules import workload
 from test_reasons import JOBS, record
 
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.explain.gantt import NAMES, Bar, figure_of, picture
-from batsched_py.explain.replayed import read_turns, replay
-from batsched_py.explain.watch import Watch
-from batsched_py.process import DecisionProcess
+from batsched_py.explain.job_watch import Watch
+from batsched_py.explain.replayed_exchange import read_turns, replay
 from batsched_py.schedulers.easy import Easy
 from batsched_py.workload.sample import cached_sample_log
 

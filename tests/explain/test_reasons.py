@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from pathlib import Path
@@ -11,20 +10,20 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from schedules import J, workload
 
-from batsched_py.decisions import CallMeLater, Decision, Reject, Scheduler, Start
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, PluginError
-from batsched_py.explain.lines import Explanation, Line, explanation
-from batsched_py.explain.replayed import has_six_decimals, read_turns, replay
-from batsched_py.explain.watch import Ended, Watch
-from batsched_py.explain.words import in_words, lasting
-from batsched_py.held import Held
-from batsched_py.jobs import Job
-from batsched_py.machine import Machine
-from batsched_py.process import DecisionProcess
+from batsched_py.explain.job_watch import Ended, Watch
+from batsched_py.explain.replayed_exchange import has_six_decimals, read_turns, replay
+from batsched_py.explain.waiting_lines import Explanation, Line, explanation
+from batsched_py.explain.wording import in_words, lasting
+from batsched_py.model.decisions import CallMeLater, Decision, Reject, Scheduler, Start
+from batsched_py.model.explanation import Held
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.user_model import UserModel
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.creasy import Creasy
 from batsched_py.schedulers.dynp import Dynp
@@ -33,10 +32,8 @@ from batsched_py.schedulers.fcfs import Fcfs, ListScheduling
 from batsched_py.schedulers.planning import Planning
 from batsched_py.schedulers.ups import Ups
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform import homogeneous
+from batsched_py.simulator.platform.platform import homogeneous
 from batsched_py.transport.recording import Recorder, recorded
-from batsched_py.user_model import UserModel
-from batsched_py.waiting import WaitingQueue
 from batsched_py.workload import Workload, WorkloadJob
 
 Maker = Callable[[], Scheduler]

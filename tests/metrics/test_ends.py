@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from batsched_py import simulate
 from batsched_py.errors import UsageError
 from batsched_py.metrics import JobTable, without_ends
-from batsched_py.options import parse_time
+from batsched_py.support.option_values import parse_time
 
 
 def table(submit: list[float]) -> JobTable:

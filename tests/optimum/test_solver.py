@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py.errors import InvariantError, UsageError
-from batsched_py.optimum.model import (
+from batsched_py.optimum.scheduling_step import (
     Instance,
     Plan,
     PlannedJob,

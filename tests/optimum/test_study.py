@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 
 from batsched_py.commands.optimum import optimum
 from batsched_py.errors import BatschedError, UsageError
-from batsched_py.optimum import study
-from batsched_py.optimum.model import artww, weighted_response
-from batsched_py.optimum.study import ChosenStep, Selection, collect, compare, parse_scale
-from batsched_py.schedulers.plan_metrics import PLAN_METRICS
+from batsched_py.optimum import step_study as study
+from batsched_py.optimum.scheduling_step import artww, weighted_response
+from batsched_py.optimum.step_study import ChosenStep, Selection, collect, compare, parse_scale
+from batsched_py.schedulers.plan_values import PLAN_METRICS
 from batsched_py.workload import Workload
+from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import make_rules
 from batsched_py.workload.sample import cached_sample_log
 
 HALF = {"decider": "sjf-preferred", "when": "half", "slackness": 4}

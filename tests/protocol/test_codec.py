@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from conftest import SHARED
 
 from batsched_py.errors import ProtocolError
-from batsched_py.protocol import codec
+from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from conftest import SHARED
 
 from batsched_py.errors import InputError, ProtocolError
-from batsched_py.protocol import codec
+from batsched_py.protocol import message_json as codec
+from batsched_py.protocol.decision_checks import Referee
 from batsched_py.protocol.handshake import codec_for
-from batsched_py.protocol.referee import Referee
-from batsched_py.workload.batsim_json import read_workload
+from batsched_py.workload.batsim_workload import read_workload
 
 FOLDERS = sorted(SHARED.glob("batsim_transcripts/*/")) if SHARED.is_dir() else []
 

@@ -13,13 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from batsched_py.workload import WorkloadJob
-from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import make_rules
-from batsched_py.workload.swf import read_swf
-from users.sessions import Delimitation, partition
-from users.studies.thresholds import (
+from batsched_users.sessions.delimitation import Delimitation, partition
+from batsched_users.studies.thresholds import (
     Counts,
     count,
     distance,
@@ -28,6 +23,11 @@ from users.studies.thresholds import (
     session_lengths,
     think_times,
 )
+
+from batsched_py.workload import WorkloadJob
+from batsched_py.workload.conversion_rules import make_rules
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.swf import read_swf
 
 KTH = "KTH-SP2-1996-2"
 SP2 = "SDSC-SP2-1998-4.1-cln"

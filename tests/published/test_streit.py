@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from batsched_py import simulate
-from batsched_py.data import data_folder
 from batsched_py.metrics import METRICS
-from batsched_py.results import Result
+from batsched_py.results.result import Result
+from batsched_py.support.shipped_files import studies_folder
 
 SDSC, KTH = "SDSC-SP2-1998-4.reconstructed", "KTH-SP2-1996-2"
 NAMES = {
@@ -97,7 +97,7 @@ def test_dynp_as_the_thesis_has_it(
     assert ours == pytest.approx(sldwa, abs=5e-7)
     assert ours == pytest.approx(printed, abs=1e-4)
     assert result.settings["statistics"]["steps"] == steps == printed_steps - 1
-    study = tomllib.loads((data_folder("experiments") / "dynp/published.toml").read_text())
+    study = tomllib.loads((studies_folder() / "dynp/published.toml").read_text())
     column = study["monthly"]["columns"].index(f"{decider} half")
     thesis = [row[column] for row in study["monthly"]["SDSC"].values()]
     assert len(thesis) == 25

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.campaign.spec import PlannedRun, find_campaign, read_campaign
-from batsched_py.data import data_folder
-from batsched_py.simulation import simulate
+from batsched_py.campaign.campaign_file import PlannedRun, find_campaign, read_campaign
+from batsched_py.run.simulate import simulate
+from batsched_py.support.shipped_files import studies_folder
 from batsched_py.workload.swf import read_swf
 
 DAY = 86_400.0
@@ -38,9 +38,7 @@ def overall(path: Path, index: int) -> dict[str, float]:
 
 
 def published(log: str, table: str, run: PlannedRun) -> list[float] | None:
-    data = tomllib.loads(
-        (data_folder("experiments") / "replay_feedback/published.toml").read_text()
-    )
+    data = tomllib.loads((studies_folder() / "replay_feedback/published.toml").read_text())
     rows: dict[str, list[float]] = data[table][log]
     return rows.get(f"{run.labels['infrastructure']} {run.labels['replay']}")
 

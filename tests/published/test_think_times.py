@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from schedules import J, workload
-
-from batsched_py.errors import InputError, UsageError
-from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import make_rules
-from batsched_py.workload.swf import read_swf
-from users.columns import JobColumns, columns_of_log, columns_of_workload
-from users.learning.think_times import (
+from batsched_users.learning.learn_think_times import (
     BOUND,
     Pairs,
     fit_think_times,
@@ -27,6 +15,15 @@ from users.learning.think_times import (
     think_time_curve,
     think_time_pairs,
 )
+from batsched_users.measures.job_columns import JobColumns, columns_of_log, columns_of_workload
+from hypothesis import given
+from hypothesis import strategies as st
+from schedules import J, workload
+
+from batsched_py.errors import InputError, UsageError
+from batsched_py.workload.conversion_rules import make_rules
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.swf import read_swf
 
 LOGS = {
     "KTH-SP2-1996-2.1-cln": 0.404,

@@ -13,9 +13,10 @@ import pytest
 from report.made_up import MadeUp, a_report, published_table
 from report.test_report_live import Campaign
 
-from batsched_py.report import Figure, Report, Section, live
-from batsched_py.report.live import LiveReport, served
-from batsched_py.report.page import page
+from batsched_py.report import Figure, Report, Section
+from batsched_py.report.forms import live_server as live
+from batsched_py.report.forms.html_page import page
+from batsched_py.report.forms.live_server import LiveReport, served
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

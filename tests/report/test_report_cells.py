@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from report.made_up import a_report, published_table
 
 from batsched_py.report import Column, Table
-from batsched_py.report.cells import cell, is_numeric, marked, rows_of, tally
+from batsched_py.report.formatting import cell, is_numeric, marked, rows_of, tally
 
 
 @pytest.mark.parametrize(

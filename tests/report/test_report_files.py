@@ -12,7 +12,7 @@ from report.made_up import a_report, chart_of_waits, published_table
 
 from batsched_py.errors import OutputError
 from batsched_py.report import Figure, Report, Section
-from batsched_py.report.files import data_of, drawn, markdown, write_files
+from batsched_py.report.forms.export_files import data_of, drawn, markdown, write_files
 
 
 def test_every_table_and_figure_has_its_files(tmp_path: Path) -> None:

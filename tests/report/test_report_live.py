@@ -14,8 +14,9 @@ import pytest
 from report.made_up import MadeUp
 
 from batsched_py.errors import UsageError
-from batsched_py.report import Report, live
-from batsched_py.report.live import LiveReport, served
+from batsched_py.report import Report
+from batsched_py.report.forms import live_server as live
+from batsched_py.report.forms.live_server import LiveReport, served
 
 
 class Campaign(MadeUp):

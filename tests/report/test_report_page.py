@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from report.made_up import EVIL, MadeUp, a_report
 
 from batsched_py.report import Column, Report, Section, Table
-from batsched_py.report.page import page, rendered, safe_json, vega
+from batsched_py.report.forms.html_page import page, rendered, safe_json, vega
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from report.made_up import MadeUp
 
-from batsched_py.report.files import drawn
-from batsched_py.report.plain import plain_report
-from batsched_py.statistics import bootstrap
+from batsched_py.report.default_report import plain_report
+from batsched_py.report.forms.export_files import drawn
+from batsched_py.support.statistics import bootstrap
 
 
 def test_replications_become_means_with_intervals() -> None:

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from report.made_up import MadeUp
 
-from batsched_py.report.plain import plain_report
-from batsched_py.report.ratios import compared_axis, interval, ratios_table
-from batsched_py.statistics import paired_ratio
+from batsched_py.report.default_report import plain_report
+from batsched_py.report.paired_ratios import compared_axis, interval, ratios_table
+from batsched_py.support.statistics import paired_ratio
 
 
 def runs_of(waits: dict[tuple[str, str], list[float]]) -> pd.DataFrame:

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report.made_up import MadeUp, some_jobs
 
-from batsched_py.report import schedules
-from batsched_py.report.columns import packed, words
+from batsched_py.report import schedule_view as schedules
+from batsched_py.report.packed_columns import packed, words
 from batsched_py.report.runs_table import provenance, runs_table, stored_of
-from batsched_py.report.schedules import chosen_rows, one_schedule, schedules_of, users_of
+from batsched_py.report.schedule_view import chosen_rows, one_schedule, schedules_of, users_of
 
 
 def test_a_short_run_is_shown_whole() -> None:

@@ -10,7 +10,7 @@ from report.made_up import a_report, published_table
 from rich.console import Console
 
 from batsched_py.report import Column, Report, Table, Verdict
-from batsched_py.report.terminal import print_report, print_table
+from batsched_py.report.forms.terminal import print_report, print_table
 
 
 def printed(width: int = 80, *, terminal: bool = False) -> tuple[Console, io.StringIO]:

@@ -5,24 +5,20 @@ The twins keep a number for every second, so they take whole seconds and estimat
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from schedules import J, run, workload
 
-from batsched_py.decisions import CallMeLater, Decision, Reject, Scheduler, Start
-from batsched_py.jobs import Job
-from batsched_py.machine import Machine
 from batsched_py.metrics import METRICS, JobTable
-from batsched_py.results import EmbeddedOutput
+from batsched_py.model.decisions import CallMeLater, Decision, Reject, Scheduler, Start
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.results.result import EmbeddedOutput
 from batsched_py.simulator.engine import Outcome
-from batsched_py.waiting import WaitingQueue
 from batsched_py.workload import Workload
 
 # Worked examples: (submission, width, run time, estimate) ----------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from math import inf
@@ -13,23 +12,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from schedules import J, run, starts, workload
 
 from batsched_py import simulate
-from batsched_py.decisions import Decision, Scheduler, Start
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError
-from batsched_py.jobs import Job
-from batsched_py.machine import Machine
-from batsched_py.process import DecisionProcess
+from batsched_py.model.decisions import Decision, Scheduler, Start
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.creasy import Creasy, criticality
 from batsched_py.schedulers.easy import ConservativeOfStreit, Easy, EasyFixed, Slack
 from batsched_py.schedulers.fcfs import Fcfs, Filler, ListScheduling
 from batsched_py.schedulers.ups import Ups
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform import homogeneous
-from batsched_py.waiting import WaitingQueue
+from batsched_py.simulator.platform.platform import homogeneous
 
 HOUR = 3600
 

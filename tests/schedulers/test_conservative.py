@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parent))
 from schedules import J, run, starts, workload
 from streit import FIVE, SORTED, Seconds, check_machine, load_of, place_of, random_jobs, with_fields
 
-from batsched_py.decisions import CallMeLater, Decision, Start
 from batsched_py.errors import UsageError
-from batsched_py.jobs import Job
-from batsched_py.machine import Machine
+from batsched_py.model.decisions import CallMeLater, Decision, Start
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.planning import Planning
-from batsched_py.waiting import WaitingQueue
 
 # (what it shows, processors, jobs, starts)
 CASES: list[tuple[str, int, list[J], list[Any]]] = [

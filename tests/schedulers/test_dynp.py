@@ -5,19 +5,14 @@ Numbers in the names of tests are those of the list of properties in the specifi
 
 from __future__ import annotations
 
-import sys
 from fractions import Fraction
 from itertools import pairwise
 from math import inf
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parent))
 from schedules import J, run, starts, workload
 from streit import (
     FIVE,
@@ -35,10 +30,10 @@ from streit import (
 )
 
 from batsched_py.errors import UsageError
-from batsched_py.jobs import Job
-from batsched_py.schedulers.deciders import DECIDERS, case_of, with_slackness
+from batsched_py.model.job import Job
 from batsched_py.schedulers.dynp import POLICIES, Dynp, DynpBounds, Step
-from batsched_py.schedulers.plan_metrics import PLAN_METRICS, plan_metric
+from batsched_py.schedulers.dynp_deciders import DECIDERS, case_of, with_slackness
+from batsched_py.schedulers.plan_values import PLAN_METRICS, plan_metric
 from batsched_py.schedulers.planning import Planning
 
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from math import inf
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from schedules import J, run, starts, workload
 
-from batsched_py.decisions import Decision, Start
-from batsched_py.machine import Machine
+from batsched_py.model.decisions import Decision, Start
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
-from batsched_py.waiting import WaitingQueue
 
 # (what it shows, processors, jobs, starts under FCFS, starts under EASY)
 CASES = [

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from math import inf
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parent))
 from schedules import J, run, starts, workload
 from streit import check_machine, load_of, random_jobs, run_watched
 
-from batsched_py.decisions import Start
 from batsched_py.errors import UsageError
-from batsched_py.jobs import Job
-from batsched_py.machine import Machine
+from batsched_py.model.decisions import Start
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.dynp import Dynp, DynpBounds
-from batsched_py.schedulers.limits import DAYS, Limits
 from batsched_py.schedulers.planning import Planning
-from batsched_py.waiting import WaitingQueue
+from batsched_py.schedulers.start_limits import DAYS, Limits
 
 HOUR, DAY = 3600, 86_400
 PRIME = {"days": "mon-fri", "from": "06:00", "to": "20:00"}

@@ -5,18 +5,13 @@ Numbers in the names of tests are those of the list of properties in the specifi
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parent))
 from schedules import J, run, starts, workload
 from streit import (
     FIVE,
@@ -38,13 +33,13 @@ from streit import (
     with_fields,
 )
 
-from batsched_py.decisions import Decision
 from batsched_py.errors import UsageError
-from batsched_py.machine import Machine
+from batsched_py.model.decisions import Decision
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.dynp import Dynp, DynpBounds
 from batsched_py.schedulers.planning import Planning
 from batsched_py.simulator.engine import Outcome
-from batsched_py.waiting import WaitingQueue
 
 ORDERS = ("fcfs", "sjf", "ljf")
 

@@ -7,7 +7,6 @@ import json
 import re
 import shlex
 import shutil
-import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -15,12 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from calling import call
 
-from batsched_py.commands import simulator as command
-from batsched_py.protocol import codec
+from batsched_py.commands.protocol import simulator as command
+from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Outcome, Simulator
 from batsched_py.transport import Partner

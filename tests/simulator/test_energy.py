@@ -27,11 +27,16 @@ from scripts import (
 )
 
 from batsched_py.errors import PlatformError, ProtocolError
-from batsched_py.processors import numbers
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.energy import Energy, SleepState, Watts, power_states
+from batsched_py.simulator.energy.consumption import (
+    Energy,
+    SleepState,
+    Watts,
+    power_states,
+)
 from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.platform import Host, Platform, read_platform
+from batsched_py.simulator.platform.platform import Host, Platform, read_platform
+from batsched_py.support.processor_sets import numbers
 
 ENERGY = Options(energy=True)
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from schedules import J, workload
 from scripts import CONTINUE, FINISHED, Script, execute, say
 
 from batsched_py.errors import ProtocolError, SimulationError, WorkloadError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform import homogeneous
+from batsched_py.simulator.platform.platform import homogeneous
 from batsched_py.workload import Workload
 
 DYNAMIC = Options(dynamic_jobs=True)

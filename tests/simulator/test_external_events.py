@@ -11,7 +11,7 @@ from scripts import Make, Timetable, compute, delay, ends, execute, job, kill, s
 from batsched_py.errors import DeadlockError, InputError, ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.external import ExternalEvent, read_events
+from batsched_py.simulator.external_events import ExternalEvent, read_events
 from batsched_py.simulator.machines import MachineState
 
 

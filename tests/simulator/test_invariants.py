@@ -21,17 +21,17 @@ from hypothesis import given, settings
 from worlds import SLEEP, WATTS, Profiles, Scheduler, World, worlds
 
 from batsched_py.errors import DeadlockError
-from batsched_py.processors import from_text, numbers
-from batsched_py.protocol import codec
+from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.referee import Referee
+from batsched_py.protocol.decision_checks import Referee
 from batsched_py.simulator.engine import Options, Outcome, Simulator
-from batsched_py.simulator.front import Front
+from batsched_py.simulator.files.output_files import REJECTED, write_outputs
+from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.machines import MachineState
-from batsched_py.simulator.outputs import REJECTED, write_outputs
-from batsched_py.simulator.ptask import ParallelTasks, Task
-from batsched_py.simulator.registry import SimulatedJob
+from batsched_py.simulator.tasks.parallel_tasks import ParallelTasks, Task
+from batsched_py.support.processor_sets import from_text, numbers
 from batsched_py.transport import Partner
+from batsched_py.transport.simulator_socket import Front
 
 CLOSE = 1e-9  # s: the parallel tasks take dates closer than this for one
 TCP_WINDOW = 4194304  # bytes, SimGrid's

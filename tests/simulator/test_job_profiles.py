@@ -13,14 +13,8 @@ from scripts import Timetable, composed, compute, delay, ends, execute, job, sim
 from batsched_py.errors import ProtocolError, WorkloadError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options
-from batsched_py.simulator.profiles import (
-    Composed,
-    Parallel,
-    Receive,
-    Send,
-    parse_profiles,
-)
-from batsched_py.workload.batsim_json import read_workload
+from batsched_py.simulator.tasks.profiles import Composed, Parallel, Receive, Send, parse_profiles
+from batsched_py.workload.batsim_workload import read_workload
 
 HUGE = 10**400
 """JSON has integers that no float can hold."""

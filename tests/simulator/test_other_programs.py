@@ -6,18 +6,15 @@ import csv
 import json
 import random
 import signal
-import sys
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from other_programs import CannotInstallError, play, pybatsim_in
 
-from batsched_py.processors import from_text
-from batsched_py.simulator.platform_xml import homogeneous_xml
+from batsched_py.simulator.platform.platform_writer import homogeneous_xml
+from batsched_py.support.processor_sets import from_text
 
 # pybatsim's fillerSched goes through the waiting jobs in the order of a set, which is that of
 # their places in memory: another one in every run. With this hash, small sets are in order of

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.data import data_folder
 from batsched_py.errors import PlatformError
-from batsched_py.simulator.energy import power_states
-from batsched_py.simulator.platform import homogeneous, read_platform, scaled
-from batsched_py.simulator.platform_xml import (
+from batsched_py.simulator.energy.consumption import power_states
+from batsched_py.simulator.platform.platform import homogeneous, read_platform, scaled
+from batsched_py.simulator.platform.platform_writer import (
     cluster_xml,
     energy_xml,
     homogeneous_xml,
     scaled_xml,
 )
+from batsched_py.support.shipped_files import platforms_folder
 
 
 @pytest.mark.parametrize(("nodes", "factor"), [(1, 1.0), (10, 2.0), (101, 1 / 3), (5, 0.5)])
@@ -66,11 +66,11 @@ def test_a_speed_that_is_none_is_said(tmp_path: Path) -> None:
 
 
 def test_the_files_of_the_project_are_what_the_generator_writes() -> None:
-    sys.path.insert(0, str(data_folder("platforms")))
+    sys.path.insert(0, str(platforms_folder()))
     import generate  # type: ignore[import-not-found]
 
     for nodes in generate.SIZES:
-        path = data_folder("platforms") / f"ideal_{nodes}.xml"
+        path = platforms_folder() / f"ideal_{nodes}.xml"
         assert path.read_text() == homogeneous_xml(nodes)
 
 
@@ -86,7 +86,7 @@ def test_the_files_of_the_project_are_what_the_generator_writes() -> None:
 )
 def test_platforms_are_as_they_were_generated(name: str, text: str) -> None:
     """And every number of hosts gives names whose order is that of their numbers."""
-    path = data_folder("platforms") / f"{name}.xml"
+    path = platforms_folder() / f"{name}.xml"
     assert path.read_text() == text
     hosts = [host.name for host in read_platform(path).hosts]
     assert len(hosts) == int(name.partition("_")[2])
@@ -94,7 +94,7 @@ def test_platforms_are_as_they_were_generated(name: str, text: str) -> None:
 
 
 def test_cluster_has_a_network_and_energy_has_states() -> None:
-    folder = data_folder("platforms")
+    folder = platforms_folder()
     cluster = read_platform(folder / "cluster_128.xml")
     here, there = (cluster.hosts[at].name for at in (0, 127))
     assert cluster.network.route(here, there).latency == pytest.approx(40e-6)

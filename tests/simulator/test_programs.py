@@ -27,8 +27,8 @@ from scripts import (
 from batsched_py.errors import DeadlockError, ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options
-from batsched_py.simulator.outputs import jobs_lines
-from batsched_py.simulator.platform import homogeneous, read_platform
+from batsched_py.simulator.files.output_files import jobs_lines
+from batsched_py.simulator.platform.platform import homogeneous, read_platform
 
 Profiles = dict[str, dict[str, Any]]
 

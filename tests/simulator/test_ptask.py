@@ -13,10 +13,22 @@ from hypothesis import strategies as st
 from ptask_twin import Cancel, Change, Speed, Start, Twin
 
 from batsched_py.errors import PlatformError
-from batsched_py.simulator.fair_bottleneck import FairBottleneck, Limits, Use
-from batsched_py.simulator.network import Cluster, FullZone, Hop, Link, Network, Zone
-from batsched_py.simulator.platform import Host, Platform, homogeneous, read_platform
-from batsched_py.simulator.ptask import ParallelTasks, Task
+from batsched_py.simulator.platform.network import (
+    Cluster,
+    FullZone,
+    Hop,
+    Link,
+    Network,
+    Zone,
+)
+from batsched_py.simulator.platform.platform import (
+    Host,
+    Platform,
+    homogeneous,
+    read_platform,
+)
+from batsched_py.simulator.tasks.fair_bottleneck import FairBottleneck, Limits, Use
+from batsched_py.simulator.tasks.parallel_tasks import ParallelTasks, Task
 
 
 def ends(platform: Platform, changes: list[Change]) -> list[float | None]:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from conftest import SHARED
 from recorded import Recording, assert_same_events, assert_same_files, run
 
-from batsched_py.process import DecisionProcess
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.schedulers.easy import Easy
 
 FOLDERS = sorted(SHARED.glob("batsim_transcripts/*/")) if SHARED.is_dir() else []

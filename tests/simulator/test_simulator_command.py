@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,16 +14,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import calling
 import pytest
 import zmq
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import calling
-
-from batsched_py.commands import simulator as command
-from batsched_py.program import PROGRAM
+from batsched_py.commands.protocol import simulator as command
 from batsched_py.protocol import messages as m
-from batsched_py.simulator import front, outputs
+from batsched_py.simulator.files import output_files as outputs
+from batsched_py.support.own_command import PROGRAM
+from batsched_py.transport import simulator_socket as front
 from batsched_py.transport.recording import read_exchange
 
 HEAD = '<?xml version="1.0"?>\n'

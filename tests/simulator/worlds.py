@@ -11,11 +11,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from batsched_py.processors import from_text, numbers, to_text
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.external import ExternalEvent
-from batsched_py.simulator.platform import Platform, read_platform
+from batsched_py.simulator.external_events import ExternalEvent
+from batsched_py.simulator.platform.platform import Platform, read_platform
+from batsched_py.support.processor_sets import from_text, numbers, to_text
 from batsched_py.workload import Workload, WorkloadJob
 
 Profiles = dict[str, dict[str, Any]]

@@ -5,12 +5,18 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from batsched_users.behaviour.calendar import DAY, HOUR, WEEK, Calendar
+from batsched_users.behaviour.weekly_activity import (
+    EVENING,
+    MORNING,
+    WEEKDAYS,
+    WEEKEND,
+    ActivityCycle,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
-from users.activity import EVENING, MORNING, WEEKDAYS, WEEKEND, ActivityCycle
-from users.calendar import DAY, HOUR, WEEK, Calendar
 
 MINUTE = 60.0
 MONDAY = Calendar()

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import gc
-import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
+from batsched_users.learning.ideal_machine import play
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from batsched_py import Workload, plugins, simulate
-from batsched_py.process import DecisionProcess
+from batsched_py import Workload, simulate
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform import homogeneous
+from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.support import plugins
+from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import make_rules
 from batsched_py.workload.sample import cached_sample_log
-from users.ideal import play
 
 POPULATION = """
 [[member]]

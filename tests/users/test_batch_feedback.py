@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from math import inf
-from pathlib import Path
 from random import Random
 
 import pytest
+from batsched_users.behaviour.calendar import DAY, HOUR, WEEK, Calendar
+from batsched_users.behaviour.weekly_activity import ActivityCycle
+from batsched_users.learning.ideal_machine import Played, play
+from batsched_users.models.adjusted import Adjusted
+from batsched_users.models.distribution import Distribution, InHours
+from batsched_users.models.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
+from batsched_users.models.fluid import Fluid, InWindows, Recycled, Reinserted, WindowRules
+from batsched_users.sessions.batches import Batch, Trace, traces
+from batsched_users.sessions.delimitation import Delimitation
 from drawn import intervals, job
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from schedules import J, run, workload
 
 from batsched_py.errors import UsageError
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.workload import Workload, WorkloadJob
-from users.activity import ActivityCycle
-from users.batches import Batch, Trace, traces
-from users.calendar import DAY, HOUR, WEEK, Calendar
-from users.engine import SESSIONS, BatchFeedback, Reason, Visit
-from users.ideal import Played, play
-from users.models.adjusted import Adjusted
-from users.models.distribution import Distribution, InHours
-from users.models.fluid import Fluid, InWindows, Recycled, Reinserted, WindowRules
-from users.sessions import Delimitation
 
 MODELS = (Adjusted, Distribution, Fluid)
 

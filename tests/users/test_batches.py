@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
+from batsched_users.sessions.batches import TIES, Batch, traces
+from batsched_users.sessions.delimitation import Delimitation, partition
 from drawn import intervals, job
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.workload import WorkloadJob
-from users.batches import TIES, Batch, traces
-from users.sessions import Delimitation, partition
 
 ARRIVAL = "arrival:60:>"
 

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from batsched_py.errors import InputError, UsageError
-from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import make_rules, workload_from_log
-from batsched_py.workload.swf import read_swf
-from users.calendar import HOUR
-from users.columns import (
+from batsched_users.behaviour.calendar import HOUR
+from batsched_users.measures.job_columns import (
     JobColumns,
     columns_of_jobs_file,
     columns_of_log,
     columns_of_workload,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import InputError, UsageError
+from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.conversion_rules import make_rules, workload_from_log
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.swf import read_swf
 
 LOG = """\
 ; MaxProcs: 8

@@ -8,11 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from batsched_py.errors import InputError, UsageError
-from users.distributions import (
+from batsched_users.behaviour.empirical_distributions import (
     About,
     Quantiles,
     Table,
@@ -21,6 +17,10 @@ from users.distributions import (
     read_distribution,
     write_distribution,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import InputError, UsageError
 
 ABOUT = About(name="waits", unit="seconds", description="made up", sources=("a", "b"), remarks="r")
 

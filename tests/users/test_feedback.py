@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from heapq import heappop, heappush
 from math import inf
-from pathlib import Path
 
 import pytest
+from batsched_users.models.feedback import ThinkTimeFeedback
+from batsched_users.sessions.delimitation import Delimitation, partition
+from batsched_users.sessions.session_graph import build_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from schedules import J, run, workload
 
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.workload import Workload
-from users.graph import build_graph
-from users.models.feedback import ThinkTimeFeedback
-from users.sessions import Delimitation, partition
 
 HOUR = 3600.0
 

@@ -9,24 +9,24 @@ from typing import Any
 
 import msgspec
 import pytest
+from batsched_users.behaviour.random_streams import Chance
+from batsched_users.learning.ideal_machine import play
+from batsched_users.models import population, rigid, site, weekly
+from batsched_users.models.feedback import ThinkTimeFeedback
+from batsched_users.models.population import Population
+from batsched_users.models.population_members import Member, deal
+from batsched_users.models.rigid import Rigid
+from batsched_users.models.site import SiteUsers
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.errors import BatschedError, InputError, InvariantError, UsageError
-from batsched_py.simulation import Run, execute
+from batsched_py.run.simulate import Run, execute
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.archive import find_log
+from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import make_rules
-from users.chance import Chance
-from users.ideal import play
-from users.members import Member, deal
-from users.models import population, rigid, site, weekly
-from users.models.feedback import ThinkTimeFeedback
-from users.models.population import Population
-from users.models.rigid import Rigid
-from users.models.site import SiteUsers
+from batsched_py.workload.log_archive import find_log
 
 POPULATION = f"{population.__file__}:Population"
 SITE = f"{site.__file__}:SiteUsers"

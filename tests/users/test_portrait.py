@@ -7,18 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drawn import job
-from hypothesis import given
-from hypothesis import strategies as st
-
-from batsched_py.errors import UsageError
-from batsched_py.workload import Workload, WorkloadJob
-from users.calendar import HOUR, Calendar
-from users.columns import JobColumns, columns_of_workload
-from users.sessions import Delimitation, partition
-from users.studies import thresholds
-from users.studies.figures import write_figure
-from users.studies.portrait import (
+from batsched_users.behaviour.calendar import HOUR, Calendar
+from batsched_users.measures.job_columns import JobColumns, columns_of_workload
+from batsched_users.sessions.delimitation import Delimitation, partition
+from batsched_users.studies import thresholds
+from batsched_users.studies.common import write_figure
+from batsched_users.studies.portrait import (
     LONGEST_THINK_TIME,
     RESPONSES,
     hours_of_week,
@@ -27,6 +21,12 @@ from users.studies.portrait import (
     session_lengths,
     think_times_by_response,
 )
+from drawn import job
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
+from batsched_py.workload import Workload, WorkloadJob
 
 Row = tuple[str, float, float]
 

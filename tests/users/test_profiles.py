@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from batsched_users.behaviour.calendar import HOUR, Calendar
+from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of, run_time_of
 
 from batsched_py.errors import InputError
-from users.calendar import HOUR, Calendar
-from users.profiles import RunTimeProfiles, profile_of, run_time_of
 
 
 @pytest.mark.parametrize(

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 
 import pytest
+from batsched_users.behaviour.calendar import DAY, HOUR, WEEK, Calendar
+from batsched_users.behaviour.random_streams import Chance
+from batsched_users.learning.ideal_machine import Played, play
+from batsched_users.models.resampled import Resampled
+from batsched_users.models.tbuos import REACTIONS, Tbuos
+from batsched_users.resampling.crowd import LONG_TERM, RARE, Crowd, Size, Start
+from batsched_users.resampling.pools import Rare, make_pools, weeks_active
+from batsched_users.sessions.delimitation import Delimitation
 from drawn import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from batsched_py.errors import UsageError
 from batsched_py.workload import Workload, WorkloadJob
-from users.calendar import DAY, HOUR, WEEK, Calendar
-from users.chance import Chance
-from users.ideal import Played, play
-from users.models.resampled import Resampled
-from users.models.tbuos import REACTIONS, Tbuos
-from users.resampling.crowd import LONG_TERM, RARE, Crowd, Size, Start
-from users.resampling.pools import Rare, make_pools, weeks_active
-from users.sessions import Delimitation
 
 ARRIVAL = Delimitation.parse("arrival:60:>")
 WEEKS = 40

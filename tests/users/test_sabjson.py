@@ -8,6 +8,15 @@ from typing import Any
 
 import jsonschema
 import pytest
+from batsched_users.sessions.delimitation import Delimitation, partition
+from batsched_users.sessions.sabjson import (
+    UserFile,
+    file_name,
+    read_sabjson,
+    write_folder,
+    write_sabjson,
+)
+from batsched_users.sessions.session_graph import SessionGraph, build_graph
 from drawn import intervals, job, jobs_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,11 +24,8 @@ from hypothesis import strategies as st
 import users
 from batsched_py.errors import UsageError, WorkloadError
 from batsched_py.workload import WorkloadJob
+from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import Rules
-from users.graph import SessionGraph, build_graph
-from users.sabjson import UserFile, file_name, read_sabjson, write_folder, write_sabjson
-from users.sessions import Delimitation, partition
 
 SCHEMA = json.loads((Path(users.__file__).parent / "sabjson.schema.json").read_text())
 A60 = Delimitation("arrival", 60)

@@ -8,14 +8,14 @@ from math import inf, nan
 from pathlib import Path
 
 import pytest
+from batsched_users.sessions.delimitation import Delimitation, Session, partition
 from drawn import intervals, job, jobs_of, names
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
+from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import Rules
-from users.sessions import Delimitation, Session, partition
 
 MINUTE = 60
 
@@ -189,6 +189,7 @@ def test_counts_of_a_real_log(shared: Path, log: str, rule: str, nb_sessions: in
 
 def test_imports_are_light() -> None:
     heavy = "{'numpy', 'pandas', 'matplotlib', 'networkx', 'jsonschema', 'rich', 'typer'}"
-    code = f"import sys, users.sessions, users.graph; print({heavy} & set(sys.modules))"
+    modules = "batsched_users.sessions.delimitation, batsched_users.sessions.session_graph"
+    code = f"import sys, {modules}; print({heavy} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "set()"

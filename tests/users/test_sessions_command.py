@@ -9,14 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from batsched_users.sessions.delimitation import Delimitation, partition
+from batsched_users.sessions.graph_summary import quantile, summary, table
+from batsched_users.sessions.sabjson import read_sabjson
+from batsched_users.sessions.session_graph import build_graph
 from drawn import jobs_of
 from hypothesis import given
 from hypothesis import strategies as st
-
-from users.graph import build_graph
-from users.sabjson import read_sabjson
-from users.sessions import Delimitation, partition
-from users.summary import quantile, summary, table
 
 HOUR = 3_600
 

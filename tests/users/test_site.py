@@ -11,25 +11,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from batsched_py import simulate
-from batsched_py.errors import InputError, UsageError
-from batsched_py.workload import Workload, WorkloadJob
-from users.activity import ActivityCycle
-from users.calendar import DAY, HOUR, WEEK, Calendar
-from users.distributions import About, Quantiles, Table
-from users.ideal import Played, play
-from users.learning.site import (
+from batsched_users.behaviour.calendar import DAY, HOUR, WEEK, Calendar
+from batsched_users.behaviour.empirical_distributions import About, Quantiles, Table
+from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
+from batsched_users.behaviour.weekly_activity import ActivityCycle
+from batsched_users.learning.ideal_machine import Played, play
+from batsched_users.learning.learn_site import (
     continuation_by_response,
     history,
     learn_site,
     run_lengths,
     site_facts,
 )
-from users.models.site import SHIPPED, SiteDistributions, SiteUsers
-from users.profiles import RunTimeProfiles, profile_of
+from batsched_users.models.site import SHIPPED, SiteDistributions, SiteUsers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batsched_py import simulate
+from batsched_py.errors import InputError, UsageError
+from batsched_py.workload import Workload, WorkloadJob
 
 MINUTE = 60.0
 START = 1_704_067_200.0  # Monday 2024-01-01, 0:00 UTC
@@ -348,7 +348,7 @@ def test_under_a_policy(fixed: Path) -> None:
     result = simulate(
         machine(8),
         scheduler="easy",
-        users="users/models/site.py:SiteUsers",
+        users="users/batsched_users/models/site.py:SiteUsers",
         user_options={"nb_users": 40, "weeks": 1, "distributions": str(fixed)},
         seed=3,
     )

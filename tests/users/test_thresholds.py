@@ -9,22 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drawn import intervals, job, jobs_of
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import ks_2samp
-
-from batsched_py.errors import UsageError
-from batsched_py.workload import WorkloadJob
-from users.sessions import Delimitation, partition
-from users.studies.figures import COLOURS, write_figure
-from users.studies.threshold_figures import (
+from batsched_users.sessions.delimitation import Delimitation, partition
+from batsched_users.studies.common import COLOURS, write_figure
+from batsched_users.studies.threshold_figures import (
     curves_csv,
     inter_arrival_figure,
     session_length_figure,
     think_time_figure,
 )
-from users.studies.thresholds import (
+from batsched_users.studies.thresholds import (
     USUAL,
     count,
     distance,
@@ -35,6 +28,13 @@ from users.studies.thresholds import (
     survival,
     think_times,
 )
+from drawn import intervals, job, jobs_of
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import ks_2samp
+
+from batsched_py.errors import UsageError
+from batsched_py.workload import WorkloadJob
 
 
 def in_minutes(*times: tuple[float, float]) -> list[WorkloadJob]:

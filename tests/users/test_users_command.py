@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from batsched_py import plugins
+from batsched_py.support import plugins
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -80,7 +80,7 @@ def test_learn_weekly_writes_parameters_that_the_model_reads(tmp_path: Path) -> 
     done = run(tmp_path, "learn", "weekly", "sample", "-o", "w.json", "--per", "user")
     assert done.returncode == 0, done.stderr
     assert "46 users, classes: 46" in done.stderr
-    from users.models.weekly import read_parameters
+    from batsched_users.models.weekly import read_parameters
 
     assert len(read_parameters(tmp_path / "w.json").classes) == 46
 

@@ -11,19 +11,19 @@ from typing import Any
 
 import msgspec
 import pytest
+from batsched_users.behaviour.calendar import DAY, HOUR, WEEK, Calendar
+from batsched_users.learning.ideal_machine import Played, play
+from batsched_users.learning.learn_weekly import learn_weekly, write_parameters
+from batsched_users.models import weekly
+from batsched_users.models.weekly import PUBLISHED, Parameters, WeeklyUsers, read_parameters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.errors import InputError, UsageError
 from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import make_rules
-from users.calendar import DAY, HOUR, WEEK, Calendar
-from users.ideal import Played, play
-from users.learning.weekly import learn_weekly, write_parameters
-from users.models import weekly
-from users.models.weekly import PUBLISHED, Parameters, WeeklyUsers, read_parameters
 
 MODEL = f"{weekly.__file__}:WeeklyUsers"
 NINE, FIVE = 9 * HOUR, 17 * HOUR

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.errors import BatschedError, UsageError
-from batsched_py.workload.archive import CATALOGUE, fetch_log, find_log
+from batsched_py.workload.log_archive import CATALOGUE, fetch_log, find_log
 
 NAME = "KTH-SP2-1996-2.1-cln"
 LOG = "; MaxProcs: 4\n1 0 0 10 1 -1 -1 1 60 -1 1 3 1 -1 1 -1 -1 -1\n"

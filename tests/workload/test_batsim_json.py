@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import WorkloadError
-from batsched_py.workload.batsim_json import read_workload, write_workload
-from batsched_py.workload.jobs import Workload, WorkloadJob
+from batsched_py.workload.batsim_workload import read_workload, write_workload
+from batsched_py.workload.conversion_rules import Rules, make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import Rules, make_rules
+from batsched_py.workload.workload import Workload, WorkloadJob
 
 JOB = {"id": "a", "subtime": 0, "res": 1, "profile": "p", "walltime": 10}
 PROFILES: dict[str, Any] = {"p": {"type": "delay", "delay": 1}}

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from calling import call
 
 from batsched_py import simulate
-from batsched_py.campaign.prepared import prepare
-from batsched_py.campaign.spec import Campaign, PlannedRun, Settings
-from batsched_py.workload.archive import NONE, find_log
+from batsched_py.campaign.campaign_file import Campaign, PlannedRun, Settings
+from batsched_py.campaign.preparation import prepare
+from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import make_rules
+from batsched_py.workload.log_archive import NONE, find_log
 
 MODEL = '''
 from batsched_py import WorkloadJob

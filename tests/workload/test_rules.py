@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from batsched_py.errors import BatschedError, UsageError
-from batsched_py.workload.jobs import Workload, WorkloadJob
+from batsched_py.workload.conversion_rules import PRESETS, Rules, as_dict, describe, make_rules
+from batsched_py.workload.conversion_rules import workload_from_log as convert
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import PRESETS, Rules, as_dict, describe, make_rules
-from batsched_py.workload.rules import workload_from_log as convert
 from batsched_py.workload.swf import FIELDS, read_swf, write_swf
+from batsched_py.workload.workload import Workload, WorkloadJob
 
 JOB = dict(
     zip(FIELDS, [1.0, 5, 3, 10, 2, -1, -1, 4, 60, -1, 1, 7, 1, 1, 1, -1, -1, -1], strict=True)

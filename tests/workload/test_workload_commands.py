@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from calling import call
 
-from batsched_py.workload.batsim_json import read_workload
+from batsched_py.workload.batsim_workload import read_workload
 
 JOB = "0 10 2 -1 -1 2 60 -1 1 3 1 -1 1 -1 -1 -1"
 LOG = f"; MaxProcs: 4\n1 0 {JOB}\n2 5 {JOB}\n3 9 0 0 2 -1 -1 2 60 -1 1 -1 1 -1 1 -1 -1 -1\n"

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from batsched_py.commands import options as o
+from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
-from batsched_py.workload.archive import find_log
-from batsched_py.workload.batsim_json import write_workload
+from batsched_py.workload.batsim_workload import write_workload
+from batsched_py.workload.conversion_rules import Rules, describe
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import Rules, describe
+from batsched_py.workload.log_archive import find_log
 
 
 @o.with_rules

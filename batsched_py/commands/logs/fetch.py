@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from batsched_py.commands import options as o
+from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
-from batsched_py.workload import archive
+from batsched_py.workload import log_archive as archive
 
 logs = typer.Typer(
     help="List, find and fetch logs of the Parallel Workloads Archive.",

@@ -8,11 +8,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from batsched_py.commands import options as o
-from batsched_py.workload.archive import find_log
-from batsched_py.workload.batsim_json import read_workload
+from batsched_py.commands import shared_options as o
+from batsched_py.workload.batsim_workload import read_workload
 from batsched_py.workload.clock import clock_of
 from batsched_py.workload.load import is_batsim_json
+from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.swf import SwfLog, read_swf
 
 _DAY = 86_400

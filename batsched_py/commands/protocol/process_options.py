@@ -11,22 +11,17 @@ import msgspec
 import typer
 from typer.core import TyperCommand
 
-from batsched_py.backends.arguments import batsim_arguments
-from batsched_py.commands import options as o
+from batsched_py.commands import shared_options as o
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import ProtocolError, UsageError
-from batsched_py.options import parse_options
-from batsched_py.process import DecisionProcess
 from batsched_py.protocol.messages import SimulationBegins
-from batsched_py.simulation import (
-    RIGID,
-    ProcessSettings,
-    check_settings,
-    make_process,
-)
+from batsched_py.run.backends.batsim_arguments import batsim_arguments
+from batsched_py.run.simulate import RIGID, ProcessSettings, check_settings, make_process
+from batsched_py.support.option_values import parse_options
 from batsched_py.workload import Workload
-from batsched_py.workload.archive import find_log
+from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import Rules
+from batsched_py.workload.log_archive import find_log
 
 Users = Annotated[
     str,

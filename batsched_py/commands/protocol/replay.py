@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from batsched_py.commands import options as o
-from batsched_py.commands import process as p
+from batsched_py.commands import shared_options as o
+from batsched_py.commands.protocol import process_options as p
 from batsched_py.errors import SimulationError
-from batsched_py.options import parse_options
-from batsched_py.replay import first_difference, pairs
+from batsched_py.support.option_values import parse_options
+from batsched_py.transport.exchange_replay import first_difference, pairs
 from batsched_py.transport.recording import read_exchange
-from batsched_py.workload.rules import Rules
+from batsched_py.workload.conversion_rules import Rules
 
 SHOWN = 2000
 """Characters of a message that are printed."""
@@ -58,7 +58,7 @@ def replay(
         shake,
     )
     workload = p.users_workload(settings, log, rules, log_dir, skip_bad_lines)
-    from batsched_py.conversation import Conversation
+    from batsched_py.transport.conversation import Conversation
 
     conversation = Conversation(p.process_maker(settings, workload, "ENDPOINT"))
     found = first_difference(exchange, conversation)

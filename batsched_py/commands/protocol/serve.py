@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from batsched_py.commands import options as o
-from batsched_py.commands import process as p
+from batsched_py.commands import shared_options as o
+from batsched_py.commands.protocol import process_options as p
 from batsched_py.errors import UsageError
-from batsched_py.files import make_folder_of, write_whole
-from batsched_py.job_columns import UsersTable
 from batsched_py.protocol import messages as m
-from batsched_py.signals import stop_signals
+from batsched_py.results.job_columns import UsersTable
+from batsched_py.support.atomic_files import make_folder_of, write_whole
+from batsched_py.support.signals import stop_signals
 from batsched_py.transport import LISTENING
-from batsched_py.workload.rules import Rules
+from batsched_py.workload.conversion_rules import Rules
 
 if TYPE_CHECKING:
-    from batsched_py.conversation import Conversation, Observer
+    from batsched_py.transport.conversation import Conversation, Observer
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -117,9 +117,11 @@ def serve(
     workload = p.users_workload(settings, log, rules, log_dir, skip_bad_lines)
     if prefix is not None:
         make_folder_of(f"{prefix}_users.csv")
-    from batsched_py import conversation as c  # ZeroMQ is imported here, after the mistakes
-    from batsched_py.transport.endpoint import Endpoint
+    from batsched_py.transport import (
+        conversation as c,  # ZeroMQ is imported here, after the mistakes
+    )
     from batsched_py.transport.recording import Recorder
+    from batsched_py.transport.scheduler_socket import Endpoint
 
     table = None if prefix is None else UsersTable()
     with ExitStack() as stack:
@@ -144,7 +146,7 @@ def serve(
 
 def _order_option(variant: str, queue_order: str, options: dict[str, Any]) -> dict[str, str]:
     """Return the policy's option ``order``, if it has one; raises :class:`UsageError`."""
-    from batsched_py.plugins import SCHEDULERS, accepted_options, load
+    from batsched_py.support.plugins import SCHEDULERS, accepted_options, load
 
     if "order" in options:
         raise UsageError(f"--queue_order {queue_order}: the policy's options have an order too")

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from batsched_py.commands.process import ArgumentsFromFiles, read_text
+from batsched_py.commands.protocol.process_options import ArgumentsFromFiles, read_text
 from batsched_py.errors import BatschedError, UsageError
-from batsched_py.files import make_folder_of
-from batsched_py.signals import stop_signals
 from batsched_py.simulator.engine import Options, Outcome, Simulator
-from batsched_py.simulator.outputs import write_outputs
-from batsched_py.simulator.platform import MASTER_HOST
-from batsched_py.simulator.stand_in import Inputs, parse_roles, prepare
+from batsched_py.simulator.files.command_inputs import Inputs, parse_roles, prepare
+from batsched_py.simulator.files.output_files import write_outputs
+from batsched_py.simulator.platform.platform import MASTER_HOST
+from batsched_py.support.atomic_files import make_folder_of
+from batsched_py.support.signals import stop_signals
 
 if TYPE_CHECKING:
     from batsched_py.protocol import messages as m
@@ -256,8 +256,10 @@ def simulator(
 def _run(
     made: Simulator, endpoint: str, timeout: float, verbosity: Verbosity, record: Path | None
 ) -> Outcome:
-    from batsched_py.simulator.front import Front  # ZeroMQ is imported here, after the mistakes
     from batsched_py.transport.recording import Recorder, recorded
+    from batsched_py.transport.simulator_socket import (
+        Front,  # ZeroMQ is imported here, after the mistakes
+    )
 
     exact = made.options.exact_times
 
@@ -276,7 +278,7 @@ def _run(
 
 def _shown(scheduler: Partner, exact: bool) -> Partner:
     """Print every message and its reply, on standard error."""
-    from batsched_py.protocol import codec
+    from batsched_py.protocol import message_json as codec
 
     def exchange(message: m.Message) -> m.Message:
         print("->", codec.encode_events(message, exact=exact).decode(), file=sys.stderr)

@@ -4,6 +4,6 @@
 the jobs as numpy arrays, and :mod:`orders` the orders by name.
 """
 
-from batsched_py.waiting.queue import Key, Ranking, WaitingQueue, by_submission
+from batsched_py.model.queue.waiting_queue import Key, Ranking, WaitingQueue, by_submission
 
 __all__ = ["Key", "Ranking", "WaitingQueue", "by_submission"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.jobs import Job, user_of
+from batsched_py.model.job import Job, user_of
 
 GONE = 1 << 62
 """Size in the row of a job that no longer waits: it fits nowhere."""

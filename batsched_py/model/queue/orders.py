@@ -12,12 +12,12 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
 from batsched_py.errors import UsageError
-from batsched_py.jobs import Job
-from batsched_py.text import did_you_mean
-from batsched_py.waiting.queue import Key, WaitingQueue, by_submission
+from batsched_py.model.job import Job
+from batsched_py.model.queue.waiting_queue import Key, WaitingQueue, by_submission
+from batsched_py.support.json_values import did_you_mean
 
 if TYPE_CHECKING:
-    from batsched_py.waiting.columns import Columns, Floats
+    from batsched_py.model.queue.job_arrays import Columns, Floats
 
 
 class RankedJobs(Protocol):
@@ -89,7 +89,7 @@ class _AtClock:
 
     @property
     def head(self) -> Job | None:
-        from batsched_py.waiting.columns import GONE
+        from batsched_py.model.queue.job_arrays import GONE
 
         columns, priorities = self._columns, self._priorities
         if not len(columns):

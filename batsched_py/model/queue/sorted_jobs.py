@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from math import inf
 from typing import Any
 
-from batsched_py.jobs import Job
+from batsched_py.model.job import Job
 
 FANOUT = 64
 

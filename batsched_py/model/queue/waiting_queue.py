@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import InvariantError
-from batsched_py.jobs import Job
-from batsched_py.waiting.sorted_jobs import SortedJobs
+from batsched_py.model.job import Job
+from batsched_py.model.queue.sorted_jobs import SortedJobs
 
 if TYPE_CHECKING:
-    from batsched_py.waiting.columns import Columns
+    from batsched_py.model.queue.job_arrays import Columns
 
 Key = Callable[[Job], Any]
 
@@ -200,7 +200,7 @@ class WaitingQueue:
     def columns(self) -> Columns:
         """The waiting jobs as numpy arrays, kept up to date from the first use on."""
         if self._columns is None:
-            from batsched_py.waiting.columns import Columns
+            from batsched_py.model.queue.job_arrays import Columns
 
             self._columns = Columns(self)
         return self._columns

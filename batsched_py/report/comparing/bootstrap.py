@@ -1,6 +1,7 @@
 """Bootstrap intervals of means over many jobs, drawn singly or user by user.
 
-:mod:`batsched_py.statistics` computes any statistic of one quantity, resample by resample, which
+:mod:`batsched_py.support.statistics` computes any statistic of one quantity, resample by resample,
+which
 suits tens of replications. Here it is means of many quantities over 100,000s of jobs: by the same
 percentile method, all quantities share the draws, and what counts is how often each job is drawn.
 """
@@ -13,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.statistics import CONFIDENCE, RESAMPLES, Interval, quantiles
+from batsched_py.support.statistics import CONFIDENCE, RESAMPLES, Interval, quantiles
 
 Floats = NDArray[np.float64]
 FEWEST_RESAMPLES = 200

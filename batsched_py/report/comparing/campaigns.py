@@ -11,20 +11,25 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from batsched_py.campaign.expand import Settings
-from batsched_py.campaign.results import open_results
-from batsched_py.comparing import figures
-from batsched_py.comparing.intervals import paired, ratios, sums_of
-from batsched_py.comparing.pairing import REPEATS, Pairing, grouped, pair_runs
-from batsched_py.comparing.settings import differing, is_of_code, of_code, settings_table
-from batsched_py.comparing.source import Source, find_pair
+from batsched_py.campaign.campaign_folder import open_results
+from batsched_py.campaign.planned_runs import Settings
 from batsched_py.errors import InputError, UsageError
 from batsched_py.metrics import COUNTS, METRICS
+from batsched_py.report.comparing import figures
+from batsched_py.report.comparing.bootstrap import paired, ratios, sums_of
+from batsched_py.report.comparing.run_pairing import REPEATS, Pairing, grouped, pair_runs
+from batsched_py.report.comparing.setting_differences import (
+    differing,
+    is_of_code,
+    of_code,
+    settings_table,
+)
+from batsched_py.report.comparing.source import Source, find_pair
 from batsched_py.report.document import Column, Part, Report, Section, Table, Text
-from batsched_py.statistics import Interval
+from batsched_py.support.statistics import Interval
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.results import CampaignResults
+    from batsched_py.campaign.campaign_folder import CampaignResults
 
 MAIN = (
     "mean_waiting_time",

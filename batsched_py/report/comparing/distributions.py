@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from batsched_py.comparing.intervals import Sums, sums_of, unpaired
-from batsched_py.comparing.tables import difference
+from batsched_py.report.comparing.bootstrap import Sums, sums_of, unpaired
+from batsched_py.report.comparing.tables import difference
 from batsched_py.report.document import Column, Table
-from batsched_py.statistics import quantiles as quantiles_of
+from batsched_py.support.statistics import quantiles as quantiles_of
 
 QUANTITIES = {
     "wait": ("waiting time", "s"),

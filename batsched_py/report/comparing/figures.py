@@ -9,9 +9,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from batsched_py.comparing.tables import job_names
+from batsched_py.report.comparing.tables import job_names
 from batsched_py.report.document import Figure
-from batsched_py.statistics import quantiles
+from batsched_py.support.statistics import quantiles
 
 HOUR = 3_600.0
 DAY = 86_400.0

@@ -7,8 +7,8 @@ import io
 
 import msgspec
 
-from batsched_py.results import Result
-from batsched_py.simulator.outputs import JOBS_COLUMNS
+from batsched_py.results.result import Result
+from batsched_py.simulator.files.output_files import JOBS_COLUMNS
 
 TOLERANCE = 1.5e-6
 """Seconds: both sides write six decimals."""

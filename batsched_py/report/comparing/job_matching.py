@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batsched_py.comparing.exact import TOLERANCE
+from batsched_py.report.comparing.job_differences import TOLERANCE
 
 MATCHED = 0.5
 """Share of the smaller run's jobs that must have a counterpart."""

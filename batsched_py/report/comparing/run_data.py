@@ -11,16 +11,16 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from batsched_py import job_columns
-from batsched_py.comparing.source import Source
 from batsched_py.errors import InputError, ProtocolError
 from batsched_py.metrics import BOUND, JobTable, overall
-from batsched_py.metrics.jobs_file import SUFFIX, machine_size, read_jobs
-from batsched_py.processors import from_text
+from batsched_py.report.comparing.source import Source
+from batsched_py.results import job_columns
+from batsched_py.results.jobs_file import SUFFIX, machine_size, read_jobs
 from batsched_py.simulator.execution import REJECTED
+from batsched_py.support.processor_sets import from_text
 
 if TYPE_CHECKING:
-    from batsched_py.results import Result
+    from batsched_py.results.result import Result
 
 _TEXTS = ("job_id", "workload_name", "profile", "final_state", "allocated_resources", "user")
 _TIMES = {"starting_time": "start", "finish_time": "finish", "execution_time": "execution"}
@@ -75,7 +75,8 @@ _NUMBERS = ("submit", "start", "finish", "execution", "size", "original")
 def read_run(source: Source) -> RunData:
     """Read a run; raises :class:`InputError`, naming file and line, for what is none.
 
-    ``PREFIX_users.csv`` (:mod:`batsched_py.job_columns`) beside a table of Batsim tells users.
+    ``PREFIX_users.csv`` (:mod:`batsched_py.results.job_columns`) beside a table of Batsim tells
+    users.
     """
     path = source.path
     frame = _read_frame(path)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pandas as pd
 
-from batsched_py.campaign.expand import Settings
-from batsched_py.text import whole
+from batsched_py.campaign.planned_runs import Settings
+from batsched_py.support.json_values import whole
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.results import CampaignResults
+    from batsched_py.campaign.campaign_folder import CampaignResults
 
 REPEATS = ("replication", "seed", "shake")
 """Axes that repeat a run: they pair runs and make no groups."""

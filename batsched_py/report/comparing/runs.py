@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from batsched_py.comparing import distributions, figures, tables, users
-from batsched_py.comparing.exact import TOLERANCE
-from batsched_py.comparing.matching import Match, match_jobs
-from batsched_py.comparing.run_data import RunData, read_run, run_of
-from batsched_py.comparing.settings import differing, settings_of, settings_table
-from batsched_py.comparing.source import Source, find_pair
 from batsched_py.errors import UsageError
 from batsched_py.metrics import COUNTS, METRICS
+from batsched_py.report.comparing import distributions, figures, tables
+from batsched_py.report.comparing import user_gains as users
+from batsched_py.report.comparing.job_differences import TOLERANCE
+from batsched_py.report.comparing.job_matching import Match, match_jobs
+from batsched_py.report.comparing.run_data import RunData, read_run, run_of
+from batsched_py.report.comparing.setting_differences import differing, settings_of, settings_table
+from batsched_py.report.comparing.source import Source, find_pair
 from batsched_py.report.document import Part, Report, Section, Table, Text
 
 if TYPE_CHECKING:
-    from batsched_py.results import Result
+    from batsched_py.results.result import Result
 
 _COMPARED = ("submit", "start", "finish")
 _CHANGES = ("state", "processors", "size", "user", "execution", "original")
@@ -99,7 +100,8 @@ class RunComparison:
     def identical(self) -> bool:
         """Whether all jobs are equal, and the machines as large (so that all metrics are).
 
-        Equal within :data:`~batsched_py.comparing.exact.TOLERANCE`; settings do not count.
+        Equal within :data:`~batsched_py.report.comparing.job_differences.TOLERANCE`; settings do
+        not count.
         """
         sizes = {self.a.nb_processors, self.b.nb_processors} - {None}
         alone = len(self.match.only_a) + len(self.match.only_b)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from batsched_py.comparing.intervals import Sums, paired, sums_of
-from batsched_py.comparing.tables import SHOWN
+from batsched_py.report.comparing.bootstrap import Sums, paired, sums_of
+from batsched_py.report.comparing.tables import SHOWN
 from batsched_py.report.document import Column, Table
 
 QUANTITIES = {

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from batsched_py.files import write_whole
-from batsched_py.report.cells import headings, is_numeric, marked, rows_of, tally, verdict
 from batsched_py.report.document import Figure, Report, Table, Text
+from batsched_py.report.formatting import headings, is_numeric, marked, rows_of, tally, verdict
+from batsched_py.support.atomic_files import write_whole
 
 PAGE = "report.html"
 """The page, in the folder of the campaign."""

@@ -19,7 +19,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from batsched_py.report.cells import (
+from batsched_py.report.document import Column, Figure, Report, Table, Text
+from batsched_py.report.formatting import (
     SYMBOLS,
     WORDS,
     cell,
@@ -29,12 +30,11 @@ from batsched_py.report.cells import (
     marked,
     tally,
 )
-from batsched_py.report.document import Column, Figure, Report, Table, Text
 from batsched_py.report.runs_table import provenance, runs_table, stored_of
-from batsched_py.report.schedules import schedules_of
+from batsched_py.report.schedule_view import schedules_of
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.results import CampaignResults
+    from batsched_py.campaign.campaign_folder import CampaignResults
 
 MOST_ROWS = 1_000
 """Rows of a table in the page; its CSV file has all."""

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from batsched_py.campaign.task import RUN_JSON
+from batsched_py.campaign.run_task import RUN_JSON
 from batsched_py.errors import BatschedError, UsageError
-from batsched_py.report.cells import cell
 from batsched_py.report.document import Report
-from batsched_py.report.page import page
+from batsched_py.report.formatting import cell
+from batsched_py.report.forms.html_page import page
 from batsched_py.report.publish import report_of
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.results import CampaignResults
+    from batsched_py.campaign.campaign_folder import CampaignResults
 
 ADDRESS = "127.0.0.1"
 PORT = 8765

@@ -14,7 +14,8 @@ from rich.segment import Segments
 from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
-from batsched_py.report.cells import (
+from batsched_py.report.document import Kind, Table, Text
+from batsched_py.report.formatting import (
     SYMBOLS,
     WORDS,
     headings,
@@ -24,7 +25,6 @@ from batsched_py.report.cells import (
     tally,
     verdict,
 )
-from batsched_py.report.document import Kind, Table, Text
 
 if TYPE_CHECKING:
     from batsched_py.report.document import Report, Verdict

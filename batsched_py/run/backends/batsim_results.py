@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from batsched_py import job_columns
 from batsched_py.errors import ProtocolError, SimulationError
 from batsched_py.metrics import JobTable
-from batsched_py.processors import from_text
+from batsched_py.results import job_columns
 from batsched_py.simulator.execution import REJECTED
-from batsched_py.simulator.outputs import JOBS_COLUMNS
+from batsched_py.simulator.files.output_files import JOBS_COLUMNS
+from batsched_py.support.processor_sets import from_text
 
 _BATSIMS = JOBS_COLUMNS.split(",")
 _Joined = tuple[dict[str, str], dict[str, str]]

@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from batsched_py.backends.external import (
-    Timeouts,
-    prepare_folder,
-    run_side_by_side,
-    socket_folder,
-)
-from batsched_py.backends.launchers import (
+from batsched_py.errors import UsageError
+from batsched_py.run.backends.batsim_results import BatsimOutput
+from batsched_py.run.backends.launchers import (
     EmbeddedLauncher,
     Launcher,
     ProgramLauncher,
     RunFolder,
 )
-from batsched_py.backends.outputs import BatsimOutput
-from batsched_py.errors import UsageError
-from batsched_py.files import locked, write_whole
-from batsched_py.program import PROGRAM
-from batsched_py.simulator.platform_xml import homogeneous_xml, scaled_xml
-from batsched_py.text import did_you_mean
-from batsched_py.workload.batsim_json import write_workload
+from batsched_py.run.backends.side_by_side import (
+    Timeouts,
+    prepare_folder,
+    run_side_by_side,
+    socket_folder,
+)
+from batsched_py.simulator.platform.platform_writer import homogeneous_xml, scaled_xml
+from batsched_py.support.atomic_files import locked, write_whole
+from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.own_command import PROGRAM
+from batsched_py.workload.batsim_workload import write_workload
 
 if TYPE_CHECKING:
-    from batsched_py.simulation import Run
+    from batsched_py.run.simulate import Run
     from batsched_py.workload import Workload
 
 EMBEDDED = "embedded"
@@ -104,7 +104,7 @@ def launcher(backend: str, batsim: str | None, shake: int | None = None) -> Laun
     if backend == EMBEDDED:
         return None
     if backend == "docker":
-        from batsched_py.backends.docker import DockerLauncher
+        from batsched_py.run.backends.docker import DockerLauncher
 
         return DockerLauncher()
     if backend == SOCKET:

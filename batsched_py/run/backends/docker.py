@@ -9,10 +9,10 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from batsched_py.backends.arguments import batsim_arguments
-from batsched_py.backends.launchers import RunFolder
-from batsched_py.backends.processes import Process
 from batsched_py.errors import SimulationError
+from batsched_py.run.backends.batsim_arguments import batsim_arguments
+from batsched_py.run.backends.child_processes import Process
+from batsched_py.run.backends.launchers import RunFolder
 
 if TYPE_CHECKING:
     from docker import DockerClient

@@ -10,10 +10,10 @@ from typing import Protocol
 
 import msgspec
 
-from batsched_py.backends.arguments import batsim_arguments
-from batsched_py.backends.processes import LocalProcess, Process
 from batsched_py.errors import UsageError
-from batsched_py.program import PROGRAM
+from batsched_py.run.backends.batsim_arguments import batsim_arguments
+from batsched_py.run.backends.child_processes import LocalProcess, Process
+from batsched_py.support.own_command import PROGRAM
 
 
 class RunFolder(msgspec.Struct, frozen=True):

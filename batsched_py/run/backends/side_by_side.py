@@ -16,10 +16,10 @@ from time import monotonic, sleep
 
 import msgspec
 
-from batsched_py.backends.launchers import Launcher, RunFolder
-from batsched_py.backends.processes import LocalProcess, Process, ending, last_line
 from batsched_py.errors import SimulationError
-from batsched_py.files import write_whole
+from batsched_py.run.backends.child_processes import LocalProcess, Process, ending, last_line
+from batsched_py.run.backends.launchers import Launcher, RunFolder
+from batsched_py.support.atomic_files import write_whole
 from batsched_py.transport import LISTENING
 
 _TICK = 0.02

@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 
 from batsched_py.errors import PlatformError
-from batsched_py.processors import numbers
-from batsched_py.simulator.platform import Host
-from batsched_py.spool import SpooledList
+from batsched_py.simulator.platform.platform import Host
+from batsched_py.support.processor_sets import numbers
+from batsched_py.support.temporary_rows import SpooledList
 
 _PSTATE = re.compile(r"\s*[0-9]{1,9}\s*")
 

@@ -9,13 +9,13 @@ from functools import partial
 import msgspec
 
 from batsched_py.errors import ProtocolError
-from batsched_py.processors import numbers, to_text
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.energy import Energy
+from batsched_py.simulator.energy.consumption import Energy
 from batsched_py.simulator.machines import MachineState, TracedMachines
-from batsched_py.simulator.platform import Platform
-from batsched_py.simulator.ptask import ParallelTasks
-from batsched_py.spool import SpooledList
+from batsched_py.simulator.platform.platform import Platform
+from batsched_py.simulator.tasks.parallel_tasks import ParallelTasks
+from batsched_py.support.processor_sets import numbers, to_text
+from batsched_py.support.temporary_rows import SpooledList
 
 _TO_COMPUTATION, _TO_SLEEP = -1, -2
 """What Batsim traces as the pstate of machines that are being switched."""

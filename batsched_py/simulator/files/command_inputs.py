@@ -9,9 +9,9 @@ import msgspec
 
 from batsched_py.errors import UsageError
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.external import read_events
-from batsched_py.simulator.platform import MASTER_HOST, limited, read_platform
-from batsched_py.workload.batsim_json import read_workload
+from batsched_py.simulator.external_events import read_events
+from batsched_py.simulator.platform.platform import MASTER_HOST, limited, read_platform
+from batsched_py.workload.batsim_workload import read_workload
 
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,13 +8,13 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from batsched_py.files import write_lines
-from batsched_py.processors import to_text
+from batsched_py.simulator.energy.power_states import PowerManagement
 from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.execution import REJECTED
+from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.machines import LastTimes, MachineState, TracedMachines
-from batsched_py.simulator.power import PowerManagement
-from batsched_py.simulator.registry import SimulatedJob
+from batsched_py.support.atomic_files import write_lines
+from batsched_py.support.processor_sets import to_text
 
 JOBS_COLUMNS = (
     "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,"

@@ -10,7 +10,14 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from batsched_py.errors import PlatformError
-from batsched_py.simulator.network import (
+from batsched_py.simulator.platform.attribute_values import (
+    attribute,
+    host_names,
+    radical_numbers,
+    read_bandwidth,
+    read_latency,
+)
+from batsched_py.simulator.platform.network import (
     Cluster,
     FullZone,
     Hop,
@@ -18,13 +25,6 @@ from batsched_py.simulator.network import (
     Network,
     VivaldiZone,
     Zone,
-)
-from batsched_py.simulator.platform_values import (
-    attribute,
-    host_names,
-    radical_numbers,
-    read_bandwidth,
-    read_latency,
 )
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from batsched_py.errors import PlatformError
-from batsched_py.simulator.network import Network
-from batsched_py.workload.jobs import REFERENCE_SPEED
+from batsched_py.simulator.platform.network import Network
+from batsched_py.workload.workload import REFERENCE_SPEED
 
 MASTER_HOST = "master_host"
 MAX_HOSTS = 1_000_000
@@ -95,6 +95,6 @@ def read_platform(
 
     Raises :class:`PlatformError`, naming the file and the element, for what cannot be read.
     """
-    from batsched_py.simulator import platform_reader
+    from batsched_py.simulator.platform import platform_reader
 
     return platform_reader.read_platform(path, master_host, roles or {})

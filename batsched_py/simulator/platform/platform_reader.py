@@ -15,9 +15,19 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from batsched_py.errors import PlatformError
-from batsched_py.simulator.network_reader import IGNORED, ROUTES, ZONES, read_network
-from batsched_py.simulator.platform import MASTER_HOST, MAX_HOSTS, Host, Platform
-from batsched_py.simulator.platform_values import attribute, host_names, properties, read_speed
+from batsched_py.simulator.platform.attribute_values import (
+    attribute,
+    host_names,
+    properties,
+    read_speed,
+)
+from batsched_py.simulator.platform.network_reader import (
+    IGNORED,
+    ROUTES,
+    ZONES,
+    read_network,
+)
+from batsched_py.simulator.platform.platform import MASTER_HOST, MAX_HOSTS, Host, Platform
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from batsched_py.errors import PlatformError
-from batsched_py.text import whole
+from batsched_py.support.json_values import whole
 
 _SPEED = re.compile(
     r"""(<(?:host|cluster|cabinet|peer)\s(?:[^<>"']|"[^"]*"|'[^']*')*?\bspeed\s*=\s*)"""

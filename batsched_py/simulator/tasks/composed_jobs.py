@@ -13,10 +13,10 @@ from math import floor
 from typing import Any
 
 from batsched_py.errors import ProtocolError
-from batsched_py.simulator.platform import Platform
-from batsched_py.simulator.profiles import DEEPEST, Composed, Profile, Receive, Send
-from batsched_py.simulator.ptask import ParallelTasks, Task
-from batsched_py.simulator.registry import SimulatedJob
+from batsched_py.simulator.jobs import SimulatedJob
+from batsched_py.simulator.platform.platform import Platform
+from batsched_py.simulator.tasks.parallel_tasks import ParallelTasks, Task
+from batsched_py.simulator.tasks.profiles import DEEPEST, Composed, Profile, Receive, Send
 
 WALLTIME_REACHED = -1
 _MOST_LOOKS = 2.0**52

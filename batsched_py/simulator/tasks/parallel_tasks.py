@@ -2,7 +2,7 @@
 
 This is SimGrid's model ``ptask_L07``. A task pays its longest latency once and then advances as one
 fraction from 0 to 1; its weight on a host or link is the flops or bytes it has for it. Rates are
-found in rounds (:mod:`batsched_py.simulator.fair_bottleneck`).
+found in rounds (:mod:`batsched_py.simulator.tasks.fair_bottleneck`).
 
 Two things keep this fast. Only the tasks that share resources with one that changed, directly or
 through others, get new rates. And of the resources that a task has for itself only the scarcest
@@ -21,8 +21,8 @@ from math import inf
 
 import numpy as np
 
-from batsched_py.simulator.fair_bottleneck import FairBottleneck, Limits, Use
-from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.platform.platform import Platform
+from batsched_py.simulator.tasks.fair_bottleneck import FairBottleneck, Limits, Use
 
 _SAME_DATE = 1e-9  # s: events closer than this are one
 _TCP_WINDOW = 4194304.0  # bytes

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import WorkloadError
-from batsched_py.protocol.referee import PROFILE_TYPES
-from batsched_py.text import is_integer, is_number
+from batsched_py.protocol.decision_checks import PROFILE_TYPES
+from batsched_py.support.json_values import is_integer, is_number
 
 
 class Parallel(msgspec.Struct, gc=False, frozen=True):

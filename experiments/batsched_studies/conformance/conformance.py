@@ -1,6 +1,6 @@
 """Writes docs/conformance.md: our policies beside published schedules and recorded runs.
 
-    .venv/bin/python experiments/conformance/conformance.py --shared ../shared
+    .venv/bin/python experiments/batsched_studies/conformance/conformance.py --shared ../shared
 
 The folder has the published schedules (oracles/), logs (swf/) and recorded runs
 (batsim_transcripts/).
@@ -16,8 +16,8 @@ from typing import Any
 import conformance_oracles as oracles
 import conformance_runs as runs
 
-from batsched_py.files import write_whole
-from batsched_py.simulation import simulate
+from batsched_py.run.simulate import simulate
+from batsched_py.support.atomic_files import write_whole
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "conformance.md"

@@ -12,14 +12,14 @@ import numpy as np
 
 from batsched_py import metrics
 from batsched_py.protocol import messages as m
-from batsched_py.results import EmbeddedOutput
-from batsched_py.simulation import ProcessSettings, make_process
+from batsched_py.results.result import EmbeddedOutput
+from batsched_py.run.simulate import ProcessSettings, make_process
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform import homogeneous
+from batsched_py.simulator.platform.platform import homogeneous
 from batsched_py.transport import Partner
 from batsched_py.workload import Workload
+from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import make_rules
 from batsched_py.workload.swf import read_swf
 
 LOGS = {"KTH-SP2": "KTH-SP2-1996-2", "SDSC-SP2": "SDSC-SP2-1998-4.1-cln"}

@@ -11,17 +11,17 @@ import msgspec
 from conformance_oracles import Schedule, differing, of_output, share
 
 from batsched_py import metrics
-from batsched_py.conversation import Conversation
-from batsched_py.plugins import SCHEDULERS, load, make
-from batsched_py.process import DecisionProcess
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.protocol import messages as m
-from batsched_py.replay import first_difference, pairs
-from batsched_py.results import EmbeddedOutput
-from batsched_py.simulation import simulate
+from batsched_py.results.result import EmbeddedOutput
+from batsched_py.run.simulate import simulate
+from batsched_py.support.plugins import SCHEDULERS, load, make
+from batsched_py.transport.conversation import Conversation
+from batsched_py.transport.exchange_replay import first_difference, pairs
 from batsched_py.transport.recording import Record, read_exchange
 from batsched_py.workload import Workload
+from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import make_rules
 
 TWIN = f"{Path(__file__).parent / 'conformance_twins.py'}:ConservativeBySets"
 

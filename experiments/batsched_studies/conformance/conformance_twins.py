@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from batsched_py.decisions import Decision, Start
-from batsched_py.jobs import Job, JobState
-from batsched_py.machine import Machine
-from batsched_py.processors import lowest
-from batsched_py.waiting import WaitingQueue
+from batsched_py.model.decisions import Decision, Start
+from batsched_py.model.job import Job, JobState
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.support.processor_sets import lowest
 
 
 class Reservation:

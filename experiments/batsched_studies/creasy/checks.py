@@ -12,11 +12,11 @@ from itertools import pairwise
 from typing import Any
 
 import pandas as pd
+from batsched_users.behaviour.empirical_distributions import Quantiles
+from batsched_users.behaviour.think_times import continuation
+from batsched_users.models.site import SiteDistributions
 
 from batsched_py.report import Column, Table
-from users.distributions import Quantiles
-from users.models.site import SiteDistributions
-from users.thinking import continuation
 
 MINUTES, HOURS = 60.0, 3600.0
 _PIECES = 20
@@ -121,7 +121,7 @@ def table(published: Mapping[str, Any], model: Drawn) -> Table:
             Column("says", "which says"),
         ),
         "Arithmetic on the published numbers, no simulation. *Distributions here*: the pooled set "
-        "of five logs from which users draw (`users/data/site`).",
+        "of five logs from which users draw (`users/batsched_users/data/site`).",
     )
 
 

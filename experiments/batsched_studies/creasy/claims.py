@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from batsched_py.campaign.modules import study_module
+from batsched_py.campaign.study_files import study_module
 from batsched_py.report import Verdict
-from batsched_py.statistics import Interval
+from batsched_py.support.statistics import Interval
 
 if TYPE_CHECKING:
     from tables import Runs

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import pandas as pd
 
-from batsched_py.campaign.modules import study_module
+from batsched_py.campaign.study_files import study_module
 from batsched_py.report import Figure
 
 if TYPE_CHECKING:

@@ -12,12 +12,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from batsched_py.campaign.modules import study_module
+from batsched_users.models.site import SHIPPED, SiteDistributions
+
+from batsched_py.campaign.study_files import study_module
 from batsched_py.report import Report, Section
-from users.models.site import SHIPPED, SiteDistributions
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.results import CampaignResults
+    from batsched_py.campaign.campaign_folder import CampaignResults
 
 
 def report(results: CampaignResults) -> Report:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Column, Table
-from batsched_py.statistics import Interval, beside, bootstrap, paired_ratio
+from batsched_py.support.statistics import Interval, beside, bootstrap, paired_ratio
 
 EASY = 0
 """The alpha with which CREASY is EASY."""

@@ -14,9 +14,9 @@ from typing import Any
 
 import pandas as pd
 
-from batsched_py.campaign.modules import study_module
+from batsched_py.campaign.study_files import study_module
 from batsched_py.report.document import Verdict
-from batsched_py.statistics import Interval, paired_ratio
+from batsched_py.support.statistics import Interval, paired_ratio
 
 c = study_module(Path(__file__).with_name("cases.py"))
 

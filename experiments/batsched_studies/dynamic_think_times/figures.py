@@ -8,9 +8,9 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from batsched_py.campaign.modules import study_module
+from batsched_py.campaign.study_files import study_module
 from batsched_py.report.document import Figure
-from batsched_py.statistics import quantiles
+from batsched_py.support.statistics import quantiles
 
 c = study_module(Path(__file__).with_name("cases.py"))
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from batsched_py.campaign.modules import study_module
+from batsched_py.campaign.study_files import study_module
 from batsched_py.report.document import Column, Part, Report, Section, Table, Text
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.results import CampaignResults
+    from batsched_py.campaign.campaign_folder import CampaignResults
 
 cases, claims, figures, tables = (
     study_module(Path(__file__).with_name(f"{name}.py"))

@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from batsched_py.campaign.modules import study_module
+from batsched_py.campaign.study_files import study_module
 from batsched_py.report.document import Column, Table
-from batsched_py.statistics import Interval, beside, paired_ratio, quantiles
+from batsched_py.support.statistics import Interval, beside, paired_ratio, quantiles
 
 c = study_module(Path(__file__).with_name("cases.py"))
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from batsched_py.campaign.modules import study_module
-from batsched_py.statistics import Interval, bootstrap, trimmed_mean
+from batsched_py.campaign.study_files import study_module
+from batsched_py.support.statistics import Interval, bootstrap, trimmed_mean
 
 MEASURES: Any = study_module(Path(__file__).with_name("measures.py"))
 STATIC = ("fcfs", "sjf", "ljf")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from batsched_py.campaign.modules import study_module
+from batsched_py.campaign.study_files import study_module
 from batsched_py.report import Verdict
 
 tables = study_module(Path(__file__).with_name("tables.py"))

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py import metrics
-from batsched_py.campaign.modules import study_module
+from batsched_py.campaign.study_files import study_module
 from batsched_py.report import Figure
 from batsched_py.workload.clock import local_hours
 

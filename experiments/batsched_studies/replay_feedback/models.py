@@ -15,9 +15,9 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from batsched_py import statistics
-from batsched_py.campaign.modules import study_module
+from batsched_py.campaign.study_files import study_module
 from batsched_py.report import Column, Figure, Part, Section, Table, Text
+from batsched_py.support import statistics
 
 tables = study_module(Path(__file__).with_name("tables.py"))
 replays = study_module(Path(__file__).with_name("replays.py"))

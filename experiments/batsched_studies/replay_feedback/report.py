@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from batsched_py.campaign.modules import study_module
+from batsched_py.campaign.study_files import study_module
 from batsched_py.report import Report, Section, Text
 
 _HERE = Path(__file__)
@@ -31,7 +31,7 @@ SOURCE = (
 
 
 def report(results: Any) -> Report:
-    """Return the report on the runs of ``results`` (``batsched_py.campaign.results``)."""
+    """Return the report on the runs of ``results`` (``batsched_py.campaign.campaign_folder``)."""
     runs = results.runs
     if runs.empty:
         return Report(TITLE, SOURCE, (), summary="No run has finished yet.")

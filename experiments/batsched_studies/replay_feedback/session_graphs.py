@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batsched_py.campaign.modules import study_module
+from batsched_py.campaign.study_files import study_module
 from batsched_py.errors import UsageError
 from batsched_py.workload import Workload
 
@@ -75,8 +75,8 @@ def of_study(study: Any, published: dict[str, Any]) -> Graphs:
 def graphs_of(log: str, workload: Workload, published: dict[str, Any] | None) -> Graphs:
     """Return the graphs of a workload; raises ``MissingError`` where they cannot be made."""
     # Part of the distribution, but not of batsched_py, which must not need it.
-    from users.graph import build_graph
-    from users.sessions import Delimitation, partition
+    from batsched_users.sessions.delimitation import Delimitation, partition
+    from batsched_users.sessions.session_graph import build_graph
 
     longest, widest, times = {}, {}, {}
     for minutes in MINUTES:

@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.metrics import max_over_min, saturated
-from batsched_py.statistics import RESAMPLES, Interval, bootstrap, finite, paired_ratio, quantiles
+from batsched_py.support.statistics import (
+    RESAMPLES,
+    Interval,
+    bootstrap,
+    finite,
+    paired_ratio,
+    quantiles,
+)
 
 Floats = NDArray[np.float64]
 

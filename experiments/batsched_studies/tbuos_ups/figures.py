@@ -10,9 +10,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from batsched_py.campaign.modules import study_module
+from batsched_py.campaign.study_files import study_module
 from batsched_py.report.document import Figure
-from batsched_py.statistics import paired_ratio
+from batsched_py.support.statistics import paired_ratio
 
 if TYPE_CHECKING:
     from claims import Runs, Spread, Wait

@@ -1,6 +1,6 @@
 """Draws docs/images/users_MODEL.png: the users of KTH-SP2 beside each model, under EASY.
 
-.venv/bin/python experiments/user_models/pictures.py --shared ../shared [MODEL...]
+.venv/bin/python experiments/batsched_studies/user_models/pictures.py --shared ../shared [MODEL...]
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from batsched_users.measures.job_columns import columns_of_jobs_file, columns_of_workload
+from batsched_users.studies.common import write_figure
+from batsched_users.studies.portrait import portrait, portrait_figure
+
 from batsched_py import load_workload, simulate
-from batsched_py.workload.rules import make_rules
-from users.columns import columns_of_jobs_file, columns_of_workload
-from users.studies.figures import write_figure
-from users.studies.portrait import portrait, portrait_figure
+from batsched_py.workload.conversion_rules import make_rules
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 LOG = "KTH-SP2-1996-2.1-cln"

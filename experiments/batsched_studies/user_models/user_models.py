@@ -1,6 +1,6 @@
 """Writes docs/user-models.md: what the user layer measures beside what the studies print.
 
-    .venv/bin/python experiments/user_models/user_models.py --shared ../shared
+    .venv/bin/python experiments/batsched_studies/user_models/user_models.py --shared ../shared
 
 The folder has the logs (swf/).
 """
@@ -17,10 +17,10 @@ from typing import Any
 import user_models_locality as locality
 import user_models_sessions as sessions
 import user_models_thinking as thinking
+from batsched_users.models.site import SHIPPED, SiteDistributions
 from user_models_logs import HERE, ROOT, printed
 
-from batsched_py.files import write_whole
-from users.models.site import SHIPPED, SiteDistributions
+from batsched_py.support.atomic_files import write_whole
 
 PAGE = ROOT / "docs" / "user-models.md"
 TEXT = Path(__file__).with_name("page.md")

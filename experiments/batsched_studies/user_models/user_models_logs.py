@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from batsched_py.workload import Workload
+from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import make_rules
 from batsched_py.workload.swf import SwfLog, read_swf
 
 ROOT = Path(__file__).parents[2]

@@ -8,9 +8,7 @@ from math import exp, inf, isnan
 
 import msgspec
 import pytest
-
-from batsched_py.errors import UsageError
-from users.analytic.reopen import (
+from batsched_users.analytic.reopen import (
     Continuation,
     Reopen,
     constant,
@@ -19,8 +17,10 @@ from users.analytic.reopen import (
     reopen,
     with_constant,
 )
-from users.chance import Chance
-from users.thinking import continuation
+from batsched_users.behaviour.random_streams import Chance
+from batsched_users.behaviour.think_times import continuation
+
+from batsched_py.errors import UsageError
 
 HYPERBOLA = hyperbola(10)
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from batsched_py.errors import UsageError
-from users.validation.hurst import (
+from batsched_users.measures.self_similarity import (
     PoxPlot,
     first_length,
     hurst,
@@ -16,6 +12,10 @@ from users.validation.hurst import (
     pox_plot,
     rescaled_ranges,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
 
 
 def slow_rescaled_range(values: list[float], divisor: int) -> float | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import msgspec
 import numpy as np
-
-from users.calendar import DAY, HOUR, WEEK, Calendar
-from users.columns import JobColumns
-from users.validation.marginals import jobs_by_hour_of_week, marginals
+from batsched_users.behaviour.calendar import DAY, HOUR, WEEK, Calendar
+from batsched_users.measures.job_columns import JobColumns
+from batsched_users.measures.marginals import jobs_by_hour_of_week, marginals
 
 
 def jobs(rows: list[tuple[int, float, float, float]], at_origin: float = 0.0) -> JobColumns:

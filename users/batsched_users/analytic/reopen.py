@@ -16,9 +16,9 @@ from math import exp, inf, nan
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.options import number, whole_number
-from users import thinking
-from users.chance import Chance, Seed
+from batsched_py.support.option_values import number, whole_number
+from batsched_users.behaviour import think_times as thinking
+from batsched_users.behaviour.random_streams import Chance, Seed
 
 Continuation = Callable[[float], float]
 """Probability of another job by the response time of the last one."""
@@ -62,7 +62,7 @@ def exponential(unit: float = 1.0) -> Continuation:
 
 
 def hyperbola(minutes: float = 1.0) -> Continuation:
-    """Return Shmueli's hyperbola (:func:`users.thinking.continuation`).
+    """Return Shmueli's hyperbola (:func:`batsched_users.behaviour.think_times.continuation`).
 
     ``minutes`` is how long the model's unit of time is. The thesis takes a mean service of 10
     minutes as the unit, so that ``hyperbola(10)`` is ``0.8 / (0.5 r + 1)``.

@@ -6,8 +6,8 @@ from random import Random
 
 import msgspec
 
-from users.batches import Trace
-from users.engine import Reason
+from batsched_users.models.feedback_engine import Reason
+from batsched_users.sessions.batches import Trace
 
 
 class Gaps(msgspec.Struct, frozen=True):

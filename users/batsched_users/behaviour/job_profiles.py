@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from math import nan
 from typing import Any
 
-from batsched_py.text import whole
-from batsched_py.workload.jobs import REFERENCE_SPEED
+from batsched_py.support.json_values import whole
+from batsched_py.workload.workload import REFERENCE_SPEED
 
 
 def profile_of(run_time: float) -> str:

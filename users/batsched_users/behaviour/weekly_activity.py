@@ -7,8 +7,8 @@ from random import Random
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.options import number
-from users.calendar import DAY, HOUR, Calendar
+from batsched_py.support.option_values import number
+from batsched_users.behaviour.calendar import DAY, HOUR, Calendar
 
 WEEKDAYS = frozenset(range(5))
 """Monday to Friday."""

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from batsched_py.commands import options as o
-from batsched_py.workload.archive import find_log
+from batsched_py.commands import shared_options as o
+from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import Rules
-from users.columns import columns_of_workload
-from users.commands.output import say_notes, stem
-from users.validation.report import compare as measures_of
+from batsched_py.workload.log_archive import find_log
+from batsched_users.commands.output import say_notes, stem
+from batsched_users.measures.job_columns import columns_of_workload
+from batsched_users.measures.side_by_side import compare as measures_of
 
 
 @o.with_rules(walltime="requested", size="allocated")  # what users asked for, and got

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from batsched_py.commands import options as o
-from batsched_py.files import keep_inputs, make_folder_of
+from batsched_py.commands import shared_options as o
+from batsched_py.support.atomic_files import keep_inputs, make_folder_of
 from batsched_py.workload import Workload
-from batsched_py.workload.archive import find_log
+from batsched_py.workload.conversion_rules import Rules, make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import Rules, make_rules
+from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.swf import read_swf
-from users.commands.output import say, stem
+from batsched_users.commands.output import say, stem
 
 learn = typer.Typer(
     help="Learn the parameters of user models from logs.",
@@ -47,7 +47,7 @@ def site(
 
     Also says how far the facts hold by which the paper's authors describe their logs.
     """
-    from users.learning.site import learn_site, site_facts
+    from batsched_users.learning.learn_site import learn_site, site_facts
 
     rules = make_rules(walltime="requested")
     logs = [_load(source, rules, log_dir, skip_bad_lines) for source in sources]
@@ -84,7 +84,7 @@ def weekly(
     log_dir: o.LogDirs = None,
 ) -> None:
     """Write the parameters of users of the model `weekly`."""
-    from users.learning.weekly import learn_weekly, write_parameters
+    from batsched_users.learning.learn_weekly import learn_weekly, write_parameters
 
     make_folder_of(output)
     path = find_log(source, log_dir or [])
@@ -105,9 +105,9 @@ def think_times(
 
     A line is the option `think` of the model `weekly`: --users weekly -U think=linear:M:B.
     """
-    from users.columns import columns_of_log
-    from users.learning.think_times import fits, think_time_pairs
-    from users.thinking import PUBLISHED
+    from batsched_users.behaviour.think_times import PUBLISHED
+    from batsched_users.learning.learn_think_times import fits, think_time_pairs
+    from batsched_users.measures.job_columns import columns_of_log
 
     logs = {}
     for source in sources:

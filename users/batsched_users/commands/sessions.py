@@ -7,17 +7,17 @@ from typing import Annotated
 
 import typer
 
-from batsched_py.commands import options as o
+from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
-from batsched_py.files import keep_inputs, write_whole
-from batsched_py.workload.archive import find_log
+from batsched_py.support.atomic_files import keep_inputs, write_whole
+from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import Rules
-from users.commands.output import say, say_notes
-from users.graph import build_graph
-from users.sabjson import write_folder
-from users.sessions import Delimitation, partition
-from users.summary import Summary, summary, table
+from batsched_py.workload.log_archive import find_log
+from batsched_users.commands.output import say, say_notes
+from batsched_users.sessions.delimitation import Delimitation, partition
+from batsched_users.sessions.graph_summary import Summary, summary, table
+from batsched_users.sessions.sabjson import write_folder
+from batsched_users.sessions.session_graph import build_graph
 
 
 @o.with_rules

@@ -8,26 +8,31 @@ from typing import Annotated
 
 import typer
 
-from batsched_py.commands import options as o
+from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
-from batsched_py.files import make_folder_of, write_whole
+from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.workload import Workload
-from batsched_py.workload.archive import find_log
+from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.rules import Rules
-from users.columns import SUFFIX, JobColumns, columns_of_jobs_file, columns_of_workload
-from users.commands.output import say, say_notes, stem
-from users.sessions import Delimitation
-from users.studies.figures import format_of, write_figure
-from users.studies.portrait import Portrait, portrait_figure
-from users.studies.portrait import portrait as portrait_of
-from users.studies.threshold_figures import (
+from batsched_py.workload.log_archive import find_log
+from batsched_users.commands.output import say, say_notes, stem
+from batsched_users.measures.job_columns import (
+    SUFFIX,
+    JobColumns,
+    columns_of_jobs_file,
+    columns_of_workload,
+)
+from batsched_users.sessions.delimitation import Delimitation
+from batsched_users.studies.common import format_of, write_figure
+from batsched_users.studies.portrait import Portrait, portrait_figure
+from batsched_users.studies.portrait import portrait as portrait_of
+from batsched_users.studies.threshold_figures import (
     curves_csv,
     inter_arrival_figure,
     session_length_figure,
     think_time_figure,
 )
-from users.studies.thresholds import USUAL, Study, Values, distance, study
+from batsched_users.studies.thresholds import USUAL, Study, Values, distance, study
 
 _COUNTS = {
     "batches": ("batches", "d"),
@@ -39,7 +44,7 @@ _COUNTS = {
     "long_sessions": ("longer than\n1000 min", ".2%"),
     "longest_session": ("longest\n(min)", ".0f"),
 }
-"""Field of :class:`users.studies.thresholds.Counts` -> heading and format."""
+"""Field of :class:`batsched_users.studies.thresholds.Counts` -> heading and format."""
 _WIDTH = 110
 """Columns that the table needs; where there are less, the terminal breaks its lines."""
 

@@ -7,12 +7,12 @@ import re
 
 import typer
 
-from batsched_py import plugins
 from batsched_py.errors import PluginError
-from users.commands.compare import compare
-from users.commands.learn import learn
-from users.commands.sample import sample
-from users.commands.studies import portrait, thresholds
+from batsched_py.support import plugins
+from batsched_users.commands.compare import compare
+from batsched_users.commands.learn import learn
+from batsched_users.commands.sample import sample
+from batsched_users.commands.studies import portrait, thresholds
 
 RIGID = "rigid"
 """Replay without users has no model, and is named all the same."""

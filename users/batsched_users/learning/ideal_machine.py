@@ -14,9 +14,9 @@ from math import inf, isnan
 import msgspec
 
 from batsched_py.errors import WorkloadError
-from batsched_py.user_model import UserModel, jobs_due, next_due
+from batsched_py.model.user_model import UserModel, jobs_due, next_due
 from batsched_py.workload import WorkloadJob
-from users.profiles import run_time_of
+from batsched_users.behaviour.job_profiles import run_time_of
 
 SUCCESS = "COMPLETED_SUCCESSFULLY"
 

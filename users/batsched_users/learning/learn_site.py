@@ -15,16 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
-from batsched_py.options import one_of
+from batsched_py.support.option_values import one_of
 from batsched_py.workload import Workload
 from batsched_py.workload.clock import local_hours
-from users import thinking
-from users.activity import EVENING, MORNING
-from users.calendar import HOUR
-from users.columns import Column, JobColumns, columns_of_workload
-from users.distributions import About, Quantiles, Table, learn_quantiles, learn_table
-from users.ideal import run_time
-from users.models.site import SiteDistributions
+from batsched_users.behaviour import think_times as thinking
+from batsched_users.behaviour.calendar import HOUR
+from batsched_users.behaviour.empirical_distributions import (
+    About,
+    Quantiles,
+    Table,
+    learn_quantiles,
+    learn_table,
+)
+from batsched_users.behaviour.weekly_activity import EVENING, MORNING
+from batsched_users.learning.ideal_machine import run_time
+from batsched_users.measures.job_columns import Column, JobColumns, columns_of_workload
+from batsched_users.models.site import SiteDistributions
 
 MINUTE = 60.0
 SESSION_END = 20 * MINUTE
@@ -224,7 +230,8 @@ class Continuation(msgspec.Struct, frozen=True):
 def continuation_by_response(
     workloads: Iterable[Workload], edges: Sequence[float] = RESPONSES
 ) -> list[Continuation]:
-    """Compare how often sessions went on with :func:`users.thinking.continuation`.
+    """Compare how often sessions went on with
+    :func:`batsched_users.behaviour.think_times.continuation`.
 
     All logs together, each job once. ``edges`` are ascending, in minutes. A user's last job
     counts as one after which the session did not go on. Raises as :func:`history` does.

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError, UsageError
-from users.columns import Column, JobColumns
-from users.thinking import ThinkTime
+from batsched_users.behaviour.think_times import ThinkTime
+from batsched_users.measures.job_columns import Column, JobColumns
 
 BOUND = 28_800.0
 """Eight hours, the paper's bound of a think time, in seconds."""

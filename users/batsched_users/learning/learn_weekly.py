@@ -1,4 +1,4 @@
-"""The parameters of weekly users (:mod:`users.models.weekly`) learnt from a log."""
+"""The parameters of weekly users (:mod:`batsched_users.models.weekly`) learnt from a log."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.files import write_whole
-from batsched_py.options import number, one_of
+from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.option_values import number, one_of
 from batsched_py.workload import Workload
-from users.calendar import DAY, WEEK, Calendar
-from users.columns import JobColumns, columns_of_workload
-from users.ideal import run_time
-from users.models.weekly import Parameters, SizeClass, UserClass
+from batsched_users.behaviour.calendar import DAY, WEEK, Calendar
+from batsched_users.learning.ideal_machine import run_time
+from batsched_users.measures.job_columns import JobColumns, columns_of_workload
+from batsched_users.models.weekly import Parameters, SizeClass, UserClass
 
 _DIGITS = 6
 """Decimals of the shares in a file."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
-from users.calendar import DAY, Calendar
+from batsched_users.behaviour.calendar import DAY, Calendar
 
 NB_BINS = 16
 

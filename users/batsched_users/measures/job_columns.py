@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.options import finite, one_of
+from batsched_py.support.option_values import finite, one_of
 from batsched_py.workload import Workload
 from batsched_py.workload.clock import clock_of
 from batsched_py.workload.swf import SwfLog
-from users.calendar import Calendar
-from users.profiles import run_time_of
+from batsched_users.behaviour.calendar import Calendar
+from batsched_users.behaviour.job_profiles import run_time_of
 
 Column = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -138,7 +138,8 @@ def columns_of_log(log: SwfLog, *, size: str = "requested") -> JobColumns:
 def columns_of_workload(workload: Workload) -> JobColumns:
     """Return the jobs of a workload, recorded or made up; users by number in order of appearance.
 
-    The run time is :func:`users.profiles.run_time_of` the profile. The requested time is the
+    The run time is :func:`batsched_users.behaviour.job_profiles.run_time_of` the profile. The
+    requested time is the
     walltime: load logs with ``make_rules(walltime="requested")``, for by default the walltime is
     no user's word.
     """

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from users.calendar import HOUR, WEEK
-from users.columns import Column, JobColumns
-from users.validation.sessions import SessionRows, cut_sessions
+from batsched_users.behaviour.calendar import HOUR, WEEK
+from batsched_users.measures.job_columns import Column, JobColumns
+from batsched_users.measures.session_columns import SessionRows, cut_sessions
 
 
 class Marginals(msgspec.Struct, frozen=True):

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
-from batsched_py.options import number, one_of
-from users.calendar import HOUR
+from batsched_py.support.option_values import number, one_of
+from batsched_users.behaviour.calendar import HOUR
 
 DEVIATIONS = ("population", "sample")
 Column = NDArray[np.float64]

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
-from users.columns import Column, JobColumns, Rows
-from users.sessions import Delimitation
+from batsched_users.measures.job_columns import Column, JobColumns, Rows
+from batsched_users.sessions.delimitation import Delimitation
 
 
 class SessionRows(msgspec.Struct, frozen=True):
@@ -37,7 +37,8 @@ BY_ARRIVAL = Delimitation("arrival", 60, ">")
 
 
 def cut_sessions(columns: JobColumns, delimitation: Delimitation = BY_ARRIVAL) -> SessionRows:
-    """Cut the jobs into sessions as :func:`users.sessions.partition` does, all users at once.
+    """Cut the jobs into sessions as :func:`batsched_users.sessions.delimitation.partition` does,
+    all users at once.
 
     Raises :class:`UsageError` for methods other than ``arrival``: only these are cut from columns.
     """

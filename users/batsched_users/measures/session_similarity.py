@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
-from batsched_py.options import number, one_of
-from users.chance import Chance, Seed
-from users.columns import Column, JobColumns, Rows
-from users.validation.sessions import SessionRows, cut_sessions
+from batsched_py.support.option_values import number, one_of
+from batsched_users.behaviour.random_streams import Chance, Seed
+from batsched_users.measures.job_columns import Column, JobColumns, Rows
+from batsched_users.measures.session_columns import SessionRows, cut_sessions
 
 MEASURES = ("mean", "median", "identical")
 POOLS = ("jobs", "sessions")

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from users.calendar import DAY, WEEK
-from users.columns import JobColumns
-from users.validation.bins import bin_edges, daily_largest_shares
-from users.validation.hurst import hurst
-from users.validation.marginals import jobs_by_hour_of_week, marginals
-from users.validation.sessions import cut_sessions
-from users.validation.similarity import similarity
-from users.validation.stack import mean_depth, stack_depths
+from batsched_users.behaviour.calendar import DAY, WEEK
+from batsched_users.measures.daily_locality import bin_edges, daily_largest_shares
+from batsched_users.measures.job_columns import JobColumns
+from batsched_users.measures.marginals import jobs_by_hour_of_week, marginals
+from batsched_users.measures.self_similarity import hurst
+from batsched_users.measures.session_columns import cut_sessions
+from batsched_users.measures.session_similarity import similarity
+from batsched_users.measures.stack_depth import mean_depth, stack_depths
 
 TOLERANCE = 0.05
 """Run times that differ by at most so much are the same for the stack."""

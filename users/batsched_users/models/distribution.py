@@ -5,14 +5,14 @@ from __future__ import annotations
 from random import Random
 
 from batsched_py.workload import Workload
-from users.activity import ActivityCycle
-from users.batches import JOINS, Batch, Trace
-from users.calendar import DAY, HOUR, Calendar
-from users.chance import Chance, Seed
-from users.engine import SESSIONS, BatchFeedback, Reason, Visit
-from users.gaps import gaps_between_sessions, gaps_inside_sessions
-from users.models.adjusted import recorded_gap
-from users.thinking import continuation
+from batsched_users.behaviour.batch_gaps import gaps_between_sessions, gaps_inside_sessions
+from batsched_users.behaviour.calendar import DAY, HOUR, Calendar
+from batsched_users.behaviour.random_streams import Chance, Seed
+from batsched_users.behaviour.think_times import continuation
+from batsched_users.behaviour.weekly_activity import ActivityCycle
+from batsched_users.models.adjusted import recorded_gap
+from batsched_users.models.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
+from batsched_users.sessions.batches import JOINS, Batch, Trace
 
 LONGEST_BREAK = 8 * HOUR
 """Longer gaps are nights and holidays, which the hours of work stand for."""
@@ -22,7 +22,8 @@ class Distribution(BatchFeedback):
     """Users with hours of work who go on, or take a break, by how long their last job took.
 
     Each user works by day or by night, on weekdays or at weekends
-    (:class:`users.activity.ActivityCycle`). A batch that may come outside these hours comes when
+    (:class:`batsched_users.behaviour.weekly_activity.ActivityCycle`). A batch that may come
+    outside these hours comes when
     they begin. Else the user goes on with probability 0.8 / (0.05 R + 1), R being the response
     time of the last job that ended in minutes (0 before any has), after a gap drawn from those
     that the user made inside sessions; or takes a break drawn from the gaps between sessions

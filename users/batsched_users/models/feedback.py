@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.options import boolean
+from batsched_py.support.option_values import boolean
 from batsched_py.workload import Workload, WorkloadJob
-from users.chance import Seed
-from users.graph import SessionGraph, build_graph
-from users.models.resampled import resampled_log
-from users.resampling.pools import EDGE_WEEKS, LONG_WEEKS
-from users.sessions import Delimitation, Session, partition
+from batsched_users.behaviour.random_streams import Seed
+from batsched_users.models.resampled import resampled_log
+from batsched_users.resampling.pools import EDGE_WEEKS, LONG_WEEKS
+from batsched_users.sessions.delimitation import Delimitation, Session, partition
+from batsched_users.sessions.session_graph import SessionGraph, build_graph
 
 
 class _Replayed(msgspec.Struct, eq=False):
@@ -36,7 +36,8 @@ class _Replayed(msgspec.Struct, eq=False):
 class ThinkTimeFeedback:
     """Users wait for their sessions to finish, think as long as recorded, and go on.
 
-    The recorded sessions of each user form a graph (:mod:`users.graph`). A session is free when
+    The recorded sessions of each user form a graph (:mod:`batsched_users.sessions.session_graph`).
+    A session is free when
     all its predecessors have finished (their last jobs ended; a rejected job counts as ended at
     once); it starts at the maximum of (finish + think time) over them. Inside a session the
     recorded distances between submissions are kept.

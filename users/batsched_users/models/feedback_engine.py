@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import msgspec
 
 from batsched_py.workload import Workload, WorkloadJob
-from users.batches import Batch, Trace, traces
-from users.sessions import Delimitation
+from batsched_users.sessions.batches import Batch, Trace, traces
+from batsched_users.sessions.delimitation import Delimitation
 
 SESSIONS = "arrival:60:>"
 """Zakay's sessions: more than an hour without a submission ends one."""
@@ -97,7 +97,8 @@ class BatchFeedback:
     ) -> None:
         """Let each user of the log go through his trace once, from its recorded start on.
 
-        ``sessions`` is a delimitation; ``tie`` see :func:`users.batches.batches_of`. Raises
+        ``sessions`` is a delimitation; ``tie`` see
+        :func:`batsched_users.sessions.batches.batches_of`. Raises
         :class:`batsched_py.errors.UsageError` for jobs without user or recorded finish.
         """
         self._ranks = log_order(workload)

@@ -10,14 +10,14 @@ from typing import Protocol
 
 import msgspec
 
-from batsched_py.options import one_of
+from batsched_py.support.option_values import one_of
 from batsched_py.workload import Workload
-from users.batches import JOINS, Batch, Trace
-from users.calendar import WEEK, Calendar
-from users.chance import Chance, Seed
-from users.engine import SESSIONS, BatchFeedback, Reason, Visit
-from users.gaps import Gaps, gaps_inside_sessions
-from users.models.adjusted import recorded_gap
+from batsched_users.behaviour.batch_gaps import Gaps, gaps_inside_sessions
+from batsched_users.behaviour.calendar import WEEK, Calendar
+from batsched_users.behaviour.random_streams import Chance, Seed
+from batsched_users.models.adjusted import recorded_gap
+from batsched_users.models.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
+from batsched_users.sessions.batches import JOINS, Batch, Trace
 
 
 class Fluid(BatchFeedback):

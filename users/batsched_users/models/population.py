@@ -10,13 +10,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from batsched_py import options, plugins
 from batsched_py.errors import InputError, InvariantError, UsageError
-from batsched_py.user_model import UserModel, jobs_due, next_due
+from batsched_py.model.user_model import UserModel, jobs_due, next_due
+from batsched_py.support import option_values as options
+from batsched_py.support import plugins
 from batsched_py.workload import Workload, WorkloadJob
-from users.chance import Chance, Seed
-from users.members import Member, deal, read_members, where
-from users.models.rigid import Rigid
+from batsched_users.behaviour.random_streams import Chance, Seed
+from batsched_users.models.population_members import Member, deal, read_members, where
+from batsched_users.models.rigid import Rigid
 
 _OWN: dict[str, type[Any]] = {"rigid": Rigid}
 """Models that have a name here only."""

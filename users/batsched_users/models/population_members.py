@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import InputError, UsageError
-from batsched_py.options import number
-from batsched_py.text import did_you_mean
+from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.option_values import number
 from batsched_py.workload import Workload, WorkloadJob
-from users.chance import Chance
+from batsched_users.behaviour.random_streams import Chance
 
 _FORM = "expected a TOML file with tables [[member]]"
 _ROUNDING = 1e-9

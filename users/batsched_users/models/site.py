@@ -11,20 +11,25 @@ from typing import Any
 
 import msgspec
 
-from batsched_py import options
 from batsched_py.errors import InputError, UsageError
-from batsched_py.options import number, one_of, whole_number
+from batsched_py.support import option_values as options
+from batsched_py.support.option_values import number, one_of, whole_number
 from batsched_py.workload import Workload, WorkloadJob
-from users import thinking
-from users.activity import ActivityCycle
-from users.calendar import WEEK, Calendar
-from users.chance import Chance, Seed
-from users.distributions import Quantiles, Table, read_distribution, write_distribution
-from users.profiles import RunTimeProfiles, profile_of
+from batsched_users.behaviour import think_times as thinking
+from batsched_users.behaviour.calendar import WEEK, Calendar
+from batsched_users.behaviour.empirical_distributions import (
+    Quantiles,
+    Table,
+    read_distribution,
+    write_distribution,
+)
+from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
+from batsched_users.behaviour.random_streams import Chance, Seed
+from batsched_users.behaviour.weekly_activity import ActivityCycle
 
 SHIPPED = Path(__file__).parents[1] / "data" / "site"
-"""The set of distributions that comes with the project, made by ``users.learning.site.learn_site``
-from the logs that its files name."""
+"""The set of distributions that comes with the project, made by
+``batsched_users.learning.learn_site.learn_site`` from the logs that its files name."""
 
 SETS = {
     "pooled": SHIPPED,

@@ -11,26 +11,28 @@ from itertools import pairwise
 from math import inf, isnan
 
 from batsched_py.errors import InputError, UsageError
-from batsched_py.options import number, one_of, whole_number
+from batsched_py.support.option_values import number, one_of, whole_number
 from batsched_py.workload import Workload, WorkloadJob
-from users.arrivals import ARCHIVE, PUBLISHED, Weibull, published
-from users.chance import Chance, Seed
-from users.joint import COMMON, PER_DECADE, Joint, Shape
-from users.profiles import RunTimeProfiles, profile_of, run_time_of
+from batsched_users.behaviour.arrivals import ARCHIVE, PUBLISHED, Weibull, published
+from batsched_users.behaviour.job_attributes import COMMON, PER_DECADE, Joint, Shape
+from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of, run_time_of
+from batsched_users.behaviour.random_streams import Chance, Seed
 
 
 class Synthetic:
     """Jobs drawn from the distributions of a log: open arrivals, nobody reacts.
 
     Gaps between submissions are Weibull distributed, independent of each other and of the jobs.
-    Width, estimate and run time are drawn jointly (see :class:`users.joint.Joint` for the cells).
+    Width, estimate and run time are drawn jointly (see
+    :class:`batsched_users.behaviour.job_attributes.Joint` for the cells).
     ``jobs`` is how many are made. ``shrink`` multiplies all submission times, so that 0.8 is a load
     of 1 / 0.8; 0 is off-line. Times are whole seconds, the first submission is at 0.
 
     ``arrivals`` says whose gaps they are:
 
     ``fit`` (default)
-        those of the log, by maximum likelihood (see :meth:`users.arrivals.Weibull.fit`);
+        those of the log, by maximum likelihood (see
+        :meth:`batsched_users.behaviour.arrivals.Weibull.fit`);
     ``thesis``
         with the parameters that the thesis has for this log of the archive, known by its name
         (CTC-SP2-1996, KTH-SP2-1996, LANL-CM5-1994, SDSC-SP2-1998, in any version);

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 
-from batsched_py.options import one_of
+from batsched_py.support.option_values import one_of
 from batsched_py.workload import Workload
-from users.activity import ActivityCycle
-from users.batches import JOINS
-from users.chance import Seed
-from users.engine import SESSIONS, BatchFeedback, Reaction, Visit, log_order
-from users.models.adjusted import AsRecorded
-from users.models.distribution import InHours
-from users.models.fluid import InWindows, WindowRules
-from users.resampling.crowd import LONG_TERM, Size, Start
-from users.resampling.people import People
-from users.resampling.pools import EDGE_WEEKS, LONG_WEEKS
+from batsched_users.behaviour.random_streams import Seed
+from batsched_users.behaviour.weekly_activity import ActivityCycle
+from batsched_users.models.adjusted import AsRecorded
+from batsched_users.models.distribution import InHours
+from batsched_users.models.feedback_engine import (
+    SESSIONS,
+    BatchFeedback,
+    Reaction,
+    Visit,
+    log_order,
+)
+from batsched_users.models.fluid import InWindows, WindowRules
+from batsched_users.resampling.crowd import LONG_TERM, Size, Start
+from batsched_users.resampling.people import People
+from batsched_users.resampling.pools import EDGE_WEEKS, LONG_WEEKS
+from batsched_users.sessions.batches import JOINS
 
 
 class Tbuos(BatchFeedback):

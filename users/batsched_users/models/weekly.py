@@ -16,14 +16,14 @@ from typing import Annotated, Any
 
 import msgspec
 
-from batsched_py import options
 from batsched_py.errors import InputError, UsageError
-from batsched_py.options import number, one_of, whole_number
+from batsched_py.support import option_values as options
+from batsched_py.support.option_values import number, one_of, whole_number
 from batsched_py.workload import Workload, WorkloadJob
-from users.calendar import DAY, WEEK, Calendar
-from users.chance import Chance, Seed
-from users.profiles import RunTimeProfiles, profile_of
-from users.thinking import ThinkTime
+from batsched_users.behaviour.calendar import DAY, WEEK, Calendar
+from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
+from batsched_users.behaviour.random_streams import Chance, Seed
+from batsched_users.behaviour.think_times import ThinkTime
 
 PUBLISHED = Path(__file__).parents[1] / "data" / "weekly.json"
 """The parameters of the paper's simulations."""
@@ -154,7 +154,8 @@ class WeeklyUsers:
         """Prepare the users; of ``workload`` only the machine's size and the clock are used.
 
         ``nb_users`` (None: as many as ``parameters`` has) are shared among the classes in
-        proportion to their counts. ``think`` is a text for :meth:`users.thinking.ThinkTime.parse`.
+        proportion to their counts. ``think`` is a text for
+        :meth:`batsched_users.behaviour.think_times.ThinkTime.parse`.
         ``parameters`` is a file (None: :data:`PUBLISHED`, the paper's 10 users), ``activity`` takes
         the place of its p_a.
 

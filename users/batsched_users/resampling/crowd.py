@@ -15,11 +15,11 @@ from operator import attrgetter
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.options import number, one_of
-from users.batches import Trace
-from users.calendar import WEEK, Calendar
-from users.chance import Chance
-from users.resampling.pools import Pools, weeks_active
+from batsched_py.support.option_values import number, one_of
+from batsched_users.behaviour.calendar import WEEK, Calendar
+from batsched_users.behaviour.random_streams import Chance
+from batsched_users.resampling.pools import Pools, weeks_active
+from batsched_users.sessions.batches import Trace
 
 LONG_TERM, TEMPORARY, RARE = "long_term", "temporary", "rare"
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from batsched_py.options import number
+from batsched_py.support.option_values import number
 from batsched_py.workload import Workload
-from users.batches import JOINS
-from users.calendar import WEEK, Calendar
-from users.chance import Chance, Seed
-from users.engine import SESSIONS
-from users.resampling.crowd import RARE, Crowd, Size, Start
-from users.resampling.pools import Rare, make_pools
-from users.sessions import Delimitation
+from batsched_users.behaviour.calendar import WEEK, Calendar
+from batsched_users.behaviour.random_streams import Chance, Seed
+from batsched_users.models.feedback_engine import SESSIONS
+from batsched_users.resampling.crowd import RARE, Crowd, Size, Start
+from batsched_users.resampling.pools import Rare, make_pools
+from batsched_users.sessions.batches import JOINS
+from batsched_users.sessions.delimitation import Delimitation
 
 
 class People:
@@ -31,7 +31,7 @@ class People:
         sessions: str = SESSIONS,
         tie: str = JOINS,
     ) -> None:
-        """See :class:`users.models.resampled.Resampled` for the options.
+        """See :class:`batsched_users.models.resampled.Resampled` for the options.
 
         Raises :class:`batsched_py.errors.UsageError` for those that make no sense.
         """

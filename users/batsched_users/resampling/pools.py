@@ -12,9 +12,9 @@ import msgspec
 
 from batsched_py.errors import UsageError
 from batsched_py.workload import WorkloadJob
-from users.batches import JOINS, Trace, traces
-from users.calendar import DAY, WEEK, Calendar
-from users.sessions import Delimitation
+from batsched_users.behaviour.calendar import DAY, WEEK, Calendar
+from batsched_users.sessions.batches import JOINS, Trace, traces
+from batsched_users.sessions.delimitation import Delimitation
 
 LONG_WEEKS = 12.0
 """Who is active for longer stays; activities cluster below, and are spread evenly above."""

@@ -15,7 +15,7 @@ from operator import attrgetter, ge, gt
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.text import did_you_mean, whole
+from batsched_py.support.json_values import did_you_mean, whole
 from batsched_py.workload import WorkloadJob
 
 METHODS = ("arrival", "last", "max")

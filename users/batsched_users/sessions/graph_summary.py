@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from users.graph import SessionGraph
+from batsched_users.sessions.session_graph import SessionGraph
 
 HOUR = 3_600
 

@@ -19,11 +19,11 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from batsched_py.errors import UsageError, WorkloadError
-from batsched_py.files import make_folder_of, write_whole
-from batsched_py.text import whole
+from batsched_py.support.atomic_files import make_folder_of, write_whole
+from batsched_py.support.json_values import whole
 from batsched_py.workload import WorkloadJob
-from users.graph import SessionGraph
-from users.sessions import Delimitation, Session, make_session
+from batsched_users.sessions.delimitation import Delimitation, Session, make_session
+from batsched_users.sessions.session_graph import SessionGraph
 
 SUFFIX = ".SABjson"
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from batsched_py.errors import UsageError
-from users.sessions import Session
+from batsched_users.sessions.delimitation import Session
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
-from users.columns import Column, JobColumns
-from users.learning.think_times import BOUND, think_time_pairs
-from users.studies.figures import look, minutes_axis, plain
-from users.validation.marginals import jobs_by_hour_of_week
-from users.validation.sessions import BY_ARRIVAL, cut_sessions
+from batsched_users.learning.learn_think_times import BOUND, think_time_pairs
+from batsched_users.measures.job_columns import Column, JobColumns
+from batsched_users.measures.marginals import jobs_by_hour_of_week
+from batsched_users.measures.session_columns import BY_ARRIVAL, cut_sessions
+from batsched_users.studies.common import look, minutes_axis, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

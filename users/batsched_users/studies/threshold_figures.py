@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from users.sessions import Delimitation
-from users.studies.figures import COLOURS, look, minutes_axis, plain
-from users.studies.thresholds import DAY, LONG, Study, Values, survival
+from batsched_users.sessions.delimitation import Delimitation
+from batsched_users.studies.common import COLOURS, look, minutes_axis, plain
+from batsched_users.studies.thresholds import DAY, LONG, Study, Values, survival
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
 from batsched_py.workload import WorkloadJob
-from users.batches import batches_of
-from users.sessions import Delimitation, Session, partition
+from batsched_users.sessions.batches import batches_of
+from batsched_users.sessions.delimitation import Delimitation, Session, partition
 
 Values = NDArray[np.float64]
 

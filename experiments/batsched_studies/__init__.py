@@ -1,0 +1,2 @@
+"""The studies that come with the project, a package each: campaign files, published numbers,
+report."""
