@@ -36,7 +36,7 @@ def submissions(jobs: list[J], nb: int, speed: float = 1.0) -> list[float]:
     load = workload(jobs, nb)
     outcome = run(load, Fcfs(), Adjusted(load), speed)
     ended = sorted(outcome.jobs, key=lambda done: int(done.description.id.partition("!")[2]))
-    return [done.description.subtime for done in ended]
+    return [done.description.submit_time for done in ended]
 
 
 def test_a_late_end_makes_the_next_batch_as_late() -> None:
