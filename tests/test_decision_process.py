@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from batsched_users.models.feedback import ThinkTimeFeedback
-from schedules import J, run, starts, workload
+from helpers.schedules import J, run, starts, workload
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, ProtocolError

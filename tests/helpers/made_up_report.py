@@ -163,3 +163,24 @@ class MadeUp:
         if not self.keep_jobs:
             raise FileNotFoundError(row["folder"])
         return some_jobs(self.nb_jobs, seed=int(row["seed"]) + int(row["alpha"]))
+
+
+class RunningCampaign(MadeUp):
+    """A campaign in a folder, some of whose runs have ended."""
+
+    def __init__(self, out: Path) -> None:
+        super().__init__(1, nb_jobs=20)
+        self.failures = []
+        self.out = out
+        self.planned = [
+            (out / str(at), {"policy": row["policy"], "alpha": row["alpha"]})
+            for at, row in self.runs.iterrows()
+        ]
+        self.nb_planned = len(self.planned)
+        self.axes = ["policy", "alpha"]
+        self.runs = self.runs[[(folder / "out_run.json").exists() for folder, _ in self.planned]]
+
+    def end_run(self, at: int) -> None:
+        folder = self.planned[at][0]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "out_run.json").write_text("{}")

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calling import call
 
 from batsched_py.commands.protocol import simulator as command
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Outcome, Simulator
 from batsched_py.transport import Partner
+from helpers.calling import call
 
 TOLERANCE = 5e-3  # on platforms with latency, Batsim's own messages take simulated time
 PRECISION = {"21_precision": 1.1e-6}  # times of 1e9 s in steps of 1e-7 s

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
-from schedules import J, run, workload
 
 from batsched_py.metrics import METRICS, JobTable
 from batsched_py.model.decisions import CallMeLater, Decision, Reject, Scheduler, Start
@@ -20,6 +19,7 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.results.result import EmbeddedOutput
 from batsched_py.simulator.engine import Outcome
 from batsched_py.workload import Workload
+from helpers.schedules import J, run, workload
 
 # Worked examples: (submission, width, run time, estimate) ----------------------------------------
 

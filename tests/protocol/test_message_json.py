@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import SHARED
+from helpers.shared_folder import SHARED
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import message_json as codec

@@ -10,8 +10,7 @@ from typing import Any
 
 import altair as alt
 import pytest
-from report.made_up import MadeUp, a_report, published_table
-from report.test_report_live import Campaign
+from helpers.made_up_report import MadeUp, RunningCampaign, a_report, published_table
 
 from batsched_py.report import Figure, Report, Section
 from batsched_py.report.forms import live_server as live
@@ -331,8 +330,8 @@ def test_a_live_page_loads_itself_again_and_stays_where_it_was(
 ) -> None:
     monkeypatch.setattr(live, "REST", 0.0)
     monkeypatch.setattr(live, "LOOK_EVERY", 0.1)
-    Campaign(tmp_path).end_run(0)
-    shown = LiveReport(lambda: Campaign(tmp_path))  # type: ignore[arg-type, return-value]
+    RunningCampaign(tmp_path).end_run(0)
+    shown = LiveReport(lambda: RunningCampaign(tmp_path))  # type: ignore[arg-type, return-value]
     shown.look()
     with served(shown, 0) as server:
         opened = browser.new_page(viewport={"width": 1000, "height": 600})
@@ -344,7 +343,7 @@ def test_a_live_page_loads_itself_again_and_stays_where_it_was(
         opened.locator("#table-runs button", has_text="details").click()
         opened.evaluate("scrollTo(0, 700)")
         opened.evaluate("window.before = true")
-        Campaign(tmp_path).end_run(3)
+        RunningCampaign(tmp_path).end_run(3)
         opened.wait_for_function("window.before === undefined", timeout=20_000)
         opened.wait_for_selector(READY)
         assert opened.locator("#progress").inner_text() == "2 of 4 runs done, 2 to go"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from calling import call
+from helpers.calling import call
 
 CAMPAIGN = """
 name = "small"

@@ -8,7 +8,7 @@ from pathlib import Path
 import altair as alt
 import pandas as pd
 import pytest
-from report.made_up import a_report, chart_of_waits, published_table
+from helpers.made_up_report import a_report, chart_of_waits, published_table
 
 from batsched_py.errors import OutputError
 from batsched_py.report import Figure, Report, Section

@@ -11,33 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report.made_up import MadeUp
+from helpers.made_up_report import RunningCampaign
 
 from batsched_py.errors import UsageError
 from batsched_py.report import Report
 from batsched_py.report.forms import live_server as live
 from batsched_py.report.forms.live_server import LiveReport, served
-
-
-class Campaign(MadeUp):
-    """A campaign in a folder, some of whose runs have ended."""
-
-    def __init__(self, out: Path) -> None:
-        super().__init__(1, nb_jobs=20)
-        self.failures = []
-        self.out = out
-        self.planned = [
-            (out / str(at), {"policy": row["policy"], "alpha": row["alpha"]})
-            for at, row in self.runs.iterrows()
-        ]
-        self.nb_planned = len(self.planned)
-        self.axes = ["policy", "alpha"]
-        self.runs = self.runs[[(folder / "out_run.json").exists() for folder, _ in self.planned]]
-
-    def end_run(self, at: int) -> None:
-        folder = self.planned[at][0]
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "out_run.json").write_text("{}")
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +49,7 @@ class Client:
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
-    with served(LiveReport(lambda: Campaign(tmp_path)), 0) as server:  # type: ignore[arg-type, return-value]
+    with served(LiveReport(lambda: RunningCampaign(tmp_path)), 0) as server:  # type: ignore[arg-type, return-value]
         yield Client(server.server_port)
 
 
@@ -86,7 +65,7 @@ def until(client: Client, page: int) -> dict[str, Any]:
 
 def test_the_state_follows_the_folder(client: Client, tmp_path: Path) -> None:
     assert until(client, 1)["done"] == 0
-    Campaign(tmp_path).end_run(0)
+    RunningCampaign(tmp_path).end_run(0)
     state = until(client, 2)
     assert (state["done"], state["planned"], state["failed"]) == (1, 4, 0)
     assert state["axes"][0] == {
@@ -143,14 +122,14 @@ def test_only_this_machine_is_listened_to(client: Client) -> None:
 
 
 def test_a_port_in_use_is_an_error_that_says_what_to_do(client: Client, tmp_path: Path) -> None:
-    report = LiveReport(lambda: Campaign(tmp_path))  # type: ignore[arg-type, return-value]
+    report = LiveReport(lambda: RunningCampaign(tmp_path))  # type: ignore[arg-type, return-value]
     with pytest.raises(UsageError, match=f"--port {client.port} is in use: give another"):
         served(report, client.port).__enter__()
 
 
 @pytest.mark.parametrize("port", [-1, 70_000])
 def test_a_port_that_cannot_be_is_an_error(tmp_path: Path, port: int) -> None:
-    report = LiveReport(lambda: Campaign(tmp_path))  # type: ignore[arg-type, return-value]
+    report = LiveReport(lambda: RunningCampaign(tmp_path))  # type: ignore[arg-type, return-value]
     with pytest.raises(UsageError, match=f"--port {port}"):
         served(report, port).__enter__()
 
@@ -158,7 +137,7 @@ def test_a_port_that_cannot_be_is_an_error(tmp_path: Path, port: int) -> None:
 def test_an_error_of_the_study_is_on_the_page_and_the_last_page_stays(tmp_path: Path) -> None:
     broken = False
 
-    class Study(Campaign):
+    class Study(RunningCampaign):
         def report(self) -> Report | None:
             if broken:
                 raise KeyError("no column <b>wait</b>")
@@ -181,7 +160,7 @@ def test_an_error_of_the_study_is_on_the_page_and_the_last_page_stays(tmp_path: 
 
 
 def test_the_first_page_may_be_an_error(tmp_path: Path) -> None:
-    class Study(Campaign):
+    class Study(RunningCampaign):
         def report(self) -> Report | None:
             raise ZeroDivisionError("division by zero")
 
@@ -202,8 +181,8 @@ def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
 
 def test_pages_are_not_made_too_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "REST", 3600.0)
-    shown = LiveReport(lambda: Campaign(tmp_path))  # type: ignore[arg-type, return-value]
+    shown = LiveReport(lambda: RunningCampaign(tmp_path))  # type: ignore[arg-type, return-value]
     shown.look()
-    Campaign(tmp_path).end_run(0)
+    RunningCampaign(tmp_path).end_run(0)
     shown.look()
     assert (shown.state["page"], shown.state["done"]) == (1, 1)

@@ -9,9 +9,9 @@ from itertools import pairwise
 
 import pandas as pd
 import pytest
+from helpers.made_up_report import EVIL, MadeUp, a_report
 from hypothesis import given
 from hypothesis import strategies as st
-from report.made_up import EVIL, MadeUp, a_report
 
 from batsched_py.report import Column, Report, Section, Table
 from batsched_py.report.forms.html_page import page, rendered, safe_json, vega

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from report.made_up import MadeUp
+from helpers.made_up_report import MadeUp
 
 from batsched_py.report.default_report import plain_report
 from batsched_py.report.forms.export_files import drawn

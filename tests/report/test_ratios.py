@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from report.made_up import MadeUp
+from helpers.made_up_report import MadeUp
 
 from batsched_py.report.default_report import plain_report
 from batsched_py.report.paired_ratios import compared_axis, interval, ratios_table

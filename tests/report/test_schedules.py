@@ -6,9 +6,9 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.made_up_report import MadeUp, some_jobs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report.made_up import MadeUp, some_jobs
 
 from batsched_py.report import schedule_view as schedules
 from batsched_py.report.packed_columns import packed, words

@@ -6,7 +6,7 @@ import io
 
 import pandas as pd
 import pytest
-from report.made_up import a_report, published_table
+from helpers.made_up_report import a_report, published_table
 from rich.console import Console
 
 from batsched_py.report import Column, Report, Table, Verdict

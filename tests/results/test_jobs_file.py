@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from calling import call
+from helpers.calling import call
 
 from batsched_py import simulate
 from batsched_py.errors import OutputError

@@ -20,7 +20,7 @@ import yaml
 
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BATSCHED = [sys.executable, "-m", "batsched_py"]
 SERVICES = ["batsim", "campaign", "embedded", "scheduler"]
 ENDPOINT = re.compile(r"tcp://[^:]+:(\d+)")

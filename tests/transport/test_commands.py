@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from wire import ask, begins, peer, submitted
+from helpers.wire import ask, begins, peer, submitted
 
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.shipped_files import platforms_folder

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from batsched_users.models.feedback import ThinkTimeFeedback
+from helpers.wire import begins, completed, ends, message, peer, serving, submitted
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from wire import begins, completed, ends, message, peer, serving, submitted
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import BatschedError

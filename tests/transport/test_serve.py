@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import zmq
-from wire import ask, begins, completed, decisions, ends, peer, serving, submitted
+from helpers.wire import ask, begins, completed, decisions, ends, peer, serving, submitted
 
 from batsched_py.errors import BatschedError, ProtocolError, SimulationError, UsageError
 from batsched_py.transport import conversation

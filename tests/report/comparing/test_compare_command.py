@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from calling import call
-from runs_by_hand import Row, settings, write_run
+from helpers.calling import call
+from helpers.runs_by_hand import Row, settings, write_run
 
 RUNS = (
     Row("1", 0, 0, run=100, size=2),

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.runs_by_hand import Row, settings, write_run
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from runs_by_hand import Row, settings, write_run
 
 import batsched_py
 from batsched_py.errors import InputError, UsageError

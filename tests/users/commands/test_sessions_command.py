@@ -13,7 +13,7 @@ from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.sessions.graph_summary import quantile, summary, table
 from batsched_users.sessions.sabjson import read_sabjson
 from batsched_users.sessions.session_graph import build_graph
-from drawn import jobs_of
+from helpers.drawn_sessions import jobs_of
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -7,7 +7,7 @@ from math import inf, nan
 import pytest
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.learning.ideal_machine import SUCCESS, play
-from drawn import job
+from helpers.drawn_sessions import job
 
 from batsched_py.errors import InvariantError
 from batsched_py.workload import WorkloadJob

@@ -15,10 +15,10 @@ from batsched_users.models.feedback_engine import SESSIONS, BatchFeedback, Reaso
 from batsched_users.models.fluid import Fluid, InWindows, Recycled, Reinserted, WindowRules
 from batsched_users.sessions.batches import Batch, Trace, traces
 from batsched_users.sessions.delimitation import Delimitation
-from drawn import intervals, job
+from helpers.drawn_sessions import intervals, job
+from helpers.schedules import J, run, workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schedules import J, run, workload
 
 from batsched_py.errors import UsageError
 from batsched_py.schedulers.fcfs import Fcfs

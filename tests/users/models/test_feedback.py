@@ -9,9 +9,9 @@ import pytest
 from batsched_users.models.feedback import ThinkTimeFeedback
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.sessions.session_graph import build_graph
+from helpers.schedules import J, run, workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schedules import J, run, workload
 
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs

@@ -15,7 +15,7 @@ from batsched_users.models.tbuos import REACTIONS, Tbuos
 from batsched_users.resampling.crowd import LONG_TERM, RARE, Crowd, Size, Start
 from batsched_users.resampling.pools import Rare, make_pools, weeks_active
 from batsched_users.sessions.delimitation import Delimitation
-from drawn import job
+from helpers.drawn_sessions import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from batsched_users.sessions.batches import TIES, Batch, traces
 from batsched_users.sessions.delimitation import Delimitation, partition
-from drawn import intervals, job
+from helpers.drawn_sessions import intervals, job
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from batsched_users.sessions.delimitation import Delimitation, Session, partition
-from drawn import intervals, job, jobs_of, names
+from helpers.drawn_sessions import intervals, job, jobs_of, names
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -11,7 +11,7 @@ import pytest
 from batsched_users.sessions.delimitation import Delimitation, Session, partition
 from batsched_users.sessions.graph_summary import summary
 from batsched_users.sessions.session_graph import SessionGraph, build_graph, to_networkx
-from drawn import intervals, job, jobs_of, sessions_of
+from helpers.drawn_sessions import intervals, job, jobs_of, sessions_of
 from hypothesis import example, given
 
 from batsched_py.errors import UsageError

@@ -21,7 +21,7 @@ from batsched_users.studies.portrait import (
     session_lengths,
     think_times_by_response,
 )
-from drawn import job
+from helpers.drawn_sessions import job
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -28,7 +28,7 @@ from batsched_users.studies.thresholds import (
     survival,
     think_times,
 )
-from drawn import intervals, job, jobs_of
+from helpers.drawn_sessions import intervals, job, jobs_of
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
