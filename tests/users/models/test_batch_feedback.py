@@ -11,10 +11,10 @@ from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.learning.ideal_machine import Played, play
 from batsched_users.models.adjusted import Adjusted
 from batsched_users.models.distribution import Distribution, InHours
-from batsched_users.models.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
 from batsched_users.models.fluid import Fluid, InWindows, Recycled, Reinserted, WindowRules
 from batsched_users.sessions.batches import Batch, Trace, traces
 from batsched_users.sessions.delimitation import Delimitation
+from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
 from helpers.drawn_sessions import intervals, job
 from helpers.schedules import J, run, workload
 from hypothesis import given, settings
