@@ -83,7 +83,7 @@ def run(users: Any, **options: Any) -> Outcome:
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a few jobs were many."""
     monkeypatch.setattr("batsched_py.simulator.site.EndedJobs", partial(EndedJobs, 20, 8))
-    for place in ("process", "simulator.registry"):
+    for place in ("decision_process", "simulator.jobs"):
         monkeypatch.setattr(f"batsched_py.{place}.UsedNames", partial(UsedNames, 50))
 
 
