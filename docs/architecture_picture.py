@@ -6,6 +6,7 @@ each that it imports, unless it reaches that one through another already.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from html import escape
 from pathlib import Path
@@ -28,14 +29,14 @@ path { stroke: #8c95a6; fill: none; opacity: .6 }
 
 
 def layers() -> list[list[str]]:
-    """Return the layers of the contract, from the top, each a list of modules."""
+    """Return the layers of the contracts, from the top, each a list of packages or modules."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    contracts = settings["tool"]["importlinter"]["contracts"]
-    (contract,) = (contract for contract in contracts if contract["type"] == "layers")
-    return [
-        [name.strip() for name in layer.replace(":", "|").split("|")]
-        for layer in contract["layers"]
-    ]
+    rows = []
+    for contract in reversed(settings["tool"]["importlinter"]["contracts"]):
+        for layer in contract["layers"] if contract["type"] == "layers" else ():
+            names = [name.strip(" ()") for name in re.split(r"[:|]", layer)]
+            rows.append([f"{contract['containers'][0]}.{name}" for name in names])
+    return rows
 
 
 def imports(rows: list[list[str]]) -> tuple[nx.DiGraph, dict[str, int]]:
