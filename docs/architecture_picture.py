@@ -76,7 +76,9 @@ def draw() -> str:
             boxes.append(f'<rect x="{x:.0f}" y="{y}" width="{width:.0f}" height="{BOX}"/>')
             boxes.append(f'<text x="{x + width / 2:.0f}" y="{y + 15}">{escape(name)}</text>')
             modules = "1 module" if sizes[package] == 1 else f"{sizes[package]} modules"
-            boxes.append(f'<text class="count" x="{x + width / 2:.0f}" y="{y + 26}">{modules}</text>')
+            boxes.append(
+                f'<text class="count" x="{x + width / 2:.0f}" y="{y + 26}">{modules}</text>'
+            )
     lines = []
     for user, used in sorted(uses.edges):
         (x1, y1), (x2, y2) = places[user], places[used]

@@ -1,4 +1,4 @@
-"""What the site needs beside the pages of this folder: pages and links from the rest of the tree."""
+"""What the site needs beside this folder: pages from the rest of the tree, and links to them."""
 
 from __future__ import annotations
 
