@@ -6,7 +6,7 @@ from math import inf
 from random import Random
 
 import pytest
-from batsched_users.behaviour.calendar import DAY, HOUR, WEEK, Calendar
+from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.learning.ideal_machine import Played, play
 from batsched_users.models.adjusted import Adjusted
@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 
 MODELS = (Adjusted, Distribution, Fluid)

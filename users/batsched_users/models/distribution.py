@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
+from batsched_py.units import DAY, HOUR
 from batsched_py.workload import Workload
-from batsched_users.behaviour.calendar import DAY, HOUR, Calendar
+from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.random_streams import Chance, Seed
 from batsched_users.behaviour.think_times import continuation
 from batsched_users.behaviour.weekly_activity import ActivityCycle
