@@ -24,7 +24,7 @@ from batsched_py.run.simulate import ProcessSettings, make_process
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.transport.conversation import Conversation, Limits, serve
-from batsched_py.transport.scheduler_socket import Endpoint
+from batsched_py.transport.scheduler_socket import SchedulerSocket
 from batsched_py.workload.batsim_workload import write_workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
@@ -85,8 +85,8 @@ def main() -> None:
     dynamic = arguments.users != "rigid"
     settings = ProcessSettings(scheduler="easy", users=arguments.users)
     process = make_process(settings, workload if dynamic else None, six_decimals=True)
-    timed = Timed(Conversation(lambda begins: process))
-    with tempfile.TemporaryDirectory() as folder, Endpoint(f"ipc://{folder}/s") as endpoint:
+    timed = Timed(Conversation(lambda begins: process.answer))
+    with tempfile.TemporaryDirectory() as folder, SchedulerSocket(f"ipc://{folder}/s") as endpoint:
         platform = Path(folder, "platform.xml")
         platform.write_text(homogeneous_xml(workload.nb_res))
         write_workload(workload, Path(folder, "workload.json"))

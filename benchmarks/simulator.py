@@ -25,8 +25,8 @@ from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.platform import homogeneous, read_platform
 from batsched_py.transport.conversation import Conversation, Limits, serve
-from batsched_py.transport.scheduler_socket import Endpoint
-from batsched_py.transport.simulator_socket import Front
+from batsched_py.transport.scheduler_socket import SchedulerSocket
+from batsched_py.transport.simulator_socket import SimulatorSocket
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
@@ -42,7 +42,7 @@ CLUSTER = """<?xml version='1.0'?>
 """
 
 
-class Timed(Front):
+class Timed(SimulatorSocket):
     """A front that counts the seconds that ZeroMQ and the scheduler take."""
 
     away = 0.0
@@ -61,9 +61,9 @@ class Timed(Front):
 
 def listen(address: str) -> None:
     """Schedule for one simulation."""
-    with Endpoint(address) as endpoint:
+    with SchedulerSocket(address) as endpoint:
         easy = DecisionProcess(Easy(), None, six_decimals=True)
-        serve(endpoint, Conversation(lambda begins: easy), Limits(first=60, silence=60))
+        serve(endpoint, Conversation(lambda begins: easy.answer), Limits(first=60, silence=60))
 
 
 def share_of_a_message(load: Workload, folder: str) -> None:

@@ -37,7 +37,7 @@ class Request(msgspec.Struct):
     """Number of the connection it came by, -1 if not known."""
 
 
-class Endpoint(Closing):
+class SchedulerSocket(Closing):
     """A socket bound to ``address`` (tcp or ipc); the port ``*`` stands for any free one.
 
     Raises :class:`UsageError` for what is no address, and :class:`SimulationError` where it
@@ -142,6 +142,5 @@ def _cannot_listen(address: str, reason: str) -> SimulationError:
     if path != address and len(path.encode()) > longest:
         reason = f"the path of a socket has at most {longest} bytes, this one {len(path.encode())}"
     return SimulationError(
-        f"cannot listen on {address}: {reason}; choose another endpoint with -s, or stop who "
-        "listens there"
+        f"cannot listen on {address}: {reason}; choose another endpoint, or stop who listens there"
     )

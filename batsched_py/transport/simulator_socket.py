@@ -21,7 +21,7 @@ _PATIENCE = 5.0
 """Seconds without a scheduler after which it is said that one is waited for."""
 
 
-class Front(Closing):
+class SimulatorSocket(Closing):
     """A REQ socket that connects to a scheduler at ``address``: what Batsim's side is.
 
     A :data:`~batsched_py.transport.Partner` for the simulator. ``timeout`` is in seconds, for
@@ -118,7 +118,7 @@ class Front(Closing):
             self._note(f"waiting for a scheduler at {self._address}: {self._listener}")
 
     def _why_late(self, now: float) -> str:
-        within = f"within {self._timeout:g} s; --timeout allows more"
+        within = f"within {self._timeout:g} s; a longer timeout allows more"
         if self._met:
             return f"the scheduler at {self._address} did not reply at {now:f} s {within}"
         return f"no scheduler was reached at {self._address} {within} ({self._listener})"

@@ -60,7 +60,7 @@ def replay(
     workload = p.users_workload(settings, log, rules, log_dir, skip_bad_lines)
     from batsched_py.transport.conversation import Conversation
 
-    conversation = Conversation(p.process_maker(settings, workload, "ENDPOINT"))
+    conversation = Conversation(p.scheduler_maker(settings, workload, "ENDPOINT"))
     found = first_difference(exchange, conversation)
     if found is None:
         print(f"{scheduler}: the same decisions in reply to all {len(exchange)} messages")

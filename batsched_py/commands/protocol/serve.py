@@ -121,15 +121,15 @@ def serve(
         conversation as c,  # ZeroMQ is imported here, after the mistakes
     )
     from batsched_py.transport.recording import Recorder
-    from batsched_py.transport.scheduler_socket import Endpoint
+    from batsched_py.transport.scheduler_socket import SchedulerSocket
 
     table = None if prefix is None else UsersTable()
     with ExitStack() as stack:
         stack.enter_context(stop_signals())
-        socket = stack.enter_context(Endpoint(endpoint))
+        socket = stack.enter_context(SchedulerSocket(endpoint))
         recorder = None if record is None else stack.enter_context(Recorder(record))
         conversation = c.Conversation(
-            p.process_maker(settings, workload, socket.address),
+            p.scheduler_maker(settings, workload, socket.address),
             _observer(table, verbosity),
         )
         _say(f"{LISTENING}{socket.address}", verbosity)

@@ -16,6 +16,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.results.result import EmbeddedOutput
 from batsched_py.run.simulate import simulate
 from batsched_py.support.plugins import SCHEDULERS, load, make
+from batsched_py.transport import Partner
 from batsched_py.transport.conversation import Conversation
 from batsched_py.transport.exchange_replay import first_difference, pairs
 from batsched_py.transport.recording import Record, read_exchange
@@ -124,12 +125,12 @@ def equal_replies(shared: Path, comparison: Comparison) -> tuple[int, int]:
     """Return how many replies are equal before the first that is not, and of how many."""
     recorded = exchange(shared, comparison.run, comparison.without)
 
-    def process(_: m.SimulationBegins) -> DecisionProcess:
+    def scheduler(_: m.SimulationBegins) -> Partner:
         kind = load(SCHEDULERS, comparison.policy)
         policy = make(kind, comparison.policy, (), comparison.options)
-        return DecisionProcess(policy, six_decimals=True)
+        return DecisionProcess(policy, six_decimals=True).answer
 
-    found = first_difference(recorded, Conversation(process))
+    found = first_difference(recorded, Conversation(scheduler))
     if found is None:
         return len(recorded), len(recorded)
     return [message.n for message, _ in recorded].index(found.n), len(recorded)
