@@ -22,7 +22,7 @@ class Life(msgspec.Struct):
     number: int
     """Rank of its submission."""
     size: int
-    submitted: float
+    submit_time: float
     estimate: float
     """Run time that the policy plans with, inf where nothing is known."""
     extra: dict[str, Any]

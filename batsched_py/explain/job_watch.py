@@ -92,7 +92,7 @@ class Watch:
         life = self.life
         if life is None or life.end is None:
             return False
-        return now > life.end + self._margin * (life.end - life.submitted)
+        return now > life.end + self._margin * (life.end - life.submit_time)
 
     def heard(self, message: m.Message) -> None:
         """Note what happened."""

@@ -34,7 +34,7 @@ def priority(alpha: float, now: float, columns: Columns) -> Floats:
 
     The response time that is feared is the time waited so far plus the estimate.
     """
-    seniority = (now - columns.submit) / MINUTE
+    seniority = (now - columns.submit_time) / MINUTE
     return alpha * criticality(seniority + columns.estimate / MINUTE) + seniority
 
 

@@ -44,7 +44,7 @@ class Ups(Backfilling):
         scores = self._users.load(columns) if self._by_load else -self._users.last_arrival(columns)
         self._of_rows = self._users.priority(scores, columns)[columns.user]
         a_user = self._a_user
-        return a_user * self._of_rows + (1 - a_user) * (now - columns.submit) / AGEING
+        return a_user * self._of_rows + (1 - a_user) * (now - columns.submit_time) / AGEING
 
     def _user_priority(self, now: float, columns: Columns) -> Floats:
         return self._of_rows  # the ranks hold for the whole pass, which begins with the job order
@@ -70,7 +70,7 @@ class _Users:
 
         last = np.zeros(columns.nb_users)
         last[: len(self._arrivals)] = self._arrivals
-        last[columns.user] = columns.submit  # in submission order: the last one counts
+        last[columns.user] = columns.submit_time  # in submission order: the last one counts
         self._arrivals = last.tolist()
         return last
 

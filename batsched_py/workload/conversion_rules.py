@@ -143,12 +143,14 @@ class _Columns:
         one, other = (requested, allocated) if rules.size == "requested" else (allocated, requested)
         self.size = np.where(one > 0, one, other)
         self.knows_users = bool((log.column("user") >= 0).any())
-        self.request = log.column("requested_time")
-        self.recorded = log.column("run_time")
-        self.run = self.recorded
+        self.requested_time = log.column("requested_time")
+        self.recorded_run_time = log.column("run_time")
+        self.run_time = self.recorded_run_time
         if rules.runtime == "cut-at-request":
-            self.run = np.where(
-                self.request > 0, np.minimum(self.recorded, self.request), self.recorded
+            self.run_time = np.where(
+                self.requested_time > 0,
+                np.minimum(self.recorded_run_time, self.requested_time),
+                self.recorded_run_time,
             )
 
     def kept(self, notes: list[str]) -> NDArray[np.intp]:
@@ -156,9 +158,9 @@ class _Columns:
         log, rules = self.log, self.rules
         reasons: dict[str, Any] = {
             "no-size": self.size <= 0,
-            "negative-runtime": self.recorded < 0,
-            "zero-runtime": self.recorded == 0,
-            "no-request": self.request <= 0,
+            "negative-runtime": self.recorded_run_time < 0,
+            "zero-runtime": self.recorded_run_time == 0,
+            "no-request": self.requested_time <= 0,
             "no-allocation": log.column("allocated_processors") <= 0,
             "too-wide": self.size > log.max_processors,
             "cancelled": log.column("status") == 5,
@@ -182,32 +184,34 @@ class _Columns:
     ) -> list[WorkloadJob]:
         """Return the jobs of the given rows; fills ``profiles``."""
         log, rules = self.log, self.rules
-        submit = log.column("submit_time")
-        finish = submit + np.maximum(log.column("wait_time"), 0) + self.recorded
+        submit_times = log.column("submit_time")
+        finish_times = (
+            submit_times + np.maximum(log.column("wait_time"), 0) + self.recorded_run_time
+        )
         scale = speed_factor if rules.profile == "parallel_homogeneous" else 1.0
         jobs = []
-        columns = (log.column("job_number"), submit, self.size, self.run, finish)
+        columns = (log.column("job_number"), submit_times, self.size, self.run_time, finish_times)
         values = zip(
             *(column[rows].tolist() for column in columns),
             self._walltimes(rows),
             log.column("user")[rows].tolist(),
             strict=True,
         )
-        for number, submitted, size, run, finished, walltime, user in values:
-            name = f"r{whole(run)}"
+        for number, submit_time, size, run_time, finish_time, walltime, user in values:
+            name = f"r{whole(run_time)}"
             if name not in profiles:
-                profiles[name] = self._profile(run)
+                profiles[name] = self._profile(run_time)
             job_id = str(int(number)) if number == int(number) else repr(number)
             jobs.append(
                 WorkloadJob(
                     id=job_id,
-                    submit_time=submitted,
+                    submit_time=submit_time,
                     size=int(size),
                     profile=name,
                     walltime=walltime,
-                    estimate=run / scale if rules.walltime == "exact" else None,
+                    estimate=run_time / scale if rules.walltime == "exact" else None,
                     user=str(int(user)) if user >= 0 else self._unknown_user(job_id),
-                    finish_time=finished,
+                    finish_time=finish_time,
                 )
             )
         return jobs
@@ -222,10 +226,10 @@ class _Columns:
         rule = self.rules.walltime
         if rule == "exact":
             return [None] * len(rows)
-        wall = self.request[rows]
+        walltimes = self.requested_time[rows]
         if rule == "double":
-            wall = np.maximum(wall, 2 * self.recorded[rows])
-        return [value if value > 0 else None for value in wall.tolist()]
+            walltimes = np.maximum(walltimes, 2 * self.recorded_run_time[rows])
+        return [value if value > 0 else None for value in walltimes.tolist()]
 
     def _profile(self, run: float) -> dict[str, Any]:
         if self.rules.profile == "delay" and run > 0:  # Batsim refuses a delay of 0

@@ -129,7 +129,7 @@ def test_the_rectangles(tmp_path: Path) -> None:
     replay(read_turns(path), DecisionProcess(watch.policy), watch)
     shown = picture(watch, 0.1)
     # submitted at 14, started at 150 and ended at 450: 43.6 s more on both sides
-    assert (shown.submitted, shown.left) == (14, 150)
+    assert (shown.submit_time, shown.left) == (14, 150)
     assert (shown.begin, shown.end) == pytest.approx((14 - 43.6, 450 + 43.6))
     assert shown.bars == [
         Bar("w0!0000", "other", 0, 100, 0, 5),

@@ -168,7 +168,7 @@ def expansion_factor(least: float, now: float, columns: Columns) -> Floats:
     """Return (waited + estimate) / estimate of each row, estimates below ``least`` s as such."""
     import numpy as np
 
-    return 1 + (now - columns.submit) / np.maximum(columns.estimate, least)
+    return 1 + (now - columns.submit_time) / np.maximum(columns.estimate, least)
 
 
 ORDERS: dict[str, Order] = {
