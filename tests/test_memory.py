@@ -36,7 +36,7 @@ from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.files.output_files import JOBS_COLUMNS
 from batsched_py.simulator.finished_jobs import EndedJobs
 from batsched_py.simulator.jobs import Registry, SimulatedJob, State
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.simulator.tasks.profiles import Profile
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.temporary_rows import Spool

@@ -20,7 +20,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.workload import WorkloadJob
 
 

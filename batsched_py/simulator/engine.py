@@ -18,7 +18,7 @@ from batsched_py.simulator.execution import KILLED
 from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.jobs import Registry, SimulatedJob, State
 from batsched_py.simulator.options import Options, Outcome
-from batsched_py.simulator.platform.platform import Platform
+from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.simulation_begins import simulation_begins
 from batsched_py.simulator.site import Site
 from batsched_py.transport import Partner

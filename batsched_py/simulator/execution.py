@@ -13,9 +13,9 @@ from batsched_py.simulator.energy.consumption import Energy
 from batsched_py.simulator.finished_jobs import EndedJobs
 from batsched_py.simulator.jobs import SimulatedJob, State
 from batsched_py.simulator.machines import Machines
-from batsched_py.simulator.platform.platform import Platform
-from batsched_py.simulator.tasks.composed_jobs import Programs
+from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.tasks.profiles import Composed, Profile
+from batsched_py.simulator.tasks.stepwise_jobs import Programs
 from batsched_py.support.processor_sets import numbers, to_text
 
 KILLED = "COMPLETED_KILLED"

@@ -16,8 +16,8 @@ from batsched_py.simulator.finished_jobs import EndedJobs
 from batsched_py.simulator.jobs import Registry, SimulatedJob
 from batsched_py.simulator.machines import Machines, TracedMachines
 from batsched_py.simulator.options import Options
-from batsched_py.simulator.platform.platform import Platform
-from batsched_py.simulator.tasks.composed_jobs import Program, Programs
+from batsched_py.simulator.platform.hosts import Platform
+from batsched_py.simulator.tasks.stepwise_jobs import Program, Programs
 from batsched_py.support.processor_sets import to_text
 
 

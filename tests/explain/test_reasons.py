@@ -32,7 +32,7 @@ from batsched_py.schedulers.fcfs import Fcfs, ListScheduling
 from batsched_py.schedulers.planning import Planning
 from batsched_py.schedulers.ups import Ups
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload import Workload, WorkloadJob
 

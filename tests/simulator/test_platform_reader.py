@@ -8,8 +8,9 @@ from time import perf_counter
 import pytest
 
 from batsched_py.errors import PlatformError
+from batsched_py.simulator.platform.hosts import Host
 from batsched_py.simulator.platform.network import Network
-from batsched_py.simulator.platform.platform import Host, read_platform
+from batsched_py.simulator.platform.platform_reader import read_platform
 
 HEAD = "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM 'https://simgrid.org/simgrid.dtd'>\n"
 

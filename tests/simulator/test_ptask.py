@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ptask_twin import Cancel, Change, Speed, Start, Twin
 
 from batsched_py.errors import PlatformError
+from batsched_py.simulator.platform.hosts import Host, Platform, homogeneous
 from batsched_py.simulator.platform.network import (
     Cluster,
     FullZone,
@@ -21,12 +22,7 @@ from batsched_py.simulator.platform.network import (
     Network,
     Zone,
 )
-from batsched_py.simulator.platform.platform import (
-    Host,
-    Platform,
-    homogeneous,
-    read_platform,
-)
+from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.simulator.tasks.fair_bottleneck import FairBottleneck, Limits, Use
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTasks, Task
 

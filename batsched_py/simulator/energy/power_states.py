@@ -12,7 +12,7 @@ from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.energy.consumption import Energy
 from batsched_py.simulator.machines import MachineState, TracedMachines
-from batsched_py.simulator.platform.platform import Platform
+from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTasks
 from batsched_py.support.processor_sets import numbers, to_text
 from batsched_py.support.temporary_rows import SpooledList

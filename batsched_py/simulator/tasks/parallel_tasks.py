@@ -21,7 +21,7 @@ from math import inf
 
 import numpy as np
 
-from batsched_py.simulator.platform.platform import Platform
+from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.tasks.fair_bottleneck import FairBottleneck, Limits, Use
 
 _SAME_DATE = 1e-9  # s: events closer than this are one

@@ -14,7 +14,7 @@ from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.simulator.jobs import SimulatedJob
-from batsched_py.simulator.platform.platform import Platform
+from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTasks, Task
 from batsched_py.simulator.tasks.profiles import DEEPEST, Composed, Profile, Receive, Send
 
