@@ -1,14 +1,15 @@
-"""What several tests need."""
+"""What all tests need."""
 
 from __future__ import annotations
 
-import os
 import signal
 from pathlib import Path
 
 import pytest
 
-SHARED = Path(os.environ.get("BATSCHED_SHARED", Path(__file__).parents[2] / "shared"))
+pytest.register_assert_rewrite("helpers")
+
+from helpers.shared_folder import SHARED  # noqa: E402
 
 
 @pytest.fixture(scope="session")

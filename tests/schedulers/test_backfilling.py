@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.schedules import J, run, starts, workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schedules import J, run, starts, workload
 
 from batsched_py import simulate
 from batsched_py.decision_process import DecisionProcess

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from math import inf
 
 import pytest
+from helpers.schedules import J, run, starts, workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schedules import J, run, starts, workload
 
 from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.machine import Machine

@@ -7,10 +7,10 @@ from math import inf
 from typing import Any
 
 import pytest
+from helpers.schedules import J, run, starts, workload
+from helpers.streit_schedules import check_machine, load_of, random_jobs, run_watched
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schedules import J, run, starts, workload
-from streit import check_machine, load_of, random_jobs, run_watched
 
 from batsched_py.errors import UsageError
 from batsched_py.model.decisions import Start

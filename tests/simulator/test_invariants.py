@@ -17,8 +17,8 @@ from typing import Any, cast
 import msgspec
 import pytest
 import zmq
+from helpers.worlds import SLEEP, WATTS, Profiles, Scheduler, World, worlds
 from hypothesis import given, settings
-from worlds import SLEEP, WATTS, Profiles, Scheduler, World, worlds
 
 from batsched_py.errors import DeadlockError
 from batsched_py.protocol import message_json as codec

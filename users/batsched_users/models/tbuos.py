@@ -11,18 +11,18 @@ from batsched_users.behaviour.random_streams import Seed
 from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.models.adjusted import AsRecorded
 from batsched_users.models.distribution import InHours
-from batsched_users.models.feedback_engine import (
+from batsched_users.models.fluid import InWindows, WindowRules
+from batsched_users.resampling.crowd import LONG_TERM, Size, Start
+from batsched_users.resampling.people import People
+from batsched_users.resampling.pools import EDGE_WEEKS, LONG_WEEKS
+from batsched_users.sessions.batches import JOINS
+from batsched_users.sessions.feedback_engine import (
     SESSIONS,
     BatchFeedback,
     Reaction,
     Visit,
     log_order,
 )
-from batsched_users.models.fluid import InWindows, WindowRules
-from batsched_users.resampling.crowd import LONG_TERM, Size, Start
-from batsched_users.resampling.people import People
-from batsched_users.resampling.pools import EDGE_WEEKS, LONG_WEEKS
-from batsched_users.sessions.batches import JOINS
 
 
 class Tbuos(BatchFeedback):

@@ -8,11 +8,11 @@ from batsched_py.support.option_values import number
 from batsched_py.workload import Workload
 from batsched_users.behaviour.calendar import WEEK, Calendar
 from batsched_users.behaviour.random_streams import Chance, Seed
-from batsched_users.models.feedback_engine import SESSIONS
 from batsched_users.resampling.crowd import RARE, Crowd, Size, Start
 from batsched_users.resampling.pools import Rare, make_pools
 from batsched_users.sessions.batches import JOINS
 from batsched_users.sessions.delimitation import Delimitation
+from batsched_users.sessions.feedback_engine import SESSIONS
 
 
 class People:
