@@ -14,13 +14,11 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from batsched_py.campaign.planned_runs import PlannedRun, Setting, Settings, expand
+from batsched_py.campaign.planned_runs import KEYS, Label, PlannedRun, expand
 from batsched_py.campaign.toml_lines import line_of
 from batsched_py.errors import CampaignError, InputError, UsageError
 from batsched_py.support.json_values import did_you_mean, is_integer
 from batsched_py.support.shipped_files import studies_folder
-
-__all__ = ["Campaign", "PlannedRun", "Setting", "Settings", "find_campaign", "read_campaign"]
 
 Keep = Literal["jobs", "metrics"]
 STORED = "campaign.json"
@@ -85,7 +83,7 @@ def find_campaign(text: str) -> Path:
 def read_campaign(
     path: Path,
     logs: list[str] | None = None,
-    instead: Mapping[str, Setting | None] | None = None,
+    instead: Mapping[str, Label | None] | None = None,
     *,
     quick: bool = False,
 ) -> Campaign:
@@ -205,7 +203,7 @@ def _check_head(key: str, value: Any) -> None:
 def _check_variants(content: dict[str, Any]) -> None:
     """Raise :class:`CampaignError` for tables that no key of the runs can be about."""
     keys = {key for table in (content["run"], *content.get("include", [])) for key in table}
-    keys -= {*Settings.__struct_fields__}  # their values stand for themselves
+    keys -= set(KEYS)  # their values stand for themselves
     for name, table in content.items():
         if name not in _TABLES and name not in keys:
             known = [*_HEAD, *_TABLES, *(key for key in keys if key in content)]

@@ -20,15 +20,13 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.campaign.planned_runs import COLUMNS, Settings
+from batsched_py.campaign.planned_runs import COLUMNS, KEYS
 from batsched_py.campaign.run_identity import code_digest, digest
 from batsched_py.errors import BatschedError, InputError, PluginError
 from batsched_py.results.result import Result
-from batsched_py.run.backends.dispatch import EMBEDDED, parse_timeouts
-from batsched_py.run.simulate import Loaded, Run, execute, load
-from batsched_py.support.option_values import parse_time
+from batsched_py.run.settings import EMBEDDED, Run, Settings
+from batsched_py.run.simulate import Loaded, execute, load
 from batsched_py.support.plugins import load_file
-from batsched_py.workload.conversion_rules import make_rules
 
 PREFIX = "out"
 RUN_JSON = f"{PREFIX}_run.json"
@@ -128,34 +126,8 @@ def perform(task: Task) -> Files:
     return files
 
 
-def run_of(settings: Settings) -> Run:
-    """Return what the settings say, as a simulation has it; raises :class:`UsageError`."""
-    user_options: dict[str, Any] = dict(settings.user_options)
-    if settings.sessions is not None:
-        user_options["sessions"] = settings.sessions
-    rules = ("size", "walltime", "runtime", "drop", "unknown_user", "profile", "first")
-    return Run(
-        scheduler=settings.scheduler,
-        scheduler_options=dict(settings.scheduler_options),
-        users=settings.users,
-        user_options=user_options,
-        rules=make_rules(settings.rules, **{name: getattr(settings, name) for name in rules}),
-        platform=settings.platform,
-        nodes=settings.nodes,
-        speed_factor=settings.speed_factor,
-        seed=settings.seed,
-        shake=settings.shake,
-        skip_bad_lines=settings.skip_bad_lines,
-        backend=settings.backend,
-        batsim=settings.batsim,
-        timeouts=parse_timeouts(settings.timeouts),
-        warm_up=parse_time("warm_up", settings.warm_up),
-        cool_down=parse_time("cool_down", settings.cool_down),
-    )
-
-
 def _simulate(task: Task) -> Result:
-    run = run_of(task.settings)
+    run = task.settings.run()
     # What reading depends on, so that the runs of a log read it once.
     parts = (run.rules, run.skip_bad_lines, run.platform, run.speed_factor)
     stamp = Path(task.log).stat().st_mtime_ns
@@ -212,7 +184,7 @@ def _measured(task: Task, place: str, result: Result) -> dict[str, float | None]
     if not isinstance(given, Mapping):
         raise InputError(f"{place} gave {given!r}: expected a dict of names and numbers")
     measured: dict[str, float | None] = {}
-    taken = {*Settings.__struct_fields__, *COLUMNS, *result.metrics["overall"], *task.taken}
+    taken = {*KEYS, *COLUMNS, *result.metrics["overall"], *task.taken}
     for name, value in given.items():
         if name in taken:
             raise InputError(f"{place} gave {name!r}, which is another column: call it otherwise")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from batsched_py.commands.protocol.process_options import json_object
+from batsched_py.commands.protocol.decision_process_options import json_object
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, UsageError
 from batsched_py.explain.job_history import find_job, job_ids
@@ -23,7 +23,8 @@ from batsched_py.explain.replayed_exchange import (
 )
 from batsched_py.explain.waiting_lines import MOST, explanation
 from batsched_py.explain.wording import in_words
-from batsched_py.run.simulate import ProcessSettings, make_process
+from batsched_py.run.settings import ProcessSettings
+from batsched_py.run.simulate import make_process
 from batsched_py.support.atomic_files import make_folder_of
 from batsched_py.support.option_values import parse_options
 from batsched_py.support.signals import stop_signals

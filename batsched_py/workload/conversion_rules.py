@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
 from batsched_py.support.json_values import did_you_mean, whole
 from batsched_py.workload.clock import clock_of
 from batsched_py.workload.swf import SwfLog
@@ -55,13 +55,13 @@ PRESETS: dict[str, Rules] = {
 """Rules by the study that uses them: Madon et al. 2024; Gaussier et al. 2015; Streit 2003."""
 
 
-def make_rules(preset: str = "replay-feedback", **changes: Any) -> Rules:
-    """Return the rules of a preset with ``changes``; None means: as in the preset.
+def make_rules(preset: Rules | str = "replay-feedback", **changes: Any) -> Rules:
+    """Return the rules of a preset, or others, with ``changes``; None means: as in these.
 
     ``drop`` may be a comma-separated text. Raises :class:`UsageError`, with what is allowed.
     """
-    if preset not in PRESETS:
-        raise UsageError(_unknown("--rules", preset, list(PRESETS)))
+    if isinstance(preset, str) and preset not in PRESETS:
+        raise UsageError(_unknown(parameter("rules"), preset, list(PRESETS)))
     if isinstance(changes.get("drop"), str):
         changes["drop"] = [part.strip() for part in changes["drop"].split(",") if part.strip()]
     if changes.get("drop") is not None:
@@ -69,18 +69,20 @@ def make_rules(preset: str = "replay-feedback", **changes: Any) -> Rules:
     kept = {name: value for name, value in changes.items() if value is not None}
     hints = get_type_hints(Rules)
     for name, value in kept.items():
-        flag = f"--{name.replace('_', '-')}"
         if name not in hints:
             raise UsageError(_unknown("rule", name, list(hints)))
         if name == "first":
             if not isinstance(value, int) or value < 1:
-                raise UsageError(f"{flag} {value}: expected a number of jobs, at least 1")
+                raise UsageError(
+                    f"{parameter(name)} {value}: expected a number of jobs, at least 1"
+                )
             continue
         allowed = get_args(Drop) if name == "drop" else get_args(hints[name])
         for text in value if name == "drop" else (value,):
             if text not in allowed:
-                raise UsageError(_unknown(flag, text, list(allowed)))
-    return msgspec.structs.replace(PRESETS[preset], **kept)
+                raise UsageError(_unknown(parameter(name), text, list(allowed)))
+    rules = PRESETS[preset] if isinstance(preset, str) else preset
+    return msgspec.structs.replace(rules, **kept)
 
 
 def describe(rules: Rules) -> str:
@@ -234,6 +236,6 @@ class _Columns:
         return {"type": "parallel_homogeneous", "cpu": flops, "com": 0}
 
 
-def _unknown(flag: str, text: str, allowed: list[str]) -> str:
+def _unknown(what: str, text: str, allowed: list[str]) -> str:
     guess = did_you_mean(text, allowed)
-    return f"{flag} {text!r}{guess}: expected one of {', '.join(allowed)}"
+    return f"{what} {text!r}{guess}: expected one of {', '.join(allowed)}"

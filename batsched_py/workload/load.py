@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from batsched_py.errors import UsageError
@@ -35,6 +36,14 @@ def load_workload(
         return workload
     log = read_swf(path, skip_bad_lines=skip_bad_lines)
     return workload_from_log(log, rules, speed_factor=speed_factor)
+
+
+@cache
+def size_of_machine(path: Path) -> int:
+    """Return the number of processors of the machine of a log or of a Batsim workload."""
+    if is_batsim_json(path):
+        return read_workload(path).nb_res
+    return read_swf(path, skip_bad_lines=True).max_processors
 
 
 def is_batsim_json(path: str | Path) -> bool:

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from batsched_py.campaign import run_identity as identity
-from batsched_py.campaign.campaign_file import Campaign, PlannedRun, Settings
+from batsched_py.campaign.campaign_file import Campaign, PlannedRun
 from batsched_py.campaign.preparation import prepare
+from batsched_py.run.settings import Settings
 from batsched_py.support.option_values import parse_options
 
 FILE = """

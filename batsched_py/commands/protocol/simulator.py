@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from batsched_py.commands.protocol.process_options import ArgumentsFromFiles, read_text
+from batsched_py.commands.protocol.decision_process_options import ArgumentsFromFiles, read_text
 from batsched_py.errors import BatschedError, UsageError
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.files.command_inputs import Inputs, parse_roles, prepare
