@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import InputError, ProtocolError
+from batsched_py.errors import InputError, ProtocolError, parameter
 from batsched_py.support.json_values import is_number
 from batsched_py.support.processor_sets import from_text, to_text
 
@@ -77,7 +77,7 @@ def _event(where: str, line: bytes, forward_unknown: bool) -> ExternalEvent:
     if not isinstance(kind, str) or not forward_unknown:
         raise InputError(
             f"{where}: type is {kind!r}, expected machine_available or machine_unavailable "
-            "(--forward-unknown-events hands others on to the scheduler)"
+            f"({parameter('forward_unknown_events')} hands others on to the scheduler)"
         )
     return ExternalEvent(float(time), where, content=content)
 
