@@ -17,7 +17,12 @@ from batsched_py.support.setting_fields import SettingField
 
 def option(field: SettingField) -> Any:
     """Return the option of a setting, as Typer takes it."""
-    return typer.Option(*field.flags, metavar=field.setting.metavar, help=field.setting.help)
+    return typer.Option(
+        *field.flags,
+        metavar=field.setting.metavar,
+        help=field.setting.help,
+        show_default=not isinstance(field.default, bool),
+    )
 
 
 LogDirs = Annotated[

@@ -40,6 +40,8 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
         raise UsageError(
             f"{parameter('profile_reuse')} means nothing without {parameter('dynamic_jobs')}"
         )
+    if options.shake is not None and options.shake < 0:
+        raise UsageError(f"{parameter('shake')} {options.shake}: expected at least 0")
     for path in (inputs.platform, *(inputs.events or ())):
         _check_file(path)
     workloads = [read_workload(path, negative_subtimes=True) for path in inputs.workloads]
