@@ -35,7 +35,10 @@ class _LazyCommands(TyperGroup):
             raise InterruptedByUser("interrupted") from None
         except BatschedError as error:
             command = self.get_command(ctx, ctx.invoked_subcommand)
-            options = {option.name: max(option.opts, key=len) for option in command.params}
+            options = {
+                option.name: max((*option.opts, *option.secondary_opts), key=len)
+                for option in command.params
+            }
             _fail(error.text(partial(_flag, options)), error.exit_code)
 
     def list_commands(self, ctx: Any) -> list[str]:

@@ -150,6 +150,7 @@ CHANGED: dict[str, Any] = {
     "skip_bad_lines": True,
     "seed": 1,
     "shake": 0,
+    "each_event": True,
     "warm_up": "1 h",
     "cool_down": "60",
     "backend": "socket",
