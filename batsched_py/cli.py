@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Mapping
 from functools import partial
 from importlib.metadata import entry_points, version
 from typing import Annotated, Any, NoReturn
@@ -35,11 +34,7 @@ class _LazyCommands(TyperGroup):
             raise InterruptedByUser("interrupted") from None
         except BatschedError as error:
             command = self.get_command(ctx, ctx.invoked_subcommand)
-            options = {
-                option.name: max((*option.opts, *option.secondary_opts), key=len)
-                for option in command.params
-            }
-            _fail(error.text(partial(_flag, options)), error.exit_code)
+            _fail(error.text(partial(_flag, command)), error.exit_code)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted({entry.name for entry in entry_points(group=COMMANDS)})
@@ -99,9 +94,12 @@ def main() -> None:
         )
 
 
-def _flag(options: Mapping[str, str], name: str) -> str:
-    """Return the flag of a parameter: that of the command's ``options``, if it has it."""
-    return options.get(name, f"--{name.replace('_', '-')}")
+def _flag(command: Any, parameter: str) -> str:
+    """Return the flag of a parameter: that of the command's option, if it has it."""
+    for option in command.params:
+        if option.name == parameter:
+            return str(max((*option.opts, *option.secondary_opts), key=len))
+    return f"--{parameter.replace('_', '-')}"
 
 
 def _fail(message: str, code: int) -> NoReturn:
