@@ -42,12 +42,10 @@ Input = Annotated[
 ]
 SkipBadLines = Annotated[bool, option(SETTINGS["skip_bad_lines"])]
 Nodes = Annotated[int | None, option(SETTINGS["nodes"])]
-Seed = Annotated[int, option(SETTINGS["seed"])]
 Backend = Annotated[str | None, option(SETTINGS["backend"])]
 Batsim = Annotated[str | None, option(SETTINGS["batsim"])]
 Timeouts = Annotated[str | None, option(SETTINGS["timeouts"])]
 SchedulerOptions = Annotated[list[str] | None, option(SETTINGS["scheduler_options"])]
-UserOptions = Annotated[list[str] | None, option(SETTINGS["user_options"])]
 
 RULES = ("rules", *SINGLE_RULES)
 _Command = Callable[..., None]
