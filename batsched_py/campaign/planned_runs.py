@@ -70,7 +70,7 @@ def expand(
 
     Raises :class:`CampaignError`.
     """
-    variants = {key: value for key, value in content.items() if key not in _OWN}
+    variants = {key: value for key, value in content.items() if key not in _RESERVED}
     rules = content.get("exclude", [])
     base = _Block(content["run"], dict.fromkeys(content["run"], ("run",)))
     blocks = [base]
@@ -81,17 +81,17 @@ def expand(
         block.replace(replaced or {})
         _check_values(block)
         _check_labels(block, replications is not None)
-    found = [list(_runs(block, variants)) for block in blocks]
+    of_blocks = [list(_runs(block, variants)) for block in blocks]
     for number, rule in enumerate(rules):
         _check_rule(rule, number, base.values, set(replaced or {}))
-    own = [run for run in found[0] if not _excluded(run.labels, rules)]
-    runs = _different([*own, *(run for further in found[1:] for run in further)])
+    kept = [run for run in of_blocks[0] if not _excluded(run.labels, rules)]
+    runs = _different([*kept, *(run for further in of_blocks[1:] for run in further)])
     if not runs:
         raise CampaignError(("exclude", 0), None, "every run is excluded: nothing is left to do")
     return runs if replications is None else list(_replicated(runs, replications))
 
 
-_OWN = ("run", "include", "exclude")
+_RESERVED = ("run", "include", "exclude")
 
 
 def _check_rule(
@@ -102,16 +102,18 @@ def _check_rule(
         raise CampaignError(("exclude", number), None, "it is empty, and would leave out every run")
     for key, value in rule.items():
         if isinstance(values.get(key), dict):
-            said = f"{key} is a table, which is no label of a run: name a key with plain values"
-            raise CampaignError(("exclude", number), key, said)
+            message = f"{key} is a table, which is no label of a run: name a key with plain values"
+            raise CampaignError(("exclude", number), key, message)
         if key not in values:
-            said = _unknown(key, [*values], "key of [run]")
-            raise CampaignError(("exclude", number), key, said)
-        known = _listed(values[key])
-        for one in _listed(value):
-            if one not in known and key not in free:
-                said = f"{key} = {one!r}: no run has it; there are: {', '.join(map(str, known))}"
-                raise CampaignError(("exclude", number), key, said)
+            message = _unknown(key, [*values], "key of [run]")
+            raise CampaignError(("exclude", number), key, message)
+        allowed = _listed(values[key])
+        for chosen in _listed(value):
+            if chosen not in allowed and key not in free:
+                message = (
+                    f"{key} = {chosen!r}: no run has it; there are: {', '.join(map(str, allowed))}"
+                )
+                raise CampaignError(("exclude", number), key, message)
 
 
 def _excluded(labels: Mapping[str, Label], rules: Iterable[dict[str, Any]]) -> bool:
@@ -129,13 +131,13 @@ def _different(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
 def _check_values(block: _Block) -> None:
     """Raise for axes that are none, and for values that no label can have."""
     for key, value in block.values.items():
-        for one in _listed(value):
-            if not _is_label(one) and not (isinstance(one, dict) and one is value):
-                said = f"{key} = {one!r}: expected a text, a finite number, true or false"
-                raise block.mistake(key, said)
+        for item in _listed(value):
+            if not _is_label(item) and not (isinstance(item, dict) and item is value):
+                message = f"{key} = {item!r}: expected a text, a finite number, true or false"
+                raise block.mistake(key, message)
         if isinstance(value, list) and not value:
             raise block.mistake(key, f"axis {key!r} is empty: give it a value, or leave it out")
-        twice = [one for one in _listed(value) if _listed(value).count(one) > 1]
+        twice = [item for item in _listed(value) if _listed(value).count(item) > 1]
         if twice:
             raise block.mistake(key, f"axis {key!r} has {twice[0]!r} twice")
 
@@ -149,9 +151,9 @@ def _check_labels(block: _Block, replicated: bool) -> None:
         if key in KEYS:
             continue
         if _label(key) in taken:
-            said = f"{_label(key)!r} is another column of the results: "
+            message = f"{_label(key)!r} is another column of the results: "
             advice = "make it an axis of variants that has" if "." in key else "give the axis"
-            raise block.mistake(key, f"{said}{advice} another name")
+            raise block.mistake(key, f"{message}{advice} another name")
         taken.add(_label(key))
 
 
@@ -160,8 +162,8 @@ def _runs(block: _Block, variants: Mapping[str, Any]) -> Iterator[PlannedRun]:
     number = prod(map(len, axes.values()))
     if number > _MOST:
         sizes = " x ".join(f"{key} {len(values)}" for key, values in axes.items())
-        said = f"{sizes} are {number} runs, more than {_MOST}: is an axis too long?"
-        raise block.mistake(max(axes, key=lambda key: len(axes[key])), said)
+        message = f"{sizes} are {number} runs, more than {_MOST}: is an axis too long?"
+        raise block.mistake(max(axes, key=lambda key: len(axes[key])), message)
     for combination in product(*axes.values()):
         chosen = {**block.values, **dict(zip(axes, combination, strict=True))}
         yield _run(chosen, block, variants)
@@ -198,23 +200,23 @@ def _add_variant(
     variants: Mapping[str, Any],
 ) -> None:
     """Add what the table ``[key.value]`` says."""
-    named = variants[key]
+    tables = variants[key]
     name = str(value).lower() if isinstance(value, bool) else str(value)  # as TOML has it
-    table = named.get(name) if isinstance(named, dict) else None
+    table = tables.get(name) if isinstance(tables, dict) else None
     if not isinstance(table, dict):
-        known = [*named] if isinstance(named, dict) else []
-        raise block.mistake(key, _unknown(name, known, f"table [{key}. ...]"))
+        variant_names = [*tables] if isinstance(tables, dict) else []
+        raise block.mistake(key, _unknown(name, variant_names, f"table [{key}. ...]"))
     place = (key, name)
     for setting, given in table.items():
         if setting in _OPTIONS:
             _add_options(options[setting], given, setting, place, setting)
             continue
         if setting not in KEYS:
-            said = _unknown(setting, KEYS, "setting")
-            raise CampaignError(place, setting, said)
+            message = _unknown(setting, KEYS, "setting")
+            raise CampaignError(place, setting, message)
         if setting in settings:
-            said = f"{setting!r} is set by [{key}.{name}] and elsewhere: a label would be wrong"
-            raise CampaignError(place, setting, said)
+            message = f"{setting!r} is set by [{key}.{name}] and elsewhere: a label would be wrong"
+            raise CampaignError(place, setting, message)
         settings[setting] = _checked(setting, given, place)
 
 
@@ -224,8 +226,8 @@ def _add_options(
     checked = _checked(kind, given, place, key)
     for name, value in checked.items():
         if name in options:
-            said = f"the option {name!r} of {kind} is given twice: here and elsewhere"
-            raise CampaignError(place, key, said)
+            message = f"the option {name!r} of {kind} is given twice: here and elsewhere"
+            raise CampaignError(place, key, message)
         options[name] = value
 
 
@@ -241,10 +243,10 @@ def _checked(key: str, value: Any, place: tuple[str | int, ...], at: str | None 
         raise mistake(re.sub(r" - at `\$\.[^`]*`", "", str(error))) from None
     if isinstance(value, dict) and key not in _OPTIONS:
         raise mistake("expected a text, a number, true or false")
-    for name, one in value.items() if isinstance(value, dict) else [(key, value)]:
-        if isinstance(one, list):
+    for name, item in value.items() if isinstance(value, dict) else [(key, value)]:
+        if isinstance(item, list):
             raise mistake(f'an axis of [run] is "{key}.{name}" = [...], between quotes')
-        if not _is_label(one):
+        if not _is_label(item):
             raise mistake("expected texts, finite numbers, true or false")
     if key == "seed" and checked < 0:
         raise mistake("expected at least 0")

@@ -76,7 +76,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
     _beside(campaign, "report")
     if measure is not None and not callable(load_file(measure)):
         raise PluginError(f"{measure} is not a function: expected measure(result) -> dict")
-    known = _known_folders(out)
+    folder_of = _known_folders(out)
     varying = axes_of(run.labels for run in campaign.runs)
     cwd = str(Path.cwd())
     paths: dict[str, Path] = {}
@@ -91,10 +91,10 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
             resolved = settings.on_machine(partial(size_of_machine, log))
             if settings.platform is not None and not Path(settings.platform).is_file():
                 raise UsageError(f"there is no platform file '{settings.platform}'")
-        further = [campaign.keep, measure and [measure.rpartition(":")[2], digest(_file(measure))]]
-        known_by = identity(settings, log, further)
-        named = out / "runs" / f"{_name(planned, varying)}_{known_by}"
-        folder = known.setdefault(known_by, named)
+        kept = [campaign.keep, measure and [measure.rpartition(":")[2], digest(_file(measure))]]
+        run_hash = identity(settings, log, kept)
+        new_folder = out / "runs" / f"{_name(planned, varying)}_{run_hash}"
+        folder = folder_of.setdefault(run_hash, new_folder)
         files = {str(file.absolute()): digest(file) for file in _inputs(settings, log, measure)}
         task = Task(
             settings=resolved,
@@ -108,7 +108,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
             folder=str(folder.absolute()),
             provenance={
                 **provenance(),
-                "hash": known_by,
+                "hash": run_hash,
                 "code": code_digest()[:_HASH],
                 "files": {Path(path).name: content[:_HASH] for path, content in files.items()},
             },
@@ -124,13 +124,13 @@ def _placed(campaign: Campaign) -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        said = str(error)
-        words = re.findall(r"called '([^']+)'", said) or re.findall(r"'([^']+)'", said)
+        message = str(error)
+        words = re.findall(r"called '([^']+)'", message) or re.findall(r"'([^']+)'", message)
         for word in [*words[:2], *error.parameters]:
             for file, text in campaign.texts.items():
                 line = line_with(text, word)
                 if line is not None:
-                    raise UsageError(f"{file}:{line}: {said}") from None
+                    raise UsageError(f"{file}:{line}: {message}") from None
         raise
 
 
@@ -187,9 +187,9 @@ def _known_folders(out: Path) -> dict[str, Path]:
 
 def nb_other_folders(runs: Iterable[PreparedRun], out: Path) -> int:
     """Return how many folders of runs below ``out`` are none of ``runs``."""
-    own = {run.folder.name for run in runs}
+    planned = {run.folder.name for run in runs}
     folder = out / "runs"
-    return sum(path.name not in own for path in folder.iterdir()) if folder.is_dir() else 0
+    return sum(path.name not in planned for path in folder.iterdir()) if folder.is_dir() else 0
 
 
 def _name(planned: PlannedRun, varying: Iterable[str]) -> str:
@@ -206,12 +206,12 @@ def axes_of(labels: Iterable[Mapping[str, Label]]) -> list[str]:
     values: dict[str, set[Label]] = {}
     having: Counter[str] = Counter()
     number = 0
-    for one in labels:
+    for of_run in labels:
         number += 1
-        having.update(one.keys())
-        for key, value in one.items():
+        having.update(of_run.keys())
+        for key, value in of_run.items():
             values.setdefault(key, set()).add(value)
-    return [key for key, found in values.items() if len(found) > 1 or having[key] < number]
+    return [key for key, different in values.items() if len(different) > 1 or having[key] < number]
 
 
 def _file_name(label: Label) -> str:

@@ -76,7 +76,7 @@ def _files_of(value: Any, beside: Path | None = None) -> list[Path]:
     """
     if isinstance(value, dict | list):
         values = value.values() if isinstance(value, dict) else value
-        return [file for one in values for file in _files_of(one, beside)]
+        return [file for item in values for file in _files_of(item, beside)]
     if not isinstance(value, str) or not value:
         return []
     text, python, _ = value.partition(".py:")
@@ -130,10 +130,10 @@ def _digest_of_version(path: Path, mtime_ns: int) -> str:
 @cache
 def _batsim(backend: str, batsim: str | None) -> str:
     """Return what identifies a Batsim that is not this code; raises if it cannot be run."""
-    outside = launcher(backend, batsim)
-    assert outside is not None  # only asked for what is not the embedded simulator
-    found = outside.check()
-    return digest(Path(found)) if Path(found).is_file() else found
+    launcher_of_batsim = launcher(backend, batsim)
+    assert launcher_of_batsim is not None  # only asked for what is not the embedded simulator
+    identifier = launcher_of_batsim.check()
+    return digest(Path(identifier)) if Path(identifier).is_file() else identifier
 
 
 @cache

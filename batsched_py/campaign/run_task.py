@@ -99,19 +99,19 @@ class RunFailed(Exception):  # noqa: N818 - it is not the program that failed
 
 def perform(task: Task) -> Files:
     """Simulate and return the files of the run; raises :class:`RunFailed`."""
-    said = io.StringIO()
+    output = io.StringIO()
     begin = time.perf_counter()
     started = datetime.now(UTC).isoformat(timespec="seconds")
     try:
-        with redirect_stdout(said), redirect_stderr(said):  # of plug-ins, and warnings
+        with redirect_stdout(output), redirect_stderr(output):  # of plug-ins, and warnings
             result = _simulate(task)
             files = _tables(result) if task.keep == "jobs" else {}
             measured = {} if task.measure is None else _measured(task, task.measure, result)
             _check_unchanged(task)
     except BatschedError as error:
-        raise RunFailed(_one_line(str(error)), f"{said.getvalue()}{error}\n") from None
+        raise RunFailed(_one_line(str(error)), f"{output.getvalue()}{error}\n") from None
     except Exception as error:  # of a plug-in, or ours: the other runs go on
-        text = f"{said.getvalue()}{traceback.format_exc()}"
+        text = f"{output.getvalue()}{traceback.format_exc()}"
         raise RunFailed(_one_line(f"{type(error).__name__}: {error}"), text) from None
     result.metrics["study"] = measured
     provenance = {
@@ -122,7 +122,7 @@ def perform(task: Task) -> Files:
     }
     files[RUN_JSON] = result.run_json({"provenance": provenance})
     notes = "".join(f"note: {note}\n" for note in result.settings["notes"])
-    files[LOG] = (said.getvalue() + notes).encode(errors="backslashreplace")
+    files[LOG] = (output.getvalue() + notes).encode(errors="backslashreplace")
     return files
 
 
@@ -170,8 +170,8 @@ def _check_unchanged(task: Task) -> None:
     """
     if task.code and task.code != code_digest():
         raise InputError("the code has changed since the campaign began: start it again")
-    for path, known in task.files.items():
-        if digest(Path(path)) != known:
+    for path, expected in task.files.items():
+        if digest(Path(path)) != expected:
             raise InputError(f"{path} has changed since the campaign began: start it again")
 
 

@@ -107,27 +107,27 @@ def _execute(
     return result
 
 
-def _compare(one: Result, run: Run, other: Result, other_run: Run, prefix: str) -> None:
+def _compare(result: Result, run: Run, other: Result, other_run: Run, prefix: str) -> None:
     """Say which jobs differ; raises :class:`SimulationError` if any does."""
     from batsched_py.report.comparing.job_differences import differences, differences_csv
 
     names = run.backend, other_run.backend
     path = Path(f"{prefix}_differences.csv")
-    found = differences(one, other)
-    jobs = len({difference.job for difference in found})
-    total = one.metrics["overall"]["nb_jobs"]
-    if not found:
+    different = differences(result, other)
+    jobs = len({difference.job for difference in different})
+    total = result.metrics["overall"]["nb_jobs"]
+    if not different:
         path.unlink(missing_ok=True)
         print(f"{names[0]} and {names[1]}: all {total} jobs are equal")
         return
-    write_whole(path, differences_csv(found, *names))
-    for difference in found[:SHOWN]:
+    write_whole(path, differences_csv(different, *names))
+    for difference in different[:SHOWN]:
         print(
             f"{difference.job} {difference.column}: {names[0]} {difference.one}, "
             f"{names[1]} {difference.other}"
         )
-    if len(found) > SHOWN:
-        print(f"... {len(found) - SHOWN} more in {path}")
+    if len(different) > SHOWN:
+        print(f"... {len(different) - SHOWN} more in {path}")
     hint = (
         "; Batsim may split an instant into several messages, so compare with the spread that "
         "--shake shows"

@@ -290,18 +290,18 @@ def parse_timeouts(limits: Timeouts | str | None) -> Timeouts:
     """Read ``ready=60,run=3600,success=60,failure=5`` (seconds, any of them)."""
     if not isinstance(limits, str):
         return limits or Timeouts()
-    said = f"{parameter('timeouts')} {limits}"
+    given = f"{parameter('timeouts')} {limits}"
     seconds: dict[str, float] = {}
     for part in limits.split(",") if limits else []:
         name, _, number = part.strip().partition("=")
         if name in seconds:
-            raise UsageError(f"{said}: {name} was given twice")
+            raise UsageError(f"{given}: {name} was given twice")
         try:
             seconds[name] = float(number)
         except ValueError:
-            raise UsageError(f"{said}: {part!r}, expected NAME=SECONDS") from None
+            raise UsageError(f"{given}: {part!r}, expected NAME=SECONDS") from None
     try:
         return Timeouts(**seconds)
     except TypeError:
-        known = ", ".join(Timeouts.__struct_fields__)
-        raise UsageError(f"{said}: expected some of {known}") from None
+        names = ", ".join(Timeouts.__struct_fields__)
+        raise UsageError(f"{given}: expected some of {names}") from None

@@ -15,10 +15,10 @@ from batsched_py.support.json_values import did_you_mean
 
 def one_of(option: str, value: Any, allowed: Iterable[str]) -> str:
     """Return ``value``, one of the texts ``allowed``; raises :class:`UsageError`."""
-    known = list(allowed)
-    if value not in known:
-        hint = did_you_mean(str(value), known)
-        raise UsageError(f"{option}={value}{hint}: expected one of {', '.join(known)}")
+    names = list(allowed)
+    if value not in names:
+        hint = did_you_mean(str(value), names)
+        raise UsageError(f"{option}={value}{hint}: expected one of {', '.join(names)}")
     return str(value)
 
 

@@ -43,16 +43,16 @@ def replay(
     from batsched_py.transport.conversation import Conversation
 
     conversation = Conversation(p.process_maker(run, workload, "ENDPOINT"))
-    found = first_difference(exchange, conversation)
-    if found is None:
+    difference = first_difference(exchange, conversation)
+    if difference is None:
         print(f"{scheduler}: the same decisions in reply to all {len(exchange)} messages")
         return
-    print(f"message {found.n}: {_cut(found.message)}")
-    for name, decisions in (("recorded", found.recorded), (scheduler, found.ours)):
+    print(f"message {difference.n}: {_cut(difference.message)}")
+    for name, decisions in (("recorded", difference.recorded), (scheduler, difference.ours)):
         for decision in decisions or ["(nothing more)"]:
             print(f"  only {name}: {_cut(decision)}")
-    reason = f": {found.error}" if found.error else ""
-    raise SimulationError(f"{file}: {scheduler} differs at message {found.n}{reason}")
+    reason = f": {difference.error}" if difference.error else ""
+    raise SimulationError(f"{file}: {scheduler} differs at message {difference.n}{reason}")
 
 
 def _cut(text: str) -> str:

@@ -70,8 +70,8 @@ def _wait_until_it_listens(ours: Process, folder: RunFolder, timeout: float) -> 
             if line.startswith(LISTENING) and line.endswith("\n"):
                 return line.removeprefix(LISTENING).strip()
         if code is not None:
-            said = last_line(folder.scheduler_log)
-            raise SimulationError(f"our process {ending(code)} before it listened: {said}")
+            message = last_line(folder.scheduler_log)
+            raise SimulationError(f"our process {ending(code)} before it listened: {message}")
         if monotonic() > deadline:
             raise SimulationError(f"our process did not listen within {timeout:g} s (ready)")
         sleep(_TICK)
