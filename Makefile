@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SHARED ?= ../shared
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help campaign test test-long coverage check format benchmarks conformance user-models clean
+.PHONY: help campaign test test-long coverage check format benchmarks conformance user-models architecture docs clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
@@ -16,6 +16,8 @@ help:
 	@echo "make format      format the code"
 	@echo "make conformance write docs/conformance.md anew, from the logs and schedules in SHARED"
 	@echo "make user-models write docs/user-models.md anew, from the logs in SHARED"
+	@echo "make architecture draw the picture of docs/architecture.md anew, from the imports"
+	@echo "make docs        write the documentation as a site to build/site"
 	@echo "make benchmarks  measure the speed of simulations"
 
 # A marker, so that an interrupted installation is taken up again.
@@ -59,6 +61,17 @@ conformance: $(VENV)/installed
 
 user-models: $(VENV)/installed
 	$(BIN)/python experiments/batsched_studies/user_models/user_models.py --shared $(SHARED) --jobs $(JOBS)
+
+architecture: $(VENV)/installed
+	$(BIN)/python docs/architecture_picture.py
+
+$(VENV)/docs-installed: $(VENV)/installed pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
+
+docs: $(VENV)/docs-installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "the site is in build/site: open build/site/index.html"
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* htmlcov

@@ -8,7 +8,7 @@ from time import monotonic
 
 import msgspec
 
-from batsched_py.errors import ProtocolError, SimulationError
+from batsched_py.errors import ProtocolError, SimulationError, parameter
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_checks import Referee
 from batsched_py.protocol.handshake import Codec, codec_for
@@ -174,12 +174,12 @@ def _next(
         if request is None and simulator is None:
             raise SimulationError(
                 f"no simulation began at {socket.address} within {limits.first:g} s: start "
-                f"Batsim with -s {socket.address}; a longer first timeout allows more time"
+                f"Batsim with -s {socket.address}; {parameter('first_timeout')} allows more time"
             )
         if request is None:
             raise SimulationError(
-                f"Batsim said nothing for {limits.silence:g} s {where}; a longer silence timeout "
-                "allows more"
+                f"Batsim said nothing for {limits.silence:g} s {where}; "
+                f"{parameter('silence_timeout')} allows more"
             )
         if simulator is None or request.sender == simulator.sender:
             return request

@@ -30,10 +30,10 @@ from batsched_py.campaign.cluster import (
     parse_cluster,
 )
 from batsched_py.campaign.cluster_address import Request
-from batsched_py.campaign.planned_runs import Settings
 from batsched_py.campaign.run_task import Files, RunFailed, Task, perform
 from batsched_py.campaign.worker_processes import LocalWorkers, WorkerLost
 from batsched_py.errors import UsageError
+from batsched_py.run.settings import Settings
 from batsched_py.run.simulate import sha256
 from batsched_py.workload.log_archive import find_log
 
