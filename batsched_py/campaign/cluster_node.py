@@ -116,12 +116,13 @@ def receive(session: str, contents: Mapping[str, bytes], dask_worker: Any) -> No
     _station(session, Path(dask_worker.local_directory)).receive(contents)
 
 
-def stop(session: str) -> None:
-    """End what runs for a campaign and forget its inputs."""
-    with _lock:
-        station = _stations.pop(session, None)
-    if station is not None:
-        station.close()
+def stop(session: str, dask_worker: Any) -> None:
+    """End what runs for a campaign, and let nothing more begin for it.
+
+    The closed station stays: a run that dask had already sent to this worker comes only after
+    this, and would hold the worker until its end, with nobody there to stop it.
+    """
+    _station(session, Path(dask_worker.local_directory)).close()
 
 
 _stations: dict[str, _Station] = {}  # of this process, by campaign

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import msgspec
@@ -394,6 +395,15 @@ def test_ctrl_c_stops_what_runs_and_leaves_the_workers(address: str, study: Stud
     wait_until(lambda: not any(alive(child) for _, child, _ in study.runs()))
     assert all(alive(worker) for *_, worker in study.runs())
     assert len(study.runs()) <= 2  # one to a worker: the others have not begun
+
+
+def test_a_run_that_comes_after_the_stop_does_not_begin(study: Study, tmp_path: Path) -> None:
+    """dask had sent it to the worker before Ctrl-C; else it would hold the worker to its end."""
+    worker = SimpleNamespace(local_directory=str(tmp_path))
+    station.stop("a campaign", worker)
+    with pytest.raises(WorkerLost, match="the campaign was stopped"):
+        station._station("a campaign", tmp_path).perform(perform, study.task())
+    assert study.runs() == []
 
 
 def test_nothing_is_taken_after_the_end(address: str, study: Study) -> None:
