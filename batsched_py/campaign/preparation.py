@@ -77,7 +77,6 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
         raise PluginError(f"{measure} is not a function: expected measure(result) -> dict")
     known = _known_folders(out)
     varying = axes_of(run.labels for run in campaign.runs)
-    cwd = str(Path.cwd())
     paths: dict[str, Path] = {}
     prepared = []
     for planned in campaign.runs:
@@ -100,7 +99,6 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
             log=str(log),
             files=files,
             code=code_digest(),
-            cwd=cwd,
             measure=measure,
             keep=campaign.keep,
             taken=list(planned.labels),
