@@ -9,12 +9,13 @@ in ``docs/sample-log.md``; the format is the Standard Workload Format 2.2 (Chapi
 All draws are made from ``random.Random(seed).random()``, whose stream Python guarantees, and
 every drawn time is rounded to whole seconds at once, so that the last digit of the C library's
 logarithm does not matter.
+
+Usage: python platforms/sample_log.py   (writes the log that ships, batsched_py/workload/)
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
+import gzip
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import exp, log
@@ -25,10 +26,10 @@ from batsched_py.errors import UsageError
 from batsched_py.support.atomic_files import write_whole
 
 GENERATOR_VERSION = 1
-"""Increased whenever the same seed gives another log."""
+"""Increased whenever the same seed gives another log; the name of its copy in the cache has it."""
 PROCESSORS = 64
 USERS = 46
-HOUR = 3_600
+HOUR = 3_600  # whole numbers, as all times here
 DAY = 86_400
 UNIX_START_TIME = 1_767_567_600
 """Monday 5 January 2026, 00:00 in Paris."""
@@ -282,34 +283,6 @@ def generate_sample_log(seed: int = 1, days: int = 60) -> list[str]:
     return [*_header(seed, days, len(jobs)), *map(_record, range(1, len(jobs) + 1), jobs)]
 
 
-def write_sample_log(path: str | Path, seed: int = 1, days: int = 60) -> None:
-    """Write :func:`generate_sample_log` to ``path``, whole or not at all."""
-    write_whole(Path(path), _text(seed, days))
-
-
-def cached_sample_log() -> Path:
-    """Return the path of the default sample log, written on first use.
-
-    It lies in ``$XDG_CACHE_HOME/batsched_py`` (``~/.cache/batsched_py`` where that is not set),
-    or in a new temporary folder if nothing can be written there.
-    """
-    name = f"sample-v{GENERATOR_VERSION}.swf"
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    path = Path(cache).expanduser() / "batsched_py" / name
-    if path.is_file():
-        return path
-    try:
-        write_sample_log(path)
-    except OSError:
-        path = Path(tempfile.mkdtemp(prefix="batsched_py-")) / name
-        write_sample_log(path)
-    return path
-
-
-def _text(seed: int, days: int) -> bytes:
-    return "".join(f"{line}\n" for line in generate_sample_log(seed, days)).encode("ascii")
-
-
 def _header(seed: int, days: int, count: int) -> list[str]:
     return [
         "; Version: 2.2",
@@ -361,3 +334,14 @@ def _record(number: int, job: _Job) -> str:
         _UNKNOWN,  # think time after it
     )
     return " ".join(map(str, fields))
+
+
+def main() -> None:
+    """Write the default log where the package has it."""
+    text = "".join(f"{line}\n" for line in generate_sample_log())
+    place = Path(__file__).parents[1] / "batsched_py" / "workload" / "sample.swf.gz"
+    write_whole(place, gzip.compress(text.encode("ascii"), mtime=0))
+
+
+if __name__ == "__main__":
+    main()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from waiting import LIMIT, wait_until
+from helpers.waiting import LIMIT, wait_until
 
 from batsched_py.campaign import cluster as module
 from batsched_py.campaign import cluster_node as node

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from waiting import LIMIT, wait_until
+from helpers.waiting import LIMIT, wait_until
 
 FILE = """
 name = "test"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import LIMIT, wait_until
+from helpers.waiting import LIMIT, wait_until
 
 from batsched_py.campaign import run_identity as identity
 from batsched_py.campaign.campaign_file import Campaign, PlannedRun, Settings

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import LIMIT, wait_until
+from helpers.waiting import LIMIT, wait_until
 
 from batsched_py.campaign.planned_runs import Settings
 from batsched_py.campaign.run_identity import code_digest, digest
