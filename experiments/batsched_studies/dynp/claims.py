@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from batsched_py.campaign.study_files import study_module
 from batsched_py.report.document import Verdict
+from batsched_studies.dynp import load as LOAD
+from batsched_studies.dynp.load import Load
+from batsched_studies.dynp.measures import Measured
 
-if TYPE_CHECKING:
-    from load import Load
-    from measures import Measured
-
-LOAD: Any = study_module(Path(__file__).with_name("load.py"))
 GAINS_ON = {"CTC": True, "LANL": True, "KTH": False, "SDSC": False}
 """Whether the thesis's dynP (advanced, full) is better than every static policy, by trace."""
 SLDWA = "SLDwA"

@@ -7,21 +7,17 @@ Filled points and lines are ours, open points the thesis's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from batsched_py.campaign.study_files import study_module
 from batsched_py.report.document import Figure
+from batsched_studies.dynp import layout as LAYOUT
+from batsched_studies.dynp import load as LOAD
+from batsched_studies.dynp.load import Load
+from batsched_studies.dynp.measures import Measured
 
-if TYPE_CHECKING:
-    from load import Load
-    from measures import Measured
-
-LOAD: Any = study_module(Path(__file__).with_name("load.py"))
-LAYOUT: Any = study_module(Path(__file__).with_name("layout.py"))
 STYLES = {
     "fcfs": ("FCFS", "#CC79A7", "circle"),
     "sjf": ("SJF", "#0072B2", "square"),

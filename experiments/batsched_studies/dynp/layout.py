@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from batsched_py.report.document import Column, Section, Table
-
-if TYPE_CHECKING:
-    from tables import Case, Row
+from batsched_studies.dynp.tables import Case, Row
 
 TITLES = {
     "static": "Tables 3.6 and 5.1: static policies",

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from batsched_py.campaign.study_files import study_module
 from batsched_py.support.statistics import Interval, bootstrap, trimmed_mean
+from batsched_studies.dynp import measures as MEASURES
 
-MEASURES: Any = study_module(Path(__file__).with_name("measures.py"))
 STATIC = ("fcfs", "sjf", "ljf")
 BASES = {"sjf": "fcfs", "ljf": "fcfs", "advanced full": "sjf", "sjf-preferred full": "sjf"}
 """What each policy is compared with in Tables A.13 and A.15."""

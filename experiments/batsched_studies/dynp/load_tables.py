@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from batsched_py.campaign.study_files import study_module
 from batsched_py.report.document import Column, Section, Table
+from batsched_studies.dynp import layout as LAYOUT
+from batsched_studies.dynp import load as LOAD
+from batsched_studies.dynp.load import Load
 
-if TYPE_CHECKING:
-    from load import Load
-
-LOAD: Any = study_module(Path(__file__).with_name("load.py"))
-LAYOUT: Any = study_module(Path(__file__).with_name("layout.py"))
 AVERAGE = "average"
 LEVELS = (
     "Means over the sets without the best and the worst one, as in the thesis, with 95 % bootstrap "

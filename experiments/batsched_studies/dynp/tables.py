@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from measures import Measured
+from batsched_studies.dynp.measures import Measured
 
 STATIC = ("fcfs", "sjf", "ljf")
 CASES = (
