@@ -33,7 +33,7 @@ def report(results: Any) -> Report:
     published = read_published(Path(__file__).parent)
     runs, loads = [], []
     if len(results.runs):
-        runs, loads = read_runs(results, published), read_loads(results, published)
+        runs, loads = list(read_runs(results, published)), read_loads(results, published)
     values, counted = tables.build(runs, published), tables.cases(runs, published)
     parts = (
         *layout.parts(values, counted),
