@@ -75,7 +75,7 @@ def test_users_submit_when_their_jobs_ended(options: dict[str, bool]) -> None:
     users = Chain(3, 10)
     outcome = simulate_users(users, Fcfs(), **options)
     assert [job.start_time for job in outcome.jobs] == [0, 15, 30]
-    assert [job.description.subtime for job in outcome.jobs] == [0, 15, 30]
+    assert [job.description.submit_time for job in outcome.jobs] == [0, 15, 30]
     profiles = {job.description.profile for job in outcome.jobs}
     assert len(profiles) == (1 if options.get("profile_reuse") else 3)
 
@@ -199,6 +199,23 @@ def begins(nb_processors: int = 4, **config: object) -> m.SimulationBegins:
 def submitted(name: str, size: int, now: float, walltime: float = 10) -> m.JobSubmitted:
     job = m.JobDescription(f"w0!{name}", now, size, "p", walltime)
     return m.JobSubmitted(timestamp=now, job_id=job.id, job=job)
+
+
+@pytest.mark.parametrize(
+    ("extra", "user", "estimate"),
+    [({"user": 12, "estimate": 7}, "12", 7), ({"estimate": "soon", "x": 1}, "", 10)],
+)
+def test_policies_read_users_and_estimates(
+    extra: dict[str, Any], user: str, estimate: float
+) -> None:
+    """Also the queue's columns; who is not named is nobody, and the walltime is an estimate."""
+    process = DecisionProcess(Policy(lambda now, queue, machine: ()))
+    process.answer(m.Message(0.0, [begins()]))
+    described = m.JobDescription("w0!a", 0.0, 1, "p", 10, extra=extra)
+    process.answer(m.Message(0.0, [m.JobSubmitted(timestamp=0.0, job_id="w0!a", job=described)]))
+    (job,) = process.queue
+    assert (job.user, job.estimate, job.extra) == (user, estimate, extra)
+    assert process.queue.columns.users == [user]
 
 
 def completed(name: str, alloc: int, now: float) -> m.JobCompleted:

@@ -288,9 +288,9 @@ def check_machine(outcome: Outcome, nb: int) -> None:
     """Each job runs once, not before its submission, its whole time, on its own processors."""
     ran = [job for job in outcome.jobs if job.final_state != "REJECTED"]
     for one in ran:
-        assert one.alloc.bit_count() == one.description.res
+        assert one.alloc.bit_count() == one.description.size
         assert one.alloc < 1 << nb
-        assert one.start_time >= one.description.subtime
+        assert one.start_time >= one.description.submit_time
         for other in ran:
             together = one.start_time < other.finish_time and other.start_time < one.finish_time
             assert one is other or not together or not one.alloc & other.alloc

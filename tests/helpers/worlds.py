@@ -491,7 +491,7 @@ class Scheduler:
                 self._say(m.SetJobMetadata, job_id=job_id, metadata=f"seen, at {self.now}")
             if self._feels("hesitate") and self.patience and self.random.random() < 0.5:
                 continue
-            too_wide = job.res > self.all.bit_count() and not self._feels("map")
+            too_wide = job.size > self.all.bit_count() and not self._feels("map")
             if too_wide or (self._feels("reject") and self.random.random() < 0.2):
                 self._reject(job_id)
             elif job_id not in self.abandoned:
@@ -504,17 +504,17 @@ class Scheduler:
 
     def _execute(self, job_id: str, job: m.JobDescription, free: int) -> int:
         """Start a job if it fits; return the machines that others cannot have now."""
-        size, mapping = job.res, None
+        size, mapping = job.size, None
         if self._feels("map") and free and (self.random.random() < 0.5 or size > free.bit_count()):
             size = self.random.randint(1, free.bit_count())
-            mapping = {str(at): str(self.random.randrange(size)) for at in range(job.res)}
+            mapping = {str(at): str(self.random.randrange(size)) for at in range(job.size)}
         if size > free.bit_count():
             return 0
         some = self.random.sample(list(numbers(free)), size)
         alloc = sum(1 << machine for machine in some)
         self._say(m.ExecuteJob, job_id=job_id, alloc=alloc, mapping=mapping)
         self.running[job_id] = alloc
-        self.executors[job_id] = job.res if mapping else size
+        self.executors[job_id] = job.size if mapping else size
         del self.waiting[job_id]
         return 0 if self.world.options.compute_sharing else alloc
 

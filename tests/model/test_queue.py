@@ -28,7 +28,7 @@ NOW = 100.0
 
 
 def job(number: int, size: int, estimate: float, submit: float = 0.0) -> Job:
-    return Job(f"w0!{number}", number, size, None, estimate, submit, {"user": str(number % 3)})
+    return Job(f"w0!{number}", number, size, None, estimate, submit, {}, user=str(number % 3))
 
 
 def twin(
@@ -163,9 +163,7 @@ def test_columns_are_rows_in_submission_order() -> None:
     assert [columns.jobs[row] for row in rows] == list(queue)
     for array, name in ((columns.size, "size"), (columns.estimate, "estimate")):
         assert array[rows].tolist() == [getattr(one, name) for one in queue]
-    assert [columns.users[code] for code in columns.user[rows]] == [
-        one.extra["user"] for one in queue
-    ]
+    assert [columns.users[code] for code in columns.user[rows]] == [one.user for one in queue]
 
 
 def test_batscheds_names_are_the_same_orders() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,48 @@ def test_job_submitted_keeps_fields_of_the_user() -> None:
         json.loads(codec.encode_events(m.Message(2.0, [event])))["events"]
         == json.loads(raw)["events"]
     )
+
+
+@pytest.mark.parametrize(
+    ("further", "user", "estimate"),
+    [
+        ({"user": "anna", "foo": 1, "estimate": 2.5}, "anna", 2.5),
+        ({"estimate": 2**60 + 1, "user": 12}, "12", 2**60 + 1),
+        ({"user": 0}, "0", None),  # a user like others
+        ({"user": None, "estimate": None}, None, None),
+        ({"user": "", "estimate": "soon"}, "", None),  # means something else
+        ({"user": "None", "estimate": True}, "None", None),
+        ({}, None, None),
+    ],
+)
+def test_who_a_job_is_of_and_how_long_it_may_take(
+    further: dict[str, object], user: str | None, estimate: float | None
+) -> None:
+    """Both are read, and go out again in the form and at the place in which they came."""
+    raw = json.dumps(JOB | further)
+    job = codec.job_from_json(json.loads(raw))
+    assert (job.user, job.estimate) == (user, estimate)
+    assert job.expected_run_time == (10 if estimate is None else estimate)
+    assert json.dumps(codec.job_to_json(job)) == raw
+
+
+@pytest.mark.parametrize(
+    ("extra", "sent"),
+    [
+        ({"foo": 1}, {"foo": 1, "user": "u", "estimate": 5.0}),
+        ({"user": None, "foo": 1}, {"user": "u", "foo": 1, "estimate": 5.0}),
+        ({"estimate": 7, "user": 8}, {"estimate": 5.0, "user": "u"}),
+    ],
+)
+def test_what_a_job_was_given_goes_before_its_further_fields(
+    extra: dict[str, object], sent: dict[str, object]
+) -> None:
+    job = m.JobDescription("w0!a", 1, 2, "p", 10, estimate=5.0, user="u", extra=extra)
+    assert json.dumps(codec.job_to_json(job)) == json.dumps(JOB | sent)
+
+
+def test_nothing_known_is_no_end() -> None:
+    assert m.JobDescription("w0!a", 1, 2, "p").expected_run_time == inf
 
 
 @pytest.mark.parametrize("walltime", [None, -1])

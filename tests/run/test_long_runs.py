@@ -83,7 +83,7 @@ def run(users: Any, **options: Any) -> Outcome:
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a few jobs were many."""
     monkeypatch.setattr("batsched_py.simulator.site.EndedJobs", partial(EndedJobs, 20, 8))
-    for place in ("process", "simulator.registry"):
+    for place in ("decision_process", "simulator.jobs"):
         monkeypatch.setattr(f"batsched_py.{place}.UsedNames", partial(UsedNames, 50))
 
 
@@ -121,7 +121,7 @@ def test_running_numbers_take_an_entry_for_a_thousand() -> None:
 
 
 def ended(number: int, state: State = State.FORGOTTEN) -> SimulatedJob:
-    description = m.JobDescription(f"dyn!{number}", 1.5 * number, 2, "p", None, {"user": "u"})
+    description = m.JobDescription(f"dyn!{number}", 1.5 * number, 2, "p", user="u")
     return SimulatedJob(description, Profile(7.0), state, 2.0, 0.1 + number, 3 << 200, "DONE", -1)
 
 
@@ -572,7 +572,7 @@ def test_null_is_no_user(said: dict[str, Any], tmp_path: Path) -> None:
     assert ours == [("", ""), ("None", "")]
     assert result.metrics["per_user"].keys() == {"None"}
     table = UsersTable()
-    told = m.JobDescription("w0!1", 0.0, 1, "p", None, dict(said))
+    told = m.JobDescription("w0!1", 0.0, 1, "p", extra=dict(said))
     event = m.JobSubmitted(timestamp=0.0, job_id=told.id, job=told)
     table.observe(m.Message(0.0, [event]), m.Message(0.0, []))
     assert table.csv().splitlines()[1] == "1,w0,,,0.000000,0.000000"
@@ -584,8 +584,8 @@ def test_users_table_has_the_same_columns(batch: int, monkeypatch: pytest.Monkey
     monkeypatch.setattr("batsched_py.results.job_columns._BATCH", batch)
     table = UsersTable()
     for number in (1, 2, 1, 3, 4, 5):
-        extra = {"user": "u", "behaviour": "rare"} if number == 2 else {"user": "u"}
-        job = m.JobDescription(f"dyn!{number}", 1.0, 1, "p", None, extra)
+        extra = {"behaviour": "rare"} if number == 2 else {}
+        job = m.JobDescription(f"dyn!{number}", 1.0, 1, "p", user="u", extra=extra)
         event = m.RegisterJob(timestamp=1.0, job_id=job.id, job=job)
         table.observe(m.Message(1.0, []), m.Message(1.0, [event]))
     head, *rows = table.csv().splitlines()

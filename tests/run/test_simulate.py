@@ -211,7 +211,7 @@ def test_exact_estimates_know_the_speed_of_the_platform(tmp_path: Path, sample: 
     other = simulate(sample, speed_factor=2.0, rules=rules)
     assert one.jobs_csv() == other.jobs_csv()
     (job, *_) = one.output.outcome.jobs
-    assert job.description.extra["estimate"] == job.finish_time - job.start_time
+    assert job.description.estimate == job.finish_time - job.start_time
 
 
 def test_a_recording_takes_the_place_of_an_earlier_one_at_the_end(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from batsched_users.behaviour.empirical_distributions import (
     About,
+    Probabilities,
     Quantiles,
-    Table,
     learn_quantiles,
     learn_table,
     read_distribution,
@@ -63,7 +63,7 @@ def test_sampling_without_a_bound_or_from_0_on() -> None:
 
 def test_a_table_by_hand() -> None:
     """1 with 50 %, 4 with 30 %, 8 with 20 %."""
-    widths = Table(ABOUT, ((1, 0.5), (4, 0.3), (8, 0.2)))
+    widths = Probabilities(ABOUT, ((1, 0.5), (4, 0.3), (8, 0.2)))
     assert [widths.quantile(p) for p in (0, 0.5, 0.51, 0.8, 0.81, 1)] == [1, 1, 4, 4, 8, 8]
     assert widths.mean == pytest.approx(3.3)
     random = Random(1)
@@ -73,7 +73,7 @@ def test_a_table_by_hand() -> None:
 
 def test_a_table_up_to_a_value() -> None:
     """Without the 8 the others keep their proportion, 5 to 3."""
-    widths = Table(ABOUT, ((1, 0.5), (4, 0.3), (8, 0.2)))
+    widths = Probabilities(ABOUT, ((1, 0.5), (4, 0.3), (8, 0.2)))
     assert widths.at_most(7).pairs == ((1, 0.625), (4, pytest.approx(0.375)))
     with pytest.raises(UsageError, match="waits: no value up to 0; the least is 1"):
         widths.at_most(0)
@@ -147,7 +147,7 @@ def test_below_undoes_quantile(values: list[int], probability: float) -> None:
         learn_table([1, 1, 3, 2.5], ABOUT),
     ],
 )
-def test_files_keep_everything(tmp_path: Path, distribution: Quantiles | Table) -> None:
+def test_files_keep_everything(tmp_path: Path, distribution: Quantiles | Probabilities) -> None:
     """What is read is what was written; the file is a JSON object that others can read."""
     path = tmp_path / "new" / "waits.json"
     write_distribution(path, distribution)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from batsched_users.behaviour.calendar import DAY, HOUR, WEEK, Calendar
+from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.weekly_activity import (
     EVENING,
     MORNING,
@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
+from batsched_py.units import DAY, HOUR, WEEK
 
 MINUTE = 60.0
 MONDAY = Calendar()

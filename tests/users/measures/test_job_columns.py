@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from batsched_users.behaviour.calendar import HOUR
 from batsched_users.measures.job_columns import (
     JobColumns,
     columns_of_jobs_file,
@@ -17,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InputError, UsageError
+from batsched_py.units import HOUR
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.conversion_rules import make_rules, workload_from_log
 from batsched_py.workload.load import load_workload

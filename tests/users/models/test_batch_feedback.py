@@ -6,15 +6,15 @@ from math import inf
 from random import Random
 
 import pytest
-from batsched_users.behaviour.calendar import DAY, HOUR, WEEK, Calendar
+from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.learning.ideal_machine import Played, play
 from batsched_users.models.adjusted import Adjusted
 from batsched_users.models.distribution import Distribution, InHours
-from batsched_users.models.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
 from batsched_users.models.fluid import Fluid, InWindows, Recycled, Reinserted, WindowRules
 from batsched_users.sessions.batches import Batch, Trace, traces
 from batsched_users.sessions.delimitation import Delimitation
+from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
 from helpers.drawn_sessions import intervals, job
 from helpers.schedules import J, run, workload
 from hypothesis import given, settings
@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 
 MODELS = (Adjusted, Distribution, Fluid)
@@ -36,7 +37,7 @@ def submissions(jobs: list[J], nb: int, speed: float = 1.0) -> list[float]:
     load = workload(jobs, nb)
     outcome = run(load, Fcfs(), Adjusted(load), speed)
     ended = sorted(outcome.jobs, key=lambda done: int(done.description.id.partition("!")[2]))
-    return [done.description.subtime for done in ended]
+    return [done.description.submit_time for done in ended]
 
 
 def test_a_late_end_makes_the_next_batch_as_late() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from batsched_users.behaviour.calendar import DAY, HOUR, WEEK, Calendar
-from batsched_users.behaviour.empirical_distributions import About, Quantiles, Table
+from batsched_users.behaviour.calendar import Calendar
+from batsched_users.behaviour.empirical_distributions import About, Probabilities, Quantiles
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.learning.ideal_machine import Played, play
@@ -29,6 +29,7 @@ from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.errors import InputError, UsageError
+from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 
 MINUTE = 60.0
@@ -41,9 +42,9 @@ def machine(nb_res: int = 64, start: float | None = START, zone: str = "UTC") ->
     )
 
 
-def table(**of: float) -> Table:
+def table(**of: float) -> Probabilities:
     pairs = tuple((float(name[1:]), share) for name, share in of.items())
-    return Table(About(name="t", unit="", description=""), pairs)
+    return Probabilities(About(name="t", unit="", description=""), pairs)
 
 
 def exactly(seconds: float) -> Quantiles:

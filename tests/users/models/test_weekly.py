@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from batsched_users.behaviour.calendar import DAY, HOUR, WEEK, Calendar
+from batsched_users.behaviour.calendar import Calendar
 from batsched_users.learning.ideal_machine import Played, play
 from batsched_users.learning.learn_weekly import learn_weekly, write_parameters
 from batsched_users.models import weekly
@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.errors import InputError, UsageError
+from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload

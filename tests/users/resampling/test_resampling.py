@@ -7,12 +7,12 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from batsched_users.behaviour.calendar import DAY, HOUR, WEEK, Calendar
+from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.random_streams import Chance
 from batsched_users.learning.ideal_machine import Played, play
 from batsched_users.models.resampled import Resampled
 from batsched_users.models.tbuos import REACTIONS, Tbuos
-from batsched_users.resampling.crowd import LONG_TERM, RARE, Crowd, Size, Start
+from batsched_users.resampling.crowd import LONG_TERM, RARE, Arrival, Crowd, Size
 from batsched_users.resampling.pools import Rare, make_pools, weeks_active
 from batsched_users.sessions.delimitation import Delimitation
 from helpers.drawn_sessions import job
@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
+from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 
 ARRIVAL = Delimitation.parse("arrival:60:>")
@@ -333,7 +334,7 @@ def test_a_crowd_of_nobody_is_refused(size: Size) -> None:
         Crowd(make_pools(LOG.jobs, ARRIVAL), Calendar(), Chance(0), size, 3 * WEEK)
 
 
-def starts_of(size: Size, seed: int, week: int = 0) -> list[Start]:
+def starts_of(size: Size, seed: int, week: int = 0) -> list[Arrival]:
     crowd = Crowd(POOLS, Calendar(), Chance(seed), size, 1e9)
     return [crowd.come() for _ in range(week + 1)][week]
 

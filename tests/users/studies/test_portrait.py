@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from batsched_users.behaviour.calendar import HOUR, Calendar
+from batsched_users.behaviour.calendar import Calendar
 from batsched_users.measures.job_columns import JobColumns, columns_of_workload
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.studies import thresholds
@@ -26,6 +26,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
+from batsched_py.units import HOUR
 from batsched_py.workload import Workload, WorkloadJob
 
 Row = tuple[str, float, float]

@@ -6,8 +6,8 @@ from random import Random
 
 import msgspec
 
-from batsched_users.models.feedback_engine import Reason
 from batsched_users.sessions.batches import Trace
+from batsched_users.sessions.feedback_engine import Reason
 
 
 class Gaps(msgspec.Struct, frozen=True):

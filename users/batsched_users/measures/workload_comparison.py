@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from batsched_users.behaviour.calendar import DAY, WEEK
+from batsched_py.units import DAY, WEEK
 from batsched_users.measures.daily_locality import bin_edges, daily_largest_shares
 from batsched_users.measures.job_columns import JobColumns
 from batsched_users.measures.marginals import jobs_by_hour_of_week, marginals
