@@ -59,10 +59,10 @@ benchmarks: $(VENV)/installed
 	$(BIN)/python benchmarks/user_models.py sample
 
 conformance: $(VENV)/installed
-	$(BIN)/python experiments/batsched_studies/conformance/conformance.py --shared $(SHARED)
+	$(BIN)/python -m batsched_studies.conformance --shared $(SHARED)
 
 user-models: $(VENV)/installed
-	$(BIN)/python experiments/batsched_studies/user_models/user_models.py --shared $(SHARED) --jobs $(JOBS)
+	$(BIN)/python -m batsched_studies.user_models --shared $(SHARED) --jobs $(JOBS)
 
 architecture: $(VENV)/installed
 	$(BIN)/python docs/architecture_picture.py
