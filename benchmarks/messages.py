@@ -24,7 +24,7 @@ from batsched_py.run.settings import ProcessSettings
 from batsched_py.run.simulate import make_process
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml
 from batsched_py.support.own_command import PROGRAM
-from batsched_py.transport.conversation import Conversation, Limits, serve
+from batsched_py.transport.conversation import Conversation, WaitLimits, serve
 from batsched_py.transport.scheduler_socket import SchedulerSocket
 from batsched_py.workload.batsim_workload import write_workload
 from batsched_py.workload.conversion_rules import make_rules
@@ -97,7 +97,7 @@ def main() -> None:
         command += [] if dynamic else ["-w", f"{folder}/workload.json"]
         with subprocess.Popen(command):
             begin = perf_counter()
-            serve(endpoint, timed, Limits(first=600, silence=600))  # type: ignore[arg-type]
+            serve(endpoint, timed, WaitLimits(first=600, silence=600))  # type: ignore[arg-type]
             total = perf_counter() - begin
         size = round(median(timed.bytes))
         bare = time_echo(folder, 20_000, size)

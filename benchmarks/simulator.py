@@ -25,7 +25,7 @@ from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.simulator.platform.platform_reader import read_platform
-from batsched_py.transport.conversation import Conversation, Limits, serve
+from batsched_py.transport.conversation import Conversation, WaitLimits, serve
 from batsched_py.transport.scheduler_socket import SchedulerSocket
 from batsched_py.transport.simulator_socket import SimulatorSocket
 from batsched_py.workload import Workload, WorkloadJob
@@ -64,7 +64,7 @@ def listen(address: str) -> None:
     """Schedule for one simulation."""
     with SchedulerSocket(address) as endpoint:
         easy = DecisionProcess(Easy(), None, six_decimals=True)
-        serve(endpoint, Conversation(lambda begins: easy.answer), Limits(first=60, silence=60))
+        serve(endpoint, Conversation(lambda begins: easy.answer), WaitLimits(first=60, silence=60))
 
 
 def share_of_a_message(load: Workload, folder: str) -> None:

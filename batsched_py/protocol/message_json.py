@@ -238,8 +238,8 @@ def _convert(fields: dict[str, Any], kind: type[_T], what: str) -> _T:
     try:
         return msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:
-        said = str(error).replace("$.time`", "$.timestamp`")  # its name on the wire
-        raise ProtocolError(f"{what}: {said}") from None
+        reason = str(error).replace("$.time`", "$.timestamp`")  # its name on the wire
+        raise ProtocolError(f"{what}: {reason}") from None
 
 
 # Writing -------------------------------------------------------------------------------------

@@ -14,11 +14,11 @@ from batsched_py.protocol.decision_checks import Referee
 from batsched_py.protocol.handshake import Codec, codec_for
 from batsched_py.transport import Partner
 from batsched_py.transport.recording import Recorder
-from batsched_py.transport.scheduler_socket import Request, SchedulerSocket
+from batsched_py.transport.scheduler_socket import SchedulerSocket, SocketRequest
 
 FAREWELL = 2.0
 """Seconds that a simulator has to ask once more, to be told that there will be no answers."""
-Observer = Callable[[m.Message, m.Message], None]
+ExchangeObserver = Callable[[m.Message, m.Message], None]
 """Sees every message and its reply."""
 
 
@@ -37,7 +37,7 @@ class Conversation:
     def __init__(
         self,
         make_scheduler: Callable[[m.SimulationBegins], Partner],
-        observe: Observer | None = None,
+        observe: ExchangeObserver | None = None,
     ) -> None:
         self.now = 0.0
         """Simulated time of the last message (seconds)."""
@@ -93,7 +93,7 @@ def refusal(reason: object) -> bytes:
     return f"batsched_py cannot answer: {reason}".encode(errors="replace")
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class WaitLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How long to wait, in seconds."""
 
     first: float
@@ -105,7 +105,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 def serve(
     socket: SchedulerSocket,
     conversation: Conversation,
-    limits: Limits,
+    limits: WaitLimits,
     recorder: Recorder | None = None,
 ) -> None:
     """Answer until the reply to SIMULATION_ENDS is sent.
@@ -114,8 +114,8 @@ def serve(
     Raises :class:`SimulationError` when a limit passes or the simulator goes away, and what
     answering raises; the simulator is told, if it asks within :data:`FAREWELL` seconds.
     """
-    simulator: Request | None = None
-    waiting: Request | None = None
+    simulator: SocketRequest | None = None
+    waiting: SocketRequest | None = None
     deadline = monotonic() + limits.first
     try:
         while not conversation.ended:
@@ -134,7 +134,7 @@ def serve(
         raise
 
 
-def _answer(conversation: Conversation, request: Request, recorder: Recorder | None) -> bytes:
+def _answer(conversation: Conversation, request: SocketRequest, recorder: Recorder | None) -> bytes:
     """Answer and record; what begins no simulation is not part of the recording."""
     raw = b"".join(request.frames)
     try:
@@ -157,10 +157,10 @@ def _answer(conversation: Conversation, request: Request, recorder: Recorder | N
 def _next(
     socket: SchedulerSocket,
     conversation: Conversation,
-    limits: Limits,
-    simulator: Request | None,
+    limits: WaitLimits,
+    simulator: SocketRequest | None,
     deadline: float,
-) -> Request:
+) -> SocketRequest:
     """Return the next request of the simulator, or the first of anybody."""
     where = f"at {conversation.now:f} s of simulated time, before SIMULATION_ENDS"
     while True:
@@ -186,13 +186,16 @@ def _next(
         _refuse(socket, request, "a simulation is going on here, and one process serves one")
 
 
-def _refuse(socket: SchedulerSocket, request: Request, reason: str) -> None:
+def _refuse(socket: SchedulerSocket, request: SocketRequest, reason: str) -> None:
     print(f"note: refused a message: {reason}", file=sys.stderr)
     socket.reply(request, refusal(reason))
 
 
 def _take_leave(
-    socket: SchedulerSocket, simulator: Request | None, waiting: Request | None, reason: bytes
+    socket: SchedulerSocket,
+    simulator: SocketRequest | None,
+    waiting: SocketRequest | None,
+    reason: bytes,
 ) -> None:
     """Tell the simulator that there will be no more answers: now, or when it asks next.
 

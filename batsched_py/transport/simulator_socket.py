@@ -81,8 +81,8 @@ class SimulatorSocket(Closing):
                 raise ProtocolError(f"a reply of {len(frames)} frames, expected one")
             reply = codec.decode_decisions(frames[0])
         except ProtocolError as error:
-            said = frames[0][:300].decode(errors="replace")
-            raise ProtocolError(f"{error}; it said: {said}") from None
+            beginning = frames[0][:300].decode(errors="replace")
+            raise ProtocolError(f"{error}; it said: {beginning}") from None
         if not self._exact:
             _restore_digits(reply, message.now)
         return reply

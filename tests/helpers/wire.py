@@ -15,7 +15,7 @@ from batsched_py.decision_process import DecisionProcess
 from batsched_py.protocol.messages import SimulationBegins
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.transport import Partner
-from batsched_py.transport.conversation import Conversation, Limits, serve
+from batsched_py.transport.conversation import Conversation, WaitLimits, serve
 from batsched_py.transport.scheduler_socket import SchedulerSocket
 
 
@@ -71,7 +71,7 @@ class Serving(Thread):
         super().__init__(daemon=True)
         self.endpoint, self.conversation = endpoint, conversation
         self.error: BaseException | None = None
-        self._limits = Limits(first=first_timeout, silence=silence_timeout)
+        self._limits = WaitLimits(first=first_timeout, silence=silence_timeout)
 
     def run(self) -> None:
         try:

@@ -23,7 +23,7 @@ from batsched_py.support.signals import stop_signals
 from batsched_py.transport import LISTENING
 
 if TYPE_CHECKING:
-    from batsched_py.transport.conversation import Conversation, Observer
+    from batsched_py.transport.conversation import Conversation, ExchangeObserver
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -132,7 +132,7 @@ def serve(
         c.serve(
             socket,
             conversation,
-            c.Limits(first=first_timeout or inf, silence=silence_timeout or inf),
+            c.WaitLimits(first=first_timeout or inf, silence=silence_timeout or inf),
             recorder,
         )
     if table is not None:
@@ -157,7 +157,7 @@ def _order_option(variant: str, queue_order: str, options: dict[str, Any]) -> di
     return {"order": queue_order}
 
 
-def _observer(table: UsersTable | None, verbosity: Verbosity) -> Observer | None:
+def _observer(table: UsersTable | None, verbosity: Verbosity) -> ExchangeObserver | None:
     if verbosity is not Verbosity.debug:
         return None if table is None else table.observe
 
