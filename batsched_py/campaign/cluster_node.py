@@ -30,7 +30,7 @@ import msgspec
 from batsched_py.campaign.run_identity import code_digest
 from batsched_py.campaign.run_task import Files, RunFailed, Task
 from batsched_py.campaign.worker_processes import Worker, WorkerLost
-from batsched_py.results.result import versions
+from batsched_py.run.result import versions
 from batsched_py.run.simulate import sha256
 from batsched_py.support.atomic_files import write_whole
 

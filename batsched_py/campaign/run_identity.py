@@ -19,8 +19,8 @@ from typing import Any
 import msgspec
 
 from batsched_py.campaign.planned_runs import Settings
-from batsched_py.results.result import versions
 from batsched_py.run.backends.dispatch import EMBEDDED, launcher
+from batsched_py.run.result import versions
 from batsched_py.run.simulate import sha256
 from batsched_py.support import plugins
 

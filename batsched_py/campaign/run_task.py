@@ -23,8 +23,8 @@ import msgspec
 from batsched_py.campaign.planned_runs import COLUMNS, Settings
 from batsched_py.campaign.run_identity import code_digest, digest
 from batsched_py.errors import BatschedError, InputError, PluginError
-from batsched_py.results.result import Result
 from batsched_py.run.backends.dispatch import EMBEDDED, parse_timeouts
+from batsched_py.run.result import Result
 from batsched_py.run.simulate import Loaded, Run, execute, load
 from batsched_py.support.option_values import parse_time
 from batsched_py.support.plugins import load_file

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import platform as python_platform
-from array import array
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from importlib.metadata import version
-from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
-import numpy as np
 
 from batsched_py import metrics
-from batsched_py.results import job_columns
-from batsched_py.simulator.engine import Outcome
-from batsched_py.simulator.execution import REJECTED
-from batsched_py.simulator.files.output_files import jobs_lines, schedule_csv, times
+from batsched_py.results.job_table import JobTable, Mask
+from batsched_py.results.jobs import jobs_of
 from batsched_py.support.atomic_files import write_lines, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from batsched_py.simulator.jobs import SimulatedJob
 
 
 class Output(Protocol):
@@ -37,101 +29,20 @@ class Output(Protocol):
     """Processors that compute."""
 
     @property
-    def nb_rare(self) -> int:
-        """Jobs of rare behaviour, which are not measured."""
+    def table(self) -> JobTable:
+        """All jobs as numpy columns, in order of completion."""
         ...
 
-    def table(self) -> metrics.JobTable:
-        """Return all jobs as numpy columns, in order of completion."""
-        ...
+    def jobs_lines(self, measured: Mask) -> Iterator[str]:
+        """Yield the lines of ``_jobs.csv``, our columns after Batsim's.
 
-    def jobs_lines(self) -> Iterator[str]:
-        """Yield the lines of ``_jobs.csv``, our columns after Batsim's."""
+        ``measured`` is the last of them unless all jobs are.
+        """
         ...
 
     def schedule_csv(self) -> str:
         """Return the text of ``_schedule.csv``."""
         ...
-
-
-class EmbeddedOutput:
-    """What the embedded simulator leaves."""
-
-    def __init__(self, outcome: Outcome) -> None:
-        self.outcome = outcome
-        self.nb_messages: int | None = outcome.nb_messages
-        self.nb_processors = outcome.nb_processors
-
-    @property
-    def nb_rare(self) -> int:
-        """Jobs of rare behaviour, which are not measured."""
-        return self._columns.rare.count(1)
-
-    def table(self) -> metrics.JobTable:
-        """Return all jobs as numpy columns, in order of completion."""
-        return self._columns.table(self.nb_processors)
-
-    def jobs_lines(self) -> Iterator[str]:
-        """Yield the lines of ``_jobs.csv``."""
-        further = [name for name in job_columns.FURTHER if name in self._columns.carried]
-        return jobs_lines(
-            self.outcome.jobs,
-            (*job_columns.COLUMNS, *further),
-            lambda job: job_columns.fields(job.description, further),
-        )
-
-    @cached_property
-    def _columns(self) -> _Columns:
-        columns = _Columns()
-        for job in self.outcome.jobs:
-            columns.add(job)
-        return columns
-
-    def schedule_csv(self) -> str:
-        """Return the text of ``_schedule.csv``."""
-        return schedule_csv(self.outcome)
-
-
-class _Columns:
-    """What one pass over the jobs gives: 57 bytes per job, since users share their names."""
-
-    def __init__(self) -> None:
-        names = ("submit", "start", "finish", "execution", "size", "original_submit")
-        self._numbers = {name: array("d") for name in names}
-        self._user: list[str] = []
-        self._names: dict[str, str] = {}
-        self.carried: set[str] = set()
-        """Those of :data:`job_columns.FURTHER` that any job carries."""
-        self.rare = bytearray()
-        """Of each job 1 if it is of rare behaviour, else 0."""
-
-    def add(self, job: SimulatedJob) -> None:
-        """Append a row."""
-        description = job.description
-        self.carried.update(job_columns.carried(description))
-        self.rare.append(job_columns.is_rare(description))
-        start = finish = execution = nan
-        if job.final_state != REJECTED:
-            start = job.start_time
-            execution, finish = times(job)
-        row = (
-            description.subtime,
-            start,
-            finish,
-            execution,
-            job.alloc.bit_count(),
-            job_columns.original_submission(description),
-        )
-        for column, value in zip(self._numbers.values(), row, strict=True):
-            column.append(value)
-        user = job_columns.user(description)
-        self._user.append(self._names.setdefault(user, user))
-
-    def table(self, nb_processors: int) -> metrics.JobTable:
-        """Return all jobs; nothing may be added any more."""
-        columns = {name: np.frombuffer(column) for name, column in self._numbers.items()}
-        rare = np.frombuffer(self.rare, dtype=np.bool_)
-        return metrics.JobTable(**columns, user=self._user, nb_processors=nb_processors, rare=rare)
 
 
 class Result:
@@ -155,15 +66,12 @@ class Result:
         """Seconds that the simulation took."""
 
     @cached_property
-    def table(self) -> metrics.JobTable:
+    def table(self) -> JobTable:
         """All jobs as numpy columns, in order of completion.
 
         Those of the warm-up and the cool-down are not measured, as those of rare behaviour.
         """
-        table = self.output.table()
-        if self._warm_up or self._cool_down:
-            table = metrics.without_ends(table, self._warm_up, self._cool_down)
-        return table
+        return self.output.table.without_ends(self._warm_up, self._cool_down)
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
@@ -182,15 +90,20 @@ class Result:
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """``_jobs.csv`` as a data frame: a row per job, Batsim's columns and ours."""
-        import pandas as pd
+        """``_jobs.csv`` as a data frame: a row per job, Batsim's columns, ours and ``measured``."""
+        return self.table_as_written().frame()
 
-        text = dict.fromkeys(("job_id", "workload_name", "profile", "user"), str)
-        return pd.read_csv(io.StringIO(self.jobs_csv()), dtype=text)
+    def table_as_written(self) -> JobTable:
+        """Return what reading ``PREFIX_jobs.csv`` gives: all its columns, with six decimals."""
+        return jobs_of(self.jobs_lines(), self.output.nb_processors)
+
+    def jobs_lines(self) -> Iterator[str]:
+        """Yield the lines of ``PREFIX_jobs.csv``."""
+        return self.output.jobs_lines(self.table.measured)
 
     def jobs_csv(self) -> str:
         """Return the text of ``PREFIX_jobs.csv``."""
-        return "".join(self.output.jobs_lines())
+        return "".join(self.jobs_lines())
 
     def write(self, prefix: str | Path) -> list[Path]:
         """Write ``PREFIX_jobs.csv``, ``PREFIX_schedule.csv``, ``PREFIX_run.json``; return them.
@@ -198,7 +111,7 @@ class Result:
         Each file is written whole or not at all; missing folders are made.
         """
         paths = [Path(f"{prefix}_{name}") for name in ("jobs.csv", "schedule.csv", "run.json")]
-        write_lines(paths[0], self.output.jobs_lines())
+        write_lines(paths[0], self.jobs_lines())
         write_whole(paths[1], self.output.schedule_csv())
         write_whole(paths[2], self.run_json())
         return paths

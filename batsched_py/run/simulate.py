@@ -14,9 +14,10 @@ import numpy as np
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError
 from batsched_py.model.user_model import UserModel
-from batsched_py.results.result import EmbeddedOutput, Output, Result, versions
+from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.run.backends.dispatch import EMBEDDED, SOCKET, check_backend, run_outside
 from batsched_py.run.backends.side_by_side import Timeouts
+from batsched_py.run.result import Output, Result, versions
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.platform import (
     Platform,
@@ -203,10 +204,8 @@ def execute(
     if part is not None and record is not None:
         part.replace(record)  # an earlier recording is lost only now
     notes = list(workload.notes)
-    if output.nb_rare:
-        notes.append(
-            f"{output.nb_rare} jobs of rare behaviour load the machine and are not measured"
-        )
+    if nb_rare := int(output.table.rare.sum()):
+        notes.append(f"{nb_rare} jobs of rare behaviour load the machine and are not measured")
     settings = {
         "input": {"name": workload.name, "sha256": digest, "nb_jobs": len(workload.jobs)},
         "run": msgspec.to_builtins(run),
@@ -230,7 +229,7 @@ def execute(
 def _check_measured(result: Result, run: Run) -> None:
     """Raise :class:`UsageError` if warm-up and cool-down leave nothing to measure."""
     table = result.table
-    if len(table.submit) and not len(table.measured.submit):
+    if len(table.submit) and not table.measured.any():
         span = table.submit.max() - table.submit.min()
         raise UsageError(
             f"a warm-up of {run.warm_up:g} s and a cool-down of {run.cool_down:g} s leave no job "

@@ -9,6 +9,7 @@ from typing import Any
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_checks import check_mapping
+from batsched_py.protocol.jobs_csv import REJECTED
 from batsched_py.simulator.energy.consumption import Energy
 from batsched_py.simulator.finished_jobs import EndedJobs
 from batsched_py.simulator.jobs import SimulatedJob, State
@@ -19,7 +20,6 @@ from batsched_py.simulator.tasks.profiles import Composed, Profile
 from batsched_py.support.processor_sets import numbers, to_text
 
 KILLED = "COMPLETED_KILLED"
-REJECTED = "REJECTED"
 
 
 class Execution:
