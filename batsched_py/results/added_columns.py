@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import compress
 
-from batsched_py.model.job import user_of
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.jobs_csv import SECONDS
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, RARE
@@ -23,28 +22,26 @@ _BATCH = 1 << 14
 
 def fields(job: m.JobDescription, further: Sequence[str] = ()) -> list[str]:
     """Return the texts of :data:`ADDED_COLUMNS` and of some of :data:`FURTHER_COLUMNS`."""
-    extra = job.extra
     original = original_submission(job)
     return [
         user(job),
-        _text("session", extra),
+        _text("session", job),
         f"{original:.6f}",
-        f"{job.subtime - original:.6f}",
-        *(_text(name, extra) for name in further),
+        f"{job.submit_time - original:.6f}",
+        *(_text(name, job) for name in further),
     ]
 
 
 def user(job: m.JobDescription) -> str:
     """Return the user of a job, ``""`` if unknown: none is said, or null."""
-    return user_of(job.extra)
+    return job.user or ""
 
 
 def carried(job: m.JobDescription) -> list[str]:
     """Return those of :data:`FURTHER_COLUMNS` that a job carries."""
-    extra = job.extra
-    if extra.keys().isdisjoint(FURTHER_COLUMNS):
+    if job.estimate is None and job.extra.keys().isdisjoint(FURTHER_COLUMNS):
         return []
-    return [name for name in FURTHER_COLUMNS if _text(name, extra)]
+    return [name for name in FURTHER_COLUMNS if _text(name, job)]
 
 
 def is_rare(job: m.JobDescription) -> bool:
@@ -55,11 +52,13 @@ def is_rare(job: m.JobDescription) -> bool:
 def original_submission(job: m.JobDescription) -> float:
     """Return the recorded submission time; what was not replayed came when it was recorded."""
     said = job.extra.get("original_submission_time")
-    return float(said) if type(said) is float or type(said) is int else job.subtime
+    return float(said) if type(said) is float or type(said) is int else job.submit_time
 
 
-def _text(name: str, extra: Mapping[str, object]) -> str:
-    value = extra.get(name)
+def _text(name: str, job: m.JobDescription) -> str:
+    value = job.extra.get(name)
+    if name == "estimate" and job.estimate is not None:
+        value = job.estimate
     if value is None:
         return ""
     if FURTHER_COLUMNS.get(name) == SECONDS and isinstance(value, float | int):

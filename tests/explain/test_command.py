@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from schedules import workload
-from test_reasons import JOBS, record
+from helpers.explained import JOBS, record
+from helpers.schedules import workload
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.explain.gantt import NAMES, Bar, figure_of, picture

@@ -6,10 +6,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from helpers.schedules import J, run, starts, workload
+from helpers.streit_schedules import (
+    FIVE,
+    SORTED,
+    Seconds,
+    check_machine,
+    load_of,
+    place_of,
+    random_jobs,
+    with_fields,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schedules import J, run, starts, workload
-from streit import FIVE, SORTED, Seconds, check_machine, load_of, place_of, random_jobs, with_fields
 
 from batsched_py.errors import UsageError
 from batsched_py.model.decisions import CallMeLater, Decision, Start

@@ -11,10 +11,8 @@ from math import inf
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-from schedules import J, run, starts, workload
-from streit import (
+from helpers.schedules import J, run, starts, workload
+from helpers.streit_schedules import (
     FIVE,
     PC2_2001,
     SIX,
@@ -28,6 +26,8 @@ from streit import (
     shrunk,
     slow_plan,
 )
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.model.job import Job

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from schedules import J, run, starts, workload
-from streit import (
+from helpers.schedules import J, run, starts, workload
+from helpers.streit_schedules import (
     FIVE,
     PC2_2001,
     SIX,
@@ -32,6 +30,8 @@ from streit import (
     table,
     with_fields,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.model.decisions import Decision
