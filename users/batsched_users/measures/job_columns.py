@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.results.jobs import read_jobs
-from batsched_py.results.run_files import stored_settings
+from batsched_py.results.run_files import beside, stored_settings
 from batsched_py.support.option_values import one_of
 from batsched_py.workload import Workload
 from batsched_py.workload.clock import clock_of
@@ -218,5 +218,5 @@ def _calendar_beside(path: Path) -> Calendar:
     run = stored_settings(path)
     start, zone = run.get("unix_start_time"), run.get("time_zone", "UTC")
     if not isinstance(start, int | float | None) or not isinstance(zone, str):
-        raise InputError(f"{path}: no clock can be read from the _run.json beside it")
+        raise InputError(f"{beside(path, 'run.json')}: no clock, {start!r} in the zone {zone!r}")
     return Calendar.of_clock(start, zone)
