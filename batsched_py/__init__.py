@@ -28,7 +28,7 @@ from batsched_py.workload.workload import Workload, WorkloadJob
 
 if TYPE_CHECKING:
     from batsched_py.model.user_model import UserModel
-    from batsched_py.results.result import Result
+    from batsched_py.run.result import Result
     from batsched_py.run.simulate import simulate
     from batsched_py.workload.load import load_workload
 
@@ -54,7 +54,7 @@ __all__ = [
 
 # Imported when asked for: a policy file needs neither the simulator nor numpy.
 _LAZY = {
-    "Result": "batsched_py.results.result",
+    "Result": "batsched_py.run.result",
     "UserModel": "batsched_py.model.user_model",
     "load_workload": "batsched_py.workload.load",
     "simulate": "batsched_py.run.simulate",

@@ -23,7 +23,7 @@ import msgspec
 from batsched_py.campaign.planned_runs import COLUMNS, KEYS
 from batsched_py.campaign.run_identity import code_digest, digest
 from batsched_py.errors import BatschedError, InputError, PluginError
-from batsched_py.results.result import Result
+from batsched_py.run.result import Result
 from batsched_py.run.settings import EMBEDDED, Run, Settings
 from batsched_py.run.simulate import Loaded, execute, load
 from batsched_py.support.plugins import load_file

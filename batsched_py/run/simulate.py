@@ -16,8 +16,9 @@ import numpy as np
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError, parameter
 from batsched_py.model.user_model import UserModel
-from batsched_py.results.result import EmbeddedOutput, Output, Result, versions
+from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
+from batsched_py.run.result import Output, Result, versions
 from batsched_py.run.settings import EMBEDDED, RIGID, ProcessSettings, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import Platform, homogeneous, scaled
@@ -159,10 +160,8 @@ def execute(
     if part is not None and record is not None:
         part.replace(record)  # an earlier recording is lost only now
     notes = list(workload.notes)
-    if output.nb_rare:
-        notes.append(
-            f"{output.nb_rare} jobs of rare behaviour load the machine and are not measured"
-        )
+    if nb_rare := int(output.table.rare.sum()):
+        notes.append(f"{nb_rare} jobs of rare behaviour load the machine and are not measured")
     settings = {
         "input": {"name": workload.name, "sha256": digest, "nb_jobs": len(workload.jobs)},
         "run": msgspec.to_builtins(run),
@@ -186,7 +185,7 @@ def execute(
 def _check_measured(result: Result, run: Run) -> None:
     """Raise :class:`UsageError` if warm-up and cool-down leave nothing to measure."""
     table = result.table
-    if len(table.submit) and not len(table.measured.submit):
+    if len(table.submit) and not table.measured.any():
         span = table.submit.max() - table.submit.min()
         raise UsageError(
             f"a warm-up of {run.warm_up:g} s and a cool-down of {run.cool_down:g} s leave no job "

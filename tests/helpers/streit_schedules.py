@@ -16,7 +16,7 @@ from batsched_py.model.decisions import CallMeLater, Decision, Reject, Scheduler
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.results.result import EmbeddedOutput
+from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.simulator.engine import Outcome
 from batsched_py.workload import Workload
 from helpers.schedules import J, run, workload
