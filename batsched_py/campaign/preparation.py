@@ -78,7 +78,6 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
         raise PluginError(f"{measure} is not a function: expected measure(result) -> dict")
     folder_of = _known_folders(out)
     varying = axes_of(run.labels for run in campaign.runs)
-    cwd = str(Path.cwd())
     paths: dict[str, Path] = {}
     prepared = []
     for planned in campaign.runs:
@@ -101,7 +100,6 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
             log=str(log),
             files=files,
             code=code_digest(),
-            cwd=cwd,
             measure=measure,
             keep=campaign.keep,
             taken=list(planned.labels),

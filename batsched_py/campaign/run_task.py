@@ -1,7 +1,7 @@
 """One run as a task for a worker: everything that it takes, and what it gives.
 
-A task goes to a worker as a value and comes back as the content of files, so a worker needs
-neither the campaign's folder nor its file, only the inputs.
+A task goes to a worker as a value and comes back as the content of files, which the worker writes
+into the campaign's folder (:mod:`batsched_py.campaign.runner`).
 """
 
 from __future__ import annotations
@@ -47,8 +47,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Absolute path to SHA-256 of all files that it reads."""
     code: str = ""
     """Digest of the code that it is to be simulated by; "": whatever there is."""
-    cwd: str = "."
-    """From where relative paths in the settings start."""
     measure: str | None = None
     """``file.py:function``: from a result to further columns."""
     keep: str = "jobs"

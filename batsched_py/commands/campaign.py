@@ -108,7 +108,7 @@ def campaign(
     make_folder_of(folder / "results.csv")
     with locked(folder):
         missing = [run for run in missing if not run.done]  # another command was in it until now
-        with _executor(at_a_time, cluster, missing) as executor:
+        with _executor(at_a_time, cluster, missing, folder) as executor:
             store(spec, runs, folder)  # not before it is sure that something can be run
             failures = _run(missing, executor) if missing else []
         _say_failures(failures)
@@ -187,7 +187,9 @@ def _run(missing: list[PreparedRun], executor: Executor) -> list[Failure]:
 
 
 @contextmanager
-def _executor(jobs: int, cluster: str | None, missing: list[PreparedRun]) -> Iterator[Executor]:
+def _executor(
+    jobs: int, cluster: str | None, missing: list[PreparedRun], folder: Path
+) -> Iterator[Executor]:
     if cluster is None or not missing:
         from batsched_py.campaign.worker_processes import LocalWorkers
 
@@ -196,8 +198,8 @@ def _executor(jobs: int, cluster: str | None, missing: list[PreparedRun]) -> Ite
     else:
         from batsched_py.campaign.cluster import open_cluster
 
-        files = {path: digest for run in missing for path, digest in run.task.files.items()}
-        with open_cluster(cluster, files) as executor:
+        inputs = {path for run in missing for path in run.task.files}
+        with open_cluster(cluster, folder, inputs) as executor:
             yield executor
 
 

@@ -34,7 +34,7 @@ from batsched_py.optimum.solver import solve
 from batsched_py.schedulers.dynp import POLICIES, Dynp
 from batsched_py.schedulers.dynp import Step as SelfTuningStep
 from batsched_py.simulator.engine import Simulator
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.support import plugins
 from batsched_py.workload import Workload
 

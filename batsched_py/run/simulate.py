@@ -20,12 +20,8 @@ from batsched_py.results.result import EmbeddedOutput, Output, Result, versions
 from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
 from batsched_py.run.settings import EMBEDDED, RIGID, ProcessSettings, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import (
-    Platform,
-    homogeneous,
-    read_platform,
-    scaled,
-)
+from batsched_py.simulator.platform.hosts import Platform, homogeneous, scaled
+from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.support import plugins
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload import Workload

@@ -1,18 +1,12 @@
-"""What a simulation is asked for, and what it leaves."""
+"""What a simulation is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 
 from batsched_py.support.setting_fields import Setting
-
-if TYPE_CHECKING:
-    from batsched_py.simulator.energy.power_states import PowerManagement
-    from batsched_py.simulator.jobs import SimulatedJob
-    from batsched_py.simulator.machines import TracedMachines
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,18 +57,3 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     each_event: bool = False
     """Every event in a message of its own, so that the policy runs after each; submissions come
     before ends of the same instant (as in the simulator behind Gaussier et al. 2015)."""
-
-
-class Outcome(msgspec.Struct):
-    """What a simulation leaves: its jobs in order of completion, and counts."""
-
-    jobs: Sequence[SimulatedJob]
-    nb_messages: int
-    nb_processors: int
-    end: float = 0.0
-    """Seconds: the time of the last message."""
-    nb_storages: int = 0
-    machines: TracedMachines | None = None
-    """The states of the machines, if they were followed."""
-    power: PowerManagement | None = None
-    """Energy and pstates, if they were accounted for."""

@@ -18,9 +18,9 @@ from batsched_py.commands.protocol.decision_process_options import ArgumentsFrom
 from batsched_py.commands.shared_options import with_fields
 from batsched_py.errors import BatschedError, UsageError
 from batsched_py.simulator.engine import Options, Outcome, Simulator
-from batsched_py.simulator.files.command_inputs import Inputs, parse_roles, prepare
+from batsched_py.simulator.files.input_files import Inputs, parse_roles, prepare
 from batsched_py.simulator.files.output_files import write_outputs
-from batsched_py.simulator.platform.platform import MASTER_HOST
+from batsched_py.simulator.platform.hosts import MASTER_HOST
 from batsched_py.support.atomic_files import make_folder_of
 from batsched_py.support.setting_fields import setting_fields
 from batsched_py.support.signals import stop_signals

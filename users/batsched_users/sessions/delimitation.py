@@ -147,10 +147,10 @@ def partition(jobs: Iterable[WorkloadJob], delimitation: Delimitation) -> dict[s
     submitted, and, if the method needs them, for jobs without recorded finish.
     """
     own_jobs = _by_user(jobs)
-    for own in own_jobs.values():
-        own.sort(key=attrgetter("submit_time"))
-        _check_finish_times(own, delimitation)
-    return {user: _cut(user, own, delimitation) for user, own in own_jobs.items()}
+    for user_jobs in own_jobs.values():
+        user_jobs.sort(key=attrgetter("submit_time"))
+        _check_finish_times(user_jobs, delimitation)
+    return {user: _cut(user, user_jobs, delimitation) for user, user_jobs in own_jobs.items()}
 
 
 def _by_user(jobs: Iterable[WorkloadJob]) -> dict[str, list[WorkloadJob]]:

@@ -16,7 +16,7 @@ from batsched_py.results.result import EmbeddedOutput
 from batsched_py.run.settings import ProcessSettings
 from batsched_py.run.simulate import make_process
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.transport import Partner
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules

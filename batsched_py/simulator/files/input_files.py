@@ -8,9 +8,11 @@ from pathlib import Path
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.engine import Simulator
 from batsched_py.simulator.external_events import read_events
-from batsched_py.simulator.platform.platform import MASTER_HOST, limited, read_platform
+from batsched_py.simulator.options import Options
+from batsched_py.simulator.platform.hosts import MASTER_HOST, limited
+from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.workload.batsim_workload import read_workload
 
 
