@@ -26,6 +26,7 @@ from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.support import plugins
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload import Workload
+from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload, size_of_machine
 from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.workload import REFERENCE_SPEED
@@ -105,6 +106,9 @@ def simulate(source: Source, arguments: Arguments) -> Result:
     >>> result.metrics["overall"]["mean_lateness"]  # doctest: +SKIP
     """
 
+    if arguments.log != Settings().log:
+        raise UsageError(f"log = {arguments.log!r}: the first argument says what is simulated")
+
     def machine_size() -> int:
         return source.nb_res if isinstance(source, Workload) else size_of_machine(find_log(source))
 
@@ -112,16 +116,17 @@ def simulate(source: Source, arguments: Arguments) -> Result:
     return execute(source, run, arguments.folder, arguments.record)
 
 
-def load(path: str | Path, run: Run) -> Loaded:
-    """Read the workload of ``run``: see :func:`~batsched_py.workload.load.load_workload`."""
+def load(
+    path: str | Path, rules: Rules, skip_bad_lines: bool, platform: str | None, speed_factor: float
+) -> Loaded:
+    """Read a workload: see :func:`~batsched_py.workload.load.load_workload`.
+
+    The platform file and the factor are those of the run, for its exact estimates.
+    """
     path = find_log(path)
-    given = read_platform(run.platform) if run.platform and _must_read(run) else None
-    workload = load_workload(
-        path,
-        run.rules,
-        skip_bad_lines=run.skip_bad_lines,
-        speed_factor=run.speed_factor * _relative_speed(given, run),
-    )
+    if platform is not None and rules.walltime == "exact":
+        speed_factor *= _relative_speed(platform)
+    workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines, speed_factor=speed_factor)
     return Loaded(workload, sha256(path))
 
 
@@ -143,7 +148,7 @@ def execute(
     if isinstance(source, Workload):
         workload = source
     else:
-        loaded = source if isinstance(source, Loaded) else load(source, run)
+        loaded = source if isinstance(source, Loaded) else load(source, *run.reading)
         workload, digest = loaded.workload, loaded.sha256
     workload = _on_machine(workload, run, given)
     part = None if record is None else Path(f"{record}.part")
@@ -240,16 +245,15 @@ def _default_platform(run: Run, workload: Workload) -> Platform:
     return homogeneous(workload.nb_res if run.nodes is None else run.nodes, run.speed_factor)
 
 
-def _relative_speed(platform: Platform | None, run: Run) -> float:
+def _relative_speed(platform: str) -> float:
     """Return the speed of the processors relative to the log's, for exact estimates."""
-    if platform is None or run.rules.walltime != "exact":
-        return 1.0
-    if platform.uniform_speed is None:
+    speed = read_platform(platform).uniform_speed
+    if speed is None:
         raise UsageError(
-            f"{parameter('walltime')} exact with {run.platform}: its hosts differ in speed, so "
+            f"{parameter('walltime')} exact with {platform}: its hosts differ in speed, so "
             "the run time of a job is not known before it is placed"
         )
-    return platform.uniform_speed / REFERENCE_SPEED
+    return speed / REFERENCE_SPEED
 
 
 def sha256(path: str | Path) -> str:
