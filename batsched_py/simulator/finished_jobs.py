@@ -82,16 +82,16 @@ def _all_forgotten(jobs: list[SimulatedJob]) -> bool:
 
 def _row(job: SimulatedJob) -> _Row:
     """Return a job as plain values, which takes a tenth of the space of the object."""
-    told, profile = job.description, job.profile
+    description, profile = job.description, job.profile
     return (
-        told.id,
-        told.submit_time,
-        told.size,
-        told.profile,
-        told.walltime,
-        told.estimate,
-        told.user,
-        told.extra,
+        description.id,
+        description.submit_time,
+        description.size,
+        description.profile,
+        description.walltime,
+        description.estimate,
+        description.user,
+        description.extra,
         profile.delay,
         profile.flops,
         profile.total,

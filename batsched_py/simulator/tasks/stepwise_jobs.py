@@ -153,7 +153,11 @@ class StepwiseJobs:
 
     def waiting(self) -> list[SimulatedJob]:
         """Return the jobs that run here and are waiting for messages."""
-        return [one.job for one in self._running.values() if isinstance(one.profile.body, Receive)]
+        return [
+            running.job
+            for running in self._running.values()
+            if isinstance(running.profile.body, Receive)
+        ]
 
     # Timers --------------------------------------------------------------------------------------
 
