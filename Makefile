@@ -4,13 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 SHARED ?= ../shared
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# A file's tests stay in one process: what they share is made once.
+PARALLEL := --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help campaign test test-long coverage check format benchmarks conformance user-models architecture docs clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
 	@echo "make test        run the tests"
-	@echo "make test-long   run the tests that draw their inputs, with many more inputs"
+	@echo "make test-long   run the tests that draw their inputs, on many more, and whole logs"
 	@echo "make coverage    run the tests and say which lines none of them reaches"
 	@echo "make check       lint, types, import contracts"
 	@echo "make format      format the code"
@@ -31,13 +33,13 @@ campaign: $(VENV)/installed
 	$(BIN)/batsched-py campaign experiments/batsched_studies/replay_feedback/campaign.toml --jobs $(JOBS)
 
 test: $(VENV)/installed
-	$(BIN)/python -m pytest --numprocesses $(JOBS)
+	$(BIN)/python -m pytest $(PARALLEL)
 
 test-long: $(VENV)/installed
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest --numprocesses $(JOBS) -m hypothesis
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest $(PARALLEL) -m 'hypothesis or long'
 
 coverage: $(VENV)/installed
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --cov --cov-report term --cov-report html
+	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report term --cov-report html
 
 check: $(VENV)/installed
 	$(BIN)/ruff format --check .
@@ -57,10 +59,10 @@ benchmarks: $(VENV)/installed
 	$(BIN)/python benchmarks/user_models.py sample
 
 conformance: $(VENV)/installed
-	$(BIN)/python experiments/batsched_studies/conformance/conformance.py --shared $(SHARED)
+	$(BIN)/python -m batsched_studies.conformance --shared $(SHARED)
 
 user-models: $(VENV)/installed
-	$(BIN)/python experiments/batsched_studies/user_models/user_models.py --shared $(SHARED) --jobs $(JOBS)
+	$(BIN)/python -m batsched_studies.user_models --shared $(SHARED) --jobs $(JOBS)
 
 architecture: $(VENV)/installed
 	$(BIN)/python docs/architecture_picture.py

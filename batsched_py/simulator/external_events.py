@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import InputError, ProtocolError
+from batsched_py.errors import InputError, ProtocolError, parameter
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.machine_states import TracedMachines
@@ -113,7 +113,7 @@ def _event(where: str, line: bytes, forward_unknown: bool) -> ExternalEvent:
     if not isinstance(kind, str) or not forward_unknown:
         raise InputError(
             f"{where}: type is {kind!r}, expected machine_available or machine_unavailable "
-            "(forward_unknown_events hands others on to the scheduler)"
+            f"({parameter('forward_unknown_events')} hands others on to the scheduler)"
         )
     return ExternalEvent(float(time), where, content=content)
 
