@@ -8,7 +8,7 @@ from typing import Any, overload
 from batsched_py.errors import InvariantError
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.jobs import SimulatedJob, State
-from batsched_py.simulator.tasks.profiles import Profile
+from batsched_py.simulator.profiles import Profile
 from batsched_py.support.temporary_rows import Spool
 
 IN_MEMORY = 1 << 15
