@@ -15,7 +15,7 @@ from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import SimulatedJob, State, final_state
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.platform.hosts import Platform
-from batsched_py.simulator.tasks.profiles import Composed, Profile
+from batsched_py.simulator.profiles import Composed, Profile
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.processor_sets import numbers, to_text
 

@@ -39,7 +39,7 @@ from batsched_py.simulator.files.output_files import JOBS_COLUMNS
 from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import JobRegistry, SimulatedJob, State
 from batsched_py.simulator.platform.hosts import homogeneous
-from batsched_py.simulator.tasks.profiles import Profile
+from batsched_py.simulator.profiles import Profile
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.temporary_rows import Spool
 from batsched_py.workload import Workload, WorkloadJob
