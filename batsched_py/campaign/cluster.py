@@ -24,6 +24,7 @@ import msgspec
 
 from batsched_py.campaign import cluster_node
 from batsched_py.campaign.cluster_address import (
+    CLUSTER,
     LOCAL,
     Request,
     check_submission,
@@ -158,7 +159,7 @@ def _started(request: Request, stack: ExitStack) -> Any:
     try:
         cluster.sync(submit)
     except (RuntimeError, ValueError) as error:
-        raise UsageError(f"--cluster {request.kind}: no job can be submitted: {error}") from None
+        raise UsageError(f"{CLUSTER} {request.kind}: no job can be submitted: {error}") from None
     _say(f"asked {request.kind} for {request.jobs} jobs of {request.options['cores']} cores each")
     return cluster
 
@@ -180,7 +181,7 @@ def _connected(request: Request, cluster: Any, stack: ExitStack) -> Any:
         client = needed("distributed").Client(place, timeout=_CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"--cluster: no dask scheduler answers at {place} within {_CONNECT:g} s "
+            f"{CLUSTER}: no dask scheduler answers at {place} within {_CONNECT:g} s "
             f"({type(error).__name__}); is it running, and is its port open to this machine? {SEE}"
         ) from None
 

@@ -140,9 +140,9 @@ def _say_failures(failures: list[Failure]) -> None:
     alike: dict[str, list[Failure]] = {}
     for failure in failures:
         alike.setdefault(failure.message, []).append(failure)
-    for message, own in list(alike.items())[:_SHOWN]:
-        others = f" (and {len(own) - 1} more like it)" if len(own) > 1 else ""
-        _say(f"failed: {own[0].run.folder}{others}: {message}")
+    for message, same in list(alike.items())[:_SHOWN]:
+        others = f" (and {len(same) - 1} more like it)" if len(same) > 1 else ""
+        _say(f"failed: {same[0].run.folder}{others}: {message}")
     if len(alike) > _SHOWN:
         _say(f"failed: {len(alike) - _SHOWN} messages more")
 
@@ -172,8 +172,8 @@ def _show(
         left = "" if str(run.folder) in chosen or state == "done" else ", left out"
         labels = " ".join(f"{key}={value}" for key, value in run.planned.labels.items())
         print(f"{state}{left}: {labels}: {run.folder}")
-    found = estimate(missing, [run for run in runs if run.done])
-    print(f"estimate: {found.text(jobs)}")
+    estimated = estimate(missing, [run for run in runs if run.done])
+    print(f"estimate: {estimated.text(jobs)}")
     if cluster is not None:
         from batsched_py.campaign.cluster import describe
 

@@ -30,13 +30,13 @@ from batsched_py.campaign.cluster import (
     parse_cluster,
 )
 from batsched_py.campaign.cluster_address import Request
-from batsched_py.campaign.planned_runs import Settings
 from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.run_identity import digest
 from batsched_py.campaign.run_task import Files, RunFailed, Task, perform
 from batsched_py.campaign.runner import execute
 from batsched_py.campaign.worker_processes import LocalWorkers, WorkerLost
 from batsched_py.errors import UsageError
+from batsched_py.run.settings import Settings
 from batsched_py.workload.log_archive import find_log
 
 distributed = pytest.importorskip("distributed", reason="the extra cluster is not installed")

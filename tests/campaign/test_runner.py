@@ -16,8 +16,9 @@ import pytest
 from helpers.waiting import LIMIT, wait_until
 
 from batsched_py.campaign import run_identity as identity
-from batsched_py.campaign.campaign_file import Campaign, PlannedRun, Settings
+from batsched_py.campaign.campaign_file import Campaign, PlannedRun
 from batsched_py.campaign.preparation import prepare
+from batsched_py.run.settings import Settings
 from batsched_py.support.option_values import parse_options
 
 FILE = """
@@ -147,6 +148,7 @@ CHANGED: dict[str, Any] = {
     "skip_bad_lines": True,
     "seed": 1,
     "shake": 0,
+    "each_event": True,
     "warm_up": "1 h",
     "cool_down": "60",
     "backend": "socket",
