@@ -20,7 +20,11 @@ from batsched_py.report.forms.export_files import drawn
 from batsched_py.workload.log_archive import fetch_log
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-EXTRAS = PROJECT["optional-dependencies"]
+EXTRAS = {
+    name: packages
+    for name, packages in PROJECT["optional-dependencies"].items()
+    if name not in ("dev", "docs")  # tools, which nothing asks for
+}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +58,7 @@ def test_a_missing_extra_is_told(
 def test_all_is_all_of_them() -> None:
     (all_of_them,) = EXTRAS["all"]
     named = all_of_them.removeprefix("batsched_py[").removesuffix("]").split(",")
-    assert sorted(named) == sorted(set(EXTRAS) - {"all", "dev"})
+    assert sorted(named) == sorted(set(EXTRAS) - {"all"})
 
 
 def test_the_base_simulates_without_extras(tmp_path: Path) -> None:
@@ -63,7 +67,7 @@ def test_the_base_simulates_without_extras(tmp_path: Path) -> None:
     blocked = sorted(
         name.replace("-", "_").removesuffix("_python")
         for extra, names in EXTRAS.items()
-        if extra not in ("all", "dev")
+        if extra != "all"
         for name in names
         if name != "requests"  # docker needs it
     )
