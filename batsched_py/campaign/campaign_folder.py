@@ -6,6 +6,7 @@ import shlex
 import traceback
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -230,9 +231,15 @@ class CampaignResults:
         return [self.out / "results.csv", self.out / "results.parquet"]
 
     def write_table(self) -> list[Path]:
-        """Write :attr:`runs` as ``results.csv`` and ``results.parquet``; return the paths."""
+        """Write :attr:`runs` as ``results.csv`` and ``results.parquet``; return the paths.
+
+        The second needs the extra ``parquet`` and is left out without it.
+        """
         paths = self._tables
         write_whole(paths[0], self.runs.to_csv(index=False))
+        if find_spec("pyarrow") is None:
+            paths.pop().unlink(missing_ok=True)
+            return paths
         with whole_file(paths[1]) as part:
             _of_one_type(self.runs).to_parquet(part, index=False)
         return paths

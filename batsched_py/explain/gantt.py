@@ -18,6 +18,7 @@ from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.waiting_lines import overtakers
 from batsched_py.explain.wording import lasting
 from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.extras import extra
 from batsched_py.support.processor_sets import intervals
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ def draw(watch: Watch, path: Path, margin: float) -> None:
     write_whole(path, content.getvalue())
 
 
+@extra("figures")
 def figure_of(shown: Picture) -> Figure:
     """Draw: processors upwards, hours or days since the submission to the right."""
     from matplotlib.figure import Figure
