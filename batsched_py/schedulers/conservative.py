@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
 from batsched_py.model.decisions import CallMeLater, Decision, Start
 from batsched_py.model.explanation import Held
 from batsched_py.model.job import Job, JobState
@@ -101,7 +101,8 @@ class Conservative:
             self._seen = job.number + 1
             if job.estimate == inf:
                 raise UsageError(
-                    f"job {job.id} has no walltime: reservations need one, or --walltime exact"
+                    f"job {job.id} has no walltime: reservations need one, or "
+                    f"{parameter('walltime')} exact"
                 )
             self._starts[job.number] = self._line.place(job.size, job.estimate)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from math import inf, nextafter
 from typing import Any
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
 from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.model.explanation import Held
 from batsched_py.model.job import Job, JobState
@@ -60,7 +60,8 @@ class Planner:
             self._seen = job.number + 1
             if job.estimate == inf:
                 raise UsageError(
-                    f"job {job.id} has no walltime: planning needs one, or --walltime exact"
+                    f"job {job.id} has no walltime: planning needs one, or "
+                    f"{parameter('walltime')} exact"
                 )
             start = _reserved_start(job)
             if start is not None:

@@ -8,7 +8,7 @@ from batsched_py.decision_process import DecisionProcess
 from batsched_py.model.decisions import Scheduler
 from batsched_py.model.user_model import UserModel
 from batsched_py.simulator.engine import Options, Outcome, Simulator
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.workload import Workload, WorkloadJob
 
 

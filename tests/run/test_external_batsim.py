@@ -18,7 +18,7 @@ from helpers.calling import Called, command
 
 from batsched_py.errors import BatschedError, PlatformError, SimulationError, UsageError
 from batsched_py.run.backends.batsim_results import BatsimOutput
-from batsched_py.run.backends.side_by_side import Timeouts
+from batsched_py.run.settings import Timeouts
 from batsched_py.run.simulate import simulate
 from batsched_py.support.own_command import PROGRAM
 

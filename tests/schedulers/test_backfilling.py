@@ -26,7 +26,7 @@ from batsched_py.schedulers.easy import ConservativeOfStreit, Easy, EasyFixed, S
 from batsched_py.schedulers.fcfs import Fcfs, Filler, ListScheduling
 from batsched_py.schedulers.ups import Ups
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
 
 HOUR = 3600
 
