@@ -106,7 +106,7 @@ def vega() -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("batsched_py.report", "templates"),
+        loader=PackageLoader("batsched_py.report.forms", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -134,7 +134,9 @@ def _markdown() -> MarkdownIt:
 
 @cache
 def _asset(name: str) -> str:
-    source, _, _ = PackageLoader("batsched_py.report", "templates").get_source(_environment(), name)
+    source, _, _ = PackageLoader("batsched_py.report.forms", "templates").get_source(
+        _environment(), name
+    )
     return source
 
 
