@@ -1,21 +1,17 @@
-"""Queues without reservations: FCFS, and other orders with front, first fit or best fit."""
+"""Queues without reservations: any order, with front, first fit or best fit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf
 
 from batsched_py.model.decisions import Decision, Start
-from batsched_py.model.explanation import Held
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import RankedJobs
-from batsched_py.model.queue.orders import order as order_named
-from batsched_py.schedulers.backfilling import place_in
+from batsched_py.model.queue.orders import RankedJobs, order_named, place_in
+from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.support.option_values import one_of
-
-TAKE = ("front", "first_fit", "best_fit")
 
 
 class ListScheduling:
@@ -31,42 +27,43 @@ class ListScheduling:
 
     def __init__(self, *, order: str = "fcfs", take: str = "front") -> None:
         self._order = order_named(order)
-        self._take = one_of("take", take, TAKE)
+        self._next_job = TAKE[one_of("take", take, TAKE)]
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Start jobs as long as one can be taken out."""
         ranked = self._order.at(now, queue)
-        while job := self._next(ranked, machine.free):
+        while job := self._next_job(ranked, machine.free):
             yield Start(job)
 
-    def _next(self, ranked: RankedJobs, free: int) -> Job | None:
-        if self._take == "front":
-            head = ranked.head
-            return head if head and head.size <= free else None
-        if self._take == "first_fit":
-            return ranked.first_to_backfill(0.0, free, inf, free)
-        fitting = (job for job in ranked if job.size <= free)
-        return max(fitting, key=lambda job: job.size, default=None)
-
-    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> Held:
+    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
         ranked = self._order.at(now, queue)
         place = place_in(ranked, job)
         head = ranked.head
-        if self._take == "front" and head is not None and job is not head:
-            return Held("behind", place, by=head.id, free=machine.free)
-        return Held("processors" if place > 1 else "head", place, free=machine.free)
+        if self._next_job is front and head is not None and job is not head:
+            return WaitingReason("behind", place, by=head.id, free=machine.free)
+        return WaitingReason("processors" if place > 1 else "head", place, free=machine.free)
 
 
-class Filler(ListScheduling):
-    """Start whatever fits, in queue order; wide jobs may starve."""
+def front(ranked: RankedJobs, free: int) -> Job | None:
+    """Return the first job if it fits into ``free`` processors."""
+    head = ranked.head
+    return head if head and head.size <= free else None
 
-    def __init__(self, *, order: str = "fcfs") -> None:
-        super().__init__(order=order, take="first_fit")
+
+def first_fit(ranked: RankedJobs, free: int) -> Job | None:
+    """Return the first job that fits."""
+    return ranked.first_to_backfill(0.0, free, inf, free)
 
 
-class Fcfs(ListScheduling):
-    """First come, first served: jobs start in submission order, nobody overtakes."""
+def best_fit(ranked: RankedJobs, free: int) -> Job | None:
+    """Return the widest job that fits, the first of equals."""
+    fitting = (job for job in ranked if job.size <= free)
+    return max(fitting, key=lambda job: job.size, default=None)
 
-    def __init__(self) -> None:
-        super().__init__()
+
+TAKE: dict[str, Callable[[RankedJobs, int], Job | None]] = {
+    "front": front,
+    "first_fit": first_fit,
+    "best_fit": best_fit,
+}

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from schedules import workload
 from test_reasons import JOBS, record
 
 from batsched_py.decision_process import DecisionProcess
@@ -16,6 +15,7 @@ from batsched_py.explain.gantt import NAMES, Bar, figure_of, picture
 from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.replayed_exchange import read_turns, replay
 from batsched_py.schedulers.easy import Easy
+from batsched_py.testing import workload
 from batsched_py.workload.sample import cached_sample_log
 
 PNG = b"\x89PNG"

@@ -17,7 +17,7 @@ from batsched_py.errors import BatschedError, UsageError
 from batsched_py.optimum import step_study as study
 from batsched_py.optimum.scheduling_step import artww, weighted_response
 from batsched_py.optimum.step_study import ChosenStep, Selection, collect, compare, parse_scale
-from batsched_py.schedulers.plan_values import PLAN_METRICS
+from batsched_py.schedulers.dynp.self_tuning_metrics import PLAN_METRICS
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schedules import J, run, starts, workload
 from streit import FIVE, SORTED, Seconds, check_machine, load_of, place_of, random_jobs, with_fields
 
 from batsched_py.errors import UsageError
@@ -17,7 +16,9 @@ from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.conservative import Conservative
-from batsched_py.schedulers.planning import Planning
+from batsched_py.schedulers.planning.planning import Planning
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, starts, workload
 
 # (what it shows, processors, jobs, starts)
 CASES: list[tuple[str, int, list[J], list[Any]]] = [

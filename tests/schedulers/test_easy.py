@@ -8,13 +8,14 @@ from math import inf
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schedules import J, run, starts, workload
 
 from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, starts, workload
 
 # (what it shows, processors, jobs, starts under FCFS, starts under EASY)
 CASES = [

@@ -18,10 +18,11 @@ from batsched_users.sessions.delimitation import Delimitation
 from drawn import intervals, job
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schedules import J, run, workload
 
 from batsched_py.errors import UsageError
 from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, workload
 from batsched_py.workload import Workload, WorkloadJob
 
 MODELS = (Adjusted, Distribution, Fluid)

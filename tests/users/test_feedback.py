@@ -11,10 +11,11 @@ from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.sessions.session_graph import build_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schedules import J, run, workload
 
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, workload
 from batsched_py.workload import Workload
 
 HOUR = 3600.0

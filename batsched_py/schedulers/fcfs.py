@@ -1,0 +1,12 @@
+"""First come, first served."""
+
+from __future__ import annotations
+
+from batsched_py.schedulers.list_scheduling import ListScheduling
+
+
+class Fcfs(ListScheduling):
+    """First come, first served: jobs start in submission order, nobody overtakes."""
+
+    def __init__(self) -> None:
+        super().__init__()
