@@ -5,11 +5,13 @@ BIN := $(VENV)/bin
 SHARED ?= ../shared
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help campaign test check format benchmarks conformance user-models clean
+.PHONY: help campaign test test-long coverage check format benchmarks conformance user-models clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
 	@echo "make test        run the tests"
+	@echo "make test-long   run the tests that draw their inputs, with many more inputs"
+	@echo "make coverage    run the tests and say which lines none of them reaches"
 	@echo "make check       lint, types, import contracts"
 	@echo "make format      format the code"
 	@echo "make conformance write docs/conformance.md anew, from the logs and schedules in SHARED"
@@ -28,6 +30,12 @@ campaign: $(VENV)/installed
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest --numprocesses $(JOBS)
+
+test-long: $(VENV)/installed
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest --numprocesses $(JOBS) -m hypothesis
+
+coverage: $(VENV)/installed
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --cov --cov-report term --cov-report html
 
 check: $(VENV)/installed
 	$(BIN)/ruff format --check .
@@ -53,4 +61,4 @@ user-models: $(VENV)/installed
 	$(BIN)/python experiments/batsched_studies/user_models/user_models.py --shared $(SHARED) --jobs $(JOBS)
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* htmlcov

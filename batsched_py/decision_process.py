@@ -229,7 +229,7 @@ class DecisionProcess:
                 )
             )
         description = m.JobDescription(
-            name, now, job.size, profile, job.walltime, job.free_fields()
+            name, now, job.size, profile, job.walltime, job.estimate, job.user, job.extra
         )
         self._reply.append(m.RegisterJob(timestamp=now, job_id=name, job=description))
         self._of_users[name] = job
@@ -265,16 +265,15 @@ class DecisionProcess:
     # Jobs and the policy -----------------------------------------------------------------------
 
     def _enqueue(self, description: m.JobDescription) -> None:
-        extra = description.extra
-        walltime = description.walltime
         job = Job(
             description.id,
             self._nb_jobs,
-            description.res,
-            walltime,
-            description.estimate(),
-            description.subtime,
-            extra,
+            description.size,
+            description.walltime,
+            description.expected_run_time,
+            description.submit_time,
+            description.extra,
+            description.user or "",
         )
         self._nb_jobs += 1
         self._jobs[job.id] = job

@@ -20,7 +20,7 @@ A row is a job: its name, its number of processors, and behind ``|`` a character
 ``seconds_per_column``): a space before its submission, ``.`` while it waits, ``#`` while it runs,
 then ``-`` for what is left of its walltime; ``~`` there says that it has no walltime, ``x`` that
 the policy rejects it. A row without a name is a scale for the eye. Jobs that are submitted at the
-time come in the order of their names.
+same time come in the order of their names.
 
 For longer schedules there are :class:`DrawnJob`, :func:`workload`, :func:`run` and :func:`starts`,
 and :func:`check_machine` for drawn (random) ones. Nothing here needs pytest.
@@ -133,9 +133,9 @@ def check_machine(outcome: Outcome) -> None:
     """Assert that every job that ran was alone on its processors, after its submission."""
     ran = [job for job in outcome.jobs if job.final_state != "REJECTED"]
     for job in ran:
-        assert job.alloc.bit_count() == job.description.res
+        assert job.alloc.bit_count() == job.description.size
         assert job.alloc < 1 << outcome.nb_processors
-        assert job.start_time >= job.description.subtime
+        assert job.start_time >= job.description.submit_time
         for other in ran:
             together = job.start_time < other.finish_time and other.start_time < job.finish_time
             assert job is other or not together or not job.alloc & other.alloc, (job, other)
@@ -171,9 +171,9 @@ def drawing(outcome: Outcome, seconds_per_column: float = 1.0) -> str:
     jobs = sorted(outcome.jobs, key=lambda job: job.description.id)
     names = [job.description.id.rpartition("!")[2] for job in jobs]
     width = max(map(len, names), default=0)
-    digits = max((len(str(job.description.res)) for job in jobs), default=0)
+    digits = max((len(str(job.description.size)) for job in jobs), default=0)
     return "\n".join(
-        f"{name:{width}} {job.description.res:{digits}} |{_line(job, seconds_per_column)}"
+        f"{name:{width}} {job.description.size:{digits}} |{_line(job, seconds_per_column)}"
         for name, job in zip(names, jobs, strict=True)
     )
 
@@ -184,7 +184,7 @@ def _line(job: SimulatedJob, seconds: float) -> str:
     start = job.finish_time if rejected else job.start_time
     limit = job.finish_time if wanted.walltime is None else start + wanted.walltime
     submit, begin, end, latest = (
-        round(time / seconds) for time in (wanted.subtime, start, job.finish_time, limit)
+        round(time / seconds) for time in (wanted.submit_time, start, job.finish_time, limit)
     )
     waits = " " * submit + "." * (begin - submit)
     rest = "~" if wanted.walltime is None else "-" * (latest - end)

@@ -52,8 +52,8 @@ def state(nb_waiting: int, seed: int = 1) -> tuple[WaitingQueue, Machine]:
 
 def waiting_job(number: int, size: int, estimate: float, rng: random.Random) -> Job:
     """Return a job of a random user, submitted in the order of the numbers."""
-    extra = {"user": str(rng.randrange(100))}
-    return Job(f"w{number}", number, size, None, estimate, NOW - 2e5 + number, extra)
+    user = str(rng.randrange(100))
+    return Job(f"w{number}", number, size, None, estimate, NOW - 2e5 + number, {}, user=user)
 
 
 def unfit(number: int, rng: random.Random) -> Job:

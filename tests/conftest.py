@@ -1,4 +1,4 @@
-"""What several tests need."""
+"""What all tests need."""
 
 from __future__ import annotations
 
@@ -7,8 +7,23 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
-SHARED = Path(os.environ.get("BATSCHED_SHARED", Path(__file__).parents[2] / "shared"))
+pytest.register_assert_rewrite("helpers")
+
+from helpers.shared_folder import SHARED  # noqa: E402
+
+# A normal run draws the same few examples each time: what fails was broken by the change at hand.
+# `make test-long` looks for what nobody thought of.
+settings.register_profile("quick", max_examples=40, deadline=None, derandomize=True)
+settings.register_profile("long", max_examples=1000, deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "shared" in getattr(item, "fixturenames", ()):
+            item.add_marker("shared")
 
 
 @pytest.fixture(scope="session")

@@ -75,7 +75,9 @@ class History:
     def _submitted(self, now: float, job: m.JobDescription) -> None:
         if job.id in self.jobs:
             return  # the echo of a registration
-        self.jobs[job.id] = Life(job.id, len(self.jobs), job.res, now, job.estimate(), job.extra)
+        self.jobs[job.id] = Life(
+            job.id, len(self.jobs), job.size, now, job.expected_run_time, job.extra
+        )
 
 
 def job_ids(messages: Iterable[tuple[m.Message, m.Message]]) -> list[str]:

@@ -218,8 +218,8 @@ class RecordedUsers:
             self._known[profile] = profiles[description.profile]
         return WorkloadJob(
             id=name,
-            submit_time=description.subtime,
-            size=description.res,
+            submit_time=description.submit_time,
+            size=description.size,
             profile=profile,
             walltime=description.walltime,
             extra=description.extra,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 from math import inf
 from typing import Any
@@ -38,15 +37,11 @@ class Job(msgspec.Struct, eq=False, gc=False):
     submit_time: float
     extra: dict[str, Any]
     """Further fields of the job in the workload."""
+    user: str = ""
+    """Who submitted it, ``""`` if unknown."""
     state: JobState = JobState.WAITING
     start_time: float = inf
     expected_end: float = inf
     """``start_time + estimate`` once it runs."""
     processors: int = 0
     """Allocated processors as a bitmask, see :mod:`batsched_py.support.processor_sets`."""
-
-
-def user_of(extra: Mapping[str, Any]) -> str:
-    """Return the user that a job's further fields name, ``""`` if none is said, or null."""
-    said = extra.get("user")
-    return "" if said is None else str(said)

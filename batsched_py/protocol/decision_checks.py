@@ -44,7 +44,7 @@ _NOT_DYNAMIC = ("composed", "smpi", "usage_trace")
 class _Job(msgspec.Struct, gc=False):
     """A job that the scheduler may speak of."""
 
-    res: int
+    size: int
     profile: str
     content: dict[str, Any]
     """The profile as written, which the job keeps when it is released."""
@@ -178,7 +178,7 @@ class Referee:
 
     def _add_job(self, job_id: str, job: m.JobDescription) -> None:
         content = self._profile(job_id, job.profile)
-        self._jobs[job_id] = _Job(job.res, job.profile, content)
+        self._jobs[job_id] = _Job(job.size, job.profile, content)
 
     def _known(self, job_id: str, doing: str) -> _Job:
         job = self._jobs.get(job_id)
@@ -196,7 +196,7 @@ class Referee:
 
     def _execute(self, decision: m.ExecuteJob) -> None:
         job = self._waiting(decision.job_id, "EXECUTE_JOB")
-        alloc, size = decision.alloc, job.res
+        alloc, size = decision.alloc, job.size
         said = (decision.mapping, decision.storage_mapping, decision.additional_io_job)
         if sum(part is not None for part in said) > 1:
             raise ProtocolError(
@@ -332,10 +332,10 @@ class Referee:
         self._registration.check_job(decision)
         if job_id in self._jobs or job_id in self._past:
             raise ProtocolError(f"REGISTER_JOB: job {job_id!r} exists already")
-        if self._strict and job.subtime > self._now:
+        if self._strict and job.submit_time > self._now:
             raise ProtocolError(
-                f"REGISTER_JOB: job {job_id!r} has subtime {job.subtime}, but Batsim submits it "
-                f"now, at {self._now}"
+                f"REGISTER_JOB: job {job_id!r} has subtime {job.submit_time}, but Batsim submits "
+                f"it now, at {self._now}"
             )
         self._add_job(job_id, job)
 

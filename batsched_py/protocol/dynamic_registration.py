@@ -93,9 +93,9 @@ class Registration:
             raise ProtocolError(
                 f"REGISTER_JOB: profile {job.profile!r} of workload {workload!r} {why}"
             )
-        if job.res < 1 or (job.walltime is not None and job.walltime <= 0):
+        if job.size < 1 or (job.walltime is not None and job.walltime <= 0):
             raise ProtocolError(
-                f"REGISTER_JOB: job {job_id!r} has res {job.res} and walltime "
+                f"REGISTER_JOB: job {job_id!r} has res {job.size} and walltime "
                 f"{job.walltime}, expected both above 0 (walltime -1: none)"
             )
 

@@ -62,6 +62,7 @@ _COUNTED: dict[type[m.Event], set[str]] = {
     m.SetResourceState: {"resources", "state"},
 }
 _JOB_FIELDS = ("id", "subtime", "res", "profile", "walltime")
+"""Fields of a job that Batsim knows; those beside them keep their form and order."""
 _ENVELOPE = {"now", "events"}
 _EVENT = {"timestamp", "type", "data"}
 _BASE = {"timestamp", "further"}
@@ -109,16 +110,25 @@ def job_from_json(job: dict[str, Any]) -> m.JobDescription:
 
 
 def job_to_json(job: m.JobDescription) -> dict[str, Any]:
-    """Give the JSON of a job, with integral numbers as integers."""
+    """Give the JSON of a job, with integral numbers as integers and further fields as they came.
+
+    ``user`` and ``estimate`` come last where they did not come with these.
+    """
     fields = {
         "id": job.id,
-        "subtime": whole(job.subtime),
-        "res": job.res,
+        "subtime": whole(job.submit_time),
+        "res": job.size,
         "profile": job.profile,
     }
     if job.walltime is not None:
         fields["walltime"] = whole(job.walltime)
-    return fields | job.extra
+    fields |= job.extra
+    user = job.extra.get("user")
+    if job.user is not None and (user is None or str(user) != job.user):
+        fields["user"] = job.user
+    if job.estimate is not None:
+        fields["estimate"] = job.estimate
+    return fields
 
 
 # Reading -------------------------------------------------------------------------------------

@@ -16,25 +16,43 @@ from typing import Any, ClassVar
 import msgspec
 
 
-class JobDescription(msgspec.Struct, eq=False, gc=False):
-    """A job as JOB_SUBMITTED and REGISTER_JOB describe it."""
+class JobDescription(
+    msgspec.Struct, eq=False, gc=False, rename={"submit_time": "subtime", "size": "res"}
+):
+    """A job as JOB_SUBMITTED and REGISTER_JOB describe it; times in seconds."""
 
     id: str
     """``WORKLOAD!NAME``."""
-    subtime: float
-    res: int
+    submit_time: float
+    size: int
+    """Number of processors."""
     profile: str
     walltime: float | None = None
+    """Kill limit, None = no limit."""
+    estimate: float | None = None
+    """Run time that policies are told; None = they are told the walltime."""
+    user: str | None = None
+    """Who it is of, None if unknown."""
     extra: dict[str, Any] = msgspec.field(default_factory=dict)
-    """All further fields, which Batsim keeps and hands on."""
+    """All further fields as they came, in their order: Batsim keeps them and hands them on.
 
-    def estimate(self) -> float:
-        """Return the run time to plan with, seconds: the field ``estimate`` if it is a number,
-        else the walltime; inf where nothing is known."""
-        told = self.extra.get("estimate")
-        if type(told) is not float and type(told) is not int:
-            told = self.walltime  # a field of that name that means something else
-        return inf if told is None else told
+    ``user`` and ``estimate`` among them are read where they are not given otherwise. A user is
+    a text or becomes one; an estimate that is no number means something else."""
+
+    def __post_init__(self) -> None:
+        if self.user is None and (user := self.extra.get("user")) is not None:
+            self.user = str(user)
+        if self.estimate is None:
+            estimate = self.extra.get("estimate")
+            if type(estimate) is float or type(estimate) is int:
+                self.estimate = estimate
+
+    @property
+    def expected_run_time(self) -> float:
+        """Run time to plan with (seconds), inf where nothing is known."""
+        if self.estimate is not None:
+            return self.estimate
+        return inf if self.walltime is None else self.walltime
 
 
 class Message(msgspec.Struct, gc=False):

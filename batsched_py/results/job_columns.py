@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from batsched_py.model.job import user_of
 from batsched_py.protocol import messages as m
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.temporary_rows import Spool
@@ -26,28 +25,26 @@ _BATCH = 1 << 14
 
 def fields(job: m.JobDescription, further: Sequence[str] = ()) -> list[str]:
     """Return the texts of :data:`COLUMNS` and of those of :data:`FURTHER`; times in seconds."""
-    extra = job.extra
     original = original_submission(job)
     return [
         user(job),
-        _text("session", extra),
+        _text("session", job),
         f"{original:.6f}",
-        f"{job.subtime - original:.6f}",
-        *(_text(name, extra) for name in further),
+        f"{job.submit_time - original:.6f}",
+        *(_text(name, job) for name in further),
     ]
 
 
 def user(job: m.JobDescription) -> str:
     """Return the user of a job, ``""`` if unknown: none is said, or null."""
-    return user_of(job.extra)
+    return job.user or ""
 
 
 def carried(job: m.JobDescription) -> list[str]:
     """Return those of :data:`FURTHER` that a job carries."""
-    extra = job.extra
-    if extra.keys().isdisjoint(FURTHER):
+    if job.estimate is None and job.extra.keys().isdisjoint(FURTHER):
         return []
-    return [name for name in FURTHER if _text(name, extra)]
+    return [name for name in FURTHER if _text(name, job)]
 
 
 def is_rare(job: m.JobDescription) -> bool:
@@ -58,11 +55,13 @@ def is_rare(job: m.JobDescription) -> bool:
 def original_submission(job: m.JobDescription) -> float:
     """Return the recorded submission time; what was not replayed came when it was recorded."""
     said = job.extra.get("original_submission_time")
-    return float(said) if type(said) is float or type(said) is int else job.subtime
+    return float(said) if type(said) is float or type(said) is int else job.submit_time
 
 
-def _text(name: str, extra: Mapping[str, object]) -> str:
-    value = extra.get(name)
+def _text(name: str, job: m.JobDescription) -> str:
+    value = job.extra.get(name)
+    if name == "estimate" and job.estimate is not None:
+        value = job.estimate
     if value is None:
         return ""
     if name in _SECONDS and isinstance(value, float | int):

@@ -115,7 +115,7 @@ class _Columns:
             start = job.start_time
             execution, finish = times(job)
         row = (
-            description.subtime,
+            description.submit_time,
             start,
             finish,
             execution,

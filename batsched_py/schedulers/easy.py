@@ -35,7 +35,8 @@ def easy_reservation(extra_nodes: str = "first") -> Reservation:
     ``first``: up to the one that lets the head fit; ``instant``: all that end then; ``none``.
     """
     reading = one_of("extra_nodes", extra_nodes, ("first", "instant", "none"))
-    return partial(shadow_time_and_extra_nodes, extra_nodes=reading)
+    walk = shadow_time_and_extra_nodes
+    return walk if reading == "first" else partial(walk, extra_nodes=reading)
 
 
 def shadow_time_and_extra_nodes(

@@ -72,14 +72,14 @@ class Simulator:
         static = [
             job for name, load in self._workloads.items() for job in self.registry.load(name, load)
         ]
-        static.sort(key=lambda job: job.description.subtime)  # stable: w0 before w1
+        static.sort(key=lambda job: job.description.submit_time)  # stable: w0 before w1
         self._static = static
         self._next_static = 0
         self._submission_order = -1
         """When the wait for the next submission began, in the order of the heap's entries."""
         self._next_submission = inf
         if workloads:  # of workloads without jobs, only the end is announced
-            self._next_submission = max(0.0, static[0].description.subtime) if static else 0.0
+            self._next_submission = max(0.0, static[0].description.submit_time) if static else 0.0
         self._heap: list[_Entry] = []
         self._most_entries = _FEW_ENTRIES
         self._order = count()
@@ -268,7 +268,7 @@ class Simulator:
 
     def _static_submissions(self, now: float) -> Iterator[m.Event]:
         jobs, at = self._static, self._next_static
-        while at < len(jobs) and jobs[at].description.subtime <= now:
+        while at < len(jobs) and jobs[at].description.submit_time <= now:
             job = jobs[at]
             job.state = State.SUBMITTED
             self._nb_open += 1
@@ -277,7 +277,7 @@ class Simulator:
         if at > self._next_static:
             self._submission_order = next(self._order)
         self._next_static = at
-        self._next_submission = jobs[at].description.subtime if at < len(jobs) else inf
+        self._next_submission = jobs[at].description.submit_time if at < len(jobs) else inf
         if at == len(jobs):
             yield m.Notify(timestamp=now, type="no_more_static_job_to_submit")
 

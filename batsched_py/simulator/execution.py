@@ -166,7 +166,7 @@ class Execution:
 
     def _check(self, job: SimulatedJob, decision: m.ExecuteJob) -> None:
         alloc = decision.alloc
-        size = job.description.res
+        size = job.description.size
         if job.state is not State.SUBMITTED:
             raise ProtocolError(f"EXECUTE_JOB: job {decision.job_id} is {job.state.value}")
         if decision.mapping is not None:
@@ -211,7 +211,7 @@ def _hosts(job: SimulatedJob, decision: m.ExecuteJob) -> list[int]:
     hosts = list(numbers(decision.alloc))
     if decision.mapping is None:
         return hosts
-    return [hosts[place] for place in check_mapping(decision, job.description.res)]
+    return [hosts[place] for place in check_mapping(decision, job.description.size)]
 
 
 def _by_speed(platform: Platform) -> list[tuple[float, int]]:

@@ -85,10 +85,12 @@ def _row(job: SimulatedJob) -> _Row:
     told, profile = job.description, job.profile
     return (
         told.id,
-        told.subtime,
-        told.res,
+        told.submit_time,
+        told.size,
         told.profile,
         told.walltime,
+        told.estimate,
+        told.user,
         told.extra,
         profile.delay,
         profile.flops,
@@ -105,4 +107,4 @@ def _row(job: SimulatedJob) -> _Row:
 
 
 def _job(row: _Row) -> SimulatedJob:
-    return SimulatedJob(JobDescription(*row[:6]), Profile(*row[6:10]), State.FORGOTTEN, *row[10:])
+    return SimulatedJob(JobDescription(*row[:8]), Profile(*row[8:12]), State.FORGOTTEN, *row[12:])

@@ -155,5 +155,7 @@ def _describe(workload: str, job: WorkloadJob) -> JobDescription:
         job.size,
         job.profile,
         job.walltime,
-        job.free_fields(),
+        job.estimate,
+        job.user,
+        job.extra,
     )

@@ -35,15 +35,6 @@ class WorkloadJob(msgspec.Struct, gc=False, kw_only=True):
     extra: dict[str, Any] = msgspec.field(default_factory=dict)
     """Further fields of the input, kept in the workload file and in JOB_SUBMITTED."""
 
-    def free_fields(self) -> dict[str, Any]:
-        """Return the fields, beside those of Batsim, with which a job travels through Batsim."""
-        fields = dict(self.extra)
-        if self.user is not None:
-            fields["user"] = self.user
-        if self.estimate is not None:
-            fields["estimate"] = self.estimate
-        return fields
-
 
 class Workload(msgspec.Struct, kw_only=True):
     """Jobs in submission order (ties in input order), their profiles, and where they came from."""

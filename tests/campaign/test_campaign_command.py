@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from calling import call
+from helpers.calling import call
 
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.campaign_folder import open_results

@@ -274,7 +274,7 @@ def test_names_change_with_the_data_that_ship(monkeypatch: pytest.MonkeyPatch) -
     identity.code_digest()
     assert any(path.endswith("users/batsched_users/data/weekly.json") for path in read)
     assert any(path.endswith("users/batsched_users/data/site/sizes.json") for path in read)
-    assert any(path.endswith("users/batsched_users/models/feedback_engine.py") for path in read)
+    assert any(path.endswith("users/batsched_users/sessions/feedback_engine.py") for path in read)
 
 
 @pytest.mark.parametrize("text", ["x" * 5000, "a\0b", "each"])

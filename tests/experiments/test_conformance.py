@@ -69,7 +69,7 @@ def test_planning_on_kth(shared: Path) -> None:
 def job(number: int, walltime: float) -> m.JobSubmitted:
     name = f"w0!{number}"
     return m.JobSubmitted(
-        timestamp=0.0, job_id=name, job=m.JobDescription(name, 0.0, 1, "p", walltime, {})
+        timestamp=0.0, job_id=name, job=m.JobDescription(name, 0.0, 1, "p", walltime)
     )
 
 

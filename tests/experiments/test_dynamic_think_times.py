@@ -12,7 +12,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from batsched_users.behaviour.calendar import WEEK
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from batsched_py import simulate
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.support.plugins import load_file
 from batsched_py.support.statistics import paired_ratio
+from batsched_py.units import WEEK
 from batsched_py.workload.log_archive import find_log
 
 STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "dynamic_think_times"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_reasons import JOBS, record
+from helpers.explained import JOBS, record
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.explain.gantt import NAMES, Bar, figure_of, picture

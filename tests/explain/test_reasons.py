@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from helpers.explained import JOBS, record
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,6 @@ from batsched_py.model.decisions import CallMeLater, Decision, Reject, Scheduler
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.user_model import UserModel
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.creasy import Creasy
@@ -31,31 +31,11 @@ from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.list_scheduling import ListScheduling
 from batsched_py.schedulers.planning.planning import Planning
 from batsched_py.schedulers.ups import Ups
-from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import homogeneous
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
-from batsched_py.transport.recording import Recorder, recorded
-from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload import WorkloadJob
 
 Maker = Callable[[], Scheduler]
-
-
-def record(
-    path: Path,
-    load: Workload,
-    policy: Scheduler,
-    users: UserModel | None = None,
-    *,
-    reuse: bool = True,
-    shake: int | None = None,
-) -> None:
-    """Simulate and write the exchange to ``path``."""
-    options = Options(dynamic_jobs=users is not None, profile_reuse=reuse, shake=shake)
-    simulator = Simulator(homogeneous(load.nb_res), [load] if users is None else [], options)
-    process = DecisionProcess(policy, users, shake=shake)
-    with Recorder(path) as recorder:
-        simulator.run(recorded(process.answer, recorder))
 
 
 def explained(path: Path, policy: Scheduler, job: str, most: int = 30) -> Explanation:
@@ -85,10 +65,6 @@ def why(
 def short(line: Line) -> tuple[Any, ...]:
     """Return begin, end, decisions and reason."""
     return line.begin, line.end, line.decisions, line.why
-
-
-# 6 of 8 processors until 100; a head; three that are short, too long, and long and narrow
-JOBS = [J(0, 6, 100), J(10, 8, 50), J(12, 2, 80), J(14, 2, 300), J(15, 4, 60), J(16, 1, 20)]
 
 
 def test_easy(tmp_path: Path) -> None:

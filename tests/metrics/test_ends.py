@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from calling import call
+from helpers.calling import call
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from helpers.schedules_by_hand import first_fit, table_of
 from hypothesis import given
 from hypothesis import strategies as st
-from schedules_by_hand import first_fit, table_of
 
 from batsched_py.metrics import JobTable, backlog_growth, overall, saturated
 from batsched_py.metrics.saturation import WEEK, backlog, growth, low_marks

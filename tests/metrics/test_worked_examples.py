@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from schedules_by_hand import table_of
+from helpers.schedules_by_hand import table_of
 
 from batsched_py.metrics import METRICS
 

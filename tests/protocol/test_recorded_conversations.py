@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from conftest import SHARED
+from helpers.shared_folder import SHARED
 
 from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol import message_json as codec

@@ -23,12 +23,19 @@ JSON = st.recursive(
 OBJECT = st.dictionaries(TEXT, JSON, max_size=3)
 FURTHER = st.none() | st.dictionaries(st.just("x_further"), JSON, min_size=1)
 SET = st.integers(1, 2**70 - 1)
-FREE = st.dictionaries(TEXT.map(lambda name: f"free_{name}"), JSON, max_size=3)
+FREE = st.dictionaries(
+    TEXT.map(lambda name: f"free_{name}") | st.sampled_from(["user", "estimate"]), JSON, max_size=3
+)
 LIMITED = {"walltime": st.none() | TIME.filter(lambda t: t > 0), "extra": FREE}
 SAID_TO_BE_NONE = {"walltime": st.none(), "extra": st.just({"walltime": -1})}
 JOB = st.one_of(
     st.builds(
-        m.JobDescription, id=TEXT, subtime=TIME, res=st.integers(0, 10**6), profile=TEXT, **limits
+        m.JobDescription,
+        id=TEXT,
+        submit_time=TIME,
+        size=st.integers(0, 10**6),
+        profile=TEXT,
+        **limits,
     )
     for limits in (LIMITED, SAID_TO_BE_NONE)
 )

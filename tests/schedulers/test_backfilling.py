@@ -190,13 +190,13 @@ def creasy_key(alpha: float, job: Job, now: float, waiting: list[Job]) -> float:
 
 
 def ranks(now: float, waiting: list[Job], by_load: bool, arrivals: dict[str, float]) -> dict:
-    users = {job.extra["user"] for job in waiting}
+    users = {job.user for job in waiting}
     for job in waiting:
-        arrivals[job.extra["user"]] = max(job.submit_time, arrivals.get(job.extra["user"], -1))
+        arrivals[job.user] = max(job.submit_time, arrivals.get(job.user, -1))
 
     def score(user: str) -> float:
         if by_load:
-            return sum(job.estimate * job.size for job in waiting if job.extra["user"] == user)
+            return sum(job.estimate * job.size for job in waiting if job.user == user)
         return -arrivals[user]
 
     ordered = sorted(users, key=lambda user: (score(user), int(user)))
@@ -207,11 +207,11 @@ def slow_ups(a_user: float, by_load: bool) -> Slow:
     arrivals: dict[str, float] = {}
 
     def main(job: Job, now: float, waiting: list[Job]) -> float:
-        rank = ranks(now, waiting, by_load, arrivals)[job.extra["user"]]
+        rank = ranks(now, waiting, by_load, arrivals)[job.user]
         return -(a_user * (1 / rank) + (1 - a_user) * (now - job.submit_time) / (4 * HOUR))
 
     def behind(job: Job, now: float, waiting: list[Job]) -> float:
-        return ranks(now, waiting, by_load, arrivals)[job.extra["user"]]
+        return ranks(now, waiting, by_load, arrivals)[job.user]
 
     return Slow(main, behind)
 
@@ -342,7 +342,7 @@ def test_priorities_of_ups(a_user: float, rank: int, waited: float, expected: fl
     queue = WaitingQueue()
     now = 1e6
     for number in range(1, 6):  # user n has n units of work, and so the rank n
-        job = Job(f"w0!{number}", number, number, None, 100.0, now, {"user": str(number)})
+        job = Job(f"w0!{number}", number, number, None, 100.0, now, {}, user=str(number))
         if number == rank:
             job.submit_time = now - waited
         queue.append(job)
@@ -358,10 +358,10 @@ def test_ranks_count_users_with_waiting_jobs_only() -> None:
     arrival counts even if that job has started."""
     queue = WaitingQueue()
     jobs = [
-        Job("w0!0", 0, 1, None, 10.0, 0.0, {"user": "7"}),
-        Job("w0!1", 1, 2, None, 10.0, 1.0, {"user": "9"}),
-        Job("w0!2", 2, 8, None, 10.0, 2.0, {"user": "7"}),
-        Job("w0!3", 3, 8, None, 10.0, 1.5, {"user": "8"}),
+        Job("w0!0", 0, 1, None, 10.0, 0.0, {}, user="7"),
+        Job("w0!1", 1, 2, None, 10.0, 1.0, {}, user="9"),
+        Job("w0!2", 2, 8, None, 10.0, 2.0, {}, user="7"),
+        Job("w0!3", 3, 8, None, 10.0, 1.5, {}, user="8"),
     ]
     for job in jobs:
         queue.append(job)

@@ -6,9 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from helpers.streit_schedules import (
+    FIVE,
+    SORTED,
+    Seconds,
+    check_machine,
+    load_of,
+    place_of,
+    random_jobs,
+    with_fields,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from streit import FIVE, SORTED, Seconds, check_machine, load_of, place_of, random_jobs, with_fields
 
 from batsched_py.errors import UsageError
 from batsched_py.model.decisions import CallMeLater, Decision, Start

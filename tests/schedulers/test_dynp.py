@@ -11,9 +11,7 @@ from math import inf
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-from streit import (
+from helpers.streit_schedules import (
     FIVE,
     PC2_2001,
     SIX,
@@ -27,6 +25,8 @@ from streit import (
     shrunk,
     slow_plan,
 )
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.model.job import Job

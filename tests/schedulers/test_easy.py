@@ -170,8 +170,8 @@ def test_no_processor_twice_and_all_jobs_end(
     assert len(outcome.jobs) == len(jobs)
     ran = [job for job in outcome.jobs if job.final_state != "REJECTED"]
     for one in ran:
-        assert one.alloc.bit_count() == one.description.res
-        assert one.start_time >= one.description.subtime
+        assert one.alloc.bit_count() == one.description.size
+        assert one.start_time >= one.description.submit_time
         for other in ran:
             together = one.start_time < other.finish_time and other.start_time < one.finish_time
             assert one is other or not together or not one.alloc & other.alloc

@@ -7,9 +7,9 @@ from math import inf
 from typing import Any
 
 import pytest
+from helpers.streit_schedules import check_machine, load_of, random_jobs, run_watched
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from streit import check_machine, load_of, random_jobs, run_watched
 
 from batsched_py.errors import UsageError
 from batsched_py.model.decisions import Start
@@ -257,9 +257,9 @@ def test_no_job_starts_where_it_may_not(
     made = Limits(limits, "tue 05:59")
     for done in outcome.jobs:
         description = done.description
-        job = Job("", 0, description.res, None, description.walltime or inf, 0, {})
+        job = Job("", 0, description.size, None, description.walltime or inf, 0, {})
         if done.final_state == "REJECTED":
-            assert made.next_allowed(job, description.subtime, 8) == inf
+            assert made.next_allowed(job, description.submit_time, 8) == inf
         else:
             assert made.next_allowed(job, done.start_time, 8) == done.start_time
 

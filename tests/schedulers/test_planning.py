@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from streit import (
+from helpers.streit_schedules import (
     FIVE,
     PC2_2001,
     SIX,
@@ -31,6 +29,8 @@ from streit import (
     table,
     with_fields,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.model.decisions import Decision

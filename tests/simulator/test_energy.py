@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scripts import (
+from helpers.scripted_schedulers import (
     GIGA,
     QUERY,
     Make,
@@ -25,6 +23,8 @@ from scripts import (
     switch,
     workload,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from batsched_py.errors import PlatformError, ProtocolError
 from batsched_py.protocol import messages as m

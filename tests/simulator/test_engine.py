@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from scripts import CONTINUE, FINISHED, Script, execute, say
+from helpers.scripted_schedulers import CONTINUE, FINISHED, Script, execute, say
 
 from batsched_py.errors import ProtocolError, SimulationError, WorkloadError
 from batsched_py.protocol import messages as m

@@ -6,7 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripts import Make, Timetable, compute, delay, ends, execute, job, kill, simulate, workload
+from helpers.scripted_schedulers import (
+    Make,
+    Timetable,
+    compute,
+    delay,
+    ends,
+    execute,
+    job,
+    kill,
+    simulate,
+    workload,
+)
 
 from batsched_py.errors import DeadlockError, InputError, ProtocolError
 from batsched_py.protocol import messages as m

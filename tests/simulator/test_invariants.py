@@ -17,8 +17,8 @@ from typing import Any, cast
 import msgspec
 import pytest
 import zmq
+from helpers.worlds import SLEEP, WATTS, Profiles, Scheduler, World, worlds
 from hypothesis import given, settings
-from worlds import SLEEP, WATTS, Profiles, Scheduler, World, worlds
 
 from batsched_py.errors import DeadlockError
 from batsched_py.protocol import message_json as codec
@@ -257,7 +257,13 @@ def test_time_never_goes_back(world: World) -> None:
     events = [event for message in done.messages for event in message.events]
     times = [event.timestamp for event in events]
     for job in done.ran:
-        assert 0 <= job.description.subtime <= job.start_time <= job.finish_time <= done.outcome.end
+        assert (
+            0
+            <= job.description.submit_time
+            <= job.start_time
+            <= job.finish_time
+            <= done.outcome.end
+        )
     assert times == sorted(times)
     told = {e.job_id: at for at, e in enumerate(events) if isinstance(e, m.JobSubmitted)}
     for at, event in enumerate(events):

@@ -8,7 +8,17 @@ from time import perf_counter
 from typing import Any
 
 import pytest
-from scripts import Timetable, composed, compute, delay, ends, execute, job, simulate, workload
+from helpers.scripted_schedulers import (
+    Timetable,
+    composed,
+    compute,
+    delay,
+    ends,
+    execute,
+    job,
+    simulate,
+    workload,
+)
 
 from batsched_py.errors import ProtocolError, WorkloadError
 from batsched_py.protocol import messages as m

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from other_programs import CannotInstallError, play, pybatsim_in
+from helpers.other_programs import CannotInstallError, play, pybatsim_in
 
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml
 from batsched_py.support.processor_sets import from_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scripts import (
+from helpers.scripted_schedulers import (
     Make,
     Timetable,
     compute,

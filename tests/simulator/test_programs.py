@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from scripts import (
+from helpers.scripted_schedulers import (
     FINISHED,
     GIGA,
     Make,

@@ -8,9 +8,9 @@ from math import inf
 from pathlib import Path
 
 import pytest
+from helpers.ptask_twin import Cancel, Change, Speed, Start, Twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ptask_twin import Cancel, Change, Speed, Start, Twin
 
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.network import (

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import SHARED
-from recorded import Recording, assert_same_events, assert_same_files, run
+from helpers.recorded_exchanges import Recording, assert_same_events, assert_same_files, run
+from helpers.shared_folder import SHARED
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.schedulers.easy import Easy

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import calling
 import pytest
 import zmq
+from helpers import calling
 
 from batsched_py.commands.protocol import simulator as command
 from batsched_py.protocol import messages as m

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from calling import call
+from helpers.calling import call
 
 from batsched_py import simulate
 from batsched_py.campaign.campaign_file import Campaign, PlannedRun, Settings

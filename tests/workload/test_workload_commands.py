@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from calling import call
+from helpers.calling import call
 
 from batsched_py.workload.batsim_workload import read_workload
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.model.job import Job, user_of
+from batsched_py.model.job import Job
 
 GONE = 1 << 62
 """Size in the row of a job that no longer waits: it fits nowhere."""
@@ -80,11 +80,10 @@ class Columns:
         if row == len(self._size):
             self._rebuild()
             row = len(self.jobs)
-        user = user_of(job.extra)
         self._size[row] = job.size
         self._estimate[row] = job.estimate
         self._submit[row] = job.submit_time
-        self._user[row] = self._codes.setdefault(user, len(self._codes))
+        self._user[row] = self._codes.setdefault(job.user, len(self._codes))
         self._rows[job.number] = row
         self.jobs.append(job)
 

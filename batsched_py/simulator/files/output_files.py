@@ -53,10 +53,10 @@ def _row(job: SimulatedJob) -> str:
     description = job.description
     workload, _, name = description.id.partition("!")
     walltime = -1.0 if description.walltime is None else description.walltime
-    submit = description.subtime
+    submit = description.submit_time
     head = (
         f"{field(name)},{field(workload)},{field(description.profile)},{submit:.6f},"
-        f"{description.res},{walltime:.6f}"
+        f"{description.size},{walltime:.6f}"
     )
     if job.final_state == REJECTED:
         return f'{head},0,{REJECTED},,,,,,,,,"{job.metadata}"'
@@ -93,7 +93,7 @@ class _Summary:
 
     def add(self, job: SimulatedJob) -> None:
         """Add a job that ran."""
-        submit = job.description.subtime
+        submit = job.description.submit_time
         execution, finish = times(job)
         self.waits.append(job.start_time - submit)
         self.turnarounds.append(finish - submit)

@@ -99,7 +99,7 @@ def reopen(
         chance.stream("reopen", name).expovariate for name in ("arrival", "service", "think")
     )
     choice = chance.stream("reopen", "choice").random
-    counts = _Counts()
+    counts = _EventCounts()
     free = 0.0  # when the server has done all that was submitted
     first = interval(open_rate)
     due = [(first, first, 0)]  # heap: next submission, first submission and jobs so far of a user
@@ -155,7 +155,7 @@ def with_constant(
     )
 
 
-class _Counts(msgspec.Struct):
+class _EventCounts(msgspec.Struct):
     """Sums over the jobs and users so far."""
 
     response: float = 0.0

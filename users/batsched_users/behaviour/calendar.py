@@ -6,12 +6,9 @@ from math import floor
 
 import msgspec
 
+from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload
 from batsched_py.workload.clock import local_hours
-
-HOUR = 3_600.0
-DAY = 24 * HOUR
-WEEK = 7 * DAY
 
 
 class Calendar(msgspec.Struct, frozen=True):

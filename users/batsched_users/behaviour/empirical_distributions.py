@@ -88,7 +88,7 @@ class Quantiles:
         return sum((q - p) * (low + high) / 2 for (p, low), (q, high) in lines)
 
 
-class Table:
+class Probabilities:
     """A distribution of few values, each with its probability.
 
     Raises :class:`UsageError` unless the values ascend and the probabilities have sum 1.
@@ -120,7 +120,7 @@ class Table:
         shares = np.diff(self._up_to, prepend=0.0)
         return float(np.dot(shares, self._values))
 
-    def at_most(self, most: float) -> Table:
+    def at_most(self, most: float) -> Probabilities:
         """Return the distribution of the values up to ``most``.
 
         Raises :class:`UsageError` if there is none.
@@ -130,10 +130,10 @@ class Table:
         if not total:
             least = min(self._values)
             raise UsageError(f"{self.about.name}: no value up to {most:g}; the least is {least:g}")
-        return Table(self.about, tuple((value, part / total) for value, part in kept))
+        return Probabilities(self.about, tuple((value, part / total) for value, part in kept))
 
 
-Distribution = Quantiles | Table
+Distribution = Quantiles | Probabilities
 
 
 # Learning ----------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def learn_quantiles(values: ArrayLike, about: About, weights: ArrayLike | None =
     return Quantiles(_counted(about, sorted_values), pairs)
 
 
-def learn_table(values: ArrayLike, about: About, weights: ArrayLike | None = None) -> Table:
+def learn_table(values: ArrayLike, about: About, weights: ArrayLike | None = None) -> Probabilities:
     """Return the distribution of ``values``, shape (n,), as a table; weights as above.
 
     Raises :class:`UsageError` for no values.
@@ -196,7 +196,7 @@ def learn_table(values: ArrayLike, about: About, weights: ArrayLike | None = Non
     shares = np.diff(up_to[last], prepend=0.0)
     pairs = zip(sorted_values[last].tolist(), shares.tolist(), strict=True)
     rounded = tuple((value, float(f"{share:.6g}")) for value, share in pairs)
-    return Table(_counted(about, sorted_values), rounded)
+    return Probabilities(_counted(about, sorted_values), rounded)
 
 
 def _cumulated(
@@ -219,7 +219,7 @@ def _counted(about: About, values: NDArray[np.float64]) -> About:
 # Files -------------------------------------------------------------------------------------------
 
 
-class _File(About, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _DistributionFile(About, frozen=True, forbid_unknown_fields=True, kw_only=True):
     quantiles: tuple[Pair, ...] | None = None
     probabilities: tuple[Pair, ...] | None = None
 
@@ -242,7 +242,7 @@ def read_distribution(path: str | Path) -> Distribution:
     if not path.is_file():
         raise UsageError(f"no file {path}; expected a distribution (a JSON file)")
     try:
-        file = msgspec.json.decode(path.read_bytes(), type=_File)
+        file = msgspec.json.decode(path.read_bytes(), type=_DistributionFile)
     except (msgspec.DecodeError, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {error}; expected a distribution") from None
     about = About(**{key: getattr(file, key) for key in About.__struct_fields__})
@@ -251,7 +251,7 @@ def read_distribution(path: str | Path) -> Distribution:
     try:
         if file.quantiles is not None:
             return Quantiles(about, file.quantiles)
-        return Table(about, file.probabilities or ())
+        return Probabilities(about, file.probabilities or ())
     except UsageError as error:
         raise InputError(f"{path}: {error}") from None
 

@@ -8,7 +8,8 @@ import msgspec
 
 from batsched_py.errors import UsageError
 from batsched_py.support.option_values import number
-from batsched_users.behaviour.calendar import DAY, HOUR, Calendar
+from batsched_py.units import DAY, HOUR
+from batsched_users.behaviour.calendar import Calendar
 
 WEEKDAYS = frozenset(range(5))
 """Monday to Friday."""

@@ -12,7 +12,7 @@ from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
 from batsched_users.commands.output import say_notes, stem
 from batsched_users.measures.job_columns import columns_of_workload
-from batsched_users.measures.side_by_side import compare as measures_of
+from batsched_users.measures.workload_comparison import compare as measures_of
 
 
 @o.with_rules(walltime="requested", size="allocated")  # what users asked for, and got

@@ -32,7 +32,7 @@ from batsched_users.studies.threshold_figures import (
     session_length_figure,
     think_time_figure,
 )
-from batsched_users.studies.thresholds import USUAL, Study, Values, distance, study
+from batsched_users.studies.thresholds import USUAL, ThresholdStudy, Values, distance, study
 
 _COUNTS = {
     "batches": ("batches", "d"),
@@ -91,7 +91,7 @@ def thresholds(
     paths = [find_log(source, log_dir or []) for source in sources]
     if figures is not None:
         make_folder_of(figures / "curves.csv")
-    studies: list[Study] = []
+    studies: list[ThresholdStudy] = []
     for path in paths:
         workload = _load(path, rules, skip_bad_lines)
         studies.append(study(_unused(stem(workload.name), studies), workload.jobs, tried))
@@ -173,7 +173,7 @@ def _labels(text: str | None, sources: Sequence[str]) -> list[str | None]:
     return names
 
 
-def _show(one: Study) -> None:
+def _show(one: ThresholdStudy) -> None:
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
@@ -201,7 +201,7 @@ def _far(unique: Values, common: Values) -> str:
     return f"{distance(unique, common):.3f}" if len(unique) and len(common) else "-"
 
 
-def _write_studies(studies: Sequence[Study], folder: Path, form: str) -> None:
+def _write_studies(studies: Sequence[ThresholdStudy], folder: Path, form: str) -> None:
     figures = {f"inter_arrival_times.{form}": inter_arrival_figure(studies)}
     for one in studies:
         figures[f"{one.name}_think_times.{form}"] = think_time_figure(one)
@@ -215,7 +215,7 @@ def _write_studies(studies: Sequence[Study], folder: Path, form: str) -> None:
         say(f"wrote {path}")
 
 
-def _unused(name: str, studies: Sequence[Study]) -> str:
+def _unused(name: str, studies: Sequence[ThresholdStudy]) -> str:
     """Return a name that no study has: logs in several folders may be called the same."""
     taken = {one.name for one in studies}
     number = 2

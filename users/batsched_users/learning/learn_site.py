@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
 from batsched_py.support.option_values import one_of
+from batsched_py.units import HOUR, MINUTE
 from batsched_py.workload import Workload
 from batsched_py.workload.clock import local_hours
 from batsched_users.behaviour import think_times as thinking
-from batsched_users.behaviour.calendar import HOUR
 from batsched_users.behaviour.empirical_distributions import (
     About,
+    Probabilities,
     Quantiles,
-    Table,
     learn_quantiles,
     learn_table,
 )
@@ -32,7 +32,6 @@ from batsched_users.learning.ideal_machine import run_time
 from batsched_users.measures.job_columns import Column, JobColumns, columns_of_workload
 from batsched_users.models.site import SiteDistributions
 
-MINUTE = 60.0
 SESSION_END = 20 * MINUTE
 """A think time of so many seconds, or more, is a break: the session is over."""
 LONGEST_BREAK = 8 * HOUR
@@ -119,7 +118,7 @@ def learn_site(
         values, weights = pooled(parts)
         return learn_quantiles(values, about(name, "seconds", description), weights)
 
-    def table(parts: Sequence[Column], name: str, unit: str, description: str) -> Table:
+    def table(parts: Sequence[Column], name: str, unit: str, description: str) -> Probabilities:
         values, weights = pooled(parts)
         return learn_table(values, about(name, unit, description), weights)
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from batsched_py.errors import InputError
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.option_values import number, one_of
+from batsched_py.units import DAY, WEEK
 from batsched_py.workload import Workload
-from batsched_users.behaviour.calendar import DAY, WEEK, Calendar
+from batsched_users.behaviour.calendar import Calendar
 from batsched_users.learning.ideal_machine import run_time
 from batsched_users.measures.job_columns import JobColumns, columns_of_workload
 from batsched_users.models.weekly import Parameters, SizeClass, UserClass

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
-from batsched_users.behaviour.calendar import DAY, Calendar
+from batsched_py.units import DAY
+from batsched_users.behaviour.calendar import Calendar
 
 NB_BINS = 16
 

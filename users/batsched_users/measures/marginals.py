@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_users.behaviour.calendar import HOUR, WEEK
+from batsched_py.units import HOUR, WEEK
 from batsched_users.measures.job_columns import Column, JobColumns
 from batsched_users.measures.session_columns import SessionRows, cut_sessions
 

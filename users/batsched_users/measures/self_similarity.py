@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
 from batsched_py.support.option_values import number, one_of
-from batsched_users.behaviour.calendar import HOUR
+from batsched_py.units import HOUR
 
 DEVIATIONS = ("population", "sample")
 Column = NDArray[np.float64]

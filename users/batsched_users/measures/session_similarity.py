@@ -78,7 +78,7 @@ def similarity(
     one_of("pool", pool, POOLS)
     number("min_sessions", min_sessions, 1)
     sessions = _known_only(cut_sessions(columns) if sessions is None else sessions, values)
-    users = _Users(values[sessions.rows], sessions)
+    users = _SessionsOfUsers(values[sessions.rows], sessions)
     per_distance = [users.measure(measure, pool, distance) for distance in DISTANCES]
     value = np.stack(per_distance, axis=1)
     kept = (np.diff(users.bounds) >= min_sessions) & ~np.isnan(value).any(axis=1)
@@ -122,7 +122,7 @@ def null_test(
     number("repetitions", repetitions, 1)
     sessions = _known_only(cut_sessions(columns) if sessions is None else sessions, values)
     own = values[sessions.rows]
-    users = _Users(own, sessions)
+    users = _SessionsOfUsers(own, sessions)
     if not (users.nb_jobs > 1).any():
         raise UsageError("null test of similarity: no session has two jobs with a known value")
     observed = float(np.nanmean(users.measure(measure, pool, 0)))
@@ -132,7 +132,7 @@ def null_test(
     shuffled = np.empty(repetitions)
     for index in range(repetitions):
         order = np.lexsort((draws.random(len(own)), owner))
-        dealt = _Users(own[order], sessions)
+        dealt = _SessionsOfUsers(own[order], sessions)
         shuffled[index] = np.nanmean(dealt.measure(measure, pool, 0))
     return NullTest(observed, shuffled)
 
@@ -144,7 +144,7 @@ def _known_only(sessions: SessionRows, values: Column) -> SessionRows:
     return SessionRows(sessions.rows[known], before[sessions.bounds], sessions.user)
 
 
-class _Users:
+class _SessionsOfUsers:
     """The values of the jobs of all sessions, session by session, users one after the other."""
 
     def __init__(self, values: Column, sessions: SessionRows) -> None:

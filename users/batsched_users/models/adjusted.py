@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from batsched_py.workload import Workload
-from batsched_users.models.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
 from batsched_users.sessions.batches import JOINS, Batch
+from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
 
 
 class Adjusted(BatchFeedback):

@@ -11,13 +11,14 @@ from typing import Protocol
 import msgspec
 
 from batsched_py.support.option_values import one_of
+from batsched_py.units import WEEK
 from batsched_py.workload import Workload
-from batsched_users.behaviour.batch_gaps import Gaps, gaps_inside_sessions
-from batsched_users.behaviour.calendar import WEEK, Calendar
+from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.random_streams import Chance, Seed
 from batsched_users.models.adjusted import recorded_gap
-from batsched_users.models.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
+from batsched_users.sessions.batch_gaps import Gaps, gaps_inside_sessions
 from batsched_users.sessions.batches import JOINS, Batch, Trace
+from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
 
 
 class Fluid(BatchFeedback):

@@ -12,10 +12,10 @@ import msgspec
 
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Seed
-from batsched_users.models.feedback_engine import as_submitted, log_order
-from batsched_users.resampling.crowd import LONG_TERM, Size, Start
+from batsched_users.resampling.crowd import LONG_TERM, Arrival, Size
 from batsched_users.resampling.people import People
 from batsched_users.resampling.pools import EDGE_WEEKS, LONG_WEEKS
+from batsched_users.sessions.feedback_engine import as_submitted, log_order
 
 
 class Resampled:
@@ -125,7 +125,7 @@ class Resampled:
 class _Trip(msgspec.Struct, eq=False):
     """Where a user is in his trace."""
 
-    start: Start
+    start: Arrival
     notes: dict[str, Any]
     batch: int = -1
     place: int = 0

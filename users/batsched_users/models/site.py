@@ -14,12 +14,13 @@ import msgspec
 from batsched_py.errors import InputError, UsageError
 from batsched_py.support import option_values as options
 from batsched_py.support.option_values import number, one_of, whole_number
+from batsched_py.units import WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour import think_times as thinking
-from batsched_users.behaviour.calendar import WEEK, Calendar
+from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.empirical_distributions import (
+    Probabilities,
     Quantiles,
-    Table,
     read_distribution,
     write_distribution,
 )
@@ -57,13 +58,13 @@ class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds from the end of a batch to the next one of the session: 0 to 20 minutes."""
     breaks: Quantiles
     """Seconds from the end of a batch to the next one of another session: 20 minutes to 8 h."""
-    batch_widths: Table
+    batch_widths: Probabilities
     """Jobs that are submitted without waiting for the one before."""
-    sizes: Table
+    sizes: Probabilities
     """Processors of a job."""
     run_times: Quantiles
     """Seconds."""
-    repetitions: Table
+    repetitions: Probabilities
     """How many jobs of the same size a user submits in succession."""
     requested_times: Quantiles | None = None
     """Seconds; None if the logs have none."""
@@ -77,14 +78,14 @@ class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
             if name == "requested_times" and not path.exists():
                 continue
             found[name] = read_distribution(path)
-            kind = Table if name in ("batch_widths", "sizes", "repetitions") else Quantiles
+            kind = Probabilities if name in ("batch_widths", "sizes", "repetitions") else Quantiles
             if not isinstance(found[name], kind):
-                wanted = "probabilities" if kind is Table else "quantiles"
+                wanted = "probabilities" if kind is Probabilities else "quantiles"
                 raise InputError(f"{path}: expected {wanted}")
-            least = 1 if kind is Table else 0
+            least = 1 if kind is Probabilities else 0
             if found[name].quantile(0.0) < least:
                 raise InputError(f"{path}: {found[name].quantile(0.0):g} is less than {least}")
-            for value, _ in found[name].pairs if kind is Table else ():
+            for value, _ in found[name].pairs if kind is Probabilities else ():
                 if value != int(value):
                     raise InputError(f"{path}: {value:g} is not a whole number")
         return cls(**found)
@@ -96,7 +97,7 @@ class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
                 write_distribution(Path(folder) / f"{name}.json", distribution)
 
 
-class _Jobs:
+class _JobDraws:
     """What the jobs of all users are drawn from; the options are those of :class:`SiteUsers`."""
 
     def __init__(
@@ -127,7 +128,7 @@ class _Jobs:
         """Draw how many jobs the next batch has."""
         return int(self._widths.sample(random)) if self._widths else 1
 
-    def draw(self, user: _User) -> None:
+    def draw(self, user: _SiteUser) -> None:
         """Draw the next kind of job of ``user``, and how often it is repeated."""
         random = user.jobs
         user.size = min(int(self._sizes.sample(random)), self._nb_res)
@@ -137,7 +138,7 @@ class _Jobs:
             user.request = round(self._requests.sample(random, least=user.run_time))
 
 
-class _User(msgspec.Struct, eq=False):
+class _SiteUser(msgspec.Struct, eq=False):
     """One user: what is under way, and what comes next."""
 
     name: str
@@ -226,7 +227,7 @@ class SiteUsers:
         self._drawn = SiteDistributions.read(folder)
         if estimates == LEARNT and self._drawn.requested_times is None:
             raise UsageError(f"estimates={estimates}: {folder} has no requested_times.json")
-        self._jobs = _Jobs(
+        self._jobs = _JobDraws(
             self._drawn,
             workload.nb_res,
             too_wide=too_wide,
@@ -242,10 +243,10 @@ class SiteUsers:
         count = whole_number("nb_users", nb_users, 1)
         self._users = [self._newcomer(user, chance) for user in range(count)]
 
-    def _newcomer(self, index: int, chance: Chance) -> _User:
+    def _newcomer(self, index: int, chance: Chance) -> _SiteUser:
         moves, jobs = (chance.stream("site", kind, index) for kind in ("moves", "jobs"))
         cycle = ActivityCycle.draw(moves)
-        user = _User(str(index + 1), moves, jobs, cycle if self._sleep else ALWAYS)
+        user = _SiteUser(str(index + 1), moves, jobs, cycle if self._sleep else ALWAYS)
         first = round(moves.uniform(0, WEEK))
         self._plan(index, user.cycle.next_opening(self._calendar, first))
         return user
@@ -284,7 +285,7 @@ class SiteUsers:
 
     # A user --------------------------------------------------------------------------------------
 
-    def _next(self, user: _User, now: float, response: float) -> float:
+    def _next(self, user: _SiteUser, now: float, response: float) -> float:
         """Return when the user comes next, who waited for ``response`` seconds until ``now``."""
         calendar, random = self._calendar, user.moves
         back = now
@@ -295,7 +296,7 @@ class SiteUsers:
         user.session += 1
         return user.cycle.next_opening(calendar, back)
 
-    def _submit(self, user: _User, now: float, jobs: list[WorkloadJob]) -> None:
+    def _submit(self, user: _SiteUser, now: float, jobs: list[WorkloadJob]) -> None:
         width = self._jobs.width(user.jobs)
         user.batch += 1
         notes: dict[str, Any] = {"session": user.session, "batch": user.batch}
@@ -305,7 +306,7 @@ class SiteUsers:
             extra = notes  # the others were not thought about
         user.awaited, user.unfinished, user.since = jobs[-1].id, width, now
 
-    def _job(self, user: _User, now: float, extra: dict[str, Any]) -> WorkloadJob:
+    def _job(self, user: _SiteUser, now: float, extra: dict[str, Any]) -> WorkloadJob:
         if not user.left:
             self._jobs.draw(user)
         user.left -= 1

@@ -11,18 +11,18 @@ from batsched_users.behaviour.random_streams import Seed
 from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.models.adjusted import AsRecorded
 from batsched_users.models.distribution import InHours
-from batsched_users.models.feedback_engine import (
+from batsched_users.models.fluid import InWindows, WindowRules
+from batsched_users.resampling.crowd import LONG_TERM, Arrival, Size
+from batsched_users.resampling.people import People
+from batsched_users.resampling.pools import EDGE_WEEKS, LONG_WEEKS
+from batsched_users.sessions.batches import JOINS
+from batsched_users.sessions.feedback_engine import (
     SESSIONS,
     BatchFeedback,
     Reaction,
     Visit,
     log_order,
 )
-from batsched_users.models.fluid import InWindows, WindowRules
-from batsched_users.resampling.crowd import LONG_TERM, Size, Start
-from batsched_users.resampling.people import People
-from batsched_users.resampling.pools import EDGE_WEEKS, LONG_WEEKS
-from batsched_users.sessions.batches import JOINS
 
 
 class Tbuos(BatchFeedback):
@@ -93,10 +93,10 @@ class Tbuos(BatchFeedback):
     def left(self, visit: Visit, now: float) -> None:
         """Let a long-term user begin anew."""
         start = visit.origin
-        if isinstance(start, Start) and start.kind == LONG_TERM:
+        if isinstance(start, Arrival) and start.kind == LONG_TERM:
             self._enter(self._people.crowd.again(start, now, gap=self._gap))
 
-    def _enter(self, start: Start) -> None:
+    def _enter(self, start: Arrival) -> None:
         self.enter(
             Visit(
                 self._people.name(start),
@@ -111,14 +111,14 @@ class Tbuos(BatchFeedback):
             )
         )
 
-    def _reactions(self, windows: WindowRules) -> dict[str, Callable[[Start], Reaction]]:
+    def _reactions(self, windows: WindowRules) -> dict[str, Callable[[Arrival], Reaction]]:
         chance, calendar = self._people.chance, self._people.calendar
 
-        def fluid(start: Start) -> Reaction:
+        def fluid(start: Arrival) -> Reaction:
             random = chance.stream(start.person, start.shift)
             return InWindows(windows, start.trace, start.shift, random, start.first)
 
-        def distribution(start: Start) -> Reaction:
+        def distribution(start: Arrival) -> Reaction:
             """Keep the hours of work when a user comes again, and draw other gaps."""
             cycle = ActivityCycle.draw(chance.stream(start.person))
             random = chance.stream(start.person, start.shift)

@@ -19,8 +19,9 @@ import msgspec
 from batsched_py.errors import InputError, UsageError
 from batsched_py.support import option_values as options
 from batsched_py.support.option_values import number, one_of, whole_number
+from batsched_py.units import DAY, WEEK
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_users.behaviour.calendar import DAY, WEEK, Calendar
+from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.behaviour.random_streams import Chance, Seed
 from batsched_users.behaviour.think_times import ThinkTime
@@ -91,7 +92,7 @@ def read_parameters(path: str | Path) -> Parameters:
         raise InputError(f"{path}: {error}") from None
 
 
-class _User(msgspec.Struct, eq=False, kw_only=True):
+class _WeeklyUser(msgspec.Struct, eq=False, kw_only=True):
     name: str
     kind: UserClass
     shares: list[float]
@@ -173,14 +174,14 @@ class WeeklyUsers:
         self._chance = Chance(seed)
         self._nb_jobs = 0
         self._due: list[tuple[float, int]] = []  # time, user
-        self._in_system: dict[str, _User] = {}  # by job
-        self._users: list[_User] = []
+        self._in_system: dict[str, _WeeklyUser] = {}  # by job
+        self._users: list[_WeeklyUser] = []
         file = PUBLISHED if parameters is None else options.path("parameters", parameters)
         for kind in _deal(read_parameters(file), nb_users):
             name = str(len(self._users) + 1)
             shares = list(accumulate(each.probability for each in kind.sizes))
             jobs, moves = (self._chance.stream(what, name) for what in ("jobs", "moves"))
-            user = _User(name=name, kind=kind, shares=shares, jobs=jobs, moves=moves)
+            user = _WeeklyUser(name=name, kind=kind, shares=shares, jobs=jobs, moves=moves)
             self._users.append(user)
             self._plan(user, 0.0, None)
 
@@ -205,7 +206,7 @@ class WeeklyUsers:
         wish = now + self._think(now - user.submitted)
         self._plan(user, wish, self._day(user.submitted))
 
-    def _job(self, user: _User, now: float) -> WorkloadJob:
+    def _job(self, user: _WeeklyUser, now: float) -> WorkloadJob:
         self._nb_jobs += 1
         (drawn,) = user.jobs.choices(user.kind.sizes, cum_weights=user.shares)
         run_time = user.jobs.gauss(drawn.mean, drawn.deviation)
@@ -221,7 +222,7 @@ class WeeklyUsers:
             user=user.name,
         )
 
-    def _plan(self, user: _User, wish: float, today: int | None) -> None:
+    def _plan(self, user: _WeeklyUser, wish: float, today: int | None) -> None:
         """Plan the submission wished for; ``today`` is the day of the last one."""
         due = self._move(user, wish, today)
         if due < self._horizon:
@@ -231,7 +232,7 @@ class WeeklyUsers:
         """Return the number of a day; day 0 is the Monday of the week of second 0."""
         return floor((time + self._calendar.at_origin) / DAY)
 
-    def _move(self, user: _User, wish: float, today: int | None) -> float:
+    def _move(self, user: _WeeklyUser, wish: float, today: int | None) -> float:
         """Return ``wish`` or the time it moves to; a time beyond the horizon may be any such."""
         kind, midnight = user.kind, -self._calendar.at_origin
         day = self._day(wish)
@@ -250,14 +251,14 @@ class WeeklyUsers:
             offset = user.moves.uniform(kind.day_begin, kind.day_end)
         return max(wish, midnight + day * DAY + offset)
 
-    def _is_worked(self, user: _User, day: int, weekday: int | None = None) -> bool:
+    def _is_worked(self, user: _WeeklyUser, day: int, weekday: int | None = None) -> bool:
         """Tell whether the user works on a day; in active weeks on no other ``weekday``, if any."""
         week, at = divmod(day, 7)
         if week != user.week:
             user.week, user.worked = week, self._draw_week(user, week)
         return user.worked[at] and weekday in (None, at)
 
-    def _draw_week(self, user: _User, week: int) -> tuple[bool, ...]:
+    def _draw_week(self, user: _WeeklyUser, week: int) -> tuple[bool, ...]:
         chance = self._chance.stream("week", user.name, week)
         activity = user.kind.activity if self._activity is None else self._activity
         if chance.random() >= activity:

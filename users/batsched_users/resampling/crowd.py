@@ -16,7 +16,8 @@ import msgspec
 
 from batsched_py.errors import UsageError
 from batsched_py.support.option_values import number, one_of
-from batsched_users.behaviour.calendar import WEEK, Calendar
+from batsched_py.units import WEEK
+from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.random_streams import Chance
 from batsched_users.resampling.pools import Pools, weeks_active
 from batsched_users.sessions.batches import Trace
@@ -57,7 +58,7 @@ class Size(msgspec.Struct, frozen=True):
         one_of("begin", self.begin, ("active", "anywhere"))
 
 
-class Start(msgspec.Struct, eq=False):
+class Arrival(msgspec.Struct, eq=False):
     """A user who begins: with which batch, and how much later than recorded."""
 
     kind: str
@@ -106,7 +107,7 @@ class Crowd:
                 "nobody would ever come: load, n_long, n_temporary and rate leave no user to draw"
             )
 
-    def come(self) -> list[Start]:
+    def come(self) -> list[Arrival]:
         """Return who begins in the week of :attr:`next_week`, which moves on."""
         starts = self._first if not self._week else list(self._newcomers(self._week))
         self._first = []
@@ -120,7 +121,7 @@ class Crowd:
         """Tell whether a week whose users have not come yet begins by ``time``."""
         return self.next_week < inf and self.next_week <= time
 
-    def again(self, start: Start, since: float | None = None, *, gap: bool = True) -> Start:
+    def again(self, start: Arrival, since: float | None = None, *, gap: bool = True) -> Arrival:
         """Return a long-term user who is through, from his first job on.
 
         The gap is that between his last job and the end of the log, and between its beginning and
@@ -135,11 +136,11 @@ class Crowd:
         else:
             length = (trace.start - pools.start) + (pools.end - trace.last) if gap else 0.0
             shift = _weeks_after(since, length, trace.start)
-        return Start(start.kind, start.person, trace, 0, shift, sessions)
+        return Arrival(start.kind, start.person, trace, 0, shift, sessions)
 
     # Drawing -------------------------------------------------------------------------------------
 
-    def _long_term(self) -> Iterator[Start]:
+    def _long_term(self) -> Iterator[Arrival]:
         pool, random = self._pools.long_term, self._random
         wanted = self._wanted("n_long", len(pool), pool)
         rounds, rest = divmod(wanted, max(1, len(pool)))
@@ -156,7 +157,7 @@ class Crowd:
         weeks = weeks_active(trace, self._calendar)
         return weeks if self._size.begin == "active" else max(weeks, self._round_weeks(trace))
 
-    def _temporary(self) -> Iterator[Start]:
+    def _temporary(self) -> Iterator[Arrival]:
         """Draw users in proportion to their weeks, each once (Efraimidis and Spirakis 2006)."""
         pool, random = self._pools.temporary, self._random
         there = 0.0 if self._size.n_temporary is not None else self._there()
@@ -172,7 +173,7 @@ class Crowd:
             week = random.randrange(weeks[place])
             yield self._in_week(week, weeks[place], TEMPORARY, pool[place])
 
-    def _newcomers(self, week: int) -> Iterator[Start]:
+    def _newcomers(self, week: int) -> Iterator[Arrival]:
         random = self._random
         pools = self._pools
         for pool, probability, kind in (
@@ -182,9 +183,9 @@ class Crowd:
             for trace in pool:
                 if random.random() < probability:
                     shift = (week - self._calendar.week(trace.start)) * WEEK
-                    yield Start(kind, next(self._persons), trace, 0, shift)
+                    yield Arrival(kind, next(self._persons), trace, 0, shift)
 
-    def _in_week(self, week: int, weeks: int, kind: str, trace: Trace) -> Start:
+    def _in_week(self, week: int, weeks: int, kind: str, trace: Trace) -> Arrival:
         """Let a user begin in week 0 with what he did from ``week`` of his ``weeks`` on.
 
         In weeks after his last one, with his first job when the round begins anew.
@@ -195,7 +196,7 @@ class Crowd:
         )
         if first == len(trace.batches):
             first, number = 0, number - weeks
-        return Start(kind, next(self._persons), trace, first, -number * WEEK)
+        return Arrival(kind, next(self._persons), trace, first, -number * WEEK)
 
     # Numbers -------------------------------------------------------------------------------------
 

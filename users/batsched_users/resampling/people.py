@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from batsched_py.support.option_values import number
+from batsched_py.units import WEEK
 from batsched_py.workload import Workload
-from batsched_users.behaviour.calendar import WEEK, Calendar
+from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.random_streams import Chance, Seed
-from batsched_users.models.feedback_engine import SESSIONS
-from batsched_users.resampling.crowd import RARE, Crowd, Size, Start
+from batsched_users.resampling.crowd import RARE, Arrival, Crowd, Size
 from batsched_users.resampling.pools import Rare, make_pools
 from batsched_users.sessions.batches import JOINS
 from batsched_users.sessions.delimitation import Delimitation
+from batsched_users.sessions.feedback_engine import SESSIONS
 
 
 class People:
@@ -49,10 +50,10 @@ class People:
         self.until = self.calendar.first_week + length * WEEK
         self.crowd = Crowd(pools, self.calendar, self.chance, size, self.until)
 
-    def name(self, start: Start) -> str:
+    def name(self, start: Arrival) -> str:
         """Return who it is: the user of the log, and which of those who are like him."""
         return f"{start.trace.user}.{start.person}"
 
-    def notes(self, start: Start) -> dict[str, Any]:
+    def notes(self, start: Arrival) -> dict[str, Any]:
         """Return what all jobs of a user carry."""
         return {"behaviour": RARE} if start.kind == RARE else {}

@@ -11,8 +11,9 @@ from math import inf
 import msgspec
 
 from batsched_py.errors import UsageError
+from batsched_py.units import DAY, WEEK
 from batsched_py.workload import WorkloadJob
-from batsched_users.behaviour.calendar import DAY, WEEK, Calendar
+from batsched_users.behaviour.calendar import Calendar
 from batsched_users.sessions.batches import JOINS, Trace, traces
 from batsched_users.sessions.delimitation import Delimitation
 

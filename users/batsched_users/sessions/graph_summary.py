@@ -9,9 +9,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from batsched_py.units import HOUR
 from batsched_users.sessions.session_graph import SessionGraph
-
-HOUR = 3_600
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):

@@ -42,7 +42,7 @@ class UserFile(msgspec.Struct):
     """The rule that cut the sessions, None where the file does not say."""
 
 
-class _File(msgspec.Struct):
+class _SabFile(msgspec.Struct):
     """The top level of a file as it is read."""
 
     sessions: list[dict[str, Any]]
@@ -62,7 +62,7 @@ class _Session(msgspec.Struct):
     nb_jobs: int | None = None
 
 
-class _Job(msgspec.Struct):
+class _SabJob(msgspec.Struct):
     """A job as it is read."""
 
     id: int | str
@@ -159,7 +159,7 @@ def _job_record(job: WorkloadJob, session_start: float) -> dict[str, Any]:
         value = getattr(job, key)
         if value is not None:
             record[key] = whole(value)
-    further = {k: v for k, v in job.extra.items() if k not in _Job.__struct_fields__}
+    further = {k: v for k, v in job.extra.items() if k not in _SabJob.__struct_fields__}
     return record | further
 
 
@@ -174,7 +174,7 @@ def read_sabjson(path: Path, workload: Path | None = None) -> UserFile:
     ill-typed values, unknown or repeated sessions and jobs, lists of different lengths, negative
     times, sessions that wait for each other in a circle, jobs without profile.
     """
-    file = _convert(_decode(path), _File, str(path))
+    file = _convert(_decode(path), _SabFile, str(path))
     user = str(file.user) if file.user is not None else _user_in(path)
     known = file.profiles if workload is None else _profiles_of(workload) | file.profiles
     raw = [_convert(s, _Session, f"{path}: {_named(s, 'session')}") for s in file.sessions]
@@ -238,7 +238,7 @@ def _read_session(raw: _Session, user: str, path: Path) -> Session:
 
 def _read_job(record: dict[str, Any], start: float, user: str, where: str) -> WorkloadJob:
     where = f"{where}: {_named(record, 'job')}"
-    raw = _convert(record, _Job, where)
+    raw = _convert(record, _SabJob, where)
     walltime = None if raw.walltime == -1 else raw.walltime  # Batsim's spelling of "none"
     if walltime is not None and not walltime > 0:
         raise WorkloadError(
@@ -253,7 +253,7 @@ def _read_job(record: dict[str, Any], start: float, user: str, where: str) -> Wo
         estimate=raw.estimate,
         user=user,
         finish_time=raw.finish_time,
-        extra={k: v for k, v in record.items() if k not in _Job.__struct_fields__},
+        extra={k: v for k, v in record.items() if k not in _SabJob.__struct_fields__},
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from batsched_users.sessions.delimitation import Delimitation
 from batsched_users.studies.common import COLOURS, look, minutes_axis, plain
-from batsched_users.studies.thresholds import DAY, LONG, Study, Values, survival
+from batsched_users.studies.thresholds import DAY_MINUTES, LONG, ThresholdStudy, Values, survival
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ _KINDS = {
 }
 
 
-def inter_arrival_figure(studies: Sequence[Study]) -> Figure:
+def inter_arrival_figure(studies: Sequence[ThresholdStudy]) -> Figure:
     """Draw how inter-arrival times are distributed, and the derivative, a curve per log."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import PercentFormatter
@@ -44,8 +44,8 @@ def inter_arrival_figure(studies: Sequence[Study]) -> Figure:
         middle = np.arange(len(smooth)) + _SMOOTHED / 2
         # A value of 0 has no place on a logarithmic axis.
         right.plot(middle, np.where(smooth > 0, smooth, np.nan), **look(index))
-    left.set_xlim(0, DAY)
-    left.set_xticks(range(0, DAY + 1, 240), [f"{hours} h" for hours in range(0, 25, 4)])
+    left.set_xlim(0, DAY_MINUTES)
+    left.set_xticks(range(0, DAY_MINUTES + 1, 240), [f"{hours} h" for hours in range(0, 25, 4)])
     left.set_ylim(0, 1)
     left.yaxis.set_major_formatter(PercentFormatter(1))
     left.set(xlabel="time to the user's next job", ylabel="of those within a day, at most so long")
@@ -62,7 +62,7 @@ def inter_arrival_figure(studies: Sequence[Study]) -> Figure:
     return figure
 
 
-def think_time_figure(one: Study) -> Figure:
+def think_time_figure(one: ThresholdStudy) -> Figure:
     """Draw the think times after batches that Last and Max agree on, and after the others."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import PercentFormatter
@@ -87,7 +87,7 @@ def think_time_figure(one: Study) -> Figure:
     return figure
 
 
-def session_length_figure(one: Study) -> Figure:
+def session_length_figure(one: ThresholdStudy) -> Figure:
     """Draw the share of the sessions that are longer than a time, a curve per delimitation."""
     from matplotlib.figure import Figure
 
@@ -128,7 +128,7 @@ def _looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-def curves_csv(one: Study) -> str:
+def curves_csv(one: ThresholdStudy) -> str:
     """Return the curves as CSV: what it is, of what, minutes, and share (0 to 1)."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -139,7 +139,7 @@ def curves_csv(one: Study) -> str:
     return text.getvalue()
 
 
-def _curves(one: Study) -> Iterator[tuple[str, str, Values, Values]]:
+def _curves(one: ThresholdStudy) -> Iterator[tuple[str, str, Values, Values]]:
     iat = one.inter_arrival
     yield "at most", "inter-arrival times", iat.minutes, iat.cumulative
     yield "per minute", "inter-arrival times", iat.minutes[1:], iat.derivative

@@ -23,7 +23,7 @@ from batsched_users.sessions.delimitation import Delimitation, Session, partitio
 
 Values = NDArray[np.float64]
 
-DAY = 1_440
+DAY_MINUTES = 1_440
 """Minutes; longer inter-arrival times say nothing about a session."""
 LONG = 1_000.0
 """Minutes; nobody works for more than 16 hours on end."""
@@ -82,7 +82,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """Minutes."""
 
 
-class Study(msgspec.Struct, frozen=True, eq=False):
+class ThresholdStudy(msgspec.Struct, frozen=True, eq=False):
     """All of it for one log."""
 
     name: str
@@ -95,7 +95,7 @@ class Study(msgspec.Struct, frozen=True, eq=False):
 
 def study(
     name: str, jobs: Sequence[WorkloadJob], delimitations: Iterable[Delimitation] = USUAL
-) -> Study:
+) -> ThresholdStudy:
     """Return the numbers of a log under each delimitation.
 
     Raises :class:`UsageError` for no jobs, and for jobs without user or recorded finish.
@@ -108,7 +108,7 @@ def study(
         sessions = partition(jobs, delimitation)
         lengths[str(delimitation)] = session_lengths(sessions, delimitation)
         counts[str(delimitation)] = count(sessions, delimitation)
-    return Study(name, inter_arrival_curve(jobs), think_times(jobs), lengths, counts)
+    return ThresholdStudy(name, inter_arrival_curve(jobs), think_times(jobs), lengths, counts)
 
 
 def inter_arrival_curve(jobs: Iterable[WorkloadJob]) -> InterArrivalCurve:
@@ -124,8 +124,8 @@ def inter_arrival_curve(jobs: Iterable[WorkloadJob]) -> InterArrivalCurve:
         for one in sessions
     ]
     gaps = np.concatenate([np.diff(own) for own in submits]) / 60 if submits else np.empty(0)
-    gaps = np.sort(gaps[gaps <= DAY])
-    minutes = np.arange(DAY + 1, dtype=float)
+    gaps = np.sort(gaps[gaps <= DAY_MINUTES])
+    minutes = np.arange(DAY_MINUTES + 1, dtype=float)
     cumulative = np.searchsorted(gaps, minutes, side="right") / max(len(gaps), 1)
     return InterArrivalCurve(minutes, cumulative, np.diff(cumulative), len(gaps))
 

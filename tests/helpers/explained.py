@@ -1,0 +1,34 @@
+"""A schedule to explain, and its exchange with the scheduler in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.model.decisions import Scheduler
+from batsched_py.model.user_model import UserModel
+from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.testing import DrawnJob as J
+from batsched_py.transport.recording import Recorder, recorded
+from batsched_py.workload import Workload
+
+# 6 of 8 processors until 100; a head; three that are short, too long, and long and narrow
+JOBS = [J(0, 6, 100), J(10, 8, 50), J(12, 2, 80), J(14, 2, 300), J(15, 4, 60), J(16, 1, 20)]
+
+
+def record(
+    path: Path,
+    load: Workload,
+    policy: Scheduler,
+    users: UserModel | None = None,
+    *,
+    reuse: bool = True,
+    shake: int | None = None,
+) -> None:
+    """Simulate and write the exchange to ``path``."""
+    options = Options(dynamic_jobs=users is not None, profile_reuse=reuse, shake=shake)
+    simulator = Simulator(homogeneous(load.nb_res), [load] if users is None else [], options)
+    process = DecisionProcess(policy, users, shake=shake)
+    with Recorder(path) as recorder:
+        simulator.run(recorded(process.answer, recorder))

@@ -1,0 +1,217 @@
+"""The waiting queue and its orders against plain lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batsched_py.errors import InvariantError, UsageError
+from batsched_py.model.job import Job
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.orders import (
+    ORDERS,
+    SAME_ORDERS,
+    ClockOrder,
+    FixedOrder,
+    fixed_key,
+    order_named,
+)
+from batsched_py.model.queue.sorted_jobs import FANOUT, SortedJobs
+
+NOW = 100.0
+
+
+def job(number: int, size: int, estimate: float, submit: float = 0.0) -> Job:
+    return Job(f"w0!{number}", number, size, None, estimate, submit, {}, user=str(number % 3))
+
+
+def twin(
+    jobs: list[Job], key: Callable[[Job], Any], free: int, horizon: float, extra: int
+) -> Job | None:
+    """The first in order that qualifies, by sorting and looking at each."""
+    for one in sorted(jobs, key=key):
+        if one.size <= free and (one.size <= extra or NOW + one.estimate <= horizon):
+            return one
+    return None
+
+
+KEYS: dict[str, Callable[[Job], Any]] = {
+    "fcfs": lambda job: job.number,
+    "lcfs": lambda job: -job.number,
+    "sjf": lambda job: (job.estimate, job.number),
+    "ljf": lambda job: (-job.estimate, job.number),
+    "narrowest": lambda job: (job.size, job.number),
+    "widest": lambda job: (-job.size, job.number),
+    "ffia": lambda job: (job.size * job.estimate, job.number),
+    "largest_area": lambda job: (-job.size * job.estimate, job.number),
+    "smith": lambda job: (-1 / (job.size * job.estimate), job.number),
+    "expansion_factor": lambda job: (
+        -(1 + (NOW - job.submit_time) / job.estimate),
+        job.number,
+    ),
+    "bounded_expansion_factor": lambda job: (
+        -(1 + (NOW - job.submit_time) / max(job.estimate, 10)),
+        job.number,
+    ),
+}
+shapes = st.lists(
+    st.tuples(st.integers(1, 9), st.integers(1, 50), st.integers(0, 90)), min_size=1, max_size=150
+)
+
+
+def test_every_order_has_a_twin() -> None:
+    assert KEYS.keys() == ORDERS.keys()
+
+
+@settings(max_examples=150, deadline=None)
+@given(shapes, st.sampled_from(sorted(ORDERS)), st.data())
+def test_orders_equal_sorted_lists(
+    shapes: list[tuple[int, int, int]], name: str, data: st.DataObject
+) -> None:
+    queue = WaitingQueue()
+    waiting: list[Job] = []
+    everybody = [job(number, *shape) for number, shape in enumerate(shapes)]
+    ask_first = data.draw(st.booleans())
+    for one in everybody:
+        if ask_first:  # the order is kept from the first question on
+            order_named(name).at(NOW, queue)
+        queue.append(one)
+        waiting.append(one)
+        if len(waiting) > 1 and data.draw(st.integers(0, 3)) == 0:
+            gone = waiting.pop(data.draw(st.integers(0, len(waiting) - 1)))
+            queue.remove(gone)
+    assert list(queue) == waiting
+    assert (queue.head, len(queue)) == (waiting[0], len(waiting))
+    ranked = order_named(name).at(NOW, queue)
+    free, extra = data.draw(st.integers(0, 10)), data.draw(st.integers(0, 9))
+    horizon = NOW + data.draw(st.sampled_from([-inf, 0, 10, 25, 60, inf]))
+    assert list(ranked) == sorted(waiting, key=KEYS[name])
+    while waiting:  # as in a pass: what is found is started
+        assert ranked.head is min(waiting, key=KEYS[name])
+        found = ranked.first_to_backfill(NOW, free, horizon, extra)
+        assert found is twin(waiting, KEYS[name], free, horizon, extra)
+        if found is None:
+            break
+        queue.remove(found)
+        waiting.remove(found)
+        free -= found.size
+    if not waiting:
+        assert ranked.head is None
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 10_000), unique=True, max_size=20 * FANOUT), st.randoms())
+def test_sorted_jobs_grow_and_shrink(numbers: list[int], random: Any) -> None:
+    """Deep enough for several levels; least estimates stay exact."""
+    tree = SortedJobs()
+    there: dict[int, Job] = {}
+    for number in numbers:
+        there[number] = job(number, 1, 1 + number * 7919 % 101)
+        tree.add(number, there[number])
+    random.shuffle(numbers)
+    for number in numbers:
+        assert tree.least_estimate == min(one.estimate for one in there.values())
+        assert tree.first()[0] == min(there)
+        limit = 1 + number % 101
+        if tree.least_estimate <= limit:
+            assert tree.first_ending(0, limit)[0] == min(
+                number for number, one in there.items() if one.estimate <= limit
+            )
+        tree.remove(number)
+        del there[number]
+        if len(there) % 50 == 0:
+            assert list(tree) == [there[key] for key in sorted(there)]
+    assert not tree
+    assert tree.least_estimate == inf
+
+
+def test_a_search_does_not_look_at_each_job() -> None:
+    """Among 5,000 jobs that do not qualify (wide and short, narrow and long) one does."""
+    looked_at = []
+
+    class Counted(float):
+        def __radd__(self, other: float) -> float:
+            looked_at.append(self)
+            return other + float(self)
+
+    queue = WaitingQueue()
+    for number in range(5_000):
+        size, estimate = (8, 1.0) if number % 2 else (1, 500.0)
+        queue.append(job(number, size, Counted(estimate)))
+    ranked = order_named("fcfs").at(NOW, queue)
+    assert ranked.first_to_backfill(NOW, 4, NOW + 60, 0) is None
+    assert 0 < len(looked_at) <= 2 * FANOUT
+    wanted = job(5_000, 3, 60.0)
+    queue.append(wanted)
+    assert ranked.first_to_backfill(NOW, 4, NOW + 60, 0) is wanted
+
+
+def test_columns_are_rows_in_submission_order() -> None:
+    queue = WaitingQueue()
+    for number in range(200):
+        queue.append(job(number, 1 + number % 5, float(number), number / 2))
+        if number % 4:
+            queue.remove(next(iter(queue)))
+    columns = queue.columns
+    rows = np.flatnonzero(columns.waiting)
+    assert [columns.jobs[row] for row in rows] == list(queue)
+    for array, name in ((columns.size, "size"), (columns.estimate, "estimate")):
+        assert array[rows].tolist() == [getattr(one, name) for one in queue]
+    assert [columns.users[code] for code in columns.user[rows]] == [one.user for one in queue]
+
+
+def test_batscheds_names_are_the_same_orders() -> None:
+    assert {"fcfs", "lcfs", *SAME_ORDERS} == {
+        *("fcfs", "lcfs", "asc_size", "desc_size", "asc_walltime", "desc_walltime"),
+        *("desc_slowdown", "desc_bounded_slowdown"),
+    }
+    for theirs, ours in SAME_ORDERS.items():
+        assert order_named(theirs) is order_named(ours)
+
+
+def test_wrong_orders() -> None:
+    with pytest.raises(UsageError, match="did you mean 'widest'"):
+        order_named("widst")
+    with pytest.raises(UsageError, match="does not change with the clock"):
+        fixed_key("expansion_factor")
+    assert isinstance(order_named("sjf"), FixedOrder)
+    assert isinstance(order_named("desc_slowdown"), ClockOrder)
+
+
+def test_removing_who_does_not_wait() -> None:
+    queue = WaitingQueue()
+    queue.append(job(0, 1, 1))
+    with pytest.raises(ValueError, match="does not wait"):
+        queue.remove(job(1, 1, 1))
+
+
+def test_a_lambda_at_each_pass_is_noticed() -> None:
+    queue = WaitingQueue()
+
+    def pass_after_pass() -> None:
+        for _ in range(100):
+            queue.ranked(lambda job: job.estimate)
+
+    with pytest.raises(InvariantError, match="a new lambda at each pass"):
+        pass_after_pass()
+
+
+def test_keys_need_not_be_unique() -> None:
+    queue = WaitingQueue()
+    jobs = [job(number, 1, 5.0) for number in range(5)]
+    for one in jobs:
+        queue.append(one)
+    ranked = queue.ranked(by_estimate)
+    assert list(ranked) == jobs
+    queue.remove(jobs[2])
+    assert list(ranked) == [*jobs[:2], *jobs[3:]]
+
+
+def by_estimate(job: Job) -> float:
+    return job.estimate

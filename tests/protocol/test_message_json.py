@@ -1,0 +1,139 @@
+"""JSON of the protocol to structs and back."""
+
+from __future__ import annotations
+
+import json
+from math import inf
+from pathlib import Path
+
+import pytest
+from helpers.shared_folder import SHARED
+
+from batsched_py.errors import ProtocolError
+from batsched_py.protocol import message_json as codec
+from batsched_py.protocol import messages as m
+
+
+def wire(kind: str, data: object, timestamp: float = 1.5) -> str:
+    event = {"timestamp": timestamp, "type": kind, "data": data}
+    return json.dumps({"now": 2.0, "events": [event]})
+
+
+JOB = {"id": "w0!a", "subtime": 1, "res": 2, "profile": "p", "walltime": 10}
+
+
+def test_job_submitted_keeps_fields_of_the_user() -> None:
+    raw = wire("JOB_SUBMITTED", {"job_id": "w0!a", "job": {**JOB, "foo": [1, "x"], "user": "u"}})
+    (event,) = codec.decode_events(raw).events
+    assert event.timestamp == 1.5
+    assert event.job.extra == {"foo": [1, "x"], "user": "u"}
+    assert (
+        json.loads(codec.encode_events(m.Message(2.0, [event])))["events"]
+        == json.loads(raw)["events"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("further", "user", "estimate"),
+    [
+        ({"user": "anna", "foo": 1, "estimate": 2.5}, "anna", 2.5),
+        ({"estimate": 2**60 + 1, "user": 12}, "12", 2**60 + 1),
+        ({"user": 0}, "0", None),  # a user like others
+        ({"user": None, "estimate": None}, None, None),
+        ({"user": "", "estimate": "soon"}, "", None),  # means something else
+        ({"user": "None", "estimate": True}, "None", None),
+        ({}, None, None),
+    ],
+)
+def test_who_a_job_is_of_and_how_long_it_may_take(
+    further: dict[str, object], user: str | None, estimate: float | None
+) -> None:
+    """Both are read, and go out again in the form and at the place in which they came."""
+    raw = json.dumps(JOB | further)
+    job = codec.job_from_json(json.loads(raw))
+    assert (job.user, job.estimate) == (user, estimate)
+    assert job.expected_run_time == (10 if estimate is None else estimate)
+    assert json.dumps(codec.job_to_json(job)) == raw
+
+
+@pytest.mark.parametrize(
+    ("extra", "sent"),
+    [
+        ({"foo": 1}, {"foo": 1, "user": "u", "estimate": 5.0}),
+        ({"user": None, "foo": 1}, {"user": "u", "foo": 1, "estimate": 5.0}),
+        ({"estimate": 7, "user": 8}, {"estimate": 5.0, "user": "u"}),
+    ],
+)
+def test_what_a_job_was_given_goes_before_its_further_fields(
+    extra: dict[str, object], sent: dict[str, object]
+) -> None:
+    job = m.JobDescription("w0!a", 1, 2, "p", 10, estimate=5.0, user="u", extra=extra)
+    assert json.dumps(codec.job_to_json(job)) == json.dumps(JOB | sent)
+
+
+def test_nothing_known_is_no_end() -> None:
+    assert m.JobDescription("w0!a", 1, 2, "p").expected_run_time == inf
+
+
+@pytest.mark.parametrize("walltime", [None, -1])
+def test_no_walltime_is_none(walltime: float | None) -> None:
+    job = {key: value for key, value in JOB.items() if key != "walltime"}
+    if walltime is not None:
+        job["walltime"] = walltime
+    (event,) = codec.decode_events(wire("JOB_SUBMITTED", {"job_id": "w0!a", "job": job})).events
+    assert event.job.walltime is None
+
+
+def test_unknown_events_are_kept() -> None:
+    raw = wire("SOMETHING_NEW", {"x": 1})
+    (event,) = codec.decode_events(raw).events
+    assert event.type == "SOMETHING_NEW"
+    assert event.data == {"x": 1}
+    assert json.loads(codec.encode_events(m.Message(2.0, [event]))) == json.loads(raw)
+
+
+def test_call_me_later_is_called_timestamp_on_the_wire() -> None:
+    (event,) = codec.decode_decisions(wire("CALL_ME_LATER", {"timestamp": 7})).events
+    assert event.time == 7
+    sent = json.loads(codec.encode_decisions(m.Message(2.0, [event])))
+    assert sent["events"][0]["data"] == {"timestamp": 7}
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        ("", "not one of the protocol"),
+        ("[]", "not one of the protocol"),
+        ('{"now": 1}', "events"),
+        ('{"events": []}', "now"),
+        ('{"now": "1", "events": []}', "now"),
+        (wire("NO_SUCH_DECISION", {}), "NO_SUCH_DECISION"),
+        (wire("REJECT_JOB", {"job_id": "w0!a", "why": "x"}), "exactly"),
+        (wire("KILL_JOB", {"job_ids": ["a"], "x": 1}), "exactly"),
+        (wire("EXECUTE_JOB", {"job_id": "w0!a", "alloc": "0,1"}), "intervals"),
+        (wire("EXECUTE_JOB", {"job_id": "w0!a", "alloc": [0]}), "intervals"),
+        (wire("EXECUTE_JOB", []), "object"),
+        (wire("REGISTER_JOB", {"job_id": "d!a", "job": {"id": "d!a"}}), "subtime"),
+    ],
+)
+def test_refuses_and_says_what(raw: str, said: str) -> None:
+    with pytest.raises(ProtocolError, match=said):
+        codec.decode_decisions(raw)
+
+
+def test_reads_every_recorded_message(shared: Path) -> None:
+    """All that Batsim ever sent decodes, and encodes to the same content."""
+    count = 0
+    for exchange in sorted(SHARED.glob("batsim_transcripts/*/exchange.jsonl")):
+        for line in exchange.read_text().splitlines():
+            record = json.loads(line)
+            if record["from"] != "batsim":
+                continue
+            message = codec.decode_events(record["raw"])
+            again = json.loads(codec.encode_events(message))
+            theirs = json.loads(record["raw"])
+            assert again["now"] == theirs["now"]
+            for ours, event in zip(again["events"], theirs["events"], strict=True):
+                assert ours == event, exchange.parent.name
+            count += 1
+    assert count > 4000

@@ -1,0 +1,155 @@
+"""``batsched-py compare`` as a user types it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from helpers.calling import call
+from helpers.runs_by_hand import Row, settings, write_run
+
+RUNS = (
+    Row("1", 0, 0, run=100, size=2),
+    Row("2", 5, 100, run=50, size=8, user="bob", profile="q"),
+    Row("3", 10, 150, run=20, profile="r"),
+)
+LATER = (*RUNS[:2], RUNS[2]._replace(start=170))
+CAMPAIGN = """
+name = "{name}"
+replications = {nb}
+[run]
+log = "sample"
+policy = ["easy", "fcfs"]
+users = "site"
+user_options = {{ nb_users = 4, weeks = 1 }}
+{further}
+[policy.easy]
+scheduler = "easy"
+[policy.fcfs]
+scheduler = "fcfs"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with the runs a/out, b/out and c/out, the last equal to a."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    for name, rows in (("a", RUNS), ("b", LATER), ("c", RUNS)):
+        write_run(Path(name) / "out", rows, settings("fcfs" if name == "b" else "easy"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["a", "a/out", "a/out_jobs.csv"])
+def test_a_run_is_named_by_folder_prefix_or_table(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert call(monkeypatch, "compare", name, "b") == 0
+    said = capsys.readouterr().out
+    assert "1 of 3 jobs differ, 1 start at another time." in said
+    assert re.search(r"scheduler +easy +fcfs +yes", said)
+    assert said.index("Settings") < said.index("When jobs came") < said.index("All metrics")
+    assert re.search(r"\d+ more rows: -o DIR, --json or --csv metrics\.", said)
+
+
+def test_identical_runs_are_one_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "compare", "a", "c", "--fail-on-difference") == 0
+    assert capsys.readouterr().out == "The runs are identical: all 3 jobs are equal.\n"
+
+
+def test_differences_fail_only_when_asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call(monkeypatch, "compare", "a", "b") == 0
+    assert call(monkeypatch, "compare", "a", "b", "--fail-on-difference") == 1
+
+
+def test_json_and_csv_are_for_machines(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "compare", "a", "b", "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["identical"] is False
+    (moved,) = said["tables"]["moved_jobs"]
+    assert (moved["job"], moved["start_shift"]) == ("3", 20)
+    assert call(monkeypatch, "compare", "a", "b", "--csv", "users") == 0
+    assert capsys.readouterr().out.startswith("user,jobs,wait_a")
+
+
+def test_files_hold_all_rows_and_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call(monkeypatch, "compare", "a", "b", "-o", "differences") == 0
+    written = {path.name for path in Path("differences/report").iterdir()}
+    expected = {"moved_jobs.csv", "users.csv", "metrics.csv", "tables.md", "shift_of_starts.png"}
+    assert expected | {"waits_of_users.svg"} <= written
+    assert len(pd.read_csv("differences/report/moved_jobs.csv")) == 1
+    assert "a and b" in Path("differences/report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("a", "a/out"), 2, "are the same run"),
+        (("a", "nothing"), 2, "neither such a folder nor nothing_jobs.csv"),
+        (("a", "two"), 2, "two has 2 runs; say which: two/x, two/y"),
+        (("a", "nix"), 2, "neither a run nor a campaign"),
+        (("a", "metrics"), 2, "jobs were not kept"),
+        (("a", "a/out_run.json"), 2, "expected a PREFIX_jobs.csv"),
+        (("a", "empty"), 1, "is empty"),
+        (("a", "b", "--json", "--csv", "users"), 2, "one of them"),
+        (("a", "b", "--csv", "user"), 2, "did you mean 'users'?"),
+        (("a", "b", "-o", "a/out_jobs.csv"), 1, "is not a folder"),
+    ],
+)
+def test_mistakes_are_one_clear_line(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    code: int,
+    said: str,
+) -> None:
+    write_run(Path("two/x"), RUNS)
+    write_run(Path("two/y"), RUNS)
+    Path("nix").mkdir()
+    Path("empty").mkdir()
+    Path("empty/out_jobs.csv").touch()
+    Path("metrics").mkdir()
+    Path("metrics/out_run.json").write_text("{}")
+    assert call(monkeypatch, "compare", *arguments) == code
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_two_campaigns_on_the_sample_log(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, nb, further in (("one", 3, ""), ("two", 2, "speed_factor = 2.0"), ("three", 3, "")):
+        text = CAMPAIGN.format(name=name, nb=nb, further=further)
+        Path(f"{name}.toml").write_text(text)
+        assert call(monkeypatch, "campaign", f"{name}.toml", "-j", 1, "-e", f"out/{name}") == 0
+    capsys.readouterr()
+    assert call(monkeypatch, "compare", "out/one", "out/three", "--fail-on-difference") == 0
+    said = capsys.readouterr().out
+    assert said == "The campaigns are identical: all metrics of all 6 runs are equal.\n"
+
+    compare = ("compare", "out/one", "out/two")
+    assert call(monkeypatch, *compare, "-o", "found", "--fail-on-difference") == 1
+    said = capsys.readouterr().out
+    assert "4 of 4 pairs of runs differ; 2 runs are only in A." in said
+    assert re.search(r"speed_factor +1.0 +2.0 +yes", said)
+    found = pd.read_csv("found/report/differences.csv")
+    waits = found[found["metric"] == "mean_busy_processors"].set_index("policy")
+    assert set(waits.index) == {"easy", "fcfs"}
+    assert set(waits["pairs"]) == {2}
+    assert Path("found/report/ratios.png").stat().st_size
+
+    assert call(monkeypatch, "compare", "out/one", "a") == 2
+    assert "expected two runs or two campaigns" in capsys.readouterr().err
+    for path in Path("out/two").glob("runs/*/out_run.json"):
+        path.unlink()
+    assert call(monkeypatch, *compare) == 1
+    assert "no run of this campaign is finished" in capsys.readouterr().err

@@ -1,0 +1,413 @@
+"""Two runs: matching of jobs, what moved, metrics, users, and the report."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.runs_by_hand import Row, settings, write_run
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+import batsched_py
+from batsched_py.errors import InputError, UsageError
+from batsched_py.report.comparing.runs import RunComparison, compare_runs
+from batsched_py.report.comparing.user_gains import effects
+from batsched_py.report.document import Table
+from batsched_py.workload.sample import generate_sample_log
+
+BASE = (
+    Row("1", 0, 0, run=100, size=2, user="ann"),
+    Row("2", 5, 100, run=50, size=8, user="bob", profile="q"),
+    Row("3", 10, 150, run=20, size=1, user="ann", profile="r"),
+    Row("4", 20, 30, run=20, size=1, user="cem", first=4),
+)
+
+
+def compared(folder: Path, a: tuple[Row, ...], b: tuple[Row, ...]) -> RunComparison:
+    write_run(folder / "a" / "out", a, settings())
+    write_run(folder / "b" / "out", b, settings())
+    return RunComparison.of(folder / "a", folder / "b")
+
+
+def replaced(number: int, **fields: object) -> tuple[Row, ...]:
+    rows = list(BASE)
+    rows[number] = rows[number]._replace(**fields)
+    return tuple(rows)
+
+
+def table(comparison: RunComparison, name: str) -> Table:
+    return next(table for table in comparison.report().tables if table.name == name)
+
+
+@pytest.mark.parametrize(
+    ("other", "counts", "why"),
+    [
+        (replaced(2, start=170), (0, 1, 1), "one job starts 20 s later and so ends later"),
+        (replaced(2, start=120), (0, 1, 1), "one starts earlier"),
+        (replaced(2, run=30), (0, 0, 1), "one runs longer: only its end moves"),
+        (replaced(2, submit=4, recorded=10), (1, 0, 0), "one is submitted earlier"),
+        (replaced(3, start=None), (0, 0, 0), "one is rejected in B: it has no times to compare"),
+        (replaced(3, first=2), (0, 0, 0), "one is on other processors"),
+        (BASE[:3], (0, 0, 0), "one is only in A"),
+        ((*BASE, Row("5", 30, 40)), (0, 0, 0), "one is only in B"),
+    ],
+)
+def test_known_moves_are_counted(
+    tmp_path: Path, other: tuple[Row, ...], counts: tuple[int, ...], why: str
+) -> None:
+    comparison = compared(tmp_path, BASE, other)
+    assert not comparison.identical, why
+    assert tuple(table(comparison, "shifts").frame["moved"]) == counts, why
+    nb = len(set(other) ^ set(BASE))
+    alone = len(comparison.match.only_a) + len(comparison.match.only_b)
+    assert len(comparison.moved_jobs) + alone == nb - len(comparison.moved_jobs), why
+
+
+def test_a_shift_has_its_size_sign_and_job(tmp_path: Path) -> None:
+    other = list(replaced(2, start=170))
+    other[1] = other[1]._replace(start=90)
+    shifts = table(compared(tmp_path, BASE, tuple(other)), "shifts").frame.set_index("event")
+    start = shifts.loc["start"]
+    assert (start["jobs"], start["earlier"], start["later"]) == (4, 1, 1)
+    assert (start["most_earlier"], start["job_earlier"]) == (10, "w0!2")
+    assert (start["most_later"], start["job_later"]) == (20, "w0!3")
+    assert start["mean"] == 2.5
+    largest = table(compared(tmp_path, BASE, tuple(other)), "largest_shifts").frame
+    assert largest[["name", "start_shift"]].values.tolist() == [["w0!3", 20], ["w0!2", -10]]
+
+
+def test_what_else_differs_is_named(tmp_path: Path) -> None:
+    other = replaced(3, start=None)
+    changes = table(compared(tmp_path, BASE, other), "other_changes").frame
+    assert changes.set_index("what")["jobs"].to_dict() == {
+        "final state": 1,
+        "number of processors": 1,
+        "which processors": 1,
+    }
+
+
+def test_the_order_of_rows_says_nothing(tmp_path: Path) -> None:
+    rows = list(BASE)
+    random.Random(1).shuffle(rows)
+    assert compared(tmp_path, BASE, tuple(rows)).identical
+
+
+def test_identical_runs_say_so_in_one_line(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, BASE, BASE)
+    assert comparison.summary == "The runs are identical: all 4 jobs are equal."
+    assert [section.title for section in comparison.report().sections] == ["What was compared"]
+
+
+def test_equal_jobs_of_other_settings_are_identical_and_the_line_names_them(tmp_path: Path) -> None:
+    write_run(tmp_path / "a", BASE, settings("easy", warm_up=0.0))
+    write_run(tmp_path / "b", BASE, settings("fcfs"))
+    comparison = RunComparison.of(tmp_path / "a", tmp_path / "b")
+    assert comparison.identical
+    assert comparison.summary.endswith("their settings differ in scheduler.")
+    rows = table(comparison, "settings").frame.set_index("setting")
+    assert rows.loc["scheduler"].tolist() == ["easy", "fcfs", "yes"]
+    assert rows.loc["seed", "differs"] == ""
+
+
+CAMPAIGN_RUN = {
+    "hash": "1",
+    "host": "x",
+    "git_revision": "r1",
+    "code": "c" * 64,
+    "files": {"log.swf": "12" * 6, "patient.py": "a" * 12},
+}
+
+
+@pytest.mark.parametrize(
+    ("other", "expected", "why"),
+    [
+        ({**CAMPAIGN_RUN, "hash": "2", "host": "y"}, set(), "only what names the run differs"),
+        (
+            {**CAMPAIGN_RUN, "files": {"log.swf": "12" * 6, "patient.py": "b" * 12}},
+            {"file patient.py"},
+            "the policy was edited",
+        ),
+        (
+            {**CAMPAIGN_RUN, "files": {"other.py": "b" * 12}},
+            {"file patient.py", "file other.py"},
+            "another file",
+        ),
+        (
+            {**CAMPAIGN_RUN, "code": "d" * 64, "git_revision": "r2"},
+            {"code", "provenance.git_revision"},
+            "another version of the code",
+        ),
+        (None, set(), "a run of simulate, which says nothing of files and code"),
+    ],
+)
+def test_files_and_code_of_runs_of_campaigns_are_compared(
+    tmp_path: Path, other: dict[str, Any] | None, expected: set[str], why: str
+) -> None:
+    write_run(tmp_path / "a", BASE, {**settings(), "provenance": CAMPAIGN_RUN})
+    write_run(tmp_path / "b", BASE, settings() | ({"provenance": other} if other else {}))
+    comparison = RunComparison.of(tmp_path / "a", tmp_path / "b")
+    assert set(comparison.changed_settings) == expected, why
+    rows = table(comparison, "settings").frame.set_index("setting")
+    assert set(rows.index[rows["differs"] == "yes"]) == expected, why
+    if "file patient.py" in rows.index:
+        there = other is not None and "patient.py" in other["files"]
+        assert rows.loc["file patient.py", "b"] == ("b" * 12 if there else "-")
+
+
+def test_machines_of_two_sizes_are_not_identical(tmp_path: Path) -> None:
+    write_run(tmp_path / "a", BASE, settings(nb=8))
+    write_run(tmp_path / "b", BASE, settings(nb=9))
+    comparison = RunComparison.of(tmp_path / "a", tmp_path / "b")
+    assert not comparison.identical
+    assert comparison.metrics.set_index("metric").loc["utilisation", "relative"] == pytest.approx(
+        8 / 9 - 1
+    )
+
+
+def test_differences_below_the_digits_of_the_files_are_none(tmp_path: Path) -> None:
+    assert compared(tmp_path, BASE, replaced(2, start=150.000001)).identical
+    assert not compared(tmp_path, BASE, replaced(2, start=150.000002)).identical
+
+
+def test_metrics_are_of_all_jobs_and_relative_to_a(tmp_path: Path) -> None:
+    metrics = compared(tmp_path, BASE, replaced(2, start=170)).metrics.set_index("metric")
+    # waits 0, 95, 140, 10 in A; job 3 waits 160 in B
+    assert metrics.loc["mean_waiting_time", ["a", "b", "difference"]].tolist() == [61.25, 66.25, 5]
+    assert metrics.loc["mean_waiting_time", "relative"] == pytest.approx(5 / 61.25)
+    assert math.isnan(metrics.loc["mean_lateness", "relative"])
+
+
+def test_users_are_sorted_by_how_much_their_waiting_changed(tmp_path: Path) -> None:
+    other = list(replaced(2, start=170))
+    other[3] = other[3]._replace(start=80)
+    users = compared(tmp_path, BASE, tuple(other)).users.set_index("user")
+    assert list(users.index) == ["cem", "ann", "bob"]
+    assert users["wait_shift"].tolist() == [50, 10, 0]
+    assert users["total"].tolist() == [50, 20, 0]
+    assert users["jobs"].tolist() == [1, 2, 1]
+
+
+def test_means_over_jobs_and_over_users_differ(tmp_path: Path) -> None:
+    found = table(compared(tmp_path, BASE, replaced(2, start=170)), "effects").frame
+    waits = found[found["quantity"] == "mean waiting time"]
+    # 20 s for one of ann's two jobs: 20 / 4 over jobs, 10 / 3 over users
+    assert waits["difference"].tolist() == [5, 5, pytest.approx(10 / 3)]
+    assert waits["drawn"].tolist() == ["jobs", "users with all their jobs", "users"]
+    assert waits["nb"].tolist() == [4, 3, 3]
+
+
+def test_rigid_and_reacting_replay_are_matched_by_id(tmp_path: Path) -> None:
+    other = tuple(row._replace(workload="dyn") for row in replaced(2, start=170))
+    comparison = compared(tmp_path, BASE, other)
+    assert comparison.match.same_jobs
+    assert "by id alone" in comparison.match.note
+    assert len(comparison.moved_jobs) == 1
+
+
+def test_two_workloads_with_the_same_ids_are_kept_apart(tmp_path: Path) -> None:
+    rows = (*BASE, *(row._replace(workload="w1", submit=row.submit + 1) for row in BASE))
+    later = tuple(row._replace(start=(row.start or 0) + 7) for row in rows[4:])
+    moved = compared(tmp_path, rows, (*BASE, *later)).moved_jobs
+    assert set(moved["workload"]) == {"w1"}
+    assert moved["start_shift"].tolist() == [7.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (
+            [row._replace(submit=row.submit + 3, profile=f"x{row.id}") for row in BASE],
+            "0% of them are the same job",
+        ),
+        ([row._replace(id=f"x{row.id}") for row in BASE], "Only 0 ids are in both"),
+        (
+            [row._replace(user=f"{row.user}!", recorded=99) for row in BASE],
+            "0% of them are the same job",
+        ),
+    ],
+)
+def test_other_jobs_are_compared_as_distributions(
+    tmp_path: Path, other: list[Row], said: str
+) -> None:
+    comparison = compared(tmp_path, BASE, tuple(other))
+    assert not comparison.match.same_jobs
+    assert said in comparison.summary
+    names = [part.name for part in (*comparison.report().tables, *comparison.report().figures)]
+    assert names == ["settings", "means", "quantiles", "metrics", "distribution_of_waits"]
+    assert comparison.moved_jobs.empty
+
+
+def test_a_wider_rule_of_sizes_leaves_jobs_the_same(tmp_path: Path) -> None:
+    # the same recorded submissions and users: another rule for sizes, not another population
+    other = tuple(row._replace(size=row.size + 1, profile="z") for row in BASE)
+    assert compared(tmp_path, BASE, other).match.same_jobs
+
+
+def test_part_of_a_log_is_compared_with_all_of_it(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, BASE[:2], BASE)
+    assert comparison.match.same_jobs
+    assert comparison.pairs["moved"].sum() == 0
+    only = table(comparison, "only_in_one").frame
+    assert only.loc[0, ["run", "jobs", "first"]].tolist() == ["B", 2, "w0!3, w0!4"]
+
+
+def test_warm_up_and_rare_jobs_are_not_measured(tmp_path: Path) -> None:
+    write_run(tmp_path / "a", BASE, settings(warm_up=8.0))
+    write_run(tmp_path / "b", replaced(1, start=120), settings(warm_up=8.0))
+    comparison = RunComparison.of(tmp_path / "a", tmp_path / "b")
+    assert len(comparison.moved_jobs) == 1  # job 2 moved, though it is of the warm-up
+    assert "bob" not in set(comparison.users["user"])
+    assert comparison.metrics.set_index("metric").loc["nb_jobs", "a"] == 2
+
+
+def test_tables_of_batsim_have_no_users_and_take_them_from_beside(tmp_path: Path) -> None:
+    write_run(tmp_path / "a", BASE, ours=False)
+    write_run(tmp_path / "b", replaced(2, start=170), ours=False)
+    comparison = RunComparison.of(tmp_path / "a", tmp_path / "b")
+    assert comparison.users.empty
+    assert len(comparison.moved_jobs) == 1
+    assert "Neither run has a PREFIX_run.json" in str(comparison.report().sections[0].parts)
+    for name in "ab":
+        lines = [f"{row.id},w0,{row.user},1,{row.submit},0" for row in reversed(BASE)]
+        head = "job_id,workload_name,user,session,original_submission_time,lateness"
+        (tmp_path / f"{name}_users.csv").write_text("\n".join([head, *lines]) + "\n")
+    users = RunComparison.of(tmp_path / "a", tmp_path / "b").users.set_index("user")
+    assert users.loc["ann", "wait_shift"] == 10
+
+
+def test_results_in_memory_are_compared_as_their_files(tmp_path: Path) -> None:
+    log = tmp_path / "log.swf"
+    log.write_text("\n".join(generate_sample_log(days=3)) + "\n")
+    easy, fcfs = (batsched_py.simulate(log, scheduler=name) for name in ("easy", "fcfs"))
+    report = compare_runs(easy, fcfs)
+    easy.write(tmp_path / "easy")
+    fcfs.write(tmp_path / "fcfs")
+    files = compare_runs(tmp_path / "easy", str(tmp_path / "fcfs_jobs.csv"))
+    assert files.summary == report.summary
+    for one, other in zip(files.tables, report.tables, strict=True):
+        assert one.frame.equals(other.frame), one.name
+    assert compare_runs(easy, easy).summary.startswith("The runs are identical")
+    with pytest.raises(UsageError, match="two runs of files, or two results"):
+        compare_runs(easy, tmp_path / "fcfs")
+
+
+def test_tables_of_real_batsim_are_read(tmp_path: Path, shared: Path) -> None:
+    found = sorted(shared.glob("batsim_transcripts/*/out_jobs.csv"))
+    read = [path for path in found if path.read_text().count("\n") > 1][::5]
+    assert read
+    for path in read:
+        copied = tmp_path / f"{path.parent.name}_jobs.csv"
+        copied.write_bytes(path.read_bytes())
+        assert RunComparison.of(path, copied).identical, path
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "is empty"),
+        ("job_id,x\n1,2\n", "no column"),
+        ("HEADER", "has no jobs"),
+        ("BAD", r"out_jobs.csv:3: starting_time is 'soon', expected seconds"),
+        ("PROCESSORS", r"out_jobs.csv:2: allocated_resources"),
+        ("TWICE", "job w0!1 is there twice"),
+        ("SHORT", r"out_jobs.csv"),
+        (b"\xff\xfe\x00", "UTF-8"),
+    ],
+)
+def test_what_is_no_table_of_jobs_is_an_error(
+    tmp_path: Path, content: str | bytes, said: str
+) -> None:
+    write_run(tmp_path / "good", BASE)
+    path = tmp_path / "out_jobs.csv"
+    write_run(tmp_path / "out", BASE)
+    text = path.read_text()
+    made = {
+        "HEADER": text.partition("\n")[0] + "\n",
+        "BAD": text.replace(",100.000000,50.0", ",soon,50.0"),
+        "PROCESSORS": text.replace(",0-1,", ",0-x,"),
+        "TWICE": text + text.splitlines()[1] + "\n",
+        "SHORT": text + '7,w0,"\n',
+    }
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.write_text(made.get(content, content))
+    with pytest.raises(InputError, match=said):
+        compare_runs(tmp_path / "good", tmp_path / "out")
+
+
+def rows_of_chance(draw: st.DrawFn) -> tuple[Row, ...]:
+    nb = draw(st.integers(1, 12))
+    rows = []
+    for number in range(nb):
+        submit = draw(st.integers(0, 1000))
+        wait = draw(st.none() | st.integers(0, 5000))
+        rows.append(
+            Row(
+                str(number),
+                submit,
+                None if wait is None else submit + wait,
+                run=draw(st.integers(1, 900)),
+                size=draw(st.integers(1, 8)),
+                user=draw(st.sampled_from(["", "ann", "bob"])),
+                recorded=draw(st.integers(0, 1000)),
+            )
+        )
+    return tuple(rows)
+
+
+RUNS = st.composite(rows_of_chance)()
+QUIET = hypothesis_settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@QUIET
+@given(rows=RUNS, order=st.randoms(use_true_random=False))
+def test_a_run_differs_from_itself_in_nothing(
+    tmp_path: Path, rows: tuple[Row, ...], order: random.Random
+) -> None:
+    shuffled = list(rows)
+    order.shuffle(shuffled)
+    comparison = compared(tmp_path, rows, tuple(shuffled))
+    assert comparison.identical
+    assert comparison.moved_jobs.empty
+    assert (comparison.metrics["difference"].fillna(0) == 0).all()
+    comparison.report()
+
+
+@QUIET
+@given(a=RUNS, data=st.data())
+def test_comparing_the_other_way_round_turns_the_signs(
+    tmp_path: Path, a: tuple[Row, ...], data: st.DataObject
+) -> None:
+    waits = data.draw(st.lists(st.integers(0, 5000), min_size=len(a), max_size=len(a)))
+    b = tuple(
+        row if row.start is None else row._replace(start=row.submit + wait)
+        for row, wait in zip(a, waits, strict=True)
+    )
+    there, back = compared(tmp_path / "1", a, b), compared(tmp_path / "2", b, a)
+    assert there.match.same_jobs
+    assert back.match.same_jobs
+    assert there.identical == back.identical
+    assert (there.pairs["start_shift"].fillna(0) == -back.pairs["start_shift"].fillna(0)).all()
+    one, other = there.metrics, back.metrics
+    assert one["a"].equals(other["b"])
+    assert one["difference"].fillna(0).tolist() == (-other["difference"].fillna(0)).tolist()
+    users = there.users.set_index("user")["wait_shift"]
+    assert users.equals(-back.users.set_index("user")["wait_shift"].reindex(users.index))
+    if there.identical:
+        return
+    measured = (comparison.pairs[comparison.pairs["measured"]] for comparison in (there, back))
+    effects_there, effects_back = (
+        {(row.quantity, row.over, row.drawn): row for row in effects(pairs).frame.itertuples()}
+        for pairs in measured
+    )
+    for key, row in effects_there.items():
+        mirrored = effects_back[key]
+        assert [row.low, row.high] == pytest.approx([-mirrored.high, -mirrored.low], nan_ok=True)

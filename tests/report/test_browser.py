@@ -1,0 +1,357 @@
+"""The page in headless Chromium: it loads without a request, and what is on it reacts."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pytest
+from helpers.made_up_report import MadeUp, RunningCampaign, a_report, published_table
+
+from batsched_py.report import Figure, Report, Section
+from batsched_py.report.forms import live_server as live
+from batsched_py.report.forms.html_page import page
+from batsched_py.report.forms.live_server import LiveReport, served
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+READY = "html[data-ready]"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(f"there is no browser: none of {', '.join(BROWSERS)} is on the path")
+    with playwright.sync_playwright() as started:
+        chromium = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(page(a_report(), MadeUp()), encoding="utf-8")  # type: ignore[arg-type]
+    return path
+
+
+Load = Callable[..., Any]
+
+
+@pytest.fixture
+def load(browser: Any, file: Path) -> Iterator[Load]:
+    """Open the page; at the end there was neither an error nor a request."""
+    contexts: list[Any] = []
+    wrong: list[str] = []
+
+    def _load(width: int = 1280, height: int = 900, **options: Any) -> Any:
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        opened = context.new_page()
+        opened.route("**/*", lambda route: _only_the_file(route, wrong))
+        opened.on("pageerror", lambda error: wrong.append(str(error)))
+        opened.on("console", lambda said: said.type != "log" and wrong.append(said.text))
+        opened.goto(f"file://{file}")
+        opened.wait_for_selector(READY, timeout=30_000)
+        return opened
+
+    yield _load
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def _only_the_file(route: Any, wrong: list[str]) -> None:
+    if route.request.url.startswith("file://") and route.request.is_navigation_request():
+        route.continue_()
+    else:
+        wrong.append(f"request: {route.request.url}")
+        route.abort()
+
+
+def domain(opened: Any, chart: str, scale: str = "x") -> list[float]:
+    found: list[float] = opened.evaluate(
+        f"document.querySelector('#{chart}').view.scale('{scale}').domain()"
+    )
+    return found
+
+
+def column(opened: Any, table: str, place: int) -> list[str]:
+    found: list[str] = opened.evaluate(
+        f"[...document.querySelectorAll('#{table} tbody tr')]"
+        f".map(row => row.cells[{place}].innerText)"
+    )
+    return found
+
+
+def test_the_page_is_filled_and_text_stays_text(load: Load) -> None:
+    opened = load()
+    waits = published_table().frame["wait"]
+    assert column(opened, "table-waits", 0) == ["KTH", "CTC", "SDSC"]
+    assert column(opened, "table-waits", 1) == ["10949", "325.5", "17.25"]
+    exact = opened.evaluate(
+        "[...document.querySelectorAll('#table-waits tbody tr')]"
+        ".map(row => +row.cells[1].dataset.sort)"
+    )
+    assert exact == waits.tolist()
+    assert opened.locator("#out").count() == 0
+    assert "</script><b id='out'>" in opened.locator("h1").inner_text()
+    assert opened.locator(".chart.bad").count() == 0
+    assert opened.locator("#figure-curve svg.marks").count() == 1
+
+
+def test_tables_are_sorted_by_their_numbers(load: Load) -> None:
+    opened = load()
+    heading = opened.locator("#table-waits thead th").nth(1)
+    as_it_was = column(opened, "table-waits", 0)
+    heading.locator("button").click()
+    assert column(opened, "table-waits", 1) == ["17.25", "325.5", "10949"]
+    assert heading.get_attribute("aria-sort") == "ascending"
+    heading.locator("button").click()
+    assert column(opened, "table-waits", 1) == ["10949", "325.5", "17.25"]
+    heading.locator("button").click()
+    assert column(opened, "table-waits", 0) == as_it_was
+    missing = opened.locator("#table-waits thead th button").nth(2)
+    missing.press("Enter")  # by the keyboard too; what is missing is last
+    assert column(opened, "table-waits", 2) == ["300", "11000", "\N{EN DASH}"]
+
+
+def test_a_figure_shows_its_numbers_and_zooms(load: Load) -> None:
+    opened = load()
+    opened.locator("#figure-curve").scroll_into_view_if_needed()
+    opened.locator("#figure-curve path[aria-label]").nth(7).hover()
+    tip = opened.locator("#vg-tooltip-element.visible")
+    tip.wait_for(timeout=3000)
+    assert "policy" in tip.inner_text()
+    before, scrolled = domain(opened, "figure-curve"), opened.evaluate("scrollY")
+    opened.mouse.wheel(0, -200)
+    opened.wait_for_timeout(200)
+    assert domain(opened, "figure-curve") == before  # the page moved, nobody had clicked
+    assert opened.evaluate("scrollY") != scrolled
+    box = opened.locator("#figure-curve").bounding_box()
+    opened.mouse.click(box["x"] + box["width"] / 3, box["y"] + box["height"] / 2)
+    opened.mouse.wheel(0, -200)
+    ends = "document.querySelector('#figure-curve').view.scale('x').domain()"
+    opened.wait_for_function(f"{ends}[1] - {ends}[0] < {before[1] - before[0]} - 0.01")
+
+
+def test_the_data_of_a_figure_can_be_saved(load: Load) -> None:
+    opened = load()
+    with opened.expect_download() as download:
+        opened.locator("[data-csv=curve]").click()
+    text = Path(download.value.path()).read_text()
+    assert download.value.suggested_filename == "curve.csv"
+    assert text.splitlines()[:2] == ["load,wait,policy", "0.5,27.5,easy"]
+    assert len(text.splitlines()) == 41
+    with opened.expect_download() as download:
+        opened.locator("a[download='waits.csv']").click()
+    assert Path(download.value.path()).read_text() == published_table().frame.to_csv(index=False)
+
+
+def test_the_schedule_follows_run_and_window(load: Load) -> None:
+    opened = load()
+    drawn = "document.querySelector('#gantt').view.data('source_0')"
+    assert opened.evaluate(f"{drawn}.length") == 200
+    first = opened.evaluate(f"{drawn}.map(row => row.x)")
+    opened.locator("#schedule-run").select_option(index=5)
+    opened.wait_for_function(f"{drawn}[0].x !== {json.dumps(first[0])}")
+    opened.wait_for_selector("#table-users caption:has-text('replication 2')")
+    whole = domain(opened, "gantt", "concat_0_x")
+    left_end = "document.querySelector('#gantt').view.scale('concat_0_x').domain()[0]"
+    opened.locator("#gantt-length").fill("250")
+    opened.locator("#gantt-from").fill("1000")
+    opened.wait_for_function(f"{left_end} > {whole[0]}")
+    part = domain(opened, "gantt", "concat_0_x")
+    assert part[1] - part[0] == pytest.approx((whole[1] - whole[0]) / 4)
+    assert part[1] == pytest.approx(whole[1])
+    overview = opened.locator("#gantt svg .mark-area.role-mark").last
+    overview.scroll_into_view_if_needed()
+    area = overview.bounding_box()
+    left, middle = area["x"] + 20, area["y"] + area["height"] / 2
+    opened.mouse.move(left, middle)
+    opened.mouse.down()
+    opened.mouse.move(left + 200, middle, steps=4)
+    opened.mouse.up()
+    opened.wait_for_function(f"{left_end} < {part[0]}")
+    assert int(opened.locator("#gantt-from").input_value()) < 500
+
+
+def test_users_are_drawn_and_listed(load: Load) -> None:
+    opened = load()
+    points = "document.querySelector('#users-chart').view.data('source_0').length"
+    assert opened.evaluate(points) == 11
+    assert "11 users of the run" in opened.locator("#table-users caption").inner_text()
+    opened.locator("#users-y").select_option("slowdown")
+    opened.wait_for_function(
+        "document.querySelector('#users-chart').innerText.includes('slowdown') || "
+        "document.querySelector('#users-chart svg').textContent.includes('slowdown')"
+    )
+    opened.locator("#users-table button", has_text="Next").click()
+    assert len(column(opened, "table-users", 0)) == 1
+
+
+def test_settings_of_a_run_are_one_click_away(load: Load) -> None:
+    opened = load()
+    opened.locator("#table-runs-filter").fill("creasy 6000")
+    assert column(opened, "table-runs", 2) == ["creasy"] * 3
+    opened.locator("#table-runs button", has_text="details").first.click()
+    dialog = opened.locator("dialog[open]")
+    text = dialog.inner_text()
+    for words in (
+        "batsched-py simulate log.swf --scheduler creasy --seed 1000",
+        "node-7",
+        "run.scheduler options.alpha",
+        "6000",
+        "versions.python",
+        "mean waiting time",
+        "3000 s",
+    ):
+        assert words in text, words
+    opened.keyboard.press("Escape")
+    assert opened.locator("dialog[open]").count() == 0
+
+
+@pytest.mark.parametrize("width", [320, 768, 1280])
+def test_the_page_never_moves_sideways(load: Load, width: int) -> None:
+    opened = load(width, 640, has_touch=width == 320)
+    assert opened.evaluate("document.documentElement.scrollWidth") == width
+    wide = opened.evaluate(
+        "[...document.querySelectorAll('table')].every(one => one.closest('.scroll') !== null)"
+    )
+    assert wide
+
+
+LIGHT_PAGE, DARK_PAGE = "rgb(255, 255, 255)", "rgb(24, 28, 33)"
+
+
+def colours(opened: Any) -> tuple[str, str]:
+    """Return the colour of a section, and that of the text of a figure."""
+    sheet = "getComputedStyle(document.querySelector('main > section')).backgroundColor"
+    text = "getComputedStyle(document.querySelector('#figure-curve svg text')).fill"
+    return opened.evaluate(sheet), opened.evaluate(text)
+
+
+def test_dark_light_and_print(load: Load) -> None:
+    opened = load(color_scheme="dark")
+    assert colours(opened) == (DARK_PAGE, "rgb(226, 230, 234)")
+    opened.emulate_media(media="print")
+    assert colours(opened) == (LIGHT_PAGE, "rgb(27, 31, 36)")
+    for control in (".contents", "#theme", "#schedule-run", "a[download]"):
+        assert not opened.locator(control).first.is_visible(), control
+    assert (
+        opened.evaluate("getComputedStyle(document.querySelector('.scroll')).overflowX")
+        == "visible"
+    )
+    opened.emulate_media(media="screen")
+    theme = opened.locator("#theme")
+    theme.click()
+    assert theme.inner_text() == "Theme: light"
+    opened.wait_for_function(
+        "document.querySelector('#figure-curve svg text').getAttribute('fill') === '#1b1f24'"
+    )
+    assert colours(opened)[0] == LIGHT_PAGE
+
+
+def panels() -> Figure:
+    """Two panels, with a legend of shapes and an own dark colour."""
+    rows = [{"x": x, "kind": kind, "of": of} for x in (1, 2) for kind in "ab" for of in "pq"]
+    scale = alt.Scale(domain=["a", "b"], range=["#000080", "#E69F00"])
+    chart = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_point(filled=True, opacity=0.5)
+        .encode(x="x:Q", y="x:Q", shape="of:N", color=alt.Color("kind:N", scale=scale))
+        .properties(width=300, height=100)
+        .interactive()
+        .facet(facet="kind:N", columns=2)
+    )
+    return Figure("panels", "Panels", chart)
+
+
+@pytest.fixture(scope="module")
+def panels_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "panels.html"
+    path.write_text(page(Report("T", "", (Section("S", (panels(),)),))), encoding="utf-8")
+    return path
+
+
+def opened_panels(browser: Any, file: Path, **options: Any) -> Any:
+    opened = browser.new_context(**options).new_page()
+    opened.goto(f"file://{file}")
+    opened.wait_for_selector(READY)
+    return opened
+
+
+def test_panels_are_below_each_other_on_a_phone(browser: Any, panels_file: Path) -> None:
+    size = {"width": 390, "height": 800}
+    wide = opened_panels(browser, panels_file, viewport={"width": 1280, "height": 900})
+    narrow = opened_panels(browser, panels_file, viewport=size, has_touch=True, is_mobile=True)
+    own = [one.locator("#figure-panels svg.marks").bounding_box() for one in (wide, narrow)]
+    assert own[0]["width"] > 2 * 300
+    assert own[1]["width"] < 390
+    assert own[1]["height"] > own[0]["height"] + 100
+    assert wide.locator(".hint").is_visible()
+    assert not narrow.locator(".hint").is_visible()  # there is no wheel
+
+
+def test_nothing_is_black_on_a_dark_page(browser: Any, panels_file: Path) -> None:
+    opened = opened_panels(browser, panels_file, color_scheme="dark")
+    paints = (
+        "[...document.querySelectorAll('#figure-panels svg .mark-symbol path')]"
+        ".flatMap(one => [one.getAttribute('fill'), one.getAttribute('stroke')])"
+    )
+    found = {paint.lower() for paint in opened.evaluate(paints) if paint}
+    assert not found & {"black", "#000", "#000000", "#000080"}
+    assert "#e69f00" in found  # bright enough as it is
+
+
+def test_a_campaign_that_kept_metrics_only_says_so(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "metrics.html"
+    path.write_text(page(a_report(), MadeUp(300, keep_jobs=False)), encoding="utf-8")  # type: ignore[arg-type]
+    opened = browser.new_page()
+    opened.goto(f"file://{path}")
+    opened.wait_for_selector(READY)
+    assert "repeat a run with the command" in opened.locator("#schedule-note").inner_text()
+    assert not opened.locator("#schedule-body").is_visible()
+    assert len(column(opened, "table-runs", 0)) == 25
+    opened.locator("#runs-table button", has_text="Next").click()
+    assert column(opened, "table-runs", 1)[0] == "26"
+    assert "26 to 50 of 1200" in opened.locator("#runs-table output").inner_text()
+    opened.close()
+
+
+def test_a_live_page_loads_itself_again_and_stays_where_it_was(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "REST", 0.0)
+    monkeypatch.setattr(live, "LOOK_EVERY", 0.1)
+    RunningCampaign(tmp_path).end_run(0)
+    shown = LiveReport(lambda: RunningCampaign(tmp_path))  # type: ignore[arg-type, return-value]
+    shown.look()
+    with served(shown, 0) as server:
+        opened = browser.new_page(viewport={"width": 1000, "height": 600})
+        opened.goto(f"http://127.0.0.1:{server.server_port}/")
+        opened.wait_for_selector(READY)
+        assert opened.locator("#progress").inner_text() == "1 of 4 runs done, 3 to go"
+        opened.locator("#by-axis summary").click()
+        opened.evaluate("scrollTo(0, 700)")
+        opened.locator("#table-runs button", has_text="details").click()
+        opened.evaluate("scrollTo(0, 700)")
+        opened.evaluate("window.before = true")
+        RunningCampaign(tmp_path).end_run(3)
+        opened.wait_for_function("window.before === undefined", timeout=20_000)
+        opened.wait_for_selector(READY)
+        assert opened.locator("#progress").inner_text() == "2 of 4 runs done, 2 to go"
+        assert opened.evaluate("scrollY") == 700
+        assert opened.locator("dialog[open]").count() == 1
+        assert opened.evaluate("document.getElementById('by-axis').open")
+        assert column(opened, "axes", 2) == ["1 of 2", "1 of 2", "1 of 2", "1 of 2"]
+    opened.wait_for_function(
+        "document.getElementById('progress').textContent.includes('server has ended')"
+    )
+    opened.close()

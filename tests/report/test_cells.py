@@ -1,0 +1,68 @@
+"""How values are shown."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.made_up_report import a_report, published_table
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.report import Column, Table
+from batsched_py.report.formatting import cell, is_numeric, marked, rows_of, tally
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "text"),
+    [
+        (10949.46239, None, "10949"),  # no digit before the point is dropped
+        (325.5, None, "325.5"),
+        (17.25, None, "17.25"),
+        (0.00123456, None, "0.001235"),
+        (1.5e-7, None, "1.500e-07"),
+        (8.8e12, None, "8.800e+12"),
+        (3430, None, "3430"),
+        (np.int64(7), None, "7"),
+        (-0.0045951, 3, "\N{MINUS SIGN}0.005"),
+        (-0.0001, 2, "0.00"),  # not minus nothing
+        (300.0, 0, "300"),
+        (7, 2, "7.00"),
+        (float("nan"), 2, "\N{EN DASH}"),
+        (None, None, "\N{EN DASH}"),
+        (pd.NA, None, "\N{EN DASH}"),
+        (math.inf, None, "\N{INFINITY}"),
+        (True, None, "yes"),
+        (np.bool_(False), None, "no"),
+        ("easy", 3, "easy"),
+    ],
+)
+def test_a_value_is_shown(value: object, decimals: int | None, text: str) -> None:
+    assert cell(value, decimals) == text
+
+
+@given(st.floats(min_value=1e-4, max_value=1e8))
+def test_four_significant_digits_are_enough_to_read_a_number_back(value: float) -> None:
+    assert float(cell(value)) == pytest.approx(value, rel=6e-4)
+
+
+def test_a_column_of_numbers_may_miss_some() -> None:
+    frame = pd.DataFrame({"x": [1.0, None], "name": ["a", None], "none": [None, None]})
+    table = Table("t", "T", frame)
+    assert [is_numeric(table, column) for column in table.shown] == [True, False, False]
+
+
+def test_rows_have_the_shown_columns_only_and_marks_their_places() -> None:
+    assert rows_of(published_table())[1] == ["CTC", "325.5", "300", "0.085"]
+    assert marked(published_table()) == {(1, 1)}
+
+
+def test_a_mark_in_a_hidden_column_is_not_shown() -> None:
+    frame = pd.DataFrame({"a": [1], "b": [2]})
+    assert marked(Table("t", "T", frame, (Column("a"),), marks=((0, "b"),))) == set()
+
+
+def test_verdicts_are_counted() -> None:
+    assert tally(a_report().verdicts) == "1 holds, 1 does not hold, 1 without an answer"

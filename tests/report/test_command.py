@@ -1,0 +1,127 @@
+"""``batsched-py report`` on a small campaign of the sample log."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from helpers.calling import call
+
+CAMPAIGN = """
+name = "small"
+title = "A small campaign"
+{report}
+[run]
+log = ["sample"]
+first = 150
+scheduler = ["fcfs", "easy"]
+"""
+REPORT = """
+import pandas as pd
+from batsched_py.report import Report, Section, Table
+
+def report(results):
+    frame = results.runs[["scheduler", "mean_waiting_time"]]
+    return Report("Of a study", "", (Section("S", (Table("waits", "Waits", frame),)),))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a campaign that has ended and names no report."""
+    return ended(tmp_path, monkeypatch, "")
+
+
+def ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report: str) -> Path:
+    (tmp_path / "study.py").write_text(REPORT)
+    (tmp_path / "small.toml").write_text(CAMPAIGN.format(report=report))
+    out = tmp_path / "out"
+    assert call(monkeypatch, "campaign", tmp_path / "small.toml", "-e", out, "--jobs", 1) == 0
+    for path in (out / "report.html", *(out / "report").glob("*")):
+        path.unlink(missing_ok=True)  # if the campaign itself wrote them
+    return out
+
+
+def test_page_and_files_are_written_and_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert call(monkeypatch, "report", folder) == 0
+    written = re.findall(r"^wrote (.*)$", capsys.readouterr().out, re.MULTILINE)
+    assert written[0] == str(folder / "report.html")
+    assert {str(path) for path in (folder / "report").iterdir()} == set(written[1:])
+    text = (folder / "report.html").read_text()
+    assert "A small campaign" in text
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL).group(1))  # type: ignore[union-attr]
+    assert data["runs"]["n"] == 2
+    assert len(data["schedules"]["runs"]) == 2
+    assert data["schedules"]["runs"][0]["nb_jobs"] == 150
+    table = pd.read_csv(folder / "report" / "waiting.csv")
+    results = pd.read_csv(folder / "results.csv")
+    assert table["mean_waiting_time"].tolist() == results["mean_waiting_time"].tolist()
+
+
+def test_the_study_has_the_word_and_the_page_may_go_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = ended(tmp_path, monkeypatch, 'report = "study.py:report"')
+    page = tmp_path / "elsewhere" / "page.html"
+    assert call(monkeypatch, "report", folder, "-o", page) == 0
+    assert "Of a study" in page.read_text()
+    assert not (folder / "report.html").exists()
+    assert (folder / "report" / "waits.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--port", "80"], "means nothing without --serve"),
+        (["--serve", "-o", "x.html"], "--output goes without --serve"),
+        (["-o", "page.pdf"], "expected a name that ends with .html"),
+    ],
+)
+def test_options_that_make_no_sense(
+    tmp_path: Path,
+    options: list[str],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert call(monkeypatch, "report", tmp_path, *options) == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [[], ["--serve"]])
+def test_a_folder_of_no_campaign_is_said(
+    tmp_path: Path,
+    options: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert call(monkeypatch, "report", tmp_path, *options) == 2
+    assert "is no folder of a campaign" in capsys.readouterr().err
+
+
+def test_serve_says_where_and_ends_with_a_line(folder: Path) -> None:
+    command = [sys.executable, "-m", "batsched_py", "report", str(folder), "--serve", "--port", "0"]
+    environment = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stdout is not None
+        line = server.stdout.readline()
+        address = re.search(r"http://127\.0\.0\.1:\d+/", line)
+        assert address is not None, line
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        state = json.load(opener.open(f"{address.group()}state.json", timeout=30))
+        assert state["planned"] in (0, 2)  # 0 before the first look
+        server.send_signal(signal.SIGINT)
+        rest = server.stdout.read()
+        assert server.wait(30) == 0
+    assert rest.split("\n")[-2:] == ["the server has ended", ""]

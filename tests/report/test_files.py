@@ -1,0 +1,75 @@
+"""Reports as files."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import altair as alt
+import pandas as pd
+import pytest
+from helpers.made_up_report import a_report, chart_of_waits, published_table
+
+from batsched_py.errors import OutputError
+from batsched_py.report import Figure, Report, Section
+from batsched_py.report.forms.export_files import data_of, drawn, markdown, write_files
+
+
+def test_every_table_and_figure_has_its_files(tmp_path: Path) -> None:
+    paths = write_files(a_report(), tmp_path / "report")
+    names = ["waits.csv", "tables.md", "curve.png", "curve.svg", "curve.csv"]
+    assert [path.name for path in paths] == names
+    assert sorted(path.name for path in (tmp_path / "report").iterdir()) == sorted(names)
+    assert (tmp_path / "report" / "curve.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert "offered load" in (tmp_path / "report" / "curve.svg").read_text()
+
+
+def test_a_csv_file_has_all_columns_with_all_digits(tmp_path: Path) -> None:
+    write_files(a_report(), tmp_path)
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "waits.csv"), published_table().frame)
+
+
+def test_the_data_of_a_figure_are_those_of_its_chart() -> None:
+    data = data_of(chart_of_waits().to_dict())
+    assert data is not None
+    assert data.shape == (40, 3)
+    assert data.iloc[0].to_dict() == {"load": 0.5, "wait": 27.5, "policy": "easy"}
+
+
+def test_the_data_of_layers_are_one_below_the_other() -> None:
+    frames = [pd.DataFrame({"x": [1.0, 2.0]}), pd.DataFrame({"x": [5.0], "y": [7.0]})]
+    layers = [alt.Chart(frame).mark_point().encode(x="x:Q") for frame in frames]
+    data = data_of(alt.layer(*layers).to_dict())
+    assert data is not None
+    assert data.to_csv(index=False) == "data_set,x,y\n1,1.0,\n1,2.0,\n2,5.0,7.0\n"
+
+
+def test_a_figure_without_data_has_no_file_of_them(tmp_path: Path) -> None:
+    spec = {"mark": "point", "data": {"sequence": {"start": 0, "stop": 3}}, "encoding": {}}
+    report = Report("T", "", (Section("S", (Figure("f", "F", spec),)),))
+    assert "f.csv" not in [path.name for path in write_files(report, tmp_path)]
+
+
+def test_nothing_is_fetched_for_a_figure() -> None:
+    spec = {"data": {"url": "https://example.org/data.csv"}, "mark": "point", "encoding": {}}
+    with pytest.raises(ValueError, match=r"example\.org"):
+        drawn(Figure("f", "F", spec))
+
+
+def test_markdown_has_verdicts_and_marks() -> None:
+    text = markdown(a_report())
+    assert "| log | Mean wait [s], ours | Mean wait [s], published | Relative |" in text
+    assert "| CTC | **325.5** | 300 | 0.085 |" in text
+    assert "| EASY waits less than FCFS | CTC | \N{CHECK MARK} holds |" in text
+
+
+def test_a_folder_that_cannot_be_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="it is not a folder"):
+        write_files(a_report(), tmp_path / "file")
+
+
+def test_markdown_of_a_report_reads_as_a_table() -> None:
+    lines = [line for line in markdown(a_report()).splitlines() if line.startswith("| KTH")]
+    frame = pd.read_csv(io.StringIO(lines[0]), sep="|", header=None)
+    assert frame.iloc[0, 2] == 10949

@@ -1,0 +1,188 @@
+"""The report that is served while its campaign runs."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.made_up_report import RunningCampaign
+
+from batsched_py.errors import UsageError
+from batsched_py.report import Report
+from batsched_py.report.forms import live_server as live
+from batsched_py.report.forms.live_server import LiveReport, served
+
+
+@pytest.fixture(autouse=True)
+def _no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "REST", 0.0)
+    monkeypatch.setattr(live, "TIMES", 0.0)
+    monkeypatch.setattr(live, "LOOK_EVERY", 0.05)
+
+
+class Client:
+    """Asks the server as a browser does."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    def get(
+        self, path: str, host: str | None = None, method: str = "GET"
+    ) -> tuple[int, dict[str, str], bytes]:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection.request(method, path, headers={"Host": host} if host else {})
+        answer = connection.getresponse()
+        found = answer.status, dict(answer.getheaders()), answer.read()
+        connection.close()
+        return found
+
+    def state(self) -> dict[str, Any]:
+        made: dict[str, Any] = json.loads(self.get("/state.json")[2])
+        return made
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Client]:
+    with served(LiveReport(lambda: RunningCampaign(tmp_path)), 0) as server:  # type: ignore[arg-type, return-value]
+        yield Client(server.server_port)
+
+
+def until(client: Client, page: int) -> dict[str, Any]:
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        state = client.state()
+        if state["page"] >= page:
+            return state
+        time.sleep(0.05)
+    raise AssertionError(f"no page {page}: {state}")
+
+
+def test_the_state_follows_the_folder(client: Client, tmp_path: Path) -> None:
+    assert until(client, 1)["done"] == 0
+    RunningCampaign(tmp_path).end_run(0)
+    state = until(client, 2)
+    assert (state["done"], state["planned"], state["failed"]) == (1, 4, 0)
+    assert state["axes"][0] == {
+        "name": "policy",
+        "values": [
+            {"value": "easy", "done": 1, "planned": 2},
+            {"value": "creasy", "done": 0, "planned": 2},
+        ],
+    }
+    status, headers, text = client.get("/")
+    assert status == 200
+    assert headers["Cache-Control"] == "no-store"
+    assert b"connect-src &#39;self&#39;" in text
+    assert f'"page":{state["page"]}'.encode() in text
+
+
+def test_no_page_is_made_if_nothing_changed(client: Client) -> None:
+    first = until(client, 1)
+    time.sleep(0.5)  # ten looks
+    assert client.state() == first
+
+
+@pytest.mark.parametrize(
+    "path", ["/../pyproject.toml", "//etc/passwd", "/campaign.json", "/%2e%2e/x", "/state.json/x"]
+)
+def test_no_file_is_served(client: Client, path: str) -> None:
+    assert client.get(path)[0] == 404
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "evil.example:80", "127.0.0.1:1"])
+@pytest.mark.parametrize("path", ["/", "/state.json"])
+def test_another_host_is_refused(client: Client, path: str, host: str) -> None:
+    assert client.get(path, host=host)[0] == 403
+
+
+def test_localhost_is_meant_too(client: Client) -> None:
+    assert client.get("/state.json", host=f"localhost:{client.port}")[0] == 200
+
+
+def test_head_has_no_body_and_post_is_not_known(client: Client) -> None:
+    status, headers, text = client.get("/", method="HEAD")
+    assert (status, text) == (200, b"")
+    assert int(headers["Content-Length"]) > 100_000
+    assert client.get("/", method="POST")[0] == 501
+
+
+def test_only_this_machine_is_listened_to(client: Client) -> None:
+    others = {
+        info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)
+    } - {"127.0.0.1"}
+    for address in others | {"127.0.0.2"}:  # loopback too, and not the one it is bound to
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((address, client.port), timeout=1).close()
+
+
+def test_a_port_in_use_is_an_error_that_says_what_to_do(client: Client, tmp_path: Path) -> None:
+    report = LiveReport(lambda: RunningCampaign(tmp_path))  # type: ignore[arg-type, return-value]
+    with pytest.raises(UsageError, match=f"--port {client.port} is in use: give another"):
+        served(report, client.port).__enter__()
+
+
+@pytest.mark.parametrize("port", [-1, 70_000])
+def test_a_port_that_cannot_be_is_an_error(tmp_path: Path, port: int) -> None:
+    report = LiveReport(lambda: RunningCampaign(tmp_path))  # type: ignore[arg-type, return-value]
+    with pytest.raises(UsageError, match=f"--port {port}"):
+        served(report, port).__enter__()
+
+
+def test_an_error_of_the_study_is_on_the_page_and_the_last_page_stays(tmp_path: Path) -> None:
+    broken = False
+
+    class Study(RunningCampaign):
+        def report(self) -> Report | None:
+            if broken:
+                raise KeyError("no column <b>wait</b>")
+            return super().report()
+
+    shown = LiveReport(lambda: Study(tmp_path))  # type: ignore[arg-type, return-value]
+    shown.look()
+    assert (shown.state["page"], shown.state["error"]) == (1, None)
+    before, broken = shown.page, True
+    Study(tmp_path).end_run(1)
+    shown.look()
+    assert shown.page is before
+    assert shown.state["done"] == 1
+    assert "KeyError: 'no column <b>wait</b>'" in shown.state["error"]
+    assert "test_report_live.py" in shown.state["error"]
+    broken = False
+    Study(tmp_path).end_run(2)
+    shown.look()
+    assert (shown.state["page"], shown.state["error"]) == (2, None)
+
+
+def test_the_first_page_may_be_an_error(tmp_path: Path) -> None:
+    class Study(RunningCampaign):
+        def report(self) -> Report | None:
+            raise ZeroDivisionError("division by zero")
+
+    shown = LiveReport(lambda: Study(tmp_path))  # type: ignore[arg-type, return-value]
+    shown.look()
+    assert shown.state["page"] == 1
+    assert "ZeroDivisionError" in shown.page
+
+
+def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
+    def gone() -> Any:
+        raise UsageError("there is no campaign any more")
+
+    shown = LiveReport(gone)
+    shown.look()
+    assert shown.state["error"] == "there is no campaign any more"
+
+
+def test_pages_are_not_made_too_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "REST", 3600.0)
+    shown = LiveReport(lambda: RunningCampaign(tmp_path))  # type: ignore[arg-type, return-value]
+    shown.look()
+    RunningCampaign(tmp_path).end_run(0)
+    shown.look()
+    assert (shown.state["page"], shown.state["done"]) == (1, 1)

@@ -1,0 +1,129 @@
+"""The page as text: what is in it, and that nothing gets out of its place."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pandas as pd
+import pytest
+from helpers.made_up_report import EVIL, MadeUp, a_report
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.report import Column, Report, Section, Table
+from batsched_py.report.forms.html_page import page, rendered, safe_json, vega
+
+
+@pytest.fixture(scope="module")
+def made() -> str:
+    return page(a_report(), MadeUp())
+
+
+class Elements(HTMLParser):
+    """Counts elements, and keeps their attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def test_texts_do_not_become_elements(made: str) -> None:
+    elements = Elements(made)
+    assert elements.all("b") == []
+    assert len(elements.all("script")) == 3
+    assert "&lt;b id=" in made
+
+
+@given(st.text() | st.sampled_from([EVIL, "\u2028", "<!-- <script>", "&amp;", "]]>"]))
+def test_data_cannot_leave_their_script_element(text: str) -> None:
+    encoded = safe_json({"x": text})
+    assert not set(encoded) & set("<>&\u2028\u2029")
+    assert json.loads(encoded) == {"x": text}
+
+
+def test_data_that_json_does_not_know() -> None:
+    values = pd.Series([1, 2]).to_numpy()
+    found = json.loads(safe_json([float("nan"), float("inf"), values, values[0]]))
+    assert found == [None, None, [1, 2], 1]
+
+
+def test_markdown_is_rendered_without_html_and_pictures() -> None:
+    assert rendered("**a** `b`") == "<p><strong>a</strong> <code>b</code></p>\n"
+    assert "<img" not in rendered("![x](https://example.org/x.png) <img src=x>")
+    assert "<a" not in rendered("[x](javascript:alert(1))")
+
+
+def test_nothing_is_asked_of_the_network(made: str) -> None:
+    elements = Elements(made)
+    for tag, attributes in elements.found:
+        for name in ("src", "href", "data", "poster", "srcset", "action"):
+            address = attributes.get(name)
+            assert address is None or address.startswith(("#", "data:")), (tag, address)
+    (policy,) = [one["content"] for one in elements.all("meta") if "http-equiv" in one]
+    assert policy is not None
+    assert "default-src 'none'" in policy
+    assert "connect-src 'none'" in policy
+    assert "http" not in policy
+
+
+def test_the_libraries_are_there_once_and_whole(made: str) -> None:
+    assert made.count("window.vegaEmbed") >= 1
+    assert made.count(vega()) == 1
+    assert "</script" not in vega().lower()
+
+
+def test_a_table_has_its_csv_in_the_page(made: str) -> None:
+    (link,) = [one for one in Elements(made).all("a") if one.get("download") == "waits.csv"]
+    assert link["href"] is not None
+    assert link["href"].startswith("data:text/csv;charset=utf-8,log%2Cwait%2C")
+
+
+def test_headings_are_in_order_and_all_controls_have_names(made: str) -> None:
+    elements = Elements(made)
+    levels = [int(tag[1]) for tag, _ in elements.found if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    ids = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for _, attributes in elements.found:
+        name = attributes.get("aria-labelledby")
+        assert name is None or name in ids
+
+
+def test_ours_and_published_are_paired_only_if_both_are_there() -> None:
+    frame = pd.DataFrame({"log": ["KTH"], "x": [1.0], "y": [2.0]})
+    ours = (Column("log"), Column("x", kind="ours"))
+    for columns, has_tag in ((ours, False), ((*ours, Column("y", kind="published")), True)):
+        report = Report("T", "", (Section("S", (Table("t", "T", frame, columns),)),))
+        assert ("<small>ours</small>" in page(report)) is has_tag
+
+
+def test_a_long_table_ends_in_its_csv_file() -> None:
+    table = Table("t", "T", pd.DataFrame({"x": range(1200)}))
+    text = page(Report("T", "", (Section("S", (table,)),)))
+    assert "200 more rows are in the CSV file only" in text
+    assert "%0A1199%0A" in text
+
+
+def test_a_report_alone_has_no_part_on_runs() -> None:
+    text = page(a_report())
+    assert "All runs" not in text
+    assert "A run from within" not in text
+
+
+def test_a_figure_says_what_it_shows(made: str) -> None:
+    data = json.loads(re.search(r'id="data">(.*?)</script>', made, re.DOTALL).group(1))  # type: ignore[union-attr]
+    spec = data["figures"]["curve"]
+    assert spec["description"] == "Waits by load. As in *fig. 3*."
+    assert "$schema" not in spec

@@ -1,0 +1,109 @@
+"""Reports on a terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pandas as pd
+import pytest
+from helpers.made_up_report import a_report, published_table
+from rich.console import Console
+
+from batsched_py.report import Column, Report, Table, Verdict
+from batsched_py.report.forms.terminal import print_report, print_table
+
+
+def printed(width: int = 80, *, terminal: bool = False) -> tuple[Console, io.StringIO]:
+    text = io.StringIO()
+    plain = {"color_system": None, "legacy_windows": False}
+    return Console(file=text, width=width, force_terminal=terminal, **plain), text  # type: ignore[arg-type]
+
+
+def lines_of(table: Table, width: int) -> list[str]:
+    console, text = printed(width, terminal=True)
+    print_table(table, console)
+    return text.getvalue().splitlines()
+
+
+def wide_table() -> Table:
+    names = {f"metric_{n}": [1234.5 + n, 2.25 * n, 10.0] for n in range(12)}
+    return Table("wide", "Wide", pd.DataFrame({"policy": ["easy", "fcfs", "sjf"], **names}))
+
+
+def test_all_is_said() -> None:
+    console, text = printed()
+    print_report(a_report(), console)
+    for words in (
+        "1 holds, 1 does not hold",
+        "holds: EASY waits less",
+        "(CTC)",
+        "10949",
+        "Mean waits",
+    ):
+        assert words in text.getvalue()
+
+
+def test_a_wide_table_is_printed_whole_where_there_is_no_terminal() -> None:
+    frame = pd.DataFrame({f"a_long_name_of_column_{n}": [f"value_{n}_of_it"] for n in range(30)})
+    console, text = printed(width=40)
+    print_table(Table("t", "T", frame), console)
+    lines = text.getvalue().splitlines()
+    assert any(all(name in line for name in frame.columns) for line in lines)
+    assert any(all(f"value_{n}_of_it" in line for n in range(30)) for line in lines)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_no_line_is_longer_than_the_terminal_and_no_number_is_lost(width: int) -> None:
+    lines = lines_of(wide_table(), width)
+    assert max(map(len, lines)) <= width
+    said = " ".join(lines).split()
+    for number in range(12):
+        assert said.count(f"metric_{number}") == 1
+        assert f"{1234.5 + number:.4g}"[:3] in " ".join(said)
+    blocks = sum("policy" in line for line in lines)
+    assert blocks == sum("easy" in line for line in lines)  # labels stand in every block
+    assert blocks > 1 or width == 120
+
+
+def test_headings_are_broken_before_anything_is_left_out() -> None:
+    title = "mean waiting time of all the jobs that ran [s]"
+    columns = (Column("log"), Column("x", title), Column("d", title, kind="difference"))
+    table = Table("t", "T", pd.DataFrame({"log": ["CTC"], "x": [1.5], "d": [0.25]}), columns)
+    lines = lines_of(table, 60)
+    assert max(map(len, lines)) <= 60
+    assert any("CTC" in line and "1.500" in line and "0.2500" in line for line in lines)
+    assert "t.csv" not in " ".join(lines)
+
+
+def test_differences_are_left_out_where_there_is_no_room() -> None:
+    lines = lines_of(published_table(), 28)
+    assert "Relative" not in " ".join(lines)
+    assert any("CTC" in line and "325.5" in line and "300" in line for line in lines)
+    assert "waits.csv" in " ".join(lines)
+    assert "Relative" in " ".join(lines_of(published_table(), 80))
+
+
+def test_a_table_without_rows_has_its_headings() -> None:
+    assert any("x" in line for line in lines_of(Table("t", "T", pd.DataFrame({"x": []})), 80))
+
+
+def test_claims_without_an_answer_are_one_line() -> None:
+    verdicts = (
+        *(Verdict(f"Claim {n}", None, "Nothing.") for n in range(5)),
+        Verdict("Claim 5", True, "A number."),
+    )
+    console, text = printed()
+    print_report(Report("T", "", (), verdicts), console)
+    lines = text.getvalue().splitlines()
+    assert [line for line in lines if "no answer" in line] == [
+        "? no answer to 5 more, on which the report's page says what is missing"
+    ]
+    assert "Claim 0" not in text.getvalue()
+    assert "holds: Claim 5" in text.getvalue()
+
+
+def test_brackets_are_no_markup() -> None:
+    console, text = printed()
+    print_table(Table("t", "T [s]", pd.DataFrame({"x [red]": ["[bold]y[/bold]"]})), console)
+    for words in ("T [s]", "x [red]", "[bold]y[/bold]"):
+        assert words in text.getvalue()

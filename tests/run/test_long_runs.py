@@ -1,0 +1,596 @@
+"""Long runs with users: memory for active jobs only, and output files as if all were kept."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Iterable
+from functools import partial
+from math import inf
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py import metrics
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.errors import InvariantError, OutputError, ProtocolError
+from batsched_py.protocol import messages as m
+from batsched_py.results.job_columns import UsersTable
+from batsched_py.results.jobs_file import read_jobs
+from batsched_py.results.result import EmbeddedOutput, Result
+from batsched_py.run.backends.batsim_results import BatsimOutput
+from batsched_py.run.simulate import simulate
+from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.simulator.engine import Options, Outcome, Simulator
+from batsched_py.simulator.files.output_files import JOBS_COLUMNS
+from batsched_py.simulator.finished_jobs import EndedJobs
+from batsched_py.simulator.jobs import Registry, SimulatedJob, State
+from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.tasks.profiles import Profile
+from batsched_py.support.name_set import UsedNames
+from batsched_py.support.temporary_rows import Spool
+from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.batsim_workload import read_workload
+from batsched_py.workload.sample import cached_sample_log
+
+
+class Loops:
+    """Users, a fixed number, who submit their next job a minute after the last one ended."""
+
+    def __init__(self, nb_jobs: int, nb_users: int = 5, **extra: Any) -> None:
+        self.profiles = {"p": {"type": "delay", "delay": 50}}
+        self.left, self.at, self.extra = nb_jobs, 0, extra
+        self.due = [0.0] * nb_users
+
+    def next_submission(self) -> float:
+        return min(self.due) if self.left else inf
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        user = self.due.index(min(self.due))
+        self.due[user] = inf
+        self.at, self.left = self.at + 1, self.left - 1
+        extra = {name: value(self.at) for name, value in self.extra.items()}
+        return [
+            WorkloadJob(
+                id=str(self.at), submit_time=now, size=1, profile="p", user=str(user), extra=extra
+            )
+        ]
+
+    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        self.due[int(job.user or 0)] = now + 60
+
+
+def run(users: Any, **options: Any) -> Outcome:
+    process = DecisionProcess(Fcfs(), users)
+    simulator = Simulator(
+        homogeneous(3), [], Options(dynamic_jobs=True, **({"profile_reuse": True} | options))
+    )
+    return simulator.run(process.answer)
+
+
+@pytest.fixture
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if a few jobs were many."""
+    monkeypatch.setattr("batsched_py.simulator.site.EndedJobs", partial(EndedJobs, 20, 8))
+    for place in ("decision_process", "simulator.jobs"):
+        monkeypatch.setattr(f"batsched_py.{place}.UsedNames", partial(UsedNames, 50))
+
+
+# Names ---------------------------------------------------------------------------------------
+
+NAMES = st.one_of(
+    st.integers(0, 3000).map(str),
+    st.integers(0, 3000).map(lambda number: f"dyn!{number:04d}"),
+    st.sampled_from(["", "a", "12", "0", "00", "000", "dyn!1", "dyn!٣٣٣", "x²²²", "dyn!001"]),
+)
+
+
+@given(st.lists(NAMES), st.integers(0, 5))
+def test_used_names_are_a_set(names: list[str], most_latest: int) -> None:
+    """Also with names that look alike: leading zeros, digits of other scripts, too short ones."""
+    used, twin = UsedNames(most_latest), set[str]()
+    for name in names:
+        assert (name in used) == (name in twin)
+        assert used.add(name) == (name not in twin)
+        twin.add(name)
+        assert all(name in used for name in twin)
+
+
+def test_running_numbers_take_an_entry_for_a_thousand() -> None:
+    used = UsedNames(1000)
+    for number in range(100_000):
+        assert used.add(f"dyn!{number}")
+    latest, masks, others = used.entries()
+    assert (latest <= 1000, masks <= 101, others) == (True, True, 100)  # dyn!0 to dyn!99
+    assert "dyn!99999" in used
+    assert "dyn!100000" not in used
+
+
+# Jobs that ended -------------------------------------------------------------------------------
+
+
+def ended(number: int, state: State = State.FORGOTTEN) -> SimulatedJob:
+    description = m.JobDescription(f"dyn!{number}", 1.5 * number, 2, "p", user="u")
+    return SimulatedJob(description, Profile(7.0), state, 2.0, 0.1 + number, 3 << 200, "DONE", -1)
+
+
+def fields(job: SimulatedJob) -> Any:
+    """Return a job as values that can be compared (two jobs are never equal)."""
+    inner = map(msgspec.structs.astuple, (job.description, job.profile))
+    return (*inner, *msgspec.structs.astuple(job)[2:])
+
+
+@pytest.mark.parametrize("sizes", [(20, 8), (8, 8), (1, 1)])
+@pytest.mark.parametrize("count", [0, 5, 20, 21, 100])
+def test_ended_jobs_are_a_list(count: int, sizes: tuple[int, int]) -> None:
+    """Whether they are in memory or not: all fields, in order, more than once, by number."""
+    jobs = EndedJobs(*sizes)
+    for number in range(count):
+        jobs.append(ended(number))
+    expected = [fields(ended(number)) for number in range(count)]
+    assert len(jobs) == count
+    assert list(map(fields, jobs)) == list(map(fields, jobs)) == expected
+    assert [fields(jobs[at]) for at in range(-count, count)] == expected * 2
+    assert list(map(fields, jobs[3:9])) == expected[3:9]
+    with pytest.raises(IndexError):
+        jobs[count]
+
+
+@pytest.mark.parametrize("sizes", [(7, 8), (0, 8), (8, 0)])
+def test_batches_are_whole(sizes: tuple[int, int]) -> None:
+    """Where a batch is, is its number times its size."""
+    with pytest.raises(InvariantError, match="expected 1 <= batch <= in_memory"):
+        EndedJobs(*sizes)
+
+
+def test_a_job_whose_end_was_not_told_stays_an_object() -> None:
+    """The scheduler may still set its metadata."""
+    jobs = EndedJobs(20, 8)
+    open_job = ended(0, State.ENDED)
+    for job in (open_job, *map(ended, range(1, 50))):
+        jobs.append(job)
+    assert jobs[0] is open_job
+    open_job.metadata, open_job.state = "late", State.FORGOTTEN
+    for number in range(50, 100):
+        jobs.append(ended(number))
+    assert jobs[0] is not open_job
+    assert jobs[0].metadata == "late"
+    assert [job.description.id for job in jobs] == [f"dyn!{number}" for number in range(100)]
+
+
+def test_what_cannot_be_written_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InvariantError, match="expected plain data"):
+        Spool().append([Lock()])
+
+    def full(*arguments: Any, **named: Any) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    spool = Spool()
+    with monkeypatch.context() as patch:
+        patch.setattr("batsched_py.support.temporary_rows.TemporaryFile", full)
+        with pytest.raises(OutputError, match="written: No space left on device; TMPDIR"):
+            spool.append([1])
+    spool.append([1])
+    with monkeypatch.context() as patch:
+        patch.setattr("os.pwrite", full)
+        with pytest.raises(OutputError, match="written: No space left on device; TMPDIR"):
+            spool.append([2])
+    assert list(spool) == [[1]]
+
+
+@pytest.mark.parametrize(("error", "said"), [("Input/output error",) * 2, ("", "ends after 0")])
+def test_what_cannot_be_read_is_said(
+    error: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = Spool()
+    spool.append([1])
+
+    def pread(fd: int, size: int, at: int) -> bytes:
+        if error:
+            raise OSError(errno.EIO, error)
+        return b""
+
+    monkeypatch.setattr("os.pread", pread)
+    with pytest.raises(OutputError, match=f"cannot be read: .*{said}"):
+        list(spool)
+
+
+def test_a_little_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system may take and give less than asked for."""
+    pwrite, pread = os.pwrite, os.pread
+    monkeypatch.setattr("os.pwrite", lambda fd, data, at: pwrite(fd, data[:3], at))
+    monkeypatch.setattr("os.pread", lambda fd, size, at: pread(fd, min(size, 5), at))
+    spool = Spool()
+    for number in range(5):
+        spool.append(["row"] * number)
+    assert list(spool) == [["row"] * number for number in range(5)]
+
+
+def passes(script: str) -> None:
+    """Run a script in a process of its own, which says nothing, in the end neither."""
+    head = (
+        "import os, random, resource\n"
+        "from batsched_py.support.temporary_rows import Spool\nspool = Spool()\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", head + script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ran.stderr, ran.returncode) == ("", 0)
+
+
+@pytest.mark.parametrize("count", [2_000, 100_000])  # less and more than a buffer
+def test_a_write_that_is_half_done(count: int) -> None:
+    """The batches before it stay, what is written next goes to its place, the end is quiet."""
+    passes(
+        f"count = {count}"
+        + """
+from batsched_py.errors import OutputError
+spool.append(list(range(100)))
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, resource.RLIM_INFINITY))
+try:
+    spool.append(list(range(count)))
+except OutputError as error:
+    assert "cannot be written: File too large" in str(error), error
+else:
+    raise AssertionError("it fitted")
+assert os.fstat(spool._file.fileno()).st_size == 5000  # a part of it is there
+assert list(spool) == [list(range(100))]
+spool.append(["next"])
+assert list(spool) == [list(range(100)), ["next"]]
+try:
+    spool.append(list(range(count)))
+except OutputError:
+    pass  # and so it ends
+"""
+    )
+
+
+def test_processes_after_a_fork() -> None:
+    """Both read at once, and both go on, each in a file of its own."""
+    passes("""
+expected = [[number] * 1000 for number in range(50)]
+for rows in expected:
+    spool.append(rows)
+def read():
+    for number in random.choices(range(50), k=2000):
+        assert spool[number] == expected[number]
+(from_child, to_parent), (from_parent, to_child) = os.pipe(), os.pipe()
+child = os.fork()
+name = "parent" if child else "child"
+os.close(to_parent if child else to_child)
+read()
+if child:
+    os.read(from_child, 1)  # it has written
+spool.append([name] * 10)
+os.write(to_child if child else to_parent, b".")
+if not child:
+    os.read(from_parent, 1)  # it has written too
+assert list(spool) == [*expected, [name] * 10]
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+""")
+
+
+def test_results_can_be_sent_to_other_processes(little_memory: None) -> None:
+    """A process pool pickles them; the copy goes on by itself."""
+    result = Result(EmbeddedOutput(run(Loops(100))), {}, 0.0)
+    sent = pickle.loads(pickle.dumps(result))
+    expected = result.metrics
+    assert sent.metrics == expected
+    again = pickle.loads(pickle.dumps(result))  # with all that was computed
+    for copied in (sent, again):
+        assert copied.jobs_csv() == result.jobs_csv()
+        assert copied.output.schedule_csv() == result.output.schedule_csv()
+        assert copied.metrics == expected
+    copied = pickle.loads(pickle.dumps(result.output.outcome.jobs))
+    copied.append(ended(100))
+    assert len(copied) == len(list(copied)) == 101
+    assert len(result.output.outcome.jobs) == 100
+    assert list(pickle.loads(pickle.dumps(Spool()))) == []
+
+
+@pytest.mark.parametrize("options", [{}, {"shake": 3}])
+def test_files_are_the_same_with_little_memory(
+    options: dict[str, Any], request: pytest.FixtureRequest
+) -> None:
+    def files() -> tuple[str, str, Any]:
+        result = simulate(cached_sample_log(), users="feedback", speed_factor=0.5, **options)
+        return result.jobs_csv(), result.output.schedule_csv(), result.metrics
+
+    expected = files()
+    request.getfixturevalue("little_memory")
+    assert files() == expected
+
+
+def test_memory_does_not_grow_with_the_jobs_that_ended(little_memory: None) -> None:
+    """A few bytes for each remain; kept as objects and names they were some 700."""
+
+    def kept(nb_jobs: int) -> int:
+        tracemalloc.start()
+        outcome = run(Loops(nb_jobs))
+        current, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert len(outcome.jobs) == nb_jobs
+        return current
+
+    kept(200)  # what is loaded once
+    assert (kept(4200) - kept(1200)) / 3000 < 30
+
+
+class OneByOne:
+    """A scheduler of jobs of a second, one after the other, while a task of long lasts.
+
+    Each is a parallel task with a profile of its own, a walltime, and a message to it.
+    """
+
+    LONG = "dyn!0"
+
+    def __init__(self, nb_jobs: int) -> None:
+        self._nb_jobs, self._at = nb_jobs, 0
+
+    def __call__(self, message: m.Message) -> m.Message:
+        now, told = message.now, message.events[0]
+        if isinstance(told, m.SimulationBegins):
+            return m.Message(now, [*self._start(now, 1e300), *self._start(now, 1e9)])
+        if not isinstance(told, m.JobCompleted) or told.job_id == self.LONG:
+            return m.Message(now, [])
+        if self._at < self._nb_jobs:
+            return m.Message(now, self._start(now, 1e9))
+        finished = m.Notify(timestamp=now, type="registration_finished")
+        return m.Message(now, [finished, m.KillJob(timestamp=now, job_ids=[self.LONG])])
+
+    def _start(self, now: float, flops: float) -> list[m.Event]:
+        number, self._at = self._at, self._at + 1
+        name, profile = f"dyn!{number}", f"p{number:04d}"
+        content = {"type": "parallel", "cpu": [flops], "com": [0]}
+        job = m.JobDescription(name, now, 1, profile, 1e8)
+        return [
+            m.RegisterProfile(
+                timestamp=now, workload_name="dyn", profile_name=profile, profile=content
+            ),
+            m.RegisterJob(timestamp=now, job_id=name, job=job),
+            m.ToJobMsg(timestamp=now, job_id=name, msg="a message"),
+            m.ExecuteJob(timestamp=now, job_id=name, alloc=1 if number else 2),
+        ]
+
+
+def test_memory_does_not_grow_with_what_jobs_were(
+    little_memory: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither profiles, messages to jobs nor timers remain, which took some 2700 bytes a job."""
+    monkeypatch.setattr("batsched_py.simulator.engine._FEW_ENTRIES", 16)
+    monkeypatch.setattr(
+        "batsched_py.protocol.dynamic_registration.UsedNames", partial(UsedNames, 50)
+    )
+
+    def kept(nb_jobs: int) -> int:
+        simulator = Simulator(homogeneous(2), (), Options(dynamic_jobs=True))
+        tracemalloc.start()
+        outcome = simulator.run(OneByOne(nb_jobs))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert len(outcome.jobs) == nb_jobs
+        return peak
+
+    kept(200)  # what is loaded once
+    assert (kept(3200) - kept(1200)) / 2000 < 60
+
+
+# What is said of jobs that have ended ----------------------------------------------------------
+
+
+def test_an_ended_job_cannot_be_submitted_again(little_memory: None) -> None:
+    users = Loops(300)
+    wrapped = users.jobs_to_submit
+
+    def again(now: float) -> Iterable[WorkloadJob]:
+        if users.at == 250:
+            users.at = 9
+        return wrapped(now)
+
+    users.jobs_to_submit = again  # type: ignore[method-assign]
+    with pytest.raises(InvariantError, match="submitted job 10 twice"):
+        run(users)
+
+
+def test_decisions_on_ended_jobs_are_refused(little_memory: None) -> None:
+    registry = Registry(dynamic=True, profile_reuse=False)
+    registration = {"timestamp": 0.0, "workload_name": "dyn", "profile": {"type": "delay"}}
+    for number in range(200):
+        name, profile = f"dyn!{number}", f"p{number}"
+        content = {"type": "delay", "delay": 1}
+        registry.add_profile(
+            m.RegisterProfile(**registration | {"profile_name": profile, "profile": content})
+        )
+        job = m.JobDescription(name, 0.0, 1, profile)
+        registry.add_job(m.RegisterJob(timestamp=0.0, job_id=name, job=job))
+        assert registry.known(name, "EXECUTE_JOB").description is job
+        if number < 199:
+            registry.forget(name)
+    assert list(registry.jobs) == ["dyn!199"]
+    for number in (0, 150, 198):
+        said = f"KILL_JOB: job dyn!{number} is completed or rejected"
+        with pytest.raises(ProtocolError, match=said):
+            registry.known(f"dyn!{number}", "KILL_JOB")
+    with pytest.raises(ProtocolError, match="there is no job 'dyn!200'"):
+        registry.known("dyn!200", "KILL_JOB")
+    again = m.JobDescription("dyn!7", 0.0, 1, "p199")
+    with pytest.raises(ProtocolError, match="'dyn!7' exists already"):
+        registry.add_job(m.RegisterJob(timestamp=0.0, job_id="dyn!7", job=again))
+
+
+def test_profiles_of_their_own_have_names_of_their_own() -> None:
+    """Without profile reuse, whatever the ids look like: ``a#1`` for 2 is not ``a`` for ``1#2``."""
+    names = [("a#1", "2"), ("a", "1#2"), ("a", "1%232"), ("a#", "3"), ("a", "#3")]
+
+    class Once(Loops):
+        def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+            self.left = 0
+            return [WorkloadJob(id=i, submit_time=now, size=1, profile=p) for p, i in names]
+
+        def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+            pass
+
+    users = Once(1)
+    users.profiles = {name: {"type": "delay", "delay": 5} for name, _ in names}
+    profiles = {job.description.profile for job in run(users, profile_reuse=False).jobs}
+    assert len(profiles) == len(names)
+    assert {"a#1#2", "a#%233"} <= profiles
+
+
+# Columns that jobs carry -----------------------------------------------------------------------
+
+
+def header(users: Any) -> str:
+    return next(EmbeddedOutput(run(users)).jobs_lines())
+
+
+@pytest.mark.parametrize(
+    ("extra", "columns"),
+    [
+        ({}, "lateness"),
+        ({"batch": lambda at: None}, "lateness"),
+        ({"batch": lambda at: at or None}, "lateness,batch"),
+        (
+            {"behaviour": lambda at: "x" if at == 7 else None, "think_time": lambda at: 5},
+            "lateness,think_time,behaviour",
+        ),
+    ],
+)
+def test_columns_are_there_if_any_job_carries_them(
+    extra: dict[str, Any], columns: str, little_memory: None
+) -> None:
+    """One job of a hundred is enough, and None is nothing."""
+    assert header(Loops(100, **extra)).endswith(f"original_submission_time,{columns}\n")
+
+
+def test_rare_behaviour_is_not_measured(tmp_path: Path, little_memory: None) -> None:
+    """They are in the table, for the machine's metrics; the others are those without them."""
+
+    def behaviour(at: int) -> str | None:
+        return "rare" if at % 3 == 0 else None
+
+    outcome = run(Loops(100, nb_users=9, behaviour=behaviour, think_time=lambda at: at / 4))
+    output = EmbeddedOutput(outcome)
+    result = Result(output, {}, 0.0)
+    result.write(tmp_path / "r")
+    rows = list(csv.DictReader((tmp_path / "r_jobs.csv").open()))
+    assert (len(rows), output.nb_rare, len(result.table.submit)) == (100, 33, 100)
+    assert len(result.table.measured.submit) == 67
+    assert {row["job_id"]: row["think_time"] for row in rows}["7"] == "1.750000"
+    waits = [float(row["waiting_time"]) for row in rows if row["behaviour"] != "rare"]
+    assert result.metrics["overall"]["nb_jobs"] == 67
+    assert result.metrics["overall"]["mean_waiting_time"] == pytest.approx(sum(waits) / 67)
+    assert result.metrics["overall"]["squashed_area"] == 100 * 50
+    read = read_jobs(tmp_path / "r_jobs.csv", 3)
+    for name, value in metrics.overall(read).items():
+        said = result.metrics["overall"][name]
+        assert said is value is None or said == pytest.approx(value, rel=1e-6), name
+
+
+def test_notes_say_how_many_are_rare(tmp_path: Path) -> None:
+    jobs = [
+        WorkloadJob(
+            id=str(number),
+            submit_time=float(number),
+            size=1,
+            profile="p",
+            extra={"behaviour": "rare"} if number < 2 else {},
+        )
+        for number in range(5)
+    ]
+    profiles = {"p": {"type": "delay", "delay": 5}}
+    result = simulate(Workload(name="w", nb_res=2, jobs=jobs, profiles=profiles))
+    (note,) = result.settings["notes"]
+    assert note.startswith("2 jobs of rare behaviour")
+    assert result.metrics["overall"]["nb_jobs"] == 3
+
+
+def test_counting_the_rare_ones_is_no_further_pass(little_memory: None) -> None:
+    """The jobs are read from the disk once, for the count and the columns."""
+    outcome = run(Loops(100, behaviour=lambda at: "rare" if at == 7 else None))
+    passes = []
+
+    class Counted(EndedJobs):
+        def __iter__(self) -> Any:
+            passes.append(1)
+            return iter(outcome.jobs)
+
+    output = EmbeddedOutput(msgspec.structs.replace(outcome, jobs=Counted()))
+    assert (output.nb_rare, output.table().rare.sum(), len(passes)) == (1, 1, 1)
+
+
+def test_rare_behaviour_under_batsim(tmp_path: Path) -> None:
+    """The same table from Batsim's files and ours beside them."""
+    outcome = run(Loops(20, behaviour=lambda at: "rare" if at % 4 == 0 else None))
+    output = EmbeddedOutput(outcome)
+    rows = list(csv.reader(output.jobs_lines()))
+    nb_theirs = len(JOBS_COLUMNS.split(","))
+    theirs, ours = [row[:nb_theirs] for row in rows], [row[:2] + row[nb_theirs:] for row in rows]
+    for name, lines in (("jobs", theirs), ("users", ours)):
+        with (tmp_path / f"out_{name}.csv").open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(lines)
+    (tmp_path / "out_schedule.csv").write_text(output.schedule_csv())
+    batsims = BatsimOutput(tmp_path)
+    assert (batsims.nb_rare, output.nb_rare) == (5, 5)
+    assert batsims.table().rare.tolist() == output.table().rare.tolist()
+    found, expected = metrics.overall(batsims.table()), metrics.overall(output.table())
+    assert found["nb_jobs"] == 15
+    for name, value in found.items():
+        assert expected[name] is value is None or value == pytest.approx(expected[name]), name
+
+
+@pytest.mark.parametrize("said", [{"user": None, "session": None}, {}])
+def test_null_is_no_user(said: dict[str, Any], tmp_path: Path) -> None:
+    """A Batsim workload may say so; nobody is then called None."""
+    job = {"subtime": 0, "res": 1, "profile": "p"}
+    content = {
+        "nb_res": 2,
+        "jobs": [{"id": "1"} | job | said, {"id": "2"} | job | {"user": "None"}],
+        "profiles": {"p": {"type": "delay", "delay": 5}},
+    }
+    path = tmp_path / "w.json"
+    path.write_text(json.dumps(content))
+    result = simulate(read_workload(path))
+    assert result.table.user == ["", "None"]
+    ours = [(row["user"], row["session"]) for row in csv.DictReader(result.output.jobs_lines())]
+    assert ours == [("", ""), ("None", "")]
+    assert result.metrics["per_user"].keys() == {"None"}
+    table = UsersTable()
+    told = m.JobDescription("w0!1", 0.0, 1, "p", extra=dict(said))
+    event = m.JobSubmitted(timestamp=0.0, job_id=told.id, job=told)
+    table.observe(m.Message(0.0, [event]), m.Message(0.0, []))
+    assert table.csv().splitlines()[1] == "1,w0,,,0.000000,0.000000"
+
+
+@pytest.mark.parametrize("batch", [2, 100])
+def test_users_table_has_the_same_columns(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row per job, once, in order of submission; a column if any job carries it."""
+    monkeypatch.setattr("batsched_py.results.job_columns._BATCH", batch)
+    table = UsersTable()
+    for number in (1, 2, 1, 3, 4, 5):
+        extra = {"behaviour": "rare"} if number == 2 else {}
+        job = m.JobDescription(f"dyn!{number}", 1.0, 1, "p", user="u", extra=extra)
+        event = m.RegisterJob(timestamp=1.0, job_id=job.id, job=job)
+        table.observe(m.Message(1.0, []), m.Message(1.0, [event]))
+    head, *rows = table.csv().splitlines()
+    assert head == "job_id,workload_name,user,session,original_submission_time,lateness,behaviour"
+    assert rows == [
+        f"{number},dyn,u,,1.000000,0.000000,{'rare' if number == 2 else ''}"
+        for number in range(1, 6)
+    ]

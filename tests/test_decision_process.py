@@ -1,0 +1,393 @@
+"""The decision process: passes, users, calls, and the invariants that are always on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import inf
+from typing import Any
+
+import pytest
+from batsched_users.models.feedback import ThinkTimeFeedback
+
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.errors import InvariantError, ProtocolError
+from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.protocol import messages as m
+from batsched_py.schedulers.easy import Easy, shadow_time_and_extra_nodes
+from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, starts, workload
+from batsched_py.workload import WorkloadJob
+
+
+class Policy:
+    """A policy made of a function; it counts its passes."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.passes: list[float] = []
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        self.passes.append(now)
+        yield from self.function(now, queue, machine)
+
+
+class Chain:
+    """One user who submits the next job ``think`` seconds after the last one ended."""
+
+    def __init__(self, nb: int, think: float, size: int = 1) -> None:
+        self.profiles = {"p": {"type": "delay", "delay": 5}}
+        self.nb, self.think, self.size = nb, think, size
+        self.due, self.at = 0.0, 0
+        self.ends: list[tuple[float, str]] = []
+
+    def next_submission(self) -> float:
+        return self.due
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        self.due = inf
+        self.at += 1
+        return [
+            WorkloadJob(id=str(self.at), submit_time=now, size=self.size, profile="p", walltime=9.0)
+        ]
+
+    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        self.ends.append((now, state))
+        if self.at < self.nb:
+            self.due = now + self.think
+
+
+def simulate_users(users: Chain, policy: Any, **options: Any) -> Any:
+    process = DecisionProcess(policy, users)
+    simulator = Simulator(homogeneous(4), [], Options(dynamic_jobs=True, **options))
+    return simulator.run(process.answer)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"profile_reuse": True}, {"acknowledge_dynamic_jobs": True}]
+)
+def test_users_submit_when_their_jobs_ended(options: dict[str, bool]) -> None:
+    """With a fresh profile for each job or a reused one, with or without acknowledgement."""
+    users = Chain(3, 10)
+    outcome = simulate_users(users, Fcfs(), **options)
+    assert [job.start_time for job in outcome.jobs] == [0, 15, 30]
+    assert [job.description.submit_time for job in outcome.jobs] == [0, 15, 30]
+    profiles = {job.description.profile for job in outcome.jobs}
+    assert len(profiles) == (1 if options.get("profile_reuse") else 3)
+
+
+def test_think_time_of_zero_is_the_same_instant() -> None:
+    """The end, the reaction and the start are one pass, in one reply."""
+    policy = Policy(Fcfs().schedule)
+    simulate_users(Chain(3, 0), policy)
+    assert policy.passes == [0, 5, 10, 15]
+
+
+def test_jobs_wider_than_the_machine_end_at_once_for_their_user() -> None:
+    users = Chain(3, 10, size=9)
+    outcome = simulate_users(users, Fcfs())
+    assert users.ends == [(0, "REJECTED"), (10, "REJECTED"), (20, "REJECTED")]
+    assert {job.final_state for job in outcome.jobs} == {"REJECTED"}
+
+
+def test_a_rejection_by_the_policy_gives_users_another_turn() -> None:
+    def refuse(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        for job in list(queue):
+            yield Reject(job)
+
+    users = Chain(3, 0)
+    policy = Policy(refuse)
+    simulate_users(users, policy)
+    assert users.ends == [(0, "REJECTED")] * 3
+
+
+def test_users_need_dynamic_jobs() -> None:
+    process = DecisionProcess(Fcfs(), Chain(1, 0))
+    with pytest.raises(ProtocolError, match="--enable-dynamic-jobs"):
+        Simulator(homogeneous(4)).run(process.answer)
+
+
+def test_one_pass_per_instant() -> None:
+    """Ends and submissions of one instant make one pass; a job of no length makes a second."""
+    policy = Policy(Fcfs().schedule)
+    run(workload([J(0, 4, 5), J(5, 1, 1), J(5, 1, 0)], 4), policy)
+    assert policy.passes == [0, 5, 5, 6]
+
+
+def test_policy_calls_itself_later() -> None:
+    def patient(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        if now < 7 and queue.head:
+            yield CallMeLater(7)
+        else:
+            yield from Fcfs().schedule(now, queue, machine)
+
+    assert starts(run(workload([J(0, 1, 5)], 4), Policy(patient))) == [7]
+
+
+def test_policy_kills() -> None:
+    def impatient(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        for job in list(machine.releases()):
+            yield Kill(job)
+        yield from Fcfs().schedule(now, queue, machine)
+
+    outcome = run(workload([J(0, 4, 50), J(3, 1, 5)], 4), Policy(impatient))
+    assert [(job.final_state, job.finish_time) for job in outcome.jobs] == [
+        ("COMPLETED_KILLED", 3),
+        ("COMPLETED_SUCCESSFULLY", 8),
+    ]
+
+
+def start_all(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+    yield from map(Start, list(queue))
+
+
+def start_twice(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+    if head := queue.head:
+        yield Start(head)
+        yield Start(head)
+
+
+def start_on_used(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+    for job in list(queue):
+        yield Start(job, (1 << job.size) - 1)
+
+
+def say_nonsense(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
+    yield "start"
+
+
+def call_now(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+    yield CallMeLater(now)
+
+
+def reject_running(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+    if head := queue.head:
+        yield Start(head)
+        yield Reject(head)
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (reject_running, "rejected while running"),
+        (start_all, "needs 3 processors, 1 are free"),
+        (start_twice, "started while running"),
+        (start_on_used, "cannot start on processors '0-2'"),
+        (say_nonsense, "expected Start, Reject, Kill or CallMeLater"),
+        (call_now, "must be later"),
+    ],
+)
+def test_invariants_are_always_on(function: Any, said: str) -> None:
+    with pytest.raises(InvariantError, match=said):
+        run(workload([J(0, 3, 5), J(0, 3, 5)], 4), Policy(function))
+
+
+def begins(nb_processors: int = 4, **config: object) -> m.SimulationBegins:
+    return m.SimulationBegins(
+        timestamp=0.0,
+        nb_resources=nb_processors,
+        nb_compute_resources=nb_processors,
+        config=config,
+        compute_resources=[],
+    )
+
+
+def submitted(name: str, size: int, now: float, walltime: float = 10) -> m.JobSubmitted:
+    job = m.JobDescription(f"w0!{name}", now, size, "p", walltime)
+    return m.JobSubmitted(timestamp=now, job_id=job.id, job=job)
+
+
+@pytest.mark.parametrize(
+    ("extra", "user", "estimate"),
+    [({"user": 12, "estimate": 7}, "12", 7), ({"estimate": "soon", "x": 1}, "", 10)],
+)
+def test_policies_read_users_and_estimates(
+    extra: dict[str, Any], user: str, estimate: float
+) -> None:
+    """Also the queue's columns; who is not named is nobody, and the walltime is an estimate."""
+    process = DecisionProcess(Policy(lambda now, queue, machine: ()))
+    process.answer(m.Message(0.0, [begins()]))
+    described = m.JobDescription("w0!a", 0.0, 1, "p", 10, extra=extra)
+    process.answer(m.Message(0.0, [m.JobSubmitted(timestamp=0.0, job_id="w0!a", job=described)]))
+    (job,) = process.queue
+    assert (job.user, job.estimate, job.extra) == (user, estimate, extra)
+    assert process.queue.columns.users == [user]
+
+
+def completed(name: str, alloc: int, now: float) -> m.JobCompleted:
+    return m.JobCompleted(
+        timestamp=now,
+        job_id=f"w0!{name}",
+        job_state="COMPLETED_SUCCESSFULLY",
+        return_code=0,
+        alloc=alloc,
+    )
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        (m.Message(4.0, []), "went back"),
+        (m.Message(5.0, [begins()]), "came twice"),
+    ],
+)
+def test_messages_come_in_order(second: m.Message, said: str) -> None:
+    process = DecisionProcess(Fcfs())
+    with pytest.raises(ProtocolError, match="first message"):
+        process.answer(m.Message(0.0, []))
+    process.answer(m.Message(5.0, [begins()]))
+    with pytest.raises(ProtocolError, match=said):
+        process.answer(second)
+
+
+def test_nothing_comes_after_the_end() -> None:
+    process = DecisionProcess(Fcfs())
+    process.answer(m.Message(0.0, [begins()]))
+    process.answer(m.Message(1.0, [m.SimulationEnds(timestamp=1.0)]))
+    with pytest.raises(ProtocolError, match="after SIMULATION_ENDS"):
+        process.answer(m.Message(1.0, []))
+
+
+def test_without_users_registration_is_declared_finished() -> None:
+    """Batsim waits for it whenever dynamic jobs are enabled, and would end in a deadlock."""
+    process = DecisionProcess(Fcfs())
+    reply = process.answer(m.Message(0.0, [begins(**{"dynamic-jobs-enabled": True})]))
+    assert [decision.type for decision in reply.events] == ["registration_finished"]
+    assert process.answer(m.Message(1.0, [])).events == []
+
+
+def test_jobs_in_redis_are_refused() -> None:
+    with pytest.raises(ProtocolError, match="--enable-redis"):
+        DecisionProcess(Fcfs()).answer(m.Message(0.0, [begins(**{"redis-enabled": True})]))
+
+
+@pytest.mark.parametrize("policy", [Fcfs, Easy])
+def test_processors_that_fail_are_not_used_until_they_come_back(policy: type) -> None:
+    """Processors 0 and 1 fail while job a runs on 0; it goes on, b waits for their return."""
+
+    def notice(kind: str, now: float) -> m.Notify:
+        details = {"resources": "0-1"}
+        return m.Notify(timestamp=now, type=f"event_machine_{kind}", details=details)
+
+    process = DecisionProcess(policy())
+    process.answer(m.Message(0.0, [begins()]))
+    (start,) = process.answer(m.Message(0.0, [submitted("a", 1, 0)])).events
+    assert start.alloc == 0b0001
+    assert process.answer(m.Message(1.0, [notice("unavailable", 1)])).events == []
+    assert process.answer(m.Message(2.0, [submitted("b", 3, 2)])).events == []
+    assert process.answer(m.Message(3.0, [completed("a", 1, 3)])).events == []
+    assert process.machine.free_processors == 0b1100
+    (start,) = process.answer(m.Message(9.0, [notice("available", 9)])).events
+    assert (start.job_id, start.alloc) == ("w0!b", 0b0111)
+
+
+def test_a_reservation_counts_no_processors_that_failed() -> None:
+    """Of the four processors of the running job, two are out of order when it ends."""
+    machine = Machine(4)
+    job = Job("a", 0, 4, 10, 10, 0, {})
+    machine.start(job, 0)
+    machine.set_available(0b0011, False)
+    for size, expected in ((2, (10, 0)), (3, (inf, 0))):
+        waiting = Job("b", 1, size, 5, 5, 0, {})
+        assert shadow_time_and_extra_nodes(waiting, machine) == expected
+    machine.end(job)
+    assert (machine.free, machine.free_processors) == (2, 0b1100)
+
+
+def test_a_call_that_comes_too_early_is_asked_for_again() -> None:
+    """By the last digit of a clock: a policy that waits for a time must not wait for ever."""
+
+    def waits(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        if now < 100 and queue.head:
+            yield CallMeLater(100.0)
+            yield CallMeLater(100.0)  # asked for twice, it comes once
+        elif queue.head:
+            yield Start(queue.head)
+
+    process = DecisionProcess(Policy(waits), six_decimals=True)
+
+    def answer(now: float, event: m.Event) -> list[m.Event]:
+        return process.answer(m.Message(now, [event])).events
+
+    answer(0.0, begins(4))
+    asked = answer(1.0, submitted("0", 1, 1.0))
+    assert [type(event) for event in asked] == [m.CallMeLater]
+    (early,) = answer(99.999999, m.RequestedCall(timestamp=99.999999))
+    assert isinstance(early, m.CallMeLater)
+    assert early.time == 100
+    (started,) = answer(100.0, m.RequestedCall(timestamp=100.0))
+    assert isinstance(started, m.ExecuteJob)
+
+
+def test_easy_that_delays_its_head_is_caught() -> None:
+    """Backfilling behind the back of the policy: the reservation moves, and it is noticed."""
+
+    class Forgetful(Easy):
+        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+            yield from super().schedule(now, queue, machine)
+            for job in list(queue)[1:]:
+                if job.size <= machine.free:
+                    yield Start(job)
+
+    jobs = [J(0, 3, 10), J(1, 4, 5), J(2, 1, 100)]
+    with pytest.raises(InvariantError, match="Forgetful delayed the head"):
+        run(workload([*jobs, J(3, 1, 1)], 4), Forgetful())
+
+
+def test_times_with_six_decimals_as_batsim_prints_them() -> None:
+    """Think times that six decimals cannot tell: no call is lost, every job is submitted."""
+    jobs = [J(1000.0 * i, 1, 100 + i / 3, 10_000, "u", 1000.0 * i + 100 + i / 3) for i in range(40)]
+    load = workload(jobs, 4)
+    users = ThinkTimeFeedback(load, sessions="arrival:0")
+    process = DecisionProcess(Easy(), users, six_decimals=True)
+
+    def printed(message: m.Message) -> m.Message:
+        message.now = float(f"{message.now:.6f}")
+        reply = process.answer(message)
+        for decision in reply.events:  # what Batsim compares with is its own, unrounded time
+            decision.timestamp = min(decision.timestamp, simulator.now)
+        reply.now = min(reply.now, simulator.now)
+        return reply
+
+    options = Options(dynamic_jobs=True, profile_reuse=True)
+    simulator = Simulator(homogeneous(4, 3.0), [], options)
+    assert len(simulator.run(printed).jobs) == 40
+
+
+class Stuck(Chain):
+    """Due for ever, with nothing to submit."""
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        return []
+
+
+class Repeating(Chain):
+    """Submits again at once what was rejected at once."""
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        jobs = super().jobs_to_submit(now)
+        self.due = now
+        return jobs
+
+
+class Undecided(Chain):
+    """Does not know when."""
+
+    def next_submission(self) -> float:
+        return float("nan")
+
+
+@pytest.mark.parametrize(
+    ("model", "said"), [(Stuck, "still due"), (Repeating, "still due"), (Undecided, "nan")]
+)
+def test_users_who_never_move_on_are_stopped(
+    model: type[Chain], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("batsched_py.model.user_model.MOST_AT_ONCE", 1000)
+    with pytest.raises(InvariantError, match=said):
+        simulate_users(model(10**9, 0, size=9), Fcfs())

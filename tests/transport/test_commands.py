@@ -1,0 +1,328 @@
+"""serve, batsim and replay as commands: what they say, write and exit with."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from helpers.wire import ask, begins, peer, submitted
+
+from batsched_py.support.own_command import PROGRAM
+from batsched_py.support.shipped_files import platforms_folder
+
+LOG = "\n".join(
+    [
+        "; MaxProcs: 4",
+        *(
+            f"{i + 1} {10 * i} 0 {7 * (i + 1)} {1 + i % 3} -1 -1 {1 + i % 3} 60 -1 1 {1 + i % 2} "
+            "-1 -1 -1 -1 -1 -1"
+            for i in range(6)
+        ),
+        "",
+    ]
+)
+USERS = ["--users", "feedback", "--log", "log.swf", "--sessions", "arrival:0"]
+DYNAMIC = ["--enable-dynamic-jobs", "--enable-profile-reuse"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "log.swf").write_text(LOG)
+    xml = (platforms_folder() / "ideal_64.xml").read_text()
+    (tmp_path / "p.xml").write_text(xml)
+    return tmp_path
+
+
+def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=60
+    )
+
+
+@contextmanager
+def serving(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Run serve on the ipc path s of the folder; it has ended when the block has."""
+    process = subprocess.Popen(
+        [*PROGRAM, "serve", "-s", f"ipc://{folder}/s", *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+        process.wait(30)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def batsim(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    end = f"ipc://{folder}/s"
+    return command(folder, "simulator", "-p", "p.xml", "-s", end, "-e", "o/b", *arguments)
+
+
+def one_line(text: str) -> str:
+    (line,) = [line for line in text.splitlines() if not line.startswith("note:")]
+    return line
+
+
+@pytest.mark.parametrize("users", [True, False])
+def test_a_pair_of_processes_gives_what_one_gives(folder: Path, users: bool) -> None:
+    """With users who react, and with a static workload."""
+    command(folder, "convert", "log.swf", "w.json")
+    ours, theirs = (USERS, DYNAMIC) if users else ([], ["-w", "w.json"])
+    with serving(folder, "-e", "o/b", "--record", "o/ex.jsonl", *ours) as process:
+        done = batsim(folder, *theirs)
+    assert (process.returncode, done.returncode) == (0, 0)
+    own = ["--users", "feedback", "--sessions", "arrival:0"] if users else []
+    embedded = command(folder, "simulate", "log.swf", "--nodes", "64", "-e", "o/e", *own)
+    assert embedded.returncode == 0, embedded.stderr
+    jobs = (folder / "o/e_jobs.csv").read_text().splitlines()
+    assert [line.rsplit(",", 4)[0] for line in jobs] == (
+        folder / "o/b_jobs.csv"
+    ).read_text().splitlines()
+    assert (folder / "o/e_schedule.csv").read_text() == (folder / "o/b_schedule.csv").read_text()
+    rows = list(csv.DictReader((folder / "o/b_users.csv").open()))
+    assert list(rows[0]) == [
+        "job_id",
+        "workload_name",
+        "user",
+        "session",
+        "original_submission_time",
+        "lateness",
+    ]
+    assert {row["job_id"] for row in rows} == {str(i + 1) for i in range(6)}
+    replayed = command(folder, "replay", "o/ex.jsonl", *ours)
+    assert replayed.returncode == 0, replayed.stderr
+    assert "the same decisions in reply to all" in replayed.stdout
+    other = command(folder, "replay", "o/ex.jsonl", "--scheduler", "no.py:Such")
+    assert other.returncode == 2
+
+
+def test_replay_shows_the_first_difference(folder: Path) -> None:
+    """A policy that starts nothing, against what EASY said."""
+    command(folder, "convert", "log.swf", "w.json")
+    with serving(folder, "--record", "ex.jsonl"):
+        batsim(folder, "-w", "w.json")
+    (folder / "idle.py").write_text(
+        "class Idle:\n    def schedule(self, now, queue, machine):\n        return ()\n"
+    )
+    done = command(folder, "replay", "ex.jsonl", "--scheduler", "idle.py:Idle")
+    assert done.returncode == 1
+    assert 'only recorded: ["EXECUTE_JOB",{"alloc":"0","job_id":"w0!1"}]' in done.stdout
+    assert "only idle.py:Idle: (nothing more)" in done.stdout
+    assert "differs at message 2" in one_line(done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("", "no message"),
+        ("hello\n", "ex.jsonl:1"),
+        ('{"n":0,"from":"nobody","raw":""}\n', "ex.jsonl:1"),
+        ('{"n":0,"from":"sched","raw":"{}"}\n', "take turns"),
+        ('{"n":0,"from":"batsim","raw":"{}"}\n', "no message of Batsim with a reply"),
+        ('{"n":0,"from":"batsim","raw":"{}"}\n' * 3, "take turns"),
+    ],
+)
+def test_a_file_that_is_no_recording(folder: Path, lines: str, said: str) -> None:
+    (folder / "ex.jsonl").write_text(lines)
+    done = command(folder, "replay", "ex.jsonl")
+    assert done.returncode == 1
+    assert said in one_line(done.stderr)
+
+
+def test_without_dynamic_jobs_the_command_line_to_use_is_said(folder: Path) -> None:
+    with serving(folder, *USERS) as process:
+        done = batsim(folder)
+    said = process.stderr.read() if process.stderr else ""
+    assert process.returncode == 1
+    assert done.returncode == 1
+    wanted = f"batsim -p PLATFORM.xml -s ipc://{folder}/s -e PREFIX --enable-dynamic-jobs"
+    assert wanted in said
+    assert wanted in done.stderr  # Batsim's user is told too
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ('{"extra_nodes": "instant"}', None),
+        ('{"extra_nodes": "never"}', "expected one of first, instant, none"),
+        ('{"extra_node": 1}', "did you mean 'extra_nodes'"),
+        ("instant", "expected a JSON object"),
+        ("[1]", "expected a JSON object"),
+    ],
+)
+def test_batsims_sched_cfg_has_options_of_the_policy(
+    folder: Path, config: str, said: str | None
+) -> None:
+    command(folder, "convert", "log.swf", "w.json")
+    with serving(folder) as process:
+        batsim(folder, "-w", "w.json", "--sched-cfg", config)
+    errors = process.stderr.read() if process.stderr else ""
+    assert process.returncode == (0 if said is None else 1 if "JSON" not in said else 2) or said
+    assert (said is None) == (errors == "")
+    assert said is None or said in errors
+
+
+def test_arguments_from_files(folder: Path) -> None:
+    """@FILE stands for arguments; behind --variant_options for the JSON itself."""
+    (folder / "args").write_text('-v easy  # the policy\n--variant_options "@o.json"\n')
+    (folder / "o.json").write_text('{"extra_nodes": "nowhere"}')
+    done = command(folder, "serve", "@args", "--first-timeout", "0.1")
+    assert "extra_nodes=nowhere" in one_line(done.stderr)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["-v", "fcfs", "-o", "fcfs"], ["-o", "desc_bounded_slowdown"], ["-v", "filler", "-o", "lcfs"]],
+)
+def test_queue_orders_of_batsched(folder: Path, arguments: list[str]) -> None:
+    with serving(folder, *arguments) as process:
+        front = command(folder, "simulator", "-p", "p.xml", "-s", f"ipc://{folder}/s", "-e", "o")
+        assert front.returncode == 0, front.stderr
+        assert process.wait(timeout=20) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-v", "esay"], "did you mean 'easy'"),
+        (["--variant_options", "{"], "expected a JSON object"),
+        (["--variant_options", "[]"], "expected a JSON object"),
+        (["--variant_options_filepath", "no.json"], "no.json: No such file"),
+        (["--variant_options_filepath", ""], "--variant_options_filepath"),
+        (["@no.args"], "no.args: No such file"),
+        (["@quote"], "No closing quotation"),
+        (["-o", "lcsf"], "did you mean 'lcfs'"),
+        (["-v", "fcfs", "-o", "lcfs"], "fcfs has no option 'order'"),
+        (["-o", "lcfs", "--variant_options", '{"order": "sjf"}'], "have an order too"),
+        (["--users", "feedback"], "needs --log"),
+        (["--log", "log.swf"], "--users feedback"),
+        (["--users", "feedback", "--log", "no.swf"], "no.swf"),
+        (["--sessions", "arrival:0"], "rigid replay has no users"),
+        (["-s", "localhost"], "expected tcp://"),
+        (["-s", "ipc://log.swf"], "no socket"),
+        (["--seed", "-1"], "--seed -1"),
+        (["--shake", "1"], "nothing to shake"),
+    ],
+)
+def test_wrong_usage_is_one_line(folder: Path, arguments: list[str], said: str) -> None:
+    (folder / "quote").write_text("-v 'easy")
+    done = command(folder, "serve", *arguments)
+    assert done.returncode == 2
+    assert said in one_line(done.stderr)
+    assert (folder / "log.swf").read_text() == LOG
+
+
+def test_a_time_out_leaves_an_earlier_recording_alone(folder: Path) -> None:
+    (folder / "ex.jsonl").write_text("precious")
+    end = f"ipc://{folder}/s"
+    done = command(folder, "serve", "-s", end, "--record", "ex.jsonl", "--first-timeout", "0.1")
+    assert done.returncode == 1
+    assert f"start Batsim with -s {end}" in one_line(done.stderr)
+    assert (folder / "ex.jsonl").read_text() == "precious"
+    assert not (folder / "s").exists()
+
+
+def test_output_that_cannot_be_written_is_said_before_the_simulation(folder: Path) -> None:
+    (folder / "x_users.csv").mkdir()
+    done = command(folder, "serve", "-e", "x", "--first-timeout", "0.1")
+    assert "it is a folder" in one_line(done.stderr)
+    (folder / "x_jobs.csv").mkdir()
+    done = batsim(folder, "-e", "x", "--timeout", "0.1")
+    assert "it is a folder" in one_line(done.stderr)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_scheduler_that_is_stopped_does_not_leave_batsim_waiting(
+    folder: Path, number: int
+) -> None:
+    """Told, or, after SIGKILL, by the connection that broke."""
+    with serving(folder) as process, peer(f"ipc://{folder}/s") as simulator:
+        ask(simulator, begins())
+        os.kill(process.pid, number)
+        time.sleep(0.3)
+        if number != signal.SIGKILL:
+            assert ask(simulator, submitted("a")).startswith(b"batsched_py cannot answer")
+    assert process.returncode == (130 if number != signal.SIGKILL else -9)
+    assert "Traceback" not in (process.stderr.read() if process.stderr else "")
+
+
+def test_the_embedded_front_notices_a_scheduler_that_dies(folder: Path) -> None:
+    (folder / "dies.py").write_text(
+        "import os\nclass Dies:\n    def schedule(self, *a): os.kill(os.getpid(), 9)\n"
+        "    def schedule(self, now, queue, machine): os.kill(os.getpid(), 9)\n"
+    )
+    command(folder, "convert", "log.swf", "w.json")
+    with serving(folder, "-v", "dies.py:Dies"):
+        done = batsim(folder, "-w", "w.json")
+    assert done.returncode == 1
+    assert "went away" in one_line(done.stderr)
+
+
+def test_nohup_is_respected(folder: Path) -> None:
+    """A signal that is ignored on purpose is not taken for a request to end."""
+    process = subprocess.Popen(
+        ["nohup", *PROGRAM, "serve", "-s", f"ipc://{folder}/s", "--first-timeout", "2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("listening on ")
+    os.kill(process.pid, signal.SIGHUP)
+    assert process.wait(20) == 1  # its time-out
+
+
+def test_debug_shows_every_message(folder: Path) -> None:
+    command(folder, "convert", "log.swf", "w.json")
+    with serving(folder, "--verbosity", "debug") as process:
+        batsim(folder, "-w", "w.json")
+    said = process.stderr.read() if process.stderr else ""
+    assert "ExecuteJob(" in said
+    for quiet in ("silent", "quiet"):
+        with serving(folder, "--verbosity", quiet) as process:
+            batsim(folder, "-w", "w.json")
+        assert (process.stdout.read() if process.stdout else "") == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--enable-profile-reuse"], "--enable-dynamic-jobs"),
+        (["--mmax", "65"], "the platform has 64 machines"),
+        (["-s", "inproc://a"], "expected tcp://"),
+        (["-p", "no.xml"], "no.xml"),
+        (["-w", "no.json"], "no.json"),
+        (["--sched-cfg", "a", "--sched-cfg-file", "b"], "give one"),
+        (["--sched-cfg-file", "no.cfg"], "no.cfg: No such file"),
+        (["--timeout", "0.1"], "no scheduler was reached at"),
+    ],
+)
+def test_the_front_says_what_is_wrong(folder: Path, arguments: list[str], said: str) -> None:
+    done = batsim(folder, *arguments)
+    assert done.returncode in (1, 2)
+    assert said in one_line(done.stderr)
+
+
+def test_the_front_takes_batsims_options(folder: Path) -> None:
+    command(folder, "convert", "log.swf", "w.json")
+    options = ["--mmax", "8", "--forward-profiles-on-submission", "-q", "-v", "quiet"]
+    options += ["--disable-schedule-tracing", "--disable-machine-state-tracing"]
+    with serving(folder, "--record", "ex.jsonl") as process:
+        done = batsim(folder, "-w", "w.json", *options)
+    assert (process.returncode, done.returncode, done.stdout) == (0, 0, "")
+    first = json.loads((folder / "ex.jsonl").read_text().splitlines()[0])
+    data = json.loads(first["raw"])["events"][0]["data"]
+    assert data["nb_compute_resources"] == 8
+    assert data["config"]["profiles-forwarded-on-submission"] is True

@@ -1,0 +1,163 @@
+"""A peer that says anything, in any order, and vanishes at any time."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from batsched_users.models.feedback import ThinkTimeFeedback
+from helpers.wire import begins, completed, ends, message, peer, serving, submitted
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.errors import BatschedError
+from batsched_py.protocol.messages import SimulationBegins
+from batsched_py.schedulers.easy import Easy
+from batsched_py.transport import conversation
+from batsched_py.transport import scheduler_socket as transport
+from batsched_py.transport.conversation import Conversation
+from batsched_py.workload import Workload, WorkloadJob
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+JSON = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner)
+)
+KINDS = st.sampled_from(
+    [
+        "SIMULATION_BEGINS",
+        "SIMULATION_ENDS",
+        "JOB_SUBMITTED",
+        "JOB_COMPLETED",
+        "JOB_KILLED",
+        "REQUESTED_CALL",
+        "RESOURCE_STATE_CHANGED",
+        "FROM_JOB_MSG",
+        "NOTIFY",
+        "QUERY",
+        "ANSWER",
+        "SOMETHING_ELSE",
+    ]
+)
+TIMES = st.integers(0, 20).map(float)
+NAMES = st.sampled_from("abc")
+# Messages that are right by themselves, at whatever moment they come.
+VALID = st.one_of(
+    st.builds(begins, st.integers(0, 4)),
+    st.builds(begins, st.just(4), dynamic_jobs_enabled=st.booleans()),
+    st.builds(submitted, NAMES, st.integers(1, 6), TIMES),
+    st.builds(completed, NAMES, st.sampled_from(["0", "0-1", "3"]), TIMES),
+    st.builds(ends, TIMES),
+    st.builds(message, TIMES, st.just(("REQUESTED_CALL", {}))),
+    st.builds(
+        message,
+        TIMES,
+        st.tuples(
+            st.just("NOTIFY"),
+            st.fixed_dictionaries(
+                {
+                    "type": st.sampled_from(
+                        ["event_machine_unavailable", "event_machine_available", "x"]
+                    ),
+                    "resources": st.sampled_from(["0", "0-3", "7", "", "1-0"]),
+                }
+            ),
+        ),
+    ),
+)
+
+
+def as_bytes(content: Any) -> bytes:
+    import json
+
+    return json.dumps(content).encode(errors="replace")
+
+
+# Messages of which something is wrong, and no messages at all.
+ODD = st.one_of(
+    st.binary(max_size=40),
+    JSON.map(as_bytes),
+    st.builds(message, st.floats(), st.tuples(KINDS, st.dictionaries(st.text(max_size=8), JSON))),
+    st.builds(lambda raw, at: raw[:at], VALID, st.integers(0, 80)),
+)
+TALK = st.lists(VALID | ODD, max_size=8) | st.lists(VALID, max_size=12).map(
+    lambda raws: [begins(), *raws]
+)
+
+
+def with_users(_: SimulationBegins) -> DecisionProcess:
+    """EASY for one user with two sessions."""
+    jobs = [
+        WorkloadJob(
+            id=str(at), submit_time=10.0 * at, size=2, profile="p", user="u", finish_time=10.0 * at
+        )
+        for at in range(2)
+    ]
+    load = Workload(name="w", nb_res=4, jobs=jobs, profiles={"p": {"type": "delay", "delay": 1}})
+    users = ThinkTimeFeedback(load, sessions="arrival:0")
+    return DecisionProcess(Easy(), users, six_decimals=True)
+
+
+def easy(_: SimulationBegins) -> DecisionProcess:
+    return DecisionProcess(Easy(), six_decimals=True)
+
+
+MAKERS = st.sampled_from([easy, with_users])
+
+
+@settings(max_examples=400, deadline=None)
+@given(TALK, MAKERS)
+def test_answers_or_says_why_not(
+    talk: list[bytes], make: Callable[[SimulationBegins], DecisionProcess]
+) -> None:
+    """Whatever is said: a reply, or an error of ours; nothing else gets out."""
+    conversation = Conversation(make)
+    for raw in talk:
+        try:
+            reply = conversation.answer(raw)
+        except BatschedError:
+            return
+        assert isinstance(reply, bytes)
+        if conversation.ended:
+            return
+
+
+@pytest.fixture(scope="module")
+def folders() -> Iterator[Iterator[Path]]:
+    with tempfile.TemporaryDirectory() as root:
+        yield (Path(root, str(number)) for number in count())
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(TALK, MAKERS, st.booleans())
+def test_never_hangs_over_a_socket(
+    monkeypatch: pytest.MonkeyPatch,
+    folders: Iterator[Path],
+    talk: list[bytes],
+    make: Callable[[SimulationBegins], DecisionProcess],
+    waits: bool,
+) -> None:
+    """The peer says its messages and goes, having waited for the last reply or not."""
+    monkeypatch.setattr(transport, "_TICK", 0.01)
+    monkeypatch.setattr(conversation, "FAREWELL", 0.02)
+    monkeypatch.setattr(transport, "_FLUSH", 0.1)
+    folder = next(folders)
+    folder.mkdir()
+    with (
+        serving(folder, make, first_timeout=0.1, silence_timeout=0.2) as server,
+        peer(server.endpoint.address) as batsim,
+    ):
+        for number, raw in enumerate(talk, start=1):
+            batsim.send(raw)
+            if not waits and number == len(talk):
+                break
+            if not batsim.recv().startswith(b"{") or server.conversation.ended:
+                break  # Batsim aborts on a refusal, and is silent after the end
+    assert server.error is None or isinstance(server.error, BatschedError)
+    assert server.error is not None or server.conversation.ended

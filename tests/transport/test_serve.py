@@ -1,0 +1,238 @@
+"""Serving a simulation over a real socket: the good end, and all the others."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+import zmq
+from helpers.wire import ask, begins, completed, decisions, ends, peer, serving, submitted
+
+from batsched_py.errors import BatschedError, ProtocolError, SimulationError, UsageError
+from batsched_py.transport import conversation
+from batsched_py.transport import scheduler_socket as transport
+from batsched_py.transport.scheduler_socket import Endpoint
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "_TICK", 0.02)
+    monkeypatch.setattr(conversation, "FAREWELL", 0.3)
+
+
+def test_a_simulation_from_begin_to_end(tmp_path: Path) -> None:
+    with serving(tmp_path) as server, peer(server.endpoint.address) as batsim:
+        assert decisions(ask(batsim, begins())) == []
+        (start,) = decisions(ask(batsim, submitted("a", 2)))
+        assert start == ("EXECUTE_JOB", {"job_id": "w0!a", "alloc": "0-1"})
+        assert decisions(ask(batsim, completed("a", "0-1", 5.0))) == []
+        assert json.loads(ask(batsim, ends(5.0))) == {"now": 5.0, "events": []}
+    assert server.error is None
+    assert server.conversation.ended
+
+
+@pytest.mark.parametrize("before", [0, 1, 2], ids=["at once", "after begin", "in the middle"])
+def test_a_peer_that_vanishes_is_noticed(tmp_path: Path, before: int) -> None:
+    """Before it began, we wait for the next one until the first time-out; then not."""
+    with (
+        serving(tmp_path, first_timeout=0.3, silence_timeout=60) as server,
+        peer(server.endpoint.address) as batsim,
+    ):
+        for raw in (begins(), submitted("a"))[:before]:
+            ask(batsim, raw)
+    said = "closed by the other side" if before else "no simulation began"
+    assert isinstance(server.error, SimulationError)
+    assert said in str(server.error)
+
+
+def test_silence_has_an_end(tmp_path: Path) -> None:
+    """The peer is still there, but says nothing more."""
+    with (
+        serving(tmp_path, silence_timeout=0.2) as server,
+        peer(server.endpoint.address) as batsim,
+    ):
+        ask(batsim, begins())
+        server.join(10)
+    assert isinstance(server.error, SimulationError)
+    assert "said nothing for 0.2 s" in str(server.error)
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"hello", "not one of the protocol"),
+        (b"\xff\xfe", "not one of the protocol"),
+        (b"[]", "expected an object"),
+        (submitted("a"), "not SIMULATION_BEGINS"),
+    ],
+)
+def test_what_begins_no_simulation_is_refused_and_the_next_is_served(
+    tmp_path: Path, raw: bytes, said: str
+) -> None:
+    """A Batsim of an earlier run may have waited for somebody to listen."""
+    with serving(tmp_path) as server:
+        with peer(server.endpoint.address) as stale:
+            reply = ask(stale, raw).decode()
+        assert said in reply
+        assert not reply.startswith("{")
+        with peer(server.endpoint.address) as batsim:
+            ask(batsim, begins())
+            ask(batsim, ends())
+    assert server.error is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (begins(redis_enabled=True), "--enable-redis"),
+        (b"\0\0\0\0\3\0\0\0abc", "Batsim 5"),
+        (b"\0\0\0\0\0\0\0\0", "Batsim 5"),
+        (b'{"now":0.0,"events":[{"timestamp":0.0,"event_type":"BatsimHelloEvent"}]}', "Batsim 5"),
+    ],
+)
+def test_what_cannot_be_answered_is_told_to_both_sides(
+    tmp_path: Path, raw: bytes, said: str
+) -> None:
+    """Batsim waits for ever without a reply: it gets one on which it aborts."""
+    with serving(tmp_path) as server, peer(server.endpoint.address) as batsim:
+        reply = ask(batsim, raw).decode()
+    assert said in reply
+    assert not reply.startswith("{")
+    assert isinstance(server.error, BatschedError)
+    assert said in str(server.error)
+
+
+@pytest.mark.parametrize("raw", [b"hello", completed("never", "0", 1.0), submitted("a", now=-1.0)])
+def test_nonsense_in_the_middle_ends_it_on_both_sides(tmp_path: Path, raw: bytes) -> None:
+    with serving(tmp_path) as server, peer(server.endpoint.address) as batsim:
+        ask(batsim, begins())
+        assert ask(batsim, raw).startswith(b"batsched_py cannot answer")
+    assert isinstance(server.error, ProtocolError)
+
+
+def test_a_simulator_that_computes_is_told_when_it_asks(tmp_path: Path) -> None:
+    """It was silent for too long; its next question, shortly after, gets a refusal."""
+    with (
+        serving(tmp_path, silence_timeout=0.1) as server,
+        peer(server.endpoint.address) as batsim,
+    ):
+        ask(batsim, begins())
+        time.sleep(0.2)
+        assert b"said nothing for 0.1 s" in ask(batsim, submitted("a"))
+    assert isinstance(server.error, SimulationError)
+
+
+def test_batsim_5_is_told_which_batsim_to_use(tmp_path: Path) -> None:
+    with serving(tmp_path) as server, peer(server.endpoint.address) as batsim:
+        reply = ask(batsim, bytes(8)).decode()
+    assert "use Batsim 4.2" in reply
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_several_frames_are_no_message(tmp_path: Path, begun: bool) -> None:
+    """Of a stranger it is refused; of the simulator it is the end."""
+    with serving(tmp_path, first_timeout=0.5) as server, peer(server.endpoint.address) as batsim:
+        if begun:
+            ask(batsim, begins())
+        batsim.send_multipart([b"{", b"}"])
+        assert b"2 frames" in batsim.recv()
+    assert ("2 frames" in str(server.error)) is begun
+
+
+def test_refusing_strangers_does_not_prolong_the_wait(tmp_path: Path) -> None:
+    with serving(tmp_path, first_timeout=0.3) as server, peer(server.endpoint.address) as stranger:
+        begin = time.monotonic()
+        while server.is_alive() and time.monotonic() < begin + 5:
+            stranger.send(b"hello")
+            if not stranger.poll(1000):
+                break
+            stranger.recv()
+            time.sleep(0.05)
+    assert "no simulation began" in str(server.error)
+
+
+@pytest.mark.parametrize("raw", [begins(), b"hello", submitted("b"), bytes(8)])
+def test_others_are_turned_away_while_a_simulation_goes_on(tmp_path: Path, raw: bytes) -> None:
+    """A second Batsim, or anybody: the first does not notice."""
+    with serving(tmp_path) as server, peer(server.endpoint.address) as batsim:
+        ask(batsim, begins())
+        with peer(server.endpoint.address) as second:
+            assert b"one process serves one" in ask(second, raw)
+        assert len(decisions(ask(batsim, submitted("a")))) == 1
+        ask(batsim, completed("a", "0", 1.0))
+        ask(batsim, ends(1.0))
+    assert server.error is None
+
+
+def test_an_idle_connection_does_not_hide_that_the_simulator_is_gone(tmp_path: Path) -> None:
+    with serving(tmp_path, silence_timeout=60) as server, peer(server.endpoint.address):
+        with peer(server.endpoint.address) as batsim:
+            ask(batsim, begins())
+        server.join(5)
+    assert "closed by the other side" in str(server.error)
+
+
+def test_jobs_that_are_left_at_the_end_are_an_error(tmp_path: Path) -> None:
+    with serving(tmp_path) as server, peer(server.endpoint.address) as batsim:
+        ask(batsim, begins())
+        ask(batsim, submitted("a"))
+        ask(batsim, ends(1.0))
+    assert "1 running" in str(server.error)
+
+
+@pytest.mark.parametrize(
+    ("address", "error", "said"),
+    [
+        ("localhost:28000", UsageError, "expected tcp://"),
+        ("udp://127.0.0.1:1", UsageError, "expected tcp://"),
+        ("", UsageError, "expected tcp://"),
+        ("tcp://127.0.0.1", UsageError, "expected tcp://"),
+        ("tcp://127.0.0.1:nothing", UsageError, "expected tcp://"),
+        ("tcp://127.0.0.1:99999", UsageError, "expected tcp://"),
+        ("tcp://1.2.3.4:28000", SimulationError, "cannot listen"),
+        ("ipc:///no/such/folder/s", SimulationError, "cannot listen"),
+        (f"ipc:///tmp/{'x' * 200}", SimulationError, "at most 107 bytes"),
+    ],
+)
+def test_an_endpoint_that_cannot_be(address: str, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        Endpoint(address)
+
+
+@pytest.mark.parametrize("address", ["tcp://localhost:*", "ipc://{}/s"])
+def test_an_endpoint_in_use(address: str, tmp_path: Path) -> None:
+    with (
+        Endpoint(address.format(tmp_path)) as first,
+        pytest.raises(SimulationError, match="in use"),
+    ):
+        Endpoint(first.address)
+
+
+def test_what_is_no_zeromq_is_not_heard(tmp_path: Path) -> None:
+    """A browser that asks on the port does not disturb the simulation."""
+    import socket
+
+    with Endpoint("tcp://127.0.0.1:*") as endpoint:
+        port = int(endpoint.address.rsplit(":", 1)[1])
+        with socket.create_connection(("127.0.0.1", port)) as stranger:
+            stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert endpoint.receive(0.2) is None
+        with peer(endpoint.address) as batsim:
+            batsim.send(b"x")
+            request = endpoint.receive(5)
+            assert request is not None
+            assert request.frames == [b"x"]
+            endpoint.reply(request, b"y")
+            assert batsim.recv() == b"y"
+
+
+def test_a_dealer_without_envelope_is_not_heard(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path, first_timeout=0.3) as server,
+        peer(server.endpoint.address, zmq.DEALER) as batsim,
+    ):
+        batsim.send(begins())
+        server.join(10)
+    assert "no simulation began" in str(server.error)

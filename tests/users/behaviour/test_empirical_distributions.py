@@ -1,0 +1,204 @@
+"""Empirical distributions: by hand, learnt and sampled again, and files that are wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from batsched_users.behaviour.empirical_distributions import (
+    About,
+    Probabilities,
+    Quantiles,
+    learn_quantiles,
+    learn_table,
+    read_distribution,
+    write_distribution,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import InputError, UsageError
+
+ABOUT = About(name="waits", unit="seconds", description="made up", sources=("a", "b"), remarks="r")
+
+
+def test_quantiles_lie_on_straight_lines() -> None:
+    """Half of the values are from 0 to 10, half from 10 to 40; the mean is 0.5 * 5 + 0.5 * 25."""
+    waits = Quantiles(ABOUT, ((0, 0), (0.5, 10), (1, 40)))
+    assert [waits.quantile(p) for p in (0, 0.25, 0.5, 0.75, 1)] == [0, 5, 10, 25, 40]
+    assert [waits.below(v) for v in (-1, 0, 5, 10, 25, 40, 41)] == [0, 0, 0.25, 0.5, 0.75, 1, 1]
+    assert waits.mean == 15
+
+
+def test_a_value_that_many_have_is_a_flat_line() -> None:
+    """Three quarters are exactly 7; nothing is below it, and all that is at least 7 follows."""
+    waits = Quantiles(ABOUT, ((0, 7), (0.75, 7), (1, 9)))
+    assert waits.quantile(0.6) == 7
+    assert waits.below(7) == 0
+    assert waits.below(8) == 0.875
+
+
+def test_sampling_at_least_a_value() -> None:
+    """Of a uniform time from 0 to 100, those from 80 on are uniform from 80 to 100."""
+    waits = Quantiles(ABOUT, ((0, 0), (1, 100)))
+    random = Random(3)
+    drawn = [waits.sample(random, least=80) for _ in range(20_000)]
+    assert min(drawn) >= 80
+    assert np.mean(drawn) == pytest.approx(90, abs=0.2)
+    assert np.std(drawn) == pytest.approx(20 / 12**0.5, abs=0.1)
+    assert waits.sample(random, least=120) == 120  # there is none: the bound itself
+
+
+def test_sampling_without_a_bound_or_from_0_on() -> None:
+    """Of -10 to 10, half are below 0; at least 0 means those from 0 to 10, not 0 for the others."""
+    lateness = Quantiles(ABOUT, ((0, -10), (1, 10)))
+    random = Random(4)
+    drawn = [lateness.sample(random) for _ in range(20_000)]
+    assert np.mean(drawn) == pytest.approx(0, abs=0.2)
+    assert np.mean([lateness.sample(random, least=0) for _ in drawn]) == pytest.approx(5, abs=0.1)
+
+
+def test_a_table_by_hand() -> None:
+    """1 with 50 %, 4 with 30 %, 8 with 20 %."""
+    widths = Probabilities(ABOUT, ((1, 0.5), (4, 0.3), (8, 0.2)))
+    assert [widths.quantile(p) for p in (0, 0.5, 0.51, 0.8, 0.81, 1)] == [1, 1, 4, 4, 8, 8]
+    assert widths.mean == pytest.approx(3.3)
+    random = Random(1)
+    drawn = [widths.sample(random) for _ in range(20_000)]
+    assert [drawn.count(v) / 20_000 for v in (1, 4, 8)] == pytest.approx([0.5, 0.3, 0.2], abs=0.01)
+
+
+def test_a_table_up_to_a_value() -> None:
+    """Without the 8 the others keep their proportion, 5 to 3."""
+    widths = Probabilities(ABOUT, ((1, 0.5), (4, 0.3), (8, 0.2)))
+    assert widths.at_most(7).pairs == ((1, 0.625), (4, pytest.approx(0.375)))
+    with pytest.raises(UsageError, match="waits: no value up to 0; the least is 1"):
+        widths.at_most(0)
+
+
+def test_weights_count() -> None:
+    """A value with weight 3 is as good as three values."""
+    assert learn_table([5, 2], ABOUT, [3, 1]).pairs == ((2, 0.25), (5, 0.75))
+    weighted = learn_quantiles([5, 2], ABOUT, [3, 1])
+    assert weighted.pairs == learn_quantiles([5, 5, 5, 2], ABOUT).pairs
+    assert weighted.about.observations == 2
+
+
+LOGNORMAL = np.random.default_rng(5).lognormal(4.0, 2.5, 100_000)  # mean 1200, median 55
+SPIKES = np.repeat([1.0, 60.0, 3600.0, 64800.0], [50_000, 30_000, 19_000, 1_000])
+
+
+@pytest.mark.parametrize("values", [LOGNORMAL, SPIKES, np.full(1000, 12.0)])
+def test_sampling_what_was_learnt(values: np.ndarray) -> None:
+    """Heavy tails and spikes keep their mean within 1 %, and their percentiles exactly."""
+    learnt = learn_quantiles(values, ABOUT)
+    assert len(learnt.pairs) <= 400
+    assert learnt.mean == pytest.approx(values.mean(), rel=0.005)
+    for percent in range(0, 101, 5):
+        place = max(0, percent * len(values) // 100 - 1)
+        assert learnt.quantile(percent / 100) == np.sort(values)[place]
+    random = Random(2)
+    drawn = [learnt.sample(random) for _ in range(200_000)]
+    error = 4 * values.std() / len(drawn) ** 0.5 + 0.005 * values.mean()
+    assert abs(np.mean(drawn) - values.mean()) <= error
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=60))
+def test_a_learnt_table_has_the_shares(values: list[int]) -> None:
+    table = learn_table(values, ABOUT)
+    assert [value for value, _ in table.pairs] == sorted(set(values))
+    for value, share in table.pairs:
+        assert share == pytest.approx(values.count(int(value)) / len(values), rel=1e-5)
+    assert table.mean == pytest.approx(np.mean(values), abs=1e-3)
+
+
+@given(
+    st.lists(st.floats(0, 1e6), min_size=1, max_size=60),
+    st.lists(st.floats(0, 1), min_size=1, max_size=20),
+)
+def test_learnt_quantiles_ascend_within_the_values(
+    values: list[float], probabilities: list[float]
+) -> None:
+    learnt = learn_quantiles(values, ABOUT)
+    found = [learnt.quantile(p) for p in sorted(probabilities)]
+    assert found == sorted(found)
+    assert min(values) <= found[0]
+    assert found[-1] <= max(values)
+    assert learnt.quantile(1) == max(values)
+    assert learnt.quantile(0) == min(values)
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=60), st.floats(0, 1))
+def test_below_undoes_quantile(values: list[int], probability: float) -> None:
+    """On a rising line exactly; on a flat one it is where that begins."""
+    learnt = learn_quantiles(values, ABOUT)
+    value = learnt.quantile(probability)
+    assert learnt.below(value) <= probability + 1e-9
+    assert learnt.quantile(learnt.below(value)) == pytest.approx(value, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        learn_quantiles(LOGNORMAL, ABOUT),
+        learn_table([1, 1, 3, 2.5], ABOUT),
+    ],
+)
+def test_files_keep_everything(tmp_path: Path, distribution: Quantiles | Probabilities) -> None:
+    """What is read is what was written; the file is a JSON object that others can read."""
+    path = tmp_path / "new" / "waits.json"
+    write_distribution(path, distribution)
+    read = read_distribution(path)
+    assert type(read) is type(distribution)
+    assert read.about == distribution.about
+    assert read.pairs == distribution.pairs
+    content = json.loads(path.read_text())
+    assert content["sources"] == ["a", "b"]
+    assert content["observations"] == distribution.about.observations
+    assert path.read_text().count("\n") == len(read.pairs) + 10  # a pair a line
+
+
+HEAD = '{"name": "n", "unit": "s", "description": ""'
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        (", 1", "malformed"),
+        ("}", "expected either quantiles or probabilities"),
+        (', "quantiles": [[0, 1]]}', "quantiles from 0 to 0"),
+        (', "quantiles": []}', "no pairs"),
+        (', "quantiles": [[0, 1], [0, 2], [1, 2]]}', r"\[0.0, 2.0\] follows \[0.0, 1.0"),
+        (', "quantiles": [[0, 2], [1, 1]]}', "do not ascend"),
+        (', "quantiles": [[0, 2], [1, 1e999]]}', "Number out of range"),
+        (', "quantiles": [[0, 2], [1]]}', "length 2"),
+        (', "probabilities": [[1, 0.5]]}', "sum 0.5"),
+        (', "probabilities": [[1, 1.5], [2, -0.5]]}', "numbers >= 0 with sum 1"),
+        (', "probabilities": [[2, 0.5], [1, 0.5]]}', "expected ascending"),
+        (', "quantile": []}', "unknown field `quantile`"),
+    ],
+)
+def test_wrong_files_are_named(tmp_path: Path, rest: str, message: str) -> None:
+    path = tmp_path / "waits.json"
+    path.write_text(HEAD + rest)
+    with pytest.raises(InputError, match=message) as caught:
+        read_distribution(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_file_without_a_field(tmp_path: Path) -> None:
+    path = tmp_path / "waits.json"
+    path.write_text('{"name": "n"}')
+    with pytest.raises(InputError, match=r"waits\.json: .*missing required field `unit`"):
+        read_distribution(path)
+
+
+def test_no_file_and_no_values() -> None:
+    with pytest.raises(UsageError, match=r"no file nowhere\.json"):
+        read_distribution("nowhere.json")
+    for learn in (learn_quantiles, learn_table):
+        with pytest.raises(UsageError, match="waits: there are no values"):
+            learn([], ABOUT)

@@ -1,0 +1,201 @@
+"""Columns of jobs from logs, workloads and results, and their order by users."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from batsched_users.measures.job_columns import (
+    JobColumns,
+    columns_of_jobs_file,
+    columns_of_log,
+    columns_of_workload,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import InputError, UsageError
+from batsched_py.units import HOUR
+from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.conversion_rules import make_rules, workload_from_log
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.swf import read_swf
+
+LOG = """\
+; MaxProcs: 8
+; UnixStartTime: 345600
+; TimeZoneString: UTC
+1 0 5 60 4 -1 -1 2 120 -1 1 7 1 1 1 1 -1 -1
+2 10 5 -1 4 -1 -1 -1 -1 -1 1 7 1 1 1 1 -1 -1
+3 20 5 0 -1 -1 -1 -1 30 -1 1 -1 1 1 1 1 -1 -1
+"""
+
+
+def test_a_log_keeps_all_jobs_and_marks_what_is_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "log.swf"
+    path.write_text(LOG)
+    found = columns_of_log(read_swf(path))
+    assert found.user.tolist() == [7, 7, -1]
+    np.testing.assert_array_equal(found.end, [65, np.nan, 25])
+    np.testing.assert_array_equal(found.ended.submit, [0, 20])
+    np.testing.assert_array_equal(found.size, [2, 4, np.nan])
+    np.testing.assert_array_equal(found.run_time, [60, np.nan, 0])
+    np.testing.assert_array_equal(found.requested_time, [120, np.nan, 30])
+    assert found.calendar.weekday(0) == 0, "5 January 1970 was a Monday"
+    np.testing.assert_array_equal(found.ran.submit, [0])
+    allocated = columns_of_log(read_swf(path), size="allocated")
+    np.testing.assert_array_equal(allocated.size, [4, 4, np.nan])
+
+
+def test_a_workload_has_the_same_columns_as_its_log(shared: Path) -> None:
+    log = read_swf(shared / "swf/KTH-SP2-1996-2.swf.gz")
+    of_log = columns_of_log(log)
+    of_workload = columns_of_workload(workload_from_log(log, make_rules(walltime="requested")))
+    for name in ("submit", "end", "size", "run_time", "requested_time"):
+        np.testing.assert_array_equal(getattr(of_workload, name), getattr(of_log, name))
+    first = np.unique(of_workload.user, return_index=True)[1]
+    assert len(first) == 214
+    np.testing.assert_array_equal(of_log.user, of_log.user[first][of_workload.user])
+
+
+def test_a_workload_out_of_order_and_with_unknowns() -> None:
+    jobs = [
+        WorkloadJob(id="a", submit_time=9, size=1, profile="d", user="u", finish_time=19),
+        WorkloadJob(id="b", submit_time=3, size=2, profile="x", walltime=50.0),
+    ]
+    profiles = {"d": {"type": "delay", "delay": 7}, "x": {"type": "parallel_homogeneous_total"}}
+    found = columns_of_workload(Workload(name="w", nb_res=4, jobs=jobs, profiles=profiles))
+    assert found.user.tolist() == [-1, 0]
+    assert found.submit.tolist() == [3, 9]
+    np.testing.assert_array_equal(found.end, [np.nan, 19])
+    np.testing.assert_array_equal(found.run_time, [np.nan, 7])
+    np.testing.assert_array_equal(found.requested_time, [50, np.nan])
+    empty = columns_of_workload(Workload(name="w", nb_res=4, jobs=[], profiles={}))
+    assert len(empty) == len(empty.think_times) == 0
+    assert not found.calendar.known
+
+
+def columns(*rows: tuple[int, float, float]) -> JobColumns:
+    """Columns from user, submission and end."""
+    user, submit, end = np.array(rows, dtype=float).reshape(-1, 3).T
+    return JobColumns(
+        user=user.astype(np.int64),
+        submit=submit,
+        end=end,
+        size=end,
+        run_time=end,
+        requested_time=end,
+    )
+
+
+def test_order_by_users() -> None:
+    """Row 0 is nobody's; rows 1 and 3 are of one instant, row 3 ends first."""
+    jobs = columns((-1, 0, 1), (7, 5, 30), (2, 5, 6), (7, 5, 20), (7, 9, np.nan), (7, 40, 41))
+    assert jobs.user_order().tolist() == [2, 1, 3, 4, 5]
+    assert jobs.user_order(ties="end").tolist() == [2, 3, 1, 4, 5]
+    own = jobs.by_user()
+    assert own.same_user.tolist() == [False, True, True, True]
+    np.testing.assert_array_equal(own.think_times, [np.inf, -25, -11, np.nan, np.inf])
+    with pytest.raises(UsageError, match="ties=user"):
+        jobs.user_order(ties="user")
+    with pytest.raises(UsageError, match=r"attribute=sise .*size"):
+        jobs.attribute("sise")
+
+
+@given(st.permutations([(0, 0, 9), (0, 0, 5), (1, 3, 4), (0, 20, 21), (2, 3, 4)]))
+def test_with_ties_by_end_the_order_of_the_rows_is_of_no_matter(
+    rows: list[tuple[int, float, float]],
+) -> None:
+    """A log is in order of submission, a result in that of completion."""
+    own = columns(*rows).by_user(ties="end")
+    assert own.user.tolist() == [0, 0, 0, 1, 2]
+    assert own.end.tolist() == [5, 9, 21, 4, 4]
+
+
+HEADER = "job_id,workload_name,submission_time,final_state,finish_time,user\n"
+JOBS = (
+    HEADER
+    + "2,w0,10.000000,COMPLETED_SUCCESSFULLY,20.000000,u\n"
+    + "1,w0,0.000000,COMPLETED_SUCCESSFULLY,30.500000,v\n"
+    + "3,w0,40.000000,REJECTED,,u\n"
+)
+
+
+def write(folder: Path, jobs: str = JOBS, **beside: str) -> Path:
+    path = folder / "out_jobs.csv"
+    path.write_text(jobs)
+    for name, content in beside.items():
+        (folder / f"out_{name.replace('__', '.')}").write_text(content)
+    return path
+
+
+def test_a_result_is_read(tmp_path: Path) -> None:
+    done = columns_of_jobs_file(write(tmp_path))
+    assert not done.calendar.known
+    assert done.user.tolist() == [1, 0, 0]
+    assert done.submit.tolist() == [0, 10, 40]
+    np.testing.assert_array_equal(done.end, [30.5, 20, np.nan])
+    assert np.isnan(done.size).all()
+
+
+def test_a_result_of_this_project(tmp_path: Path) -> None:
+    """On a machine with room for all, jobs run as long as in the log, and nobody waits."""
+    from batsched_py import simulate
+    from batsched_py.workload.sample import cached_sample_log
+
+    sample = cached_sample_log()
+    simulate(sample, nodes=100_000).write(tmp_path / "out")
+    found = columns_of_jobs_file(tmp_path / "out_jobs.csv")
+    log = columns_of_workload(load_workload(sample, make_rules()))
+    assert len(found) == len(log)
+    assert found.calendar == log.calendar
+    assert len(np.unique(found.user)) == len(np.unique(log.user))
+    for name in ("submit", "size"):
+        np.testing.assert_array_equal(np.sort(getattr(found, name)), np.sort(getattr(log, name)))
+    run = np.sort(found.run_time)
+    np.testing.assert_allclose(run, np.sort(log.run_time), atol=2e-5)
+    np.testing.assert_allclose(found.end - found.submit, found.run_time, atol=2e-5)
+
+
+def test_the_clock_of_a_result_is_beside_it(tmp_path: Path) -> None:
+    run = '{"unix_start_time": 0.0, "time_zone": "+01:00", "metrics": {"overall": {}}}'
+    done = columns_of_jobs_file(write(tmp_path, run__json=run))
+    assert done.calendar.known
+    assert done.calendar.at_origin == 73 * HOUR
+
+
+def test_the_users_of_a_result_of_batsim_are_beside_it(tmp_path: Path) -> None:
+    """Batsim's own file does not say who submitted; ours beside it does, in any order."""
+    lines = (line.rsplit(",", 1)[0] for line in JOBS.splitlines())
+    users = "job_id,workload_name,user,session\n3,w0,x,1\n1,w0,y,1\n2,w0,x,1\n1,other,z,1\n"
+    done = columns_of_jobs_file(write(tmp_path, "\n".join(lines) + "\n", users__csv=users))
+    assert done.user.tolist() == [1, 0, 0]
+    assert done.submit.tolist() == [0, 10, 40]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "message"),
+    [
+        ("", "out_jobs.csv:1: no column submission_time, finish_time, user"),
+        (HEADER.replace("user", "whose"), "no column user; .*Batsim alone does not say who"),
+        (HEADER.replace("finish", "end"), "no column finish_time; expected .*found 'job_id,"),
+        (HEADER, "out_jobs.csv: no job is in it"),
+        (HEADER + "1,w0,soon,X,1,u\n", "out_jobs.csv:2: submission_time is 'soon'"),
+        (HEADER + "1,w0,5,X,nan,u\n", "out_jobs.csv:2: finish_time is 'nan', expected seconds"),
+        (
+            "requested_number_of_resources," + HEADER + "two,1,w0,5,X,6,u\n",
+            "requested_number_of_resources is 'two', expected processors",
+        ),
+        (HEADER + "1,w0,5,X,6,\n", "out_jobs.csv:2: the job has no user"),
+        (HEADER + "1,w0,5,X,6,u\n2,w0,5,X,4,u\n", ":3: finish_time 4 is before submission_time 5"),
+    ],
+)
+def test_what_is_no_result(tmp_path: Path, jobs: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        columns_of_jobs_file(write(tmp_path, jobs))
+
+
+def test_a_broken_run_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"out_run\.json: no clock"):
+        columns_of_jobs_file(write(tmp_path, run__json='{"unix_start_time": "noon"}'))

@@ -1,0 +1,61 @@
+"""Distributions over users and over the week, by hand."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from batsched_users.behaviour.calendar import Calendar
+from batsched_users.measures.job_columns import JobColumns
+from batsched_users.measures.marginals import jobs_by_hour_of_week, marginals
+
+from batsched_py.units import DAY, HOUR, WEEK
+
+
+def jobs(rows: list[tuple[int, float, float, float]], at_origin: float = 0.0) -> JobColumns:
+    """Columns from (user, submit, size, run time)."""
+    user, submit, size, run_time = np.array(rows, dtype=float).reshape(-1, 4).T
+    unknown = np.full(len(rows), np.nan)
+    return JobColumns(
+        user=user.astype(int),
+        submit=submit,
+        end=unknown,
+        size=size,
+        run_time=run_time,
+        requested_time=unknown,
+        calendar=Calendar(at_origin),
+    )
+
+
+def test_users_by_hand() -> None:
+    found = marginals(
+        jobs(
+            [
+                (5, 0, 2, 10),  # session 1 of user 5: 600 s
+                (1, 100, 1, 50),  # the only job of user 1
+                (5, 600, 1, np.nan),  # its work is unknown
+                (-1, 700, 9, 9),  # nobody's
+                (5, 600 + 2 * HOUR, 4, 5),  # session 2 of user 5: 0 s
+            ]
+        )
+    )
+    assert found.jobs.tolist() == [1, 3]
+    assert found.sessions.tolist() == [1, 2]
+    assert found.session_length.tolist() == [0, 300]
+    assert found.work.tolist() == [40, 50]
+    assert found.arrival.tolist() == [0, 100]
+    assert found.departure.tolist() == [100, 600 + 2 * HOUR]
+    assert found.activity.tolist() == [0, 600 + 2 * HOUR]
+
+
+def test_no_jobs_no_users() -> None:
+    found = marginals(jobs([]))
+    assert {len(column) for column in msgspec.structs.astuple(found)} == {0}
+
+
+def test_hours_of_the_week_go_by_the_calendar() -> None:
+    rows = [(1, 0.0, 1.0, 1.0), (1, HOUR - 1, 1, 1), (1, HOUR, 1, 1), (-1, 3 * WEEK, 1, 1)]
+    counts = jobs_by_hour_of_week(jobs(rows, at_origin=6 * DAY + 23 * HOUR))  # Sunday 23:00
+    assert len(counts) == 168
+    assert counts[167] == 3
+    assert counts[0] == 1
+    assert counts.sum() == 4

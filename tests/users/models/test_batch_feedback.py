@@ -1,0 +1,372 @@
+"""Feedback between batches: by hand, identities, and the windows of the fluid model."""
+
+from __future__ import annotations
+
+from math import inf
+from random import Random
+
+import pytest
+from batsched_users.behaviour.calendar import Calendar
+from batsched_users.behaviour.weekly_activity import ActivityCycle
+from batsched_users.learning.ideal_machine import Played, play
+from batsched_users.models.adjusted import Adjusted
+from batsched_users.models.distribution import Distribution, InHours
+from batsched_users.models.fluid import Fluid, InWindows, Recycled, Reinserted, WindowRules
+from batsched_users.sessions.batches import Batch, Trace, traces
+from batsched_users.sessions.delimitation import Delimitation
+from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
+from helpers.drawn_sessions import intervals, job
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
+from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, workload
+from batsched_py.units import DAY, HOUR, WEEK
+from batsched_py.workload import Workload, WorkloadJob
+
+MODELS = (Adjusted, Distribution, Fluid)
+
+
+def log(jobs: list[WorkloadJob], **fields: object) -> Workload:
+    profiles = {"p": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}}
+    return Workload(name="drawn", nb_res=8, jobs=jobs, profiles=profiles, **fields)  # type: ignore[arg-type]
+
+
+def submissions(jobs: list[J], nb: int, speed: float = 1.0) -> list[float]:
+    load = workload(jobs, nb)
+    outcome = run(load, Fcfs(), Adjusted(load), speed)
+    ended = sorted(outcome.jobs, key=lambda done: int(done.description.id.partition("!")[2]))
+    return [done.description.submit_time for done in ended]
+
+
+def test_a_late_end_makes_the_next_batch_as_late() -> None:
+    """Another user delays the first batch by 40 s, and so the next one by 40 s."""
+    jobs = [
+        J(0, 1, 50, user="other", finish=50),
+        J(10, 1, 100, user="u", finish=110),
+        J(150, 1, 10, user="u", finish=160),
+    ]
+    assert submissions(jobs, 1) == [0, 10, 190]
+
+
+def test_the_jobs_of_a_batch_do_not_wait_for_each_other() -> None:
+    """They overlapped; on half the speed they overlap all the more, and come as recorded."""
+    jobs = [J(0, 1, 100, None, "u", 100), J(60, 1, 10, None, "u", 70)]
+    assert submissions(jobs, 1, speed=0.5) == [0, 60]
+
+
+def test_a_session_that_began_while_another_ran_follows_only() -> None:
+    """Two hours later, while the job still ran: no dependency, so no delay by its end."""
+    jobs = [J(0, 1, 9000, None, "u", 9000), J(7200, 1, 10, None, "u", 7210)]
+    assert submissions(jobs, 2, speed=0.5) == [0, 7200]
+
+
+def test_the_event_that_comes_last_decides() -> None:
+    """W6: after the second session has ended, two batches may come; the earlier one is first.
+
+    Recorded: a long job (0 to 4 h), beside it a session at 2 h that ends at once, and at 5 h a
+    session that waited for both. At half speed the long one ends at 8 h: the third comes an hour
+    later, its think time, though the session before has arrived long ago.
+    """
+    jobs = [
+        J(0, 1, 4 * HOUR, None, user="u", finish=4 * HOUR),
+        J(2 * HOUR, 1, 10, None, user="u", finish=2 * HOUR + 10),
+        J(5 * HOUR, 1, 10, None, user="u", finish=5 * HOUR + 10),
+    ]
+    assert submissions(jobs, 4, speed=0.5) == [0, 2 * HOUR, 9 * HOUR]
+
+
+def test_a_rejected_job_ends_at_once() -> None:
+    jobs = [J(5, 9, 100, user="u", finish=105), J(125, 1, 1, user="u", finish=126)]
+    assert submissions(jobs, 4) == [5, 25]
+
+
+@given(intervals(4000).filter(bool), st.sampled_from(("joins", "opens")))
+def test_identity(times: list[tuple[float, float]], tie: str) -> None:
+    """If all jobs end as recorded, adjusted users submit as recorded.
+
+    In the order of the log, too, unless jobs of no length open batches at one instant.
+    """
+    users = "ab"
+    jobs = [job(str(n), s * 10, e * 10, users[n % 2]) for n, (s, e) in enumerate(sorted(times))]
+    recorded = {one.id: one.finish_time for one in jobs}
+    model = Adjusted(log(jobs), tie=tie)
+    played = list(play(model, lambda one, now: max(now, recorded[one.id] or 0)))
+    assert {one.job.id: one.submit for one in played} == {j.id: j.submit_time for j in jobs}
+    if tie == "joins":
+        assert [one.job.id for one in played] == [j.id for j in jobs]
+
+
+def replayed(kind: type[BatchFeedback], jobs: list[WorkloadJob], seed: int) -> list[Played]:
+    """Play users on a machine whose response times are drawn anew."""
+    chance = Random(seed)
+    options = {} if kind is Adjusted else {"seed": seed}
+    return list(play(kind(log(jobs), **options), lambda one, now: now + chance.randint(0, 20000)))
+
+
+@settings(max_examples=60)
+@given(intervals(4000).filter(bool), st.sampled_from(MODELS), st.integers(0, 99))
+def test_order_dependencies_and_offsets_are_kept(
+    times: list[tuple[float, float]], kind: type[BatchFeedback], seed: int
+) -> None:
+    """Whatever the system does: same jobs, same order, after what they depend on."""
+    jobs = [job(str(n), s * 10, e * 10) for n, (s, e) in enumerate(sorted(times))]
+    played = {one.job.id: one for one in replayed(kind, jobs, seed)}
+    assert set(played) == {one.id for one in jobs}
+    (trace,) = traces(jobs, Delimitation.parse(SESSIONS)).values()
+    for place, batch in enumerate(trace.batches):
+        starts = [played[one.id].submit for one in batch.jobs]
+        offsets = [one.submit_time - batch.start for one in batch.jobs]
+        assert [start - starts[0] for start in starts] == pytest.approx(offsets)
+        for j in batch.depends_on:
+            assert max(played[one.id].end for one in trace.batches[j].jobs) <= starts[0]
+        if place:
+            assert max(played[o.id].submit for o in trace.batches[place - 1].jobs) <= starts[0]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_nothing_is_kept_of_jobs_that_have_ended(kind: type[BatchFeedback]) -> None:
+    jobs = [job(str(n), n * 5000, n * 5000 + 60) for n in range(200)]
+    model = kind(log(jobs))
+    list(play(model))
+    assert not model._active
+    assert not model._due
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_same_seed_same_submissions(kind: type[BatchFeedback]) -> None:
+    jobs = [job(str(n), n * 3000, n * 3000 + 60) for n in range(100)]
+    one, other = ([p.submit for p in replayed(kind, jobs, 7)] for _ in range(2))
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (Fluid, {"check": "never"}),
+        (Fluid, {"recycle": "no"}),
+        (Fluid, {"window_end": "last"}),
+        (Fluid, {"seed": -1}),
+        (Fluid, {"seed": True}),
+        (Adjusted, {"tie": "?"}),
+        (Adjusted, {"sessions": "arrival"}),
+    ],
+)
+def test_wrong_options_are_refused(kind: type[BatchFeedback], options: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match=str(next(iter(options)))):
+        kind(log([job("1", 0, 1)]), **options)  # type: ignore[arg-type]
+
+
+# The fluid model -----------------------------------------------------------------------------
+
+MONDAY = Calendar()  # second 0 is Monday 0:00
+
+
+def windows(kind: type[Recycled] | type[Reinserted], *spans: tuple[float, float]):  # type: ignore[no-untyped-def]
+    return kind([(start * HOUR, end * HOUR) for start, end in spans], MONDAY)
+
+
+def test_windows_are_open_until_their_end_and_the_next_is_found() -> None:
+    own = windows(Recycled, (9, 12), (14, 17))
+    assert own.open_until(8 * HOUR) is None
+    assert own.next_start(8 * HOUR) == 9 * HOUR
+    assert own.open_until(9 * HOUR) == 12 * HOUR
+    assert own.open_until(12 * HOUR) == 12 * HOUR
+    assert own.next_start(12.5 * HOUR) == 14 * HOUR
+
+
+def test_after_the_last_window_all_come_again_in_the_week_after_it() -> None:
+    """Tuesday 9 h of week 0 and Thursday of week 1: they come again in weeks 2 and 3."""
+    tuesday, thursday = 33, 7 * 24 + 81
+    own = windows(Recycled, (tuesday, tuesday + 1), (thursday, thursday + 1))
+    assert own.next_start((thursday + 2) * HOUR) == tuesday * HOUR + 2 * WEEK
+    assert own.open_until(tuesday * HOUR + 4 * WEEK + 1) == (tuesday + 1) * HOUR + 4 * WEEK
+    assert own.next_start(tuesday * HOUR + 4 * WEEK + 1) == thursday * HOUR + 4 * WEEK
+
+
+def test_a_window_that_was_missed_comes_again_a_week_later() -> None:
+    own = windows(Reinserted, (9, 10), (12, 13), (15, 16))
+    assert own.next_start(13.5 * HOUR) == 15 * HOUR  # the first was used, the second missed
+    assert own.next_start(17 * HOUR) == 12 * HOUR + WEEK
+    assert own.next_start(14 * HOUR + WEEK) == 15 * HOUR + WEEK  # of the next round
+
+
+def test_used_windows_come_again_only_when_none_is_left() -> None:
+    own = windows(Reinserted, (9, 10), (12, 13))
+    assert own.next_start(10.5 * HOUR) == 12 * HOUR
+    assert own.next_start(14 * HOUR) == 9 * HOUR + WEEK
+
+
+def test_who_begins_late_does_not_catch_up_on_earlier_windows() -> None:
+    """Windows before the one in which a visit begins come again in the next round only."""
+    spans = [(h * HOUR, (h + 1) * HOUR) for h in (9, 12, 15, 18)]
+    own = Reinserted(spans, MONDAY, first=2)
+    assert own.next_start(17 * HOUR) == 18 * HOUR
+    assert own.next_start(20 * HOUR) == 9 * HOUR + WEEK
+
+
+def test_a_window_that_crosses_into_the_next_round_stays_open() -> None:
+    """Sunday 20 h to Monday 4 h; the round is one week, and begins with Monday 1 h."""
+    own = windows(Recycled, (1, 2), (164, 172))
+    assert own.open_until(1.5 * HOUR + WEEK) == 4 * HOUR + WEEK
+    assert own.open_until(3 * HOUR + WEEK) == 4 * HOUR + WEEK
+    assert own.open_until(5 * HOUR + WEEK) is None
+
+
+def test_weeks_are_those_of_the_calendar() -> None:
+    """The log begins on Saturday: windows on Sunday and on Monday are of two weeks."""
+    spans = [(30 * HOUR, 31 * HOUR), (50 * HOUR, 51 * HOUR)]
+    assert Recycled(spans, Calendar(5 * DAY)).next_start(60 * HOUR) == 30 * HOUR + 2 * WEEK
+    assert Recycled(spans, MONDAY).next_start(60 * HOUR) == 30 * HOUR + WEEK
+
+
+def test_a_call_that_comes_a_microsecond_late_changes_nothing() -> None:
+    """A session of one job is a window without length, closed a microsecond later."""
+    trace, _ = visit_of((0, 200), (120, 130), (300, 310), (420, 430))
+    starts = []
+    for late in (0.0, 1e-6):
+        model = BatchFeedback({})
+        model._ranks = {str(n): n for n in range(4)}
+        react = InWindows(WindowRules(MONDAY), trace, 0.0, Random(1))
+        model.enter(Visit("u", trace, react))
+        times = []
+        while (due := model.next_submission()) < inf:
+            times += [due for _ in model.jobs_to_submit(due + late)]
+            for one in list(model._active):
+                model.job_ended(due + 10, job(one, 0, 0), "COMPLETED_SUCCESSFULLY")
+        starts.append(times)
+    assert starts[0] == pytest.approx(starts[1], abs=1e-5)
+    assert len(starts[0]) == 4
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 300), st.integers(0, 30)), min_size=1, max_size=8),
+    st.lists(st.integers(0, 2000), min_size=1, max_size=20),
+)
+def test_recycled_windows_as_a_list_written_out(
+    spans: list[tuple[int, int]], times: list[int]
+) -> None:
+    """The slow twin writes all rounds out."""
+    hours = sorted((start, start + length) for start, length in spans)
+    own = windows(Recycled, *hours)
+    weeks = hours[-1][0] // 168 - hours[0][0] // 168 + 1
+    all_spans = [
+        ((s + r * weeks * 168) * HOUR, (e + r * weeks * 168) * HOUR)
+        for r in range(20)
+        for s, e in hours
+    ]
+    for time in times:
+        now = time * HOUR
+        ends = [end for start, end in all_spans if start <= now <= end]
+        found = own.open_until(now)
+        assert (found is not None) == bool(ends)
+        assert own.next_start(now) == min(start for start, _ in all_spans if start > now)
+
+
+def visit_of(*times: tuple[float, float]) -> tuple[Trace, Visit]:
+    jobs = [job(str(n), s * 60, e * 60) for n, (s, e) in enumerate(times)]
+    (trace,) = traces(jobs, Delimitation.parse(SESSIONS)).values()
+    return trace, Visit("u", trace, None)  # type: ignore[arg-type]
+
+
+def test_fluid_draws_a_gap_while_a_window_is_open_else_waits_for_the_next() -> None:
+    """Sessions 0:00-0:30 (gaps of 10 and 8 minutes) and 5:00; the last batch waits."""
+    trace, visit = visit_of((0, 2), (12, 22), (30, 40), (300, 310))
+    react = InWindows(WindowRules(MONDAY), trace, 0.0, Random(1))
+    last = trace.batches[-1]
+    drawn = {react.arrival(visit, last, 600.0, Reason.DEPENDENCY) - 600 for _ in range(50)}
+    assert drawn == {600, 480}
+    drawn = {react.arrival(visit, last, 600.0, Reason.FOLLOWS) - 600 for _ in range(50)}
+    assert drawn == {720, 1080}
+    assert react.arrival(visit, last, 3600.0, Reason.DEPENDENCY) == 18000
+
+
+def test_fluid_may_check_at_arrival_too() -> None:
+    """A gap that leads beyond the window leads to the next one."""
+    trace, visit = visit_of((0, 2), (12, 22), (30, 40), (300, 310))
+    react = InWindows(WindowRules(MONDAY, check="arrival"), trace, 0.0, Random(1))
+    assert react.arrival(visit, trace.batches[-1], 1700.0, Reason.DEPENDENCY) == 18000
+
+
+def test_fluid_takes_the_own_gap_where_there_is_none_to_draw() -> None:
+    """Sessions of one batch each: the only window in which something may be released is a job's."""
+    trace, visit = visit_of((0, 2), (120, 122))
+    react = InWindows(WindowRules(MONDAY, window_end="last_end"), trace, 0.0, Random(1))
+    assert react.arrival(visit, trace.batches[1], 60.0, Reason.DEPENDENCY) == 60 + 118 * 60
+
+
+# The distribution-based model ----------------------------------------------------------------
+
+
+def in_hours(trace: Trace) -> InHours:
+    random = Random(1)
+    return InHours(MONDAY, ActivityCycle.draw(random), trace, random)
+
+
+def test_outside_the_hours_of_work_it_waits_for_them() -> None:
+    trace, visit = visit_of((0, 2), (12, 22), (300, 310))
+    react = in_hours(trace)
+    outside = next(t * HOUR for t in range(200) if not react._cycle.is_open(MONDAY, t * HOUR))
+    expected = react._cycle.next_opening(MONDAY, outside)
+    assert react.arrival(visit, trace.batches[2], outside, Reason.DEPENDENCY) == expected > outside
+
+
+def test_it_goes_on_or_takes_a_break_by_the_response_time() -> None:
+    """After 0 min 80 % go on with 10 min; after a day hardly anybody does."""
+    trace, visit = visit_of((0, 2), (12, 22), (300, 310))
+    react = in_hours(trace)
+    inside = next(t * HOUR for t in range(200) if react._cycle.is_open(MONDAY, t * HOUR))
+    batch = trace.batches[2]
+
+    def share() -> float:
+        drawn = [react.arrival(visit, batch, inside, Reason.DEPENDENCY) for _ in range(2000)]
+        return sum(time == inside + 600 for time in drawn) / len(drawn)
+
+    assert share() == pytest.approx(0.8, abs=0.03)
+    visit.response = 20 * 60.0
+    assert share() == pytest.approx(0.4, abs=0.03)
+    visit.response = DAY
+    assert share() < 0.03
+
+
+def test_breaks_are_drawn_from_those_shorter_than_eight_hours() -> None:
+    """Its gaps between sessions are 3 h and 20 h; the longer one is a night."""
+    trace, visit = visit_of((0, 2), (182, 192), (1392, 1400))
+    visit.response = inf
+    react = in_hours(trace)
+    inside = next(t * HOUR for t in range(200) if react._cycle.is_open(MONDAY, t * HOUR))
+    back = react._cycle.next_opening(MONDAY, inside + 3 * HOUR)
+    drawn = {react.arrival(visit, trace.batches[2], inside, Reason.DEPENDENCY) for _ in range(50)}
+    assert drawn == {back}
+
+
+def test_the_response_time_is_that_of_the_last_job_that_ended() -> None:
+    """From its submission, which was delayed, to its end."""
+
+    class Watch:
+        def arrival(self, visit: Visit, batch: Batch, now: float, reason: Reason) -> float:
+            seen.append((reason, visit.response))
+            return now + 1000
+
+    seen: list[tuple[Reason, float]] = []
+    trace, _ = visit_of((0, 2), (12, 22), (300, 310))
+    model = BatchFeedback({})
+    model._ranks = {str(n): n for n in range(3)}
+    model.enter(Visit("u", trace, Watch()))
+    list(play(model, lambda one, now: now + 70 + 10 * int(one.id)))
+    assert seen == [(Reason.DEPENDENCY, 70), (Reason.DEPENDENCY, 80)]
+
+
+def test_without_a_break_to_draw_it_leaves_until_work_begins_again() -> None:
+    """Its only gap between sessions is longer than 8 hours."""
+    trace, visit = visit_of((0, 2), (12, 22), (1300, 1310))
+    visit.response = inf
+    react = in_hours(trace)
+    cycle = react._cycle
+    inside = next(t * HOUR for t in range(200) if cycle.is_open(MONDAY, t * HOUR))
+    arrival = react.arrival(visit, trace.batches[2], inside, Reason.DEPENDENCY)
+    assert arrival > inside
+    assert not cycle.is_open(MONDAY, arrival - 1)
+    assert cycle.is_open(MONDAY, arrival)

@@ -1,0 +1,524 @@
+"""Site-level users: reactions by hand, invariants of whole runs, and what is learnt from logs."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections import Counter, defaultdict
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from batsched_users.behaviour.calendar import Calendar
+from batsched_users.behaviour.empirical_distributions import About, Probabilities, Quantiles
+from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
+from batsched_users.behaviour.weekly_activity import ActivityCycle
+from batsched_users.learning.ideal_machine import Played, play
+from batsched_users.learning.learn_site import (
+    continuation_by_response,
+    history,
+    learn_site,
+    run_lengths,
+    site_facts,
+)
+from batsched_users.models.site import SHIPPED, SiteDistributions, SiteUsers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batsched_py import simulate
+from batsched_py.errors import InputError, UsageError
+from batsched_py.units import DAY, HOUR, WEEK
+from batsched_py.workload import Workload, WorkloadJob
+
+MINUTE = 60.0
+START = 1_704_067_200.0  # Monday 2024-01-01, 0:00 UTC
+
+
+def machine(nb_res: int = 64, start: float | None = START, zone: str = "UTC") -> Workload:
+    return Workload(
+        name="none", nb_res=nb_res, jobs=[], profiles={}, unix_start_time=start, time_zone=zone
+    )
+
+
+def table(**of: float) -> Probabilities:
+    pairs = tuple((float(name[1:]), share) for name, share in of.items())
+    return Probabilities(About(name="t", unit="", description=""), pairs)
+
+
+def exactly(seconds: float) -> Quantiles:
+    return Quantiles(About(name="q", unit="", description=""), ((0, seconds), (1, seconds)))
+
+
+@pytest.fixture
+def fixed(tmp_path: Path) -> Path:
+    """Everything is certain: 2 jobs a batch, the same 3 times, think 5 minutes, rest 2 hours."""
+    SiteDistributions(
+        think_times=exactly(5 * MINUTE),
+        breaks=exactly(2 * HOUR),
+        batch_widths=table(v2=1),
+        sizes=table(v4=0.5, v8=0.5),
+        run_times=Quantiles(About(name="r", unit="", description=""), ((0, 100), (1, 1000))),
+        repetitions=table(v3=1),
+        requested_times=exactly(600),
+    ).write(tmp_path)
+    return tmp_path
+
+
+def by_user(played: list[Played]) -> dict[str, list[list[Played]]]:
+    """The batches of each user."""
+    found: dict[str, dict[int, list[Played]]] = defaultdict(lambda: defaultdict(list))
+    for one in played:
+        found[one.job.user or ""][one.job.extra["batch"]].append(one)
+    return {user: list(batches.values()) for user, batches in found.items()}
+
+
+def cycle_of(users: SiteUsers, name: str) -> ActivityCycle:
+    return users._users[int(name) - 1].cycle
+
+
+def test_who_always_goes_on_thinks_five_minutes(fixed: Path) -> None:
+    """Until the window closes; then the user sleeps, and a new session begins at the opening."""
+    users = SiteUsers(machine(), nb_users=20, weeks=2, distributions=fixed, continuation=1)
+    played = list(play(users))
+    sleeps = 0
+    for name, batches in by_user(played).items():
+        cycle = cycle_of(users, name)
+        for batch, after in pairwise(batches):
+            end = batch[-1].end
+            if cycle.is_open(Calendar(), end):
+                assert after[0].submit == end + 5 * MINUTE
+                assert after[0].job.extra["session"] == batch[0].job.extra["session"]
+            else:
+                sleeps += 1
+                assert after[0].submit == cycle.next_opening(Calendar(), end)
+                assert after[0].job.extra["session"] == batch[0].job.extra["session"] + 1
+    assert sleeps > 50
+
+
+def test_who_never_goes_on_rests_two_hours(fixed: Path) -> None:
+    """And comes at the next opening if the window is closed after the break."""
+    users = SiteUsers(machine(), nb_users=20, weeks=2, distributions=fixed, continuation=0)
+    moved = 0
+    for name, batches in by_user(list(play(users))).items():
+        cycle = cycle_of(users, name)
+        assert [batch[0].job.extra["session"] for batch in batches] == [*range(1, len(batches) + 1)]
+        for batch, after in pairwise(batches):
+            end = batch[-1].end
+            back = end + 2 * HOUR if cycle.is_open(Calendar(), end) else end
+            assert after[0].submit == cycle.next_opening(Calendar(), back)
+            moved += after[0].submit != back
+    assert moved > 50
+
+
+def test_a_size_and_run_time_are_repeated_across_batches(fixed: Path) -> None:
+    """2 jobs a batch, 3 of a kind: a kind ends in the middle of every other batch."""
+    users = SiteUsers(machine(), nb_users=5, weeks=2, distributions=fixed)
+    kinds = set()
+    for batches in by_user(list(play(users))).values():
+        assert all(len(batch) == 2 for batch in batches)
+        jobs = [(one.job.size, one.job.profile) for batch in batches for one in batch]
+        for at in range(0, len(jobs) - 2, 3):
+            assert jobs[at] == jobs[at + 1] == jobs[at + 2]
+        kinds.update(jobs)
+    assert {size for size, _ in kinds} == {4, 8}
+    assert len(kinds) > 100
+
+
+def test_what_jobs_carry(fixed: Path) -> None:
+    """Running numbers as ids, and the think time on the first job of a batch that had one."""
+    users = SiteUsers(machine(), nb_users=3, weeks=1, distributions=fixed, continuation=1)
+    played = list(play(users))
+    assert [one.job.id for one in played] == [str(n + 1) for n in range(len(played))]
+    for batches in by_user(played).values():
+        assert set(batches[0][0].job.extra) == {"session", "batch"}
+        for before, (first, second) in pairwise(batches):
+            assert first.job.extra["think_time"] == first.submit - before[-1].end
+            assert "think_time" not in second.job.extra
+        for one in (one for batch in batches for one in batch):
+            assert one.job.walltime is None
+            assert one.job.estimate == one.end - one.submit  # exact
+
+
+@pytest.mark.parametrize(("last_job", "after"), [("submitted", 300.0), ("ended", 900.0)])
+def test_which_job_is_the_last(fixed: Path, last_job: str, after: float) -> None:
+    """The second job of the batch ends after 5 minutes, the first after 15."""
+    users = SiteUsers(machine(), nb_users=1, distributions=fixed, continuation=1, last_job=last_job)
+    start = users.next_submission()
+    first, second = users.jobs_to_submit(start)
+    users.job_ended(start + 300, second, "COMPLETED_SUCCESSFULLY")
+    users.job_ended(start + 900, first, "COMPLETED_SUCCESSFULLY")
+    assert users.next_submission() == start + after + 5 * MINUTE
+
+
+def test_the_response_is_in_minutes(fixed: Path) -> None:
+    """A job of 40 minutes: the function is asked about 40."""
+    asked = []
+
+    def continuation(response: float) -> float:
+        asked.append(response)
+        return 1.0
+
+    for seed in range(5):  # of some, the hours of work are over after 40 minutes
+        users = SiteUsers(
+            machine(), nb_users=1, distributions=fixed, continuation=continuation, seed=seed
+        )
+        start = users.next_submission()
+        *_, last = users.jobs_to_submit(start + 1e-6)  # Batsim may wake late
+        users.job_ended(start + 1e-6 + 40 * MINUTE, last, "REJECTED")
+    assert asked
+    assert asked == [pytest.approx(40)] * len(asked)
+
+
+def test_wide_jobs(fixed: Path) -> None:
+    """A machine of 5: sizes are 4 if redrawn, 4 and 5 if cut, and none fits on 3."""
+    sizes = {}
+    for too_wide in ("redraw", "cut"):
+        users = SiteUsers(machine(5), nb_users=5, weeks=1, distributions=fixed, too_wide=too_wide)
+        sizes[too_wide] = {one.job.size for one in play(users)}
+    assert sizes == {"redraw": {4}, "cut": {4, 5}}
+    with pytest.raises(UsageError, match="no value up to 3"):
+        SiteUsers(machine(3), distributions=fixed)
+
+
+def test_learnt_estimates_are_requests_that_suffice(fixed: Path) -> None:
+    """Everybody asks for 600 s; who runs longer asks for what it takes."""
+    users = SiteUsers(machine(), nb_users=5, weeks=2, distributions=fixed, estimates="learnt")
+    told = [(one.job.estimate, one.end - one.submit) for one in play(users)]
+    assert all(estimate == max(600, run) for estimate, run in told)
+    assert {estimate == 600 for estimate, _ in told} == {True, False}
+
+
+OPTIONS: list[tuple[dict[str, Any], str]] = [
+    ({"nb_users": 0}, "nb_users=0: expected a whole number, at least 1"),
+    ({"nb_users": 1.5}, "nb_users=1.5: expected a whole number"),
+    ({"weeks": -1}, "weeks=-1"),
+    ({"weeks": "long"}, "weeks=long"),
+    ({"continuation": 2}, "continuation=2: expected a number from 0 to 1"),
+    ({"last_job": "submited"}, "did you mean 'submitted'"),
+    ({"too_wide": "drop"}, "expected one of redraw, cut"),
+    ({"estimates": "good"}, "expected one of exact, learnt"),
+    ({"distributions": 5}, "distributions=5: expected the path of a file or folder"),
+    ({"distributions": "nowhere"}, r"no file nowhere.think_times\.json"),
+    ({"seed": -1}, "seed=-1"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), OPTIONS)
+def test_wrong_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        SiteUsers(machine(2048), **options)
+
+
+def test_wrong_folders(fixed: Path) -> None:
+    (fixed / "requested_times.json").unlink()
+    with pytest.raises(UsageError, match=r"estimates=learnt: .* has no requested_times"):
+        SiteUsers(machine(), distributions=fixed, estimates="learnt")
+    SiteUsers(machine(), distributions=fixed)  # not needed for exact ones
+    (fixed / "sizes.json").write_text((fixed / "breaks.json").read_text())
+    with pytest.raises(InputError, match=r"sizes\.json: expected probabilities"):
+        SiteUsers(machine(), distributions=fixed)
+    (fixed / "sizes.json").write_text(
+        (fixed / "repetitions.json").read_text().replace("[3, 1", "[0, 1")
+    )
+    with pytest.raises(InputError, match=r"sizes\.json: 0 is less than 1"):
+        SiteUsers(machine(), distributions=fixed)
+    (fixed / "sizes.json").write_text(
+        (fixed / "repetitions.json").read_text().replace("[3, 1", "[1.5, 1")
+    )
+    with pytest.raises(InputError, match=r"sizes\.json: 1.5 is not a whole number"):
+        SiteUsers(machine(), distributions=fixed)
+
+
+# Whole runs with the shipped distributions -------------------------------------------------------
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.integers(1, 12),
+    st.sampled_from([0.0, 0.5, 1.0, 3.0]),
+    st.sampled_from([16, 1152]),
+    st.sampled_from(["submitted", "ended"]),
+    st.floats(0, WEEK),
+    st.integers(0, 10**6),
+)
+def test_invariants(
+    nb_users: int, weeks: float, nb_res: int, last_job: str, start: float, seed: int
+) -> None:
+    """Nothing after the horizon; one batch at a time; submissions in the window or in a session."""
+    load = machine(nb_res, START + round(start))
+    options: dict[str, Any] = {"nb_users": nb_users, "weeks": weeks, "last_job": last_job}
+    users = SiteUsers(load, seed=seed, **options)
+    played = list(play(users))
+    calendar = Calendar.of(load)
+    for name, batches in by_user(played).items():
+        cycle = cycle_of(users, name)
+        session = 0
+        free = 0.0
+        for batch in batches:
+            time = batch[0].submit
+            notes = batch[0].job.extra
+            assert {one.submit for one in batch} == {time}
+            assert free <= time < weeks * WEEK
+            assert all(1 <= one.job.size <= nb_res and one.end >= time + 1 for one in batch)
+            if notes["session"] == session:
+                assert time - free <= 20 * MINUTE
+                assert cycle.is_open(calendar, free)
+            else:
+                assert notes["session"] == session + 1
+                assert cycle.is_open(calendar, time)
+            session = notes["session"]
+            free = max(one.end for one in batch) if last_job == "ended" else batch[-1].end
+    again = [(one.job, one.submit) for one in play(SiteUsers(load, seed=seed, **options))]
+    assert again == [(one.job, one.submit) for one in played]
+    assert users.next_submission() == inf
+
+
+@pytest.fixture(scope="module")
+def half_a_year() -> list[Played]:
+    return list(play(SiteUsers(machine(2048), nb_users=250, seed=7)))
+
+
+def test_jobs_have_the_sizes_and_run_times_of_the_logs(half_a_year: list[Played]) -> None:
+    """Per kind that is drawn, as long repetitions make single jobs depend on few draws."""
+    drawn = SiteDistributions.read(SHIPPED)
+    kinds: list[tuple[int, float]] = []
+    latest: dict[str, tuple[int, float]] = {}
+    for one in half_a_year:
+        kind = one.job.size, one.end - one.submit
+        if latest.get(one.job.user or "") != kind:
+            kinds.append(kind)
+        latest[one.job.user or ""] = kind
+    run_times = np.array([run for _, run in kinds])
+    error = 4 * run_times.std() / len(run_times) ** 0.5
+    assert len(kinds) > 20_000
+    assert run_times.mean() == pytest.approx(drawn.run_times.mean, abs=error)
+    assert np.median(run_times) == pytest.approx(drawn.run_times.quantile(0.5), rel=0.05)
+    sizes = Counter(size for size, _ in kinds)
+    for size, share in drawn.sizes.pairs:
+        if share > 0.02:
+            assert sizes[int(size)] / len(kinds) == pytest.approx(share, abs=0.01)
+
+
+def test_think_times_follow_response(half_a_year: list[Played]) -> None:
+    """Sessions go on as often as 0.8 / (0.05 R + 1) says, for batches that end in the window."""
+    users = SiteUsers(machine(2048), nb_users=250, seed=7)
+    outcomes: dict[int, list[bool]] = defaultdict(list)
+    expected: dict[int, list[float]] = defaultdict(list)
+    for name, batches in by_user(half_a_year).items():
+        cycle = cycle_of(users, name)
+        for batch, after in pairwise(batches):
+            if cycle.is_open(Calendar(), batch[-1].end):
+                response = (batch[-1].end - batch[-1].submit) / MINUTE
+                bin_of = int(np.log2(response + 1))
+                went_on = after[0].job.extra["session"] == batch[0].job.extra["session"]
+                outcomes[bin_of].append(went_on)
+                expected[bin_of].append(0.8 / (0.05 * response + 1))
+    assert len(outcomes) > 8
+    for bin_of, went_on in outcomes.items():
+        error = 4 * 0.5 / len(went_on) ** 0.5
+        assert np.mean(went_on) == pytest.approx(np.mean(expected[bin_of]), abs=error)
+
+
+def test_users_do_not_start_all_at_once(half_a_year: list[Played]) -> None:
+    """First submissions are spread over the first week and the openings after it."""
+    firsts: dict[str, float] = {}
+    for one in half_a_year:
+        firsts.setdefault(one.job.user or "", one.submit)
+    assert len(firsts) == 250
+    assert len(set(firsts.values())) > 200
+    assert len({int(time // DAY) for time in firsts.values()}) >= 7
+    assert max(firsts.values()) < 2 * WEEK
+
+
+def test_nothing_is_kept_of_jobs_that_ended() -> None:
+    """After more than 10,000 jobs the model has grown by less than ten bytes a job."""
+    users = SiteUsers(machine(1152), nb_users=30, weeks=12)
+    tracemalloc.start()
+    nb_jobs = sum(1 for _ in play(users))
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert nb_jobs > 10_000
+    assert kept < 10 * nb_jobs
+    assert users.next_submission() == inf
+
+
+def test_under_a_policy(fixed: Path) -> None:
+    """In a simulation each user waits for the queue too, and annotations become columns."""
+    result = simulate(
+        machine(8),
+        scheduler="easy",
+        users="users/batsched_users/models/site.py:SiteUsers",
+        user_options={"nb_users": 40, "weeks": 1, "distributions": str(fixed)},
+        seed=3,
+    )
+    jobs = result.jobs
+    assert len(jobs) > 200
+    assert jobs.waiting_time.max() > HOUR
+    assert set(jobs.user.astype(int)) <= set(range(1, 41))
+    assert jobs.session.astype(int).max() > 3
+    assert jobs.submission_time.max() < WEEK
+
+
+# Learning ----------------------------------------------------------------------------------------
+
+
+def log(*rows: tuple[str, float, float, int], start: float = START) -> Workload:
+    """A log of (user, submission, end, size) without waits; everybody asks for 10 hours."""
+    jobs = [
+        WorkloadJob(
+            id=str(number),
+            submit_time=submit,
+            finish_time=end,
+            size=size,
+            profile=profile_of(end - submit),
+            user=user,
+            walltime=10 * HOUR,
+        )
+        for number, (user, submit, end, size) in enumerate(rows)
+    ]
+    load = machine(64, start)
+    load.jobs, load.profiles = jobs, RunTimeProfiles()  # type: ignore[assignment]
+    return load
+
+
+SMALL = log(
+    ("a", 0, 100, 4),  # the next does not wait: a batch of three
+    ("b", 10, 70, 1),
+    ("a", 50, 60, 4),
+    ("a", 55, 200, 8),
+    ("a", 300, 400, 8),  # 100 s after the last one *submitted* ended
+    ("a", 400, 500, 8),  # at once: a think time of 0, not a negative one
+    ("b", 1270, 1300, 2),  # 1200 s: a break
+    ("a", 500 + 8 * HOUR, 501 + 8 * HOUR, 4),  # the longest break that counts
+    ("a", 502 + 16 * HOUR, 503 + 16 * HOUR, 4),  # too long for one
+)
+
+
+def test_what_is_learnt_from_a_small_log() -> None:
+    learnt = learn_site([SMALL])
+    values = {p: learnt.think_times.quantile(p) for p in (0, 0.5, 0.51, 1)}
+    assert values == {0: 0, 0.5: 0, 0.51: 100, 1: 100}
+    assert (learnt.breaks.quantile(0), learnt.breaks.quantile(1)) == (1200, 8 * HOUR)
+    assert learnt.breaks.about.observations == 2
+    # a: 3, then 1, 1, 1, 1; b: 1, 1
+    assert learnt.batch_widths.pairs == ((1, 0.857143), (3, 0.142857))
+    # a: 4 4, 8 8 8, 4 4; b: 1, 2
+    assert learnt.repetitions.pairs == ((1, 0.4), (2, 0.4), (3, 0.2))
+    assert [size for size, _ in learnt.sizes.pairs] == [1, 2, 4, 8]
+    assert learnt.run_times.mean == pytest.approx(
+        np.mean([100, 60, 10, 145, 100, 100, 30, 1, 1]), rel=2e-3
+    )
+    assert learnt.requested_times is not None
+    assert learnt.requested_times.quantile(0.5) == 10 * HOUR
+    assert learnt.run_times.about.sources == ("none",)
+
+
+def test_pooling() -> None:
+    """Two logs of 1 and 3 jobs: sizes count per job, or each log for a half."""
+    one = log(("a", 0, 1, 1), ("a", 60, 61, 1), ("a", 3600, 3601, 1))
+    other = log(("b", 0, 1, 2), ("b", 60, 61, 2), ("b", 3600, 3601, 2), *[("c", 0, 9, 2)] * 3)
+    assert learn_site([one, other]).sizes.pairs == ((1, 0.333333), (2, 0.666667))
+    assert learn_site([one, other], weight="logs").sizes.pairs == ((1, 0.5), (2, 0.5))
+    with pytest.raises(UsageError, match="expected one of jobs, logs"):
+        learn_site([one], weight="users")
+
+
+def test_facts_of_a_small_log() -> None:
+    """Second 0 is Monday 7:25: the first jobs come before the day begins, that at 300 s in it."""
+    facts = site_facts(log(*_rows(SMALL), start=START + 7 * HOUR + 25 * MINUTE))
+    assert (facts.nb_jobs, facts.nb_users) == (9, 2)
+    assert facts.negative_think_times == pytest.approx(2 / 7)
+    assert facts.by_day == pytest.approx(4 / 9)  # 300, 400, 1270 s, 8 h
+    assert facts.on_weekdays == 1
+    assert facts.median_run_time == 60
+    assert facts.at_most_a_minute == pytest.approx(5 / 9)
+    assert facts.power_of_two == 1
+    assert site_facts(log(*_rows(SMALL), start=START - 60)).on_weekdays == pytest.approx(5 / 9)
+
+
+def _rows(load: Workload) -> list[tuple[str, float, float, int]]:
+    return [(j.user or "", j.submit_time, j.finish_time or 0, j.size) for j in load.jobs]
+
+
+def test_continuation_of_a_small_log() -> None:
+    """Only jobs that were waited for count; a user's last did not go on."""
+    found = continuation_by_response([SMALL], edges=(0, 1, 2, 3))
+    assert [(one.nb_jobs, one.observed) for one in found] == [
+        (3, 0.0),  # 30 s: b's last; 1 s, before 8 hours; 1 s: a's last
+        (3, 1 / 3),  # b's 60 s, before a break; 100 s, before 0 s; 100 s, before 8 hours
+        (1, 1.0),  # 145 s
+    ]
+    assert found[2].expected == pytest.approx(0.8 / (0.05 * 145 / 60 + 1))
+
+
+def test_logs_that_cannot_be_learnt_from() -> None:
+    nobody, unended = log(*_rows(SMALL)), log(*_rows(SMALL))
+    nobody.jobs[2].user = None
+    unended.jobs[3].finish_time = None
+    with pytest.raises(UsageError, match="none: job 2 has no user"):
+        site_facts(nobody)
+    with pytest.raises(UsageError, match="none: job 3 has no recorded end"):
+        learn_site([unended])
+    with pytest.raises(UsageError, match="think_times: there are no values"):
+        learn_site([])
+
+
+events = st.tuples(st.sampled_from("ab"), st.integers(0, 40), st.integers(0, 30), st.integers(1, 3))
+
+
+@given(st.lists(events, min_size=1, max_size=15))
+def test_columns_are_as_by_hand(drawn: list[tuple[str, int, int, int]]) -> None:
+    """Think times and runs, from columns at once and by a walk through each user's jobs."""
+    rows = [(user, 60.0 * at, 60.0 * (at + run), size) for user, at, run, size in drawn]
+    rows.sort(key=lambda row: row[1])
+    jobs = history(log(*rows))
+    thoughts: list[float] = []
+    widths: list[int] = []
+    repetitions: list[int] = []
+    for user in dict.fromkeys(row[0] for row in rows):
+        own = [row for row in rows if row[0] == user]
+        for at, row in enumerate(own):
+            if at and row[1] < own[at - 1][2]:
+                widths[-1] += 1
+            else:
+                widths.append(1)
+            if at and row[3] == own[at - 1][3]:
+                repetitions[-1] += 1
+            else:
+                repetitions.append(1)
+            thoughts.append(own[at + 1][1] - row[2] if at + 1 < len(own) else inf)
+    assert jobs.think_times.tolist() == thoughts
+    assert run_lengths(jobs, jobs.think_times[:-1] < 0).tolist() == widths
+    assert run_lengths(jobs, jobs.size[1:] == jobs.size[:-1]).tolist() == repetitions
+
+
+def test_a_users_jobs_are_the_same_whatever_the_system_does() -> None:
+    """Twice as many processors: other times, but the k-th job of a user is the k-th job."""
+    of_users: list[dict[str, list[tuple[object, ...]]]] = []
+    for nodes in (64, 128):
+        jobs = simulate(
+            "none",
+            users="site",
+            user_options={"nb_users": 5, "weeks": 2, "too_wide": "cut"},
+            nodes=nodes,
+            seed=1,
+        ).jobs
+        jobs = jobs.sort_values(["submission_time", "job_id"], key=_numeric)
+        kinds = jobs.assign(kind=jobs["requested_number_of_resources"].clip(upper=64))
+        rows = zip(kinds["user"], kinds["kind"], kinds["execution_time"].round(), strict=True)
+        found: dict[str, list[tuple[object, ...]]] = {}
+        for user, *kind in rows:
+            found.setdefault(user, []).append(tuple(kind))
+        of_users.append(found)
+    one, other = of_users
+    assert one.keys() == other.keys()
+    for user, kinds_of_user in one.items():
+        both = list(zip(kinds_of_user, other[user], strict=False))
+        assert both
+        assert all(first == second for first, second in both)
+
+
+def _numeric(column: Any) -> Any:
+    return column.astype(float)

@@ -1,0 +1,493 @@
+"""Weekly users by hand, against a slow twin, learnt from their own work, and beside the paper."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import msgspec
+import pytest
+from batsched_users.behaviour.calendar import Calendar
+from batsched_users.learning.ideal_machine import Played, play
+from batsched_users.learning.learn_weekly import learn_weekly, write_parameters
+from batsched_users.models import weekly
+from batsched_users.models.weekly import PUBLISHED, Parameters, WeeklyUsers, read_parameters
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batsched_py import simulate
+from batsched_py.errors import InputError, UsageError
+from batsched_py.units import DAY, HOUR, WEEK
+from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.conversion_rules import make_rules
+from batsched_py.workload.load import load_workload
+
+MODEL = f"{weekly.__file__}:WeeklyUsers"
+NINE, FIVE = 9 * HOUR, 17 * HOUR
+WORKING_WEEK = [0.2] * 5 + [0.0, 0.0]
+CLASS: dict[str, Any] = {
+    "name": "a",
+    "count": 1,
+    "activity": 1,
+    "weekdays": WORKING_WEEK,
+    "day_begin": NINE,
+    "day_end": FIVE,
+    "sizes": [{"size": 4, "probability": 1, "mean": 600, "deviation": 0}],
+}
+"""One user whose jobs all run 10 minutes, Monday to Friday from 9 to 17."""
+
+
+def machine(nb_res: int = 1024, start: float | None = None) -> Workload:
+    return Workload(name="none", nb_res=nb_res, jobs=[], profiles={}, unix_start_time=start)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., str]:
+    """Write a parameter file of one class with some values changed; return its name."""
+
+    def file(**changes: Any) -> str:
+        path = tmp_path / "parameters.json"
+        path.write_bytes(msgspec.json.encode({"classes": [CLASS | changes]}))
+        return str(path)
+
+    return file
+
+
+def lasting(*responses: float) -> Callable[[WorkloadJob, float], float]:
+    """Ends of jobs by their response times, in order of submission; the last one recurs."""
+    return lambda job, now: now + responses[min(int(job.id), len(responses)) - 1]
+
+
+def times(parameters: str, *responses: float, **options: Any) -> list[float]:
+    """The first submissions of one user whose jobs take the given response times."""
+    users = WeeklyUsers(machine(), parameters=parameters, weeks=3, **options)
+    found = play(users, lasting(*responses))
+    return [next(found).submit for _ in range(len(responses) + 1)]
+
+
+# By hand: one user, every weekday from 9 to 17 -------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("response", "think", "expected"),
+    [
+        (600, "c20", NINE + 1_800),  # the plain case: end + think time
+        (600, "lin", NINE + 600 + 0.4826 * 600 + 1_779),
+        (8 * HOUR - 1_200, "c20", FIVE),  # exactly at the end of the day still counts as inside
+        (8 * HOUR - 1_199, "c20", DAY + NINE),  # one second later: tomorrow
+        (10 * HOUR, "c20", DAY + NINE),  # it ended in the evening
+        (20 * HOUR, "c20", DAY + NINE),  # it ended at 5 in the morning
+        (24 * HOUR, "c20", DAY + NINE + 1_200),  # it ended at 9, and the user thinks first
+        (24 * HOUR - 600, "c20", DAY + NINE + 600),  # it ended at 8:50, and thinking began then
+        (7 * HOUR, "c120", DAY + NINE),  # the rest of the think time is not kept for tomorrow
+        (4 * DAY, "constant:0", 4 * DAY + NINE),  # Friday
+        (4 * DAY + 9 * HOUR, "c20", WEEK + NINE),  # Friday evening: Monday
+        (5 * DAY, "c20", WEEK + NINE),  # Saturday at 9 is not in the working week
+    ],
+)
+def test_after_a_job(
+    write: Callable[..., str], response: float, think: str, expected: float
+) -> None:
+    assert times(write(), response, think=think) == [NINE, pytest.approx(expected)]
+
+
+def test_a_day_and_a_week(write: Callable[..., str]) -> None:
+    """A job of 10 minutes, 110 of thinking: at 9, 11, ..., 17, five a day, five days, two weeks."""
+    users = WeeklyUsers(machine(), parameters=write(), weeks=2, think="constant:6600")
+    submitted = [job.submit for job in play(users)]
+    day = [NINE + 2 * HOUR * k for k in range(5)]
+    assert submitted == [
+        week * WEEK + weekday * DAY + time
+        for week in range(2)
+        for weekday in range(5)
+        for time in day
+    ]
+
+
+def test_horizon(write: Callable[..., str]) -> None:
+    """A week and a half: nothing from Thursday noon of the second week on."""
+    users = WeeklyUsers(machine(), parameters=write(), weeks=1.5, think="c20")
+    last = list(play(users))[-1].submit
+    assert 1.5 * WEEK - 1_800 <= last < 1.5 * WEEK
+    assert users.next_submission() == float("inf")
+    assert not list(play(WeeklyUsers(machine(), parameters=write(), weeks=0)))
+
+
+def test_job(write: Callable[..., str]) -> None:
+    """A job wider than the machine asks for all of it and runs as long; the estimate is exact."""
+    users = WeeklyUsers(machine(3), parameters=write())
+    (job,) = users.jobs_to_submit(NINE)
+    assert (job.id, job.user, job.size, job.walltime, job.estimate) == ("1", "1", 3, None, 600)
+    assert users.profiles[job.profile]["cpu"] == 600e9
+
+
+def test_a_rejected_job_ends_at_once(write: Callable[..., str]) -> None:
+    """The machine is smaller than the log's: no job ever runs, and the user only thinks."""
+    users = {"parameters": write(), "weeks": 1, "think": "c120"}
+    job = WorkloadJob(id="1", submit_time=0, size=8, profile="p")  # without, nodes=2 is its machine
+    profiles = {"p": {"type": "delay", "delay": 1}}
+    log = msgspec.structs.replace(machine(8), jobs=[job], profiles=profiles)
+    result = simulate(log, nodes=2, users=MODEL, user_options=users)
+    assert result.metrics["overall"]["nb_rejected"] == 5 * 5
+
+
+def test_clock_of_the_log(write: Callable[..., str]) -> None:
+    """Second 0 is a Thursday, 16:30 (1 January 1970, UTC): one job now, one at 17, then Friday."""
+    users = WeeklyUsers(machine(start=16.5 * HOUR), parameters=write(), think="c20")
+    found = play(users)
+    thursday = -16.5 * HOUR
+    assert [next(found).submit for _ in range(3)] == [0, 1_800, thursday + DAY + NINE]
+
+
+def test_users_begin_together_or_spread() -> None:
+    """``spread``: the ten users begin the Monday at ten different instants of the working day."""
+    for first, instants in (("begin", 1), ("spread", 10)):
+        users = WeeklyUsers(machine(), weeks=1, activity=1, first=first)
+        monday: dict[str, float] = {}
+        for played in play(users):
+            if played.submit < DAY:
+                monday.setdefault(str(played.job.user), played.submit)
+        assert len(monday) == 10
+        assert len(set(monday.values())) == instants
+
+
+# Chance -----------------------------------------------------------------------------------------
+
+
+def test_activity(write: Callable[..., str]) -> None:
+    """Of 2,000 weeks 30 % are active; in an active one each of the five days is worked."""
+    users = WeeklyUsers(machine(), parameters=write(count=20), activity=0.3, weeks=100)
+    days = {(job.job.user, job.submit // DAY) for job in play(users, lasting(8 * HOUR))}
+    weeks = Counter((user, day // 7) for user, day in days)
+    assert set(weeks.values()) == {5}
+    assert len(weeks) == pytest.approx(0.3 * 2_000, abs=3 * (2_000 * 0.3 * 0.7) ** 0.5)
+
+
+@pytest.mark.parametrize("reading", ["each", "draw"])
+def test_weekdays(write: Callable[..., str], reading: str) -> None:
+    """Long jobs, one a day: days are worked in proportion, by either reading of the shares."""
+    shares = [0.2, 0.1, 0.1, 0.2, 0.2, 0.15, 0.05]
+    users = WeeklyUsers(machine(), parameters=write(weekdays=shares), days=reading, weeks=1_000)
+    days = [int(job.submit // DAY) for job in play(users, lasting(9 * HOUR))]
+    counts = Counter(day % 7 for day in days)
+    assert [counts[day] / len(days) for day in range(7)] == pytest.approx(shares, abs=0.02)
+    if reading == "each":  # five days a week; Mondays, at 5 x 0.2, are never missed
+        assert len(days) == pytest.approx(5_000, rel=0.02)
+        assert counts[0] == 1_000
+    else:  # the wait for a day drawn, from the day after: (0 + ... + 6) / 7 + 1 days on average
+        assert mean(b - a for a, b in pairwise(days)) == pytest.approx(4, rel=0.05)
+
+
+def test_drawn_days_keep_to_active_weeks(write: Callable[..., str]) -> None:
+    """A user who works on Fridays only, in half of the weeks, skips the others."""
+    fridays = write(weekdays=[0, 0, 0, 0, 1, 0, 0])
+    users = WeeklyUsers(machine(), parameters=fridays, days="draw", activity=0.5, weeks=400)
+    days = [int(job.submit // DAY) for job in play(users, lasting(9 * HOUR))]
+    assert {day % 7 for day in days} == {4}
+    assert len(days) == len(set(days)) == pytest.approx(200, abs=30)
+
+
+def test_sizes_and_run_times() -> None:
+    """Shares, means and deviations of the file; clipped run times hardly change the means."""
+    users = WeeklyUsers(machine(), weeks=400, activity=1, short="clip", think="c20")
+    runs = defaultdict(list)
+    for played in play(users):
+        runs[played.job.size].append(played.end - played.submit)
+    total = sum(map(len, runs.values()))
+    assert total > 50_000
+    for size in read_parameters(PUBLISHED).classes[0].sizes:
+        own = runs[size.size]
+        assert len(own) / total == pytest.approx(size.probability, abs=0.005)
+        assert mean(own) == pytest.approx(size.mean, rel=0.06)
+        assert all(run == int(run) for run in own)
+
+
+def test_short_run_times(write: Callable[..., str]) -> None:
+    """A quarter of the run times drawn is below 1 s: they become 1 s, or others are drawn."""
+    wide = write(sizes=[{"size": 1, "probability": 1, "mean": 675, "deviation": 1_000}])
+    shares = {}
+    for short in ("clip", "redraw"):
+        users = WeeklyUsers(machine(), parameters=wide, short=short, weeks=200)
+        runs = [played.end - played.submit for played in play(users)]
+        assert min(runs) >= 1
+        shares[short] = runs.count(1) / len(runs)
+    assert shares["clip"] == pytest.approx(0.25, abs=0.03)
+    assert shares["redraw"] < 0.01
+
+
+def test_users_are_dealt_in_proportion() -> None:
+    """Two thirds of the users are of class a, however many users there are."""
+    a = msgspec.convert(CLASS | {"count": 4}, weekly.UserClass)
+    b = msgspec.convert(CLASS | {"name": "b", "count": 2}, weekly.UserClass)
+    for asked, expected in ((None, "aaaabb"), (3, "aab"), (12, "aaaaaaaabbbb"), (1, "a")):
+        assert "".join(kind.name for kind in weekly._deal(Parameters([a, b]), asked)) == expected
+
+
+def test_seed_decides() -> None:
+    def first(seed: int) -> list[Played]:
+        return list(play(WeeklyUsers(machine(), weeks=2, seed=seed)))
+
+    assert first(1) == first(1) != first(2)
+
+
+# Invariants -------------------------------------------------------------------------------------
+
+RESPONSES = st.lists(st.integers(0, 200) | st.integers(0, 10**6), min_size=1, max_size=8)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    responses=RESPONSES,
+    think=st.sampled_from(["lin", "c20", "constant:60", "linear:-1:5000"]),
+    days=st.sampled_from(["each", "draw"]),
+    first=st.sampled_from(["begin", "spread"]),
+    activity=st.sampled_from([0, 0.3, 1]),
+    start=st.none() | st.integers(0, 10**6),
+    seed=st.integers(0, 9),
+)
+def test_invariants(responses: list[int], start: int | None, **options: Any) -> None:
+    """Whatever the system does: one job each, in the hours, after thinking, by the horizon."""
+    users = WeeklyUsers(machine(64, start), nb_users=4, weeks=1, **options)
+    calendar = Calendar.of(machine(start=start))
+    ends: dict[str | None, float] = {}
+    latest = 0.0
+    for number, played in enumerate(play(users, lasting(*map(float, responses))), start=1):
+        job, submit = played.job, played.submit
+        assert job.id == str(number)
+        assert latest <= submit < WEEK
+        assert ends.get(job.user, 0.0) <= submit
+        assert NINE <= calendar.time_of_day(submit) <= FIVE
+        assert calendar.weekday(submit) < 5
+        assert job.size <= 64
+        assert len(users._due) + len(users._in_system) <= 4  # memory: active users only
+        ends[job.user], latest = played.end, submit
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.integers(0, 4 * 10**5), min_size=1, max_size=8), st.integers(0, 99))
+def test_next_submission_against_a_search(responses: list[int], seed: int) -> None:
+    """The twin looks at every day from the first one on, and knows the weeks by their chance."""
+    users = WeeklyUsers(machine(), weeks=6, activity=0.6, seed=seed, nb_users=2)
+    twin = WeeklyUsers(machine(), weeks=6, activity=0.6, seed=seed, nb_users=2)
+    worked = [
+        [day for week in range(8) for day in twin._draw_week(user, week)] for user in twin._users
+    ]
+    wishes = {"1": 0.0, "2": 0.0}
+    for played in play(users, lasting(*map(float, responses))):
+        user = str(played.job.user)
+        options = [
+            max(wishes[user], day * DAY + NINE)
+            for day, works in enumerate(worked[int(user) - 1])
+            if works and wishes[user] <= day * DAY + FIVE
+        ]
+        assert played.submit == pytest.approx(options[0])
+        response = played.end - played.submit
+        wishes[user] = played.end + 0.4826 * response + 1_779
+
+
+def test_chances_do_not_depend_on_the_system() -> None:
+    """The k-th job of each user and the active weeks are the same however long people wait."""
+
+    def seen(slower: float) -> tuple[dict[Any, list[Any]], set[Any]]:
+        users = WeeklyUsers(machine(), weeks=8, seed=3)
+        jobs, weeks = defaultdict(list), set()
+        for played in play(users, lasting(slower)):
+            jobs[played.job.user].append((played.job.size, played.job.profile))
+            weeks.add((played.job.user, played.submit // WEEK))
+        return jobs, weeks
+
+    (quick, quick_weeks), (slow, slow_weeks) = seen(60), seen(10 * HOUR)
+    assert quick_weeks == slow_weeks
+    for user, jobs in slow.items():
+        assert quick[user][: len(jobs)] == jobs
+
+
+# Wrong input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"nb_users": 0}, "nb_users=0: expected a whole number"),
+        ({"nb_users": 2.5}, "nb_users=2.5"),
+        ({"parameters": 5}, "parameters=5: expected the path of a file or folder"),
+        ({"weeks": -1}, "weeks=-1"),
+        ({"weeks": float("inf")}, "weeks=inf"),
+        ({"activity": 1.5}, "activity=1.5: expected a number from 0 to 1"),
+        ({"think": "linn"}, "think=linn: expected lin"),
+        ({"days": "all"}, "days=all"),
+        ({"short": "clipp"}, "did you mean 'clip'"),
+        ({"first": 9}, "first=9"),
+        ({"seed": -1}, "seed=-1"),
+        ({"parameters": "nowhere.json"}, "nowhere.json: there is no such file"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        WeeklyUsers(machine(), **options)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"activity": 2}, r"<= 1.* `\$.classes\[0\].activity"),
+        ({"weekdays": [1, 0, 0]}, "length >= 7"),
+        ({"weekdays": [0.2] * 7}, "weekdays: the shares sum to 1.4, expected 1"),
+        ({"day_begin": 90_000}, "day_begin"),
+        ({"day_end": 0}, "day_end=0 is before day_begin=32400"),
+        ({"sizes": []}, "length >= 1"),
+        ({"sizes": [{"size": 4, "probability": 1, "mean": 0, "deviation": 0}]}, "mean"),
+        ({"sizes": [{"size": 4, "probability": 0.5, "mean": 9, "deviation": 0}]}, "sum to 0.5"),
+        ({"surplus": 1}, "surplus"),
+    ],
+)
+def test_wrong_files(write: Callable[..., str], changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=f"parameters.json: .*{said}"):
+        WeeklyUsers(machine(), parameters=write(**changes))
+
+
+# Learning ---------------------------------------------------------------------------------------
+
+
+def submitted(users: WeeklyUsers, like: Workload) -> Workload:
+    """What users submit where nobody waits, as a log with the clock of ``like``."""
+    jobs, profiles = [], {}
+    for played in play(users):
+        jobs.append(msgspec.structs.replace(played.job, finish_time=played.end))
+        profiles[played.job.profile] = users.profiles[played.job.profile]
+    return msgspec.structs.replace(like, jobs=jobs, profiles=profiles)
+
+
+def test_learn_by_hand() -> None:
+    """Two users; u works on Monday and Tuesday of week 0, and on Mondays of weeks 1 and 3."""
+    records = [
+        ("u", 0, 9, 1, 0),
+        ("u", 0, 10, 3, 100),
+        ("u", 1, 9, 4, 300),
+        ("u", 7, 16, 4, 200),
+        ("u", 21, 12, 4, 200),
+        ("v", 23, 11, 4, 200),
+    ]
+    load = Workload(name="log", nb_res=8, jobs=[], profiles={})
+    for number, (user, day, hour, size, run) in enumerate(records):
+        load.profiles[f"r{run}"] = {"type": "delay", "delay": run}
+        submit = day * DAY + hour * HOUR
+        job = WorkloadJob(id=str(number), submit_time=submit, size=size, profile=f"r{run}")
+        load.jobs.append(msgspec.structs.replace(job, user=user))
+    u, v = learn_weekly(load, per="user", trimmed=0).classes
+    assert (u.name, u.count, v.name) == ("u", 1, "v")
+    assert u.activity == 0.5  # of weeks 1 and 2, which are between its first and its last
+    assert v.activity == 1  # nothing is between
+    assert u.weekdays == [0.75, 0.25, 0, 0, 0, 0, 0]  # four days; two jobs on one are one day
+    assert (u.day_begin, u.day_end) == (9 * HOUR, 16 * HOUR)
+    assert [(s.size, s.probability, s.mean, s.deviation) for s in u.sizes] == [
+        (1, 0.2, 1, 0),  # 0 s counts as 1 s
+        (4, 0.8, 200, pytest.approx(5_000**0.5, abs=0.001)),  # size 3 among those of 4
+    ]
+    (pool,) = learn_weekly(load, weeks="log", trimmed=0).classes
+    assert pool.count == 2
+    assert pool.activity == pytest.approx(2 / 6, abs=1e-6)  # u in 0 and 1; week 3 is not whole
+    assert pool.weekdays == [0.6, 0.2, 0.2, 0, 0, 0, 0]
+
+
+def test_learn_run_times_as_far_as_walltimes_let_them() -> None:
+    """Jobs of 100 s: one is killed after 60 s, nobody kills the others; one is of no user."""
+    load = Workload(name="log", nb_res=8, jobs=[], profiles={"p": {"type": "delay", "delay": 100}})
+    for number, (user, walltime) in enumerate([("u", 60), ("u", 200), ("u", None), (None, 30)]):
+        job = WorkloadJob(id=str(number), submit_time=9 * HOUR, size=4, profile="p")
+        load.jobs.append(msgspec.structs.replace(job, user=user, walltime=walltime))
+    (only,) = learn_weekly(load).classes
+    assert [(s.size, s.mean) for s in only.sizes] == [(4, pytest.approx(260 / 3, abs=0.001))]
+
+
+@pytest.mark.parametrize("weeks", ["own", "log"])
+def test_learn_from_the_model(tmp_path: Path, weeks: str) -> None:
+    """The published users come back from what they submit in 100 weeks."""
+    users = WeeklyUsers(machine(), weeks=100, nb_users=20, short="clip")
+    learnt = learn_weekly(submitted(users, machine()), weeks=weeks, trimmed=0)
+    (own,), (known,) = learnt.classes, read_parameters(PUBLISHED).classes
+    assert own.activity == pytest.approx(known.activity, abs=0.035)  # 3 sigma of 2,000 draws
+    assert own.weekdays == pytest.approx(known.weekdays, abs=0.005)
+    assert own.day_begin == known.day_begin
+    assert own.day_end == pytest.approx(known.day_end, abs=60)
+    assert [size.size for size in own.sizes] == [size.size for size in known.sizes]
+    for one, other in zip(own.sizes, known.sizes, strict=True):
+        assert one.probability == pytest.approx(other.probability, abs=0.01)
+        assert one.mean == pytest.approx(other.mean, rel=0.05)
+        assert one.deviation == pytest.approx(other.deviation, rel=0.08)
+    write_parameters(tmp_path / "learnt.json", learnt)
+    assert read_parameters(tmp_path / "learnt.json") == learnt
+
+
+def test_learn_from_a_log(shared: Path, tmp_path: Path) -> None:
+    """KTH: what its weekly users submit teaches what the log has taught, but for the run times."""
+    log = load_workload(shared / "swf/KTH-SP2-1996-2.1-cln.swf.gz", make_rules())
+    learnt = learn_weekly(log)
+    (kth,) = learnt.classes
+    assert kth.count == 214
+    assert sum(kth.weekdays[:5]) == pytest.approx(0.85, abs=0.1)
+    write_parameters(tmp_path / "kth.json", learnt)
+    users = WeeklyUsers(
+        log, parameters=str(tmp_path / "kth.json"), weeks=30, short="clip", nb_users=50
+    )
+    (again,) = learn_weekly(submitted(users, log)).classes
+    assert again.activity == pytest.approx(kth.activity, abs=0.06)
+    assert again.weekdays == pytest.approx(kth.weekdays, abs=0.02)
+    assert again.day_begin == pytest.approx(kth.day_begin, abs=HOUR)
+    assert again.day_end == pytest.approx(kth.day_end, abs=2 * HOUR)
+    for one, other in zip(again.sizes, kth.sizes, strict=True):
+        assert one.size == other.size
+        assert one.probability == pytest.approx(other.probability, abs=0.02)
+
+
+def test_learning_needs_users_and_options() -> None:
+    with pytest.raises(InputError, match="none: no job has a user"):
+        learn_weekly(machine())
+    for wrong in ({"per": "class"}, {"weeks": "all"}, {"trimmed": 0.5}):
+        with pytest.raises(UsageError, match=f"{next(iter(wrong))}="):
+            learn_weekly(machine(), **wrong)
+
+
+# Beside the paper -------------------------------------------------------------------------------
+
+
+def means(scheduler: str, **options: Any) -> dict[str, float]:
+    """Means over 6 seeds on 1024 processors of what Schlagkamp's section 5 tabulates."""
+    runs = [
+        simulate(
+            machine(), scheduler=scheduler, users=MODEL, user_options=options, seed=seed
+        ).metrics["overall"]
+        for seed in range(6)
+    ]
+    columns = {
+        "WL": "squashed_area",
+        "ART": "mean_turnaround_time",
+        "AWT": "mean_waiting_time",
+        "ASD": "mean_slowdown",
+        "AWRT": "mean_turnaround_time_by_area",
+    }
+    return {short: mean(run[column] for run in runs) for short, column in columns.items()}
+
+
+def test_claims_of_the_paper() -> None:
+    """The longer the think time the less work; EASY is better, but not for the large jobs.
+
+    And ``lin`` does more work than ``c120``, under either policy. Every user works every week.
+    """
+    fcfs, easy = (
+        {think: means(policy, think=think, activity=1) for think in ("c20", "c120", "c240", "lin")}
+        for policy in ("fcfs", "easy")
+    )
+    for policy in (fcfs, easy):
+        assert policy["c20"]["WL"] > policy["c120"]["WL"] > policy["c240"]["WL"]
+        assert policy["lin"]["WL"] > 1.1 * policy["c120"]["WL"]
+    for think in ("lin", "c120"):
+        for metric in ("ART", "AWT", "ASD"):
+            assert easy[think][metric] < fcfs[think][metric]
+    assert easy["lin"]["AWRT"] > fcfs["lin"]["AWRT"]
+    assert fcfs["lin"]["WL"] == pytest.approx(1.79e9, rel=0.1)  # an independent simulation's
+    assert easy["lin"]["ART"] == pytest.approx(7_351, rel=0.1)

@@ -1,0 +1,458 @@
+"""Resampled populations: pools, shifts by whole weeks, who comes when; and TBUOS."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from random import Random
+
+import pytest
+from batsched_users.behaviour.calendar import Calendar
+from batsched_users.behaviour.random_streams import Chance
+from batsched_users.learning.ideal_machine import Played, play
+from batsched_users.models.resampled import Resampled
+from batsched_users.models.tbuos import REACTIONS, Tbuos
+from batsched_users.resampling.crowd import LONG_TERM, RARE, Arrival, Crowd, Size
+from batsched_users.resampling.pools import Rare, make_pools, weeks_active
+from batsched_users.sessions.delimitation import Delimitation
+from helpers.drawn_sessions import job
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
+from batsched_py.units import DAY, HOUR, WEEK
+from batsched_py.workload import Workload, WorkloadJob
+
+ARRIVAL = Delimitation.parse("arrival:60:>")
+WEEKS = 40
+MONDAY_10 = 1_767_603_600.0
+"""Monday 5 January 2026, 10:00 in Paris: second 0 of the drawn log."""
+
+
+def drawn_log(seed: int = 1, long_term: int = 5, temporary: int = 12) -> Workload:
+    """Some users who work three sessions a week, for all of the log or for some weeks of it."""
+    random = Random(seed)
+    jobs: list[WorkloadJob] = []
+    stays = [(0, WEEKS) for _ in range(long_term)]
+    stays += [(random.randrange(6, 30), random.randrange(1, 6)) for _ in range(temporary)]
+    for user, (first, length) in enumerate(stays):
+        for week in range(first, first + length):
+            for _ in range(3):
+                begin = week * WEEK + random.randrange(7) * DAY + random.randrange(24) * HOUR
+                for place in range(random.randrange(1, 4)):
+                    submit = begin + place * 1000
+                    jobs.append(job("", submit, submit + random.randrange(2000), str(user)))
+    jobs.sort(key=lambda one: one.submit_time)
+    for number, one in enumerate(jobs):
+        one.id = f"j{number}"
+    profiles = {"p": {"type": "parallel_homogeneous", "cpu": 6e11, "com": 0}}
+    return Workload(
+        name="drawn",
+        nb_res=8,
+        jobs=jobs,
+        profiles=profiles,
+        unix_start_time=MONDAY_10,
+        time_zone="Europe/Paris",
+    )
+
+
+LOG = drawn_log()
+POOLS = make_pools(LOG.jobs, ARRIVAL)
+RECORDED = {one.id: one for one in LOG.jobs}
+
+
+def played(model: Resampled | Tbuos) -> list[Played]:
+    return list(play(model))
+
+
+def shift_of(one: Played) -> float:
+    return float(one.job.extra["original_submission_time"] - recorded(one).submit_time)
+
+
+def recorded(one: Played) -> WorkloadJob:
+    return RECORDED[one.job.extra["original_job"]]
+
+
+# Pools ---------------------------------------------------------------------------------------
+
+
+def stay(user: str, begin: float, end: float) -> list[WorkloadJob]:
+    """Two jobs of a user, submitted in weeks ``begin`` and ``end``."""
+    return [job(f"{user}{week}", week * WEEK, week * WEEK + 60, user) for week in (begin, end)]
+
+
+def test_users_are_sorted_by_how_long_they_stay_and_where() -> None:
+    """Twelve weeks are the most of a temporary one; at the edges only whole activities go."""
+    jobs = [
+        *stay("whole", 0, 50),
+        *stay("twelve", 10, 22),
+        *stay("longer", 10, 22.1),
+        *stay("first", 0.5, 4),
+        *stay("beyond", 0.5, 4.1),
+        *stay("last", 46, 49),
+        *stay("before", 45.9, 49),
+    ]
+    pools = make_pools(jobs, ARRIVAL)
+    assert [t.user for t in pools.long_term] == ["whole", "longer"]
+    assert [t.user for t in pools.temporary] == ["twelve", "beyond", "before"]
+    assert [t.user for t in pools.discarded] == ["first", "last"]
+    assert pools.weeks == 50
+
+
+def test_rare_behaviour_is_taken_out_of_its_users_trace() -> None:
+    jobs = [*stay("a", 0, 50), job("flurry", 20 * WEEK, 20 * WEEK + 1, "a"), *stay("b", 20, 21)]
+    pools = make_pools(jobs, ARRIVAL, rare=Rare.parse("a:139:141, b"))
+    assert [[j.id for b in t.batches for j in b.jobs] for t in pools.rare] == [
+        ["flurry"],
+        ["b20", "b21"],
+    ]
+    assert [t.user for t in pools.long_term] == ["a"]
+    assert len(pools.long_term[0].batches) == 2
+    assert not pools.temporary
+
+
+@pytest.mark.parametrize("text", ["a:1", "a:2:1", "a:x:y", "a:1:2:3", "a:1:1"])
+def test_what_is_no_rare_behaviour_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"USER:BEGIN:END"):
+        Rare.parse(text)
+
+
+def test_rare_behaviour_without_jobs_is_refused() -> None:
+    with pytest.raises(UsageError, match="user x has no job from day 1 to 2"):
+        make_pools(LOG.jobs, ARRIVAL, rare=Rare.parse("x:1:2"))
+
+
+# Resampled -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_shift_is_whole_weeks_and_gaps_stay(seed: int) -> None:
+    """So that weekday and hour stay: the log begins on Monday at 10."""
+    found = played(Resampled(LOG, seed=seed))
+    tours: dict[tuple[str | None, float], list[Played]] = {}
+    for one in found:
+        assert one.submit == one.job.extra["original_submission_time"]
+        assert shift_of(one) % WEEK == 0
+        tours.setdefault((one.job.user, shift_of(one)), []).append(one)
+    for (user, _), tour in tours.items():
+        own = [j for j in LOG.jobs if j.user == str(user).partition(".")[0]]
+        first = own.index(recorded(tour[0]))
+        assert [recorded(one) for one in tour] == own[first : first + len(tour)]  # none left out
+    assert [one.job.id for one in found] == [str(n) for n in range(1, len(found) + 1)]
+
+
+def test_long_term_users_are_all_there_and_come_again_after_the_length_of_the_log() -> None:
+    """W7: who begins at his fourth job begins anew with his first."""
+    found = played(Resampled(LOG, n_temporary=0, rate=0, weeks=100, seed=3))
+    persons = {str(one.job.user) for one in found}
+    assert {person.partition(".")[0] for person in persons} == set("01234")
+    assert len(persons) == 5
+    for person in persons:
+        shifts = sorted({shift_of(one) for one in found if one.job.user == person})
+        assert {b - a for a, b in pairwise(shifts)} == {WEEKS * WEEK}
+        sessions = [one.job.extra["session"] for one in found if one.job.user == person]
+        assert sessions == sorted(sessions)  # numbers go on in the next tour
+
+
+def test_nobody_comes_twice_in_a_week_and_as_many_come_as_in_the_log() -> None:
+    """Some 0.38 temporary users come in a week of the log; over 2,000 weeks that is what comes."""
+    found = played(Resampled(LOG, n_long=0, n_temporary=0, weeks=2000, seed=2))
+    firsts: dict[str, float] = {}
+    for one in found:
+        firsts.setdefault(str(one.job.user), shift_of(one))
+    assert len(set(firsts)) == len(firsts)
+    pairs = Counter((user.partition(".")[0], shift) for user, shift in firsts.items())
+    assert set(pairs.values()) == {1}
+    pools = make_pools(LOG.jobs, ARRIVAL)
+    inner = pools.start + 4 * WEEK, pools.end - 4 * WEEK
+    rate = sum(inner[0] <= t.start < inner[1] for t in pools.temporary) / (pools.weeks - 8)
+    assert len(firsts) / 2000 == pytest.approx(rate, rel=0.1)
+
+
+def test_load_multiplies_the_users_and_replicas_begin_far_apart() -> None:
+    """Twice the long-term users: each twice, half of his 40 weeks apart."""
+    found = played(Resampled(LOG, load=2, n_temporary=0, rate=0, weeks=10, seed=1))
+    by_user: dict[str, set[float]] = {}
+    for one in found:
+        by_user.setdefault(str(one.job.user).partition(".")[0], set()).add(shift_of(one))
+    assert len(by_user) == 5
+    for shifts in by_user.values():
+        weeks = sorted(shift / WEEK % WEEKS for shift in shifts)
+        assert any(b - a in (19, 20, 21) for a in weeks for b in weeks)
+
+
+def test_part_of_the_load_takes_some_users_once() -> None:
+    found = played(Resampled(LOG, load=0.6, n_temporary=0, rate=0, seed=1))
+    assert len({one.job.user for one in found}) == 3
+
+
+def test_rare_behaviour_comes_instead_of_temporary_users_and_is_marked() -> None:
+    options = {"rare": "7", "n_long": 0, "n_temporary": 0, "weeks": 3000}
+    without = played(Resampled(LOG, **options))  # type: ignore[arg-type]
+    assert not any("behaviour" in one.job.extra for one in without)
+    assert "7" not in {recorded(one).user for one in without}
+    found = played(Resampled(LOG, rare_per_week=0.1, **options))  # type: ignore[arg-type]
+    rare = {one.job.user for one in found if one.job.extra.get("behaviour") == RARE}
+    assert {str(user).partition(".")[0] for user in rare} == {"7"}
+    assert len(rare) / 3000 == pytest.approx(0.1, rel=0.2)
+    total = len({one.job.user for one in found})
+    assert total == pytest.approx(len({one.job.user for one in without}), rel=0.1)
+
+
+def test_same_seed_same_jobs_another_seed_others() -> None:
+    one, same, other = (
+        [(p.job.id, p.submit, p.job.extra["original_job"]) for p in played(Resampled(LOG, seed=s))]
+        for s in (1, 1, 2)
+    )
+    assert one == same
+    assert one != other
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"weeks": -1}, "weeks=-1"),
+        ({"weeks": "ten"}, "weeks=ten"),
+        ({"load": -0.5}, "load=-0.5"),
+        ({"rare_per_week": 9}, "rare_per_week=9"),
+        ({"rate": 1000}, "nobody comes twice"),
+        ({"rate_over": "most"}, "rate_over=most"),
+        ({"edge_weeks": 25}, "too short"),
+        ({"edge_weeks": 19.8}, "too short"),
+        ({"n_long": 2.5}, "n_long=2.5: expected a whole number"),
+        ({"load": None}, "load=None"),
+        ({"rare_per_week": None}, "rare_per_week=None"),
+        ({"weeks": 0}, "weeks=0"),
+        ({"begin": "late"}, "begin=late"),
+        ({"n_temporary": 100}, "nobody is there twice"),
+        ({"n_temporary": 1, "long_weeks": 0}, "n_temporary=1"),
+        ({"rare": "nobody"}, "user nobody has no job"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        played(Resampled(LOG, **options))  # type: ignore[arg-type]
+
+
+def test_a_log_without_jobs_or_without_long_stays_is_refused() -> None:
+    empty = Workload(name="none", nb_res=8, jobs=[], profiles={})
+    with pytest.raises(UsageError, match="none"):
+        Resampled(empty)
+    short = Workload(name="short", nb_res=8, jobs=stay("a", 0, 8), profiles=LOG.profiles)
+    with pytest.raises(UsageError, match="n_long=1"):
+        Resampled(short, n_long=1, rate_over="all")
+    with pytest.raises(UsageError, match="edge_weeks"):
+        Resampled(short)
+
+
+# TBUOS ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reaction", REACTIONS)
+def test_temporary_users_do_what_they_did_once_and_leave(reaction: str) -> None:
+    model = Tbuos(LOG, n_long=0, n_temporary=0, reaction=reaction, seed=5)
+    found = played(model)
+    until = model._people.until
+    jobs_of: dict[str, list[str]] = {}
+    for one in found:
+        jobs_of.setdefault(str(one.job.user), []).append(one.job.extra["original_job"])
+        assert one.submit < until
+    for person, jobs in jobs_of.items():
+        own = [j.id for j in LOG.jobs if j.user == person.partition(".")[0]]
+        assert jobs == own[: len(jobs)]
+    assert any(len(jobs) > 1 for jobs in jobs_of.values())
+
+
+@pytest.mark.parametrize("regeneration", ["gap", "none"])
+def test_long_term_users_begin_anew_after_their_last_job_has_ended(regeneration: str) -> None:
+    found = played(Tbuos(LOG, n_temporary=0, rate=0, weeks=150, regeneration=regeneration))
+    assert len({one.job.user for one in found}) == 5
+    for person in {str(one.job.user) for one in found}:
+        mine = [one for one in found if one.job.user == person]
+        own = [j.id for j in LOG.jobs if j.user == person.partition(".")[0]]
+        place = own.index(mine[0].job.extra["original_job"])
+        for one, before in zip(mine[1:], mine, strict=False):
+            place = (place + 1) % len(own)
+            assert one.job.extra["original_job"] == own[place]
+            if place == 0:
+                assert one.submit >= before.end
+                assert shift_of(one) % WEEK == 0
+
+
+def test_a_slower_system_gets_less_work_from_long_term_users_only() -> None:
+    """Throughput is an output of the closed part, not of the open one."""
+
+    def jobs(wait: float, **options: float) -> int:
+        # Before the horizon's end all temporary users are through, so that only their sum counts.
+        model = Tbuos(LOG, weeks=120, seed=1, **options)
+        return len(list(play(model, lambda _, now: now + 600 + wait)))
+
+    assert jobs(3 * DAY, n_temporary=0, rate=0) < 0.8 * jobs(0, n_temporary=0, rate=0)
+    assert jobs(HOUR, n_long=0) == pytest.approx(jobs(0, n_long=0), rel=0.05)
+
+
+def test_nothing_is_kept_of_jobs_that_have_ended() -> None:
+    """Ten times the horizon: as much in memory."""
+
+    def kept(weeks: float) -> int:
+        model = Tbuos(LOG, weeks=weeks)
+        most = 0
+        for one in play(model):
+            if one.submit > 20 * WEEK:
+                most = max(most, len(model._active) + len(model._due))
+        return most
+
+    assert kept(400) <= 2 * kept(60)
+
+
+# Crowds --------------------------------------------------------------------------------------
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 1000), st.integers(0, 7 * 86_400 - 1))
+def test_weeks_begin_on_monday_whenever_the_log_begins(seed: int, at_origin: int) -> None:
+    """Users of the beginning begin in the first whole week, wherever second 0 lies."""
+    calendar = Calendar(at_origin)
+    pools = make_pools(LOG.jobs, ARRIVAL)
+    crowd = Crowd(pools, calendar, Chance(seed), Size(), 60 * WEEK)
+    begin = calendar.week_start(0)
+    assert 0 <= begin < WEEK
+    for start in crowd.come():
+        assert start.trace.batches[start.first].start + start.shift >= begin
+    newcomers = crowd.come()
+    for start in newcomers:
+        first = start.trace.start + start.shift
+        assert begin + WEEK <= first < begin + 2 * WEEK
+        assert start.kind != LONG_TERM
+
+
+@pytest.mark.parametrize(
+    "size", [Size(load=0), Size(n_long=0, n_temporary=0, rate=0)], ids=["load", "numbers"]
+)
+def test_a_crowd_of_nobody_is_refused(size: Size) -> None:
+    with pytest.raises(UsageError, match="nobody would ever come"):
+        Crowd(make_pools(LOG.jobs, ARRIVAL), Calendar(), Chance(0), size, 3 * WEEK)
+
+
+def starts_of(size: Size, seed: int, week: int = 0) -> list[Arrival]:
+    crowd = Crowd(POOLS, Calendar(), Chance(seed), size, 1e9)
+    return [crowd.come() for _ in range(week + 1)][week]
+
+
+def test_temporary_users_of_the_beginning_are_drawn_by_their_weeks_each_once() -> None:
+    """Who stays six weeks is there at the beginning more often than who stays for one."""
+    drawn: Counter[str] = Counter()
+    size = Size(n_long=0, n_temporary=3)
+    for seed in range(400):
+        users = [start.trace.user for start in starts_of(size, seed)]
+        assert len(set(users)) == len(users) == 3
+        drawn.update(users)
+    weeks = {
+        trace.user: weeks_active(trace, Calendar())
+        for trace in make_pools(LOG.jobs, ARRIVAL).temporary
+    }
+    long, short = (
+        [drawn[u] for u, w in weeks.items() if (w >= 4) is is_long] for is_long in (True, False)
+    )
+    assert sum(long) / len(long) > 1.5 * sum(short) / len(short)
+
+
+@pytest.mark.parametrize(("size", "of"), [(Size(n_temporary=0), 5), (Size(n_long=0), 1)])
+def test_users_of_the_beginning_begin_in_any_of_their_weeks(size: Size, of: int) -> None:
+    """Not all with their first job: as if they had been there for some time."""
+    starts = [start for seed in range(60) for start in starts_of(size, seed)]
+    places = {start.first / len(start.trace.batches) for start in starts}
+    assert min(places) == 0
+    assert max(places) > 0.7
+    assert sum(start.first == 0 for start in starts) < 0.6 * len(starts)
+
+
+def test_load_multiplies_all_three_numbers() -> None:
+    """Twice as many at the beginning, and twice as many who come in a week."""
+    for number, week in (("n_long", 0), ("n_temporary", 0), ("rate", 1)):
+        others = {"n_long": 0, "n_temporary": 0, "rate": 0} | {number: 2}
+        counts = [
+            sum(len(starts_of(Size(load=load, **others), seed, week)) for seed in range(200))
+            for load in (1.0, 2.0)
+        ]
+        assert counts[1] / counts[0] == pytest.approx(2, rel=0.2), number
+
+
+def test_anywhere_makes_the_load_even() -> None:
+    """Begun within what they did, users in the gap of the log are missing halfway.
+
+    A user of ten weeks in a log of fifty: begun anywhere, he is at work in a fifth of all weeks.
+    """
+    jobs = [
+        *stay("edge", 0, 50),
+        *(job(f"t{w}", w * WEEK, w * WEEK + 60, "t") for w in range(20, 30)),
+    ]
+    pools = make_pools(jobs, ARRIVAL, long_weeks=5)
+    busy: dict[str, list[int]] = {"active": [], "anywhere": []}
+    for begin, weeks in busy.items():
+        for seed in range(400):
+            size = Size(n_temporary=0, rate=0, begin=begin)
+            crowd = Crowd(pools, Calendar(), Chance(seed), size, 1e9)
+            start = next(one for one in crowd.come() if one.trace.user == "t")
+            own = [
+                round((b.start + start.shift) / WEEK) for b in start.trace.batches[start.first :]
+            ]
+            again = [week + 50 for week in range(round(start.shift / WEEK) + 20, 0)]
+            weeks += [week for week in (*own, *again) if week < 10]
+        assert all(week >= 0 for week in weeks)
+    assert len(busy["anywhere"]) / (400 * 10) == pytest.approx(0.2, abs=0.04)
+    assert len(busy["active"]) > 2 * len(busy["anywhere"])
+
+
+def test_the_first_week_begins_on_a_monday() -> None:
+    """Second 0 is Monday 10 h in the drawn log, so nothing comes before six days and 14 hours."""
+    found = played(Resampled(LOG, weeks=2))
+    first_monday = 7 * DAY - 10 * HOUR
+    assert first_monday <= found[0].submit < first_monday + WEEK
+    assert Calendar.of(LOG).week_start(0) == first_monday
+
+
+@pytest.mark.parametrize("reaction", ["fluid", "distribution"])
+def test_tours_of_a_long_term_user_differ(reaction: str) -> None:
+    """The hours of work stay, the gaps are drawn anew."""
+    found = played(Tbuos(LOG, n_temporary=0, rate=0, weeks=400, reaction=reaction))
+    tours: dict[tuple[str | None, float], list[float]] = {}
+    for one in found:
+        tours.setdefault((one.job.user, shift_of(one)), []).append(one.submit - shift_of(one))
+    for user in {user for user, _ in tours}:
+        own = [tuple(tour) for (name, _), tour in tours.items() if name == user][1:-1]
+        assert len(own) > 2
+        assert len(set(own)) == len(own)
+
+
+def test_the_gap_of_the_log_lies_between_two_tours() -> None:
+    """A user of ten weeks in a log of fifty comes again some forty weeks after he is through."""
+    jobs = [*stay("e", 0, 50), *(job(f"t{w}", w * WEEK, w * WEEK + 60, "t") for w in range(20, 30))]
+    log = Workload(name="gap", nb_res=8, jobs=jobs, profiles=LOG.profiles)
+    options: dict[str, object] = {"long_weeks": 5, "n_temporary": 0, "rate": 0, "weeks": 300}
+    for regeneration, expected in (("gap", 41), ("none", 1)):
+        model = Tbuos(log, regeneration=regeneration, reaction="adjusted", **options)  # type: ignore[arg-type]
+        own = [one for one in played(model) if str(one.job.user).startswith("t.")]
+        gaps = [
+            other.submit - one.submit
+            for one, other in pairwise(own)
+            if other.job.extra["original_job"] == "t20"
+        ]
+        assert gaps
+        assert {round(gap / WEEK) for gap in gaps} == {expected}
+
+
+def test_windows_of_a_visit_are_shifted_with_it() -> None:
+    """On a machine without limits a temporary user works in the weeks after he comes."""
+    found = played(Tbuos(LOG, n_long=0, n_temporary=0, weeks=100, seed=4))
+    lateness = [one.submit - one.job.extra["original_submission_time"] for one in found]
+    assert abs(sum(lateness) / len(lateness)) < WEEK
+
+
+def test_missed_windows_of_users_who_begin_late_are_not_made_up_for() -> None:
+    """With ``recycle=next_week`` as much comes in the first weeks as otherwise."""
+    counts = []
+    for recycle in ("after_last", "next_week"):
+        model = Tbuos(LOG, n_temporary=0, rate=0, weeks=3, recycle=recycle, seed=2)
+        counts.append(len(played(model)))
+    assert counts[1] == pytest.approx(counts[0], rel=0.5)

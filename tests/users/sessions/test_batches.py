@@ -1,0 +1,215 @@
+"""Batches and what they depend on: the worked examples of Zakay's thesis, and a slow twin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from batsched_users.sessions.batches import TIES, Batch, traces
+from batsched_users.sessions.delimitation import Delimitation, partition
+from helpers.drawn_sessions import intervals, job
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.workload import WorkloadJob
+
+ARRIVAL = "arrival:60:>"
+
+
+def minutes(*times: tuple[float, float]) -> list[WorkloadJob]:
+    """Jobs of one user from (submission, end) in minutes."""
+    return [job(str(n), 60 * start, 60 * end) for n, (start, end) in enumerate(times, start=1)]
+
+
+def groups(jobs: Sequence[WorkloadJob], text: str) -> list[int]:
+    """Number of the session of each job."""
+    (sessions,) = partition(jobs, Delimitation.parse(text)).values()
+    return [session.id for session in sessions for _ in session.jobs]
+
+
+def batches(
+    jobs: Sequence[WorkloadJob], sessions: str = ARRIVAL, tie: str = "joins"
+) -> list[Batch]:
+    (trace,) = traces(jobs, Delimitation.parse(sessions), tie).values()
+    return trace.batches
+
+
+def of_jobs(found: Sequence[Batch]) -> list[int]:
+    return [number for number, batch in enumerate(found, start=1) for _ in batch.jobs]
+
+
+# Worked example C1, minutes; the batches by a method are its sessions with threshold 0.
+C1 = minutes((0, 10), (5, 300), (20, 25), (50, 55), (130, 140), (135, 136), (190, 400), (260, 270))
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("arrival:60:>", [1, 1, 1, 1, 2, 2, 2, 3]),
+        ("last:20", [1, 1, 1, 2, 3, 3, 4, 4]),
+        ("last:0:>", [1, 1, 1, 2, 3, 3, 4, 4]),
+        ("max:20", [1, 1, 1, 1, 1, 1, 1, 1]),
+        ("max:0:>", [1, 1, 1, 1, 1, 1, 1, 1]),
+        ("max+30:20", [1, 1, 1, 1, 2, 2, 3, 4]),
+        ("max+30:0:>", [1, 1, 1, 2, 3, 3, 4, 5]),
+        ("last+30:20", [1, 1, 1, 2, 3, 3, 4, 5]),
+        ("last+30:0:>", [1, 1, 1, 2, 3, 3, 4, 5]),
+    ],
+)
+def test_c1_by_all_methods(rule: str, expected: list[int]) -> None:
+    assert groups(C1, rule) == expected
+
+
+def test_c1_batches_and_dependencies_by_arrival() -> None:
+    """The third batch waited for the second; the others begin sessions while jobs still run."""
+    found = batches(C1)
+    assert of_jobs(found) == [1, 1, 1, 1, 2, 2, 3, 4]
+    assert [batch.depends_on for batch in found] == [(), (), (1,), ()]
+    assert found[2].think_time == 50 * 60
+    assert [batch.inter_arrival for batch in found] == [None, 80 * 60, 55 * 60, 70 * 60]
+
+
+def test_c2_dependencies_are_reduced() -> None:
+    """The last batch depends on 3, 4 and 6; 3 is implied by the others."""
+    found = batches(
+        minutes(
+            (0, 10),
+            (20, 30),
+            (40, 50),
+            (200, 1000),
+            (215, 1100),
+            (400, 410),
+            (430, 440),
+            (1200, 1210),
+        )
+    )
+    assert of_jobs(found) == [1, 2, 3, 4, 4, 5, 6, 7]
+    assert [batch.session for batch in found] == [1, 1, 1, 2, 3, 3, 4]
+    assert [batch.depends_on for batch in found] == [(), (0,), (1,), (2,), (2,), (4,), (3, 5)]
+    assert [b.think_time for b in found[1:]] == [60 * m for m in (10, 10, 150, 350, 20, 100)]
+    assert [b.inter_arrival for b in found[1:]] == [60 * m for m in (20, 20, 160, 185, 30, 770)]
+
+
+def test_w1_last_and_max_differ_while_a_long_job_runs() -> None:
+    """A job comes after the end of a short one, while a long one runs."""
+    jobs = minutes((0, 100), (5, 10), (15, 20))
+    assert groups(jobs, "max:0:>") == [1, 1, 1]
+    assert groups(jobs, "last:0:>") == [1, 1, 2]
+
+
+def test_a_job_at_the_end_of_a_batch_joins_or_opens() -> None:
+    jobs = minutes((0, 10), (10, 20))
+    assert of_jobs(batches(jobs)) == [1, 1]
+    assert of_jobs(batches(jobs, tie="opens")) == [1, 2]
+    assert batches(jobs, tie="opens")[1].think_time == 0
+
+
+def twin(jobs: Sequence[WorkloadJob], tie: str) -> tuple[list[int], list[set[int]]]:
+    """Batches and all dependencies as the thesis defines them, pair by pair."""
+    (sessions,) = partition(jobs, Delimitation.parse("arrival:0.05:>")).values()
+    of_job: list[int] = []
+    spans: list[tuple[int, float, float, bool]] = []  # session, start, end, opens
+    for session in sessions:
+        for place, one in enumerate(session.jobs):
+            before = [other.finish_time or 0 for other in session.jobs[:place]]
+            late = one.submit_time > max(before, default=-1)
+            if tie == "opens":
+                late = one.submit_time >= max(before, default=-1)
+            if not before or late:
+                spans.append((session.id, one.submit_time, one.finish_time or 0, not before))
+            else:
+                s, start, end, opens = spans[-1]
+                spans[-1] = (s, start, max(end, one.finish_time or 0), opens)
+            of_job.append(len(spans))
+    depends: list[set[int]] = []
+    for i, (session_of, start, _, opens) in enumerate(spans):
+        found = {j for j in range(i) if spans[j][0] == session_of}
+        if opens:
+            for session in sessions[: session_of - 1]:
+                own = [j for j in range(i) if spans[j][0] == session.id]
+                if all(spans[j][2] <= start for j in own):
+                    found.add(own[-1])
+        for j in list(found):
+            found |= depends[j]
+        depends.append(found)
+    return of_job, depends
+
+
+@given(intervals(12).filter(bool), st.sampled_from(TIES))
+def test_as_defined_pair_by_pair(times: list[tuple[float, float]], tie: str) -> None:
+    jobs = [job(str(n), *pair) for n, pair in enumerate(times)]
+    found = batches(jobs, "arrival:0.05:>", tie)
+    of_job, depends = twin(sorted(jobs, key=lambda j: j.submit_time), tie)
+    assert of_jobs(found) == of_job
+    closed: list[set[int]] = []
+    for i, batch in enumerate(found):
+        assert all(j < i for j in batch.depends_on)  # acyclic
+        closed.append(set(batch.depends_on).union(*(closed[j] for j in batch.depends_on)))
+        if depends[i]:
+            ended = max(found[j].end for j in depends[i])
+            assert batch.think_time == batch.start - ended
+        else:
+            assert batch.think_time is None
+    assert closed == depends
+
+
+@given(intervals(30).filter(bool), st.integers(0, 20))
+def test_batches_of_one_session_do_not_overlap(
+    times: list[tuple[float, float]], threshold: int
+) -> None:
+    jobs = [job(str(n), *pair) for n, pair in enumerate(times)]
+    found = batches(jobs, f"arrival:{threshold / 60}:>")
+    assert sum(len(batch.jobs) for batch in found) == len(jobs)
+    for one, other in pairwise(found):
+        assert one.last <= other.start
+        if one.session == other.session:
+            assert one.end < other.start
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 200)), min_size=1, max_size=20))
+def test_every_job_is_in_one_session_and_sessions_are_further_apart_than_the_threshold(
+    submissions: list[tuple[str, int]],
+) -> None:
+    """For several users at once."""
+    jobs = [job(str(n), t, t + 5, user) for n, (user, t) in enumerate(submissions)]
+    found = traces(jobs, Delimitation("arrival", 0.25, ">"))
+    ids = [one.id for trace in found.values() for batch in trace.batches for one in batch.jobs]
+    assert sorted(ids) == sorted(one.id for one in jobs)
+    for user, trace in found.items():
+        own = [session.jobs for session in trace.sessions]
+        assert all(one.user == user for session in own for one in session)
+        for session in own:
+            assert all(b.submit_time - a.submit_time <= 15 for a, b in pairwise(session))
+        for one, other in pairwise(own):
+            assert other[0].submit_time - one[-1].submit_time > 15
+
+
+@given(intervals(30).filter(bool))
+def test_batches_by_max_never_overlap(times: list[tuple[float, float]]) -> None:
+    jobs = [job(str(n), *pair) for n, pair in enumerate(times)]
+    (found,) = partition(jobs, Delimitation.parse("max:0:>")).values()
+    for one, other in pairwise(found):
+        assert one.finish < other.start
+
+
+@given(intervals(30).filter(bool), st.integers(0, 10))
+def test_cuts_lie_between_last_or_max_and_arrival(
+    times: list[tuple[float, float]], threshold: int
+) -> None:
+    """Without any time a cut makes Last and Max Arrival; with endless time it does nothing."""
+    jobs = [job(str(n), *pair) for n, pair in enumerate(times)]
+    minutes_ = threshold / 60
+    for method in ("last", "max"):
+        assert groups(jobs, f"{method}+0:{minutes_}") == groups(jobs, f"arrival:{minutes_}")
+        assert groups(jobs, f"{method}+inf:{minutes_}") == groups(jobs, f"{method}:{minutes_}")
+    assert max(groups(jobs, "last:0:>")) >= max(groups(jobs, "max:0:>"))
+
+
+@given(intervals(60).filter(bool), st.sampled_from(("arrival", "last", "max", "max+0.1")))
+def test_a_higher_threshold_never_gives_more_sessions(
+    times: list[tuple[float, float]], method: str
+) -> None:
+    jobs = [job(str(n), *pair) for n, pair in enumerate(times)]
+    counts = [max(groups(jobs, f"{method}:{t / 60}")) for t in range(0, 30, 3)]
+    assert counts == sorted(counts, reverse=True)

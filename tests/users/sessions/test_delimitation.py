@@ -1,0 +1,195 @@
+"""Sessions: cutting rules drawn by hand, what is refused, and counts of a real log."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from math import inf, nan
+from pathlib import Path
+
+import pytest
+from batsched_users.sessions.delimitation import Delimitation, Session, partition
+from helpers.drawn_sessions import intervals, job, jobs_of, names
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
+from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.load import load_workload
+
+MINUTE = 60
+
+
+def cut(rule: str, *times: tuple[float, float]) -> list[str]:
+    return names(partition(jobs_of(*times), Delimitation.parse(rule))["u"])
+
+
+@pytest.mark.parametrize(
+    ("rule", "times", "expected", "why"),
+    [
+        ("arrival:60", [(0, 9)], ["a"], "one job is one session"),
+        ("arrival:1", [(0, 9), (59, 99), (118, 130)], ["abc"], "59 s are less than a minute"),
+        ("arrival:1", [(0, 9), (60, 99)], ["a", "b"], "exactly the threshold cuts with >="),
+        ("arrival:1:>", [(0, 9), (60, 99)], ["ab"], "exactly the threshold does not cut with >"),
+        ("arrival:1:>", [(0, 9), (61, 99)], ["a", "b"], "more than the threshold cuts with >"),
+        ("arrival:0", [(0, 9), (0, 9), (1, 9)], ["a", "b", "c"], "a0: one job per session"),
+        ("arrival:0:>", [(0, 9), (0, 9), (1, 9)], ["ab", "c"], "> 0 keeps simultaneous jobs"),
+        ("arrival:inf", [(0, 9), (10**9, 10**9)], ["ab"], "nothing is infinitely far apart"),
+        ("arrival:1", [(0, 500), (60, 70)], ["a", "b"], "running jobs do not hold a session"),
+        ("last:1", [(0, 500), (60, 70)], ["ab"], "submitted before the last job finished"),
+        ("last:1", [(0, 10), (69, 80)], ["ab"], "59 s after the finish of the last job"),
+        ("last:1", [(0, 10), (70, 80)], ["a", "b"], "60 s after the finish of the last job"),
+        ("last:1:>", [(0, 10), (70, 80)], ["ab"], "60 s do not cut with >"),
+        ("last:1", [(0, 500), (10, 20), (80, 90)], ["ab", "c"], "last looks at job b only"),
+        ("max:1", [(0, 500), (10, 20), (80, 90)], ["abc"], "max still sees job a running"),
+        ("max:1", [(0, 500), (10, 20), (559, 560)], ["abc"], "59 s after job a"),
+        ("max:1", [(0, 500), (10, 20), (560, 561)], ["ab", "c"], "60 s after job a"),
+        ("max:0", [(0, 5), (5, 5), (5, 7)], ["a", "b", "c"], "at the very finish a new one begins"),
+        ("max:0:>", [(0, 5), (5, 5), (5, 7)], ["abc"], "... but not with >"),
+        ("last:0", [(0, 0), (0, 0)], ["a", "b"], "jobs of no length at one instant"),
+        ("arrival:1.1", [(0, 1), (66, 67)], ["a", "b"], "1.1 minutes are exactly 66 s"),
+    ],
+)
+def test_cuts(rule: str, times: list[tuple[float, float]], expected: list[str], why: str) -> None:
+    assert cut(rule, *times) == expected, why
+
+
+def test_sessions_tell_number_user_start_and_finish() -> None:
+    own = jobs_of((0, 500), (10, 20), (4000, 4001))
+    first, second = partition(own, Delimitation("arrival", 60))["u"]
+    assert first == Session(1, "u", own[:2], 0, 500)
+    assert second == Session(2, "u", own[2:], 4000, 4001)
+
+
+def test_users_come_in_order_of_first_appearance() -> None:
+    mixed = [job("1", 5, 6, "z"), job("2", 5, 6, "a"), job("3", 6, 7, "z")]
+    found = partition(mixed, Delimitation("arrival", 60))
+    assert list(found) == ["z", "a"]
+    assert names(found["z"]) == ["13"]
+
+
+def test_jobs_are_put_into_submission_order_and_ties_stay_in_log_order() -> None:
+    mixed = [job("c", 9, 9), job("b", 3, 9), job("a", 3, 9)]
+    assert names(partition(mixed, Delimitation("arrival", 60))["u"]) == ["bac"]
+
+
+def test_no_jobs_make_no_users() -> None:
+    assert partition([], Delimitation("arrival", 60)) == {}
+
+
+def test_arrival_does_not_need_finish_times() -> None:
+    (session,) = partition([job("a", 0, None), job("b", 1, 2)], Delimitation("arrival", 60))["u"]
+    assert session.finish == inf
+
+
+@pytest.mark.parametrize("rule", ["last:20", "max:20"])
+def test_last_and_max_need_finish_times(rule: str) -> None:
+    with pytest.raises(UsageError, match=f"job a of user u has no recorded finish .* by {rule}"):
+        partition([job("a", 0, None)], Delimitation.parse(rule))
+
+
+def test_jobs_without_user_are_counted_and_the_option_named() -> None:
+    mixed = [job("a", 0, 1), job("b", 0, 1, None), job("c", 0, 1, None)]
+    with pytest.raises(UsageError, match=r"2 jobs have no user \(.* job b\).*--unknown-user each"):
+        partition(mixed, Delimitation("arrival", 60))
+
+
+@pytest.mark.parametrize("finish", [4.0, nan])
+def test_a_job_that_finished_before_its_submission_is_refused(finish: float) -> None:
+    with pytest.raises(UsageError, match=r"job a of user u finished at .* before .* at 5"):
+        partition([job("a", 5, finish)], Delimitation("arrival", 60))
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("arrival:60", "arrival:60"),
+        ("arrival:60.0:>=", "arrival:60"),
+        ("arrival:60:>", "arrival:60:>"),
+        ("max:20", "max:20"),
+        ("last:0.5", "last:0.5"),
+        ("arrival:inf", "arrival:inf"),
+    ],
+)
+def test_text_form(text: str, canonical: str) -> None:
+    rule = Delimitation.parse(text)
+    assert str(rule) == canonical
+    assert Delimitation.parse(canonical) == rule
+
+
+@given(
+    st.builds(
+        Delimitation,
+        st.sampled_from(["arrival", "last", "max"]),
+        st.floats(0, allow_nan=False),
+        st.sampled_from([">=", ">"]),
+    )
+)
+def test_text_form_is_read_back(rule: Delimitation) -> None:
+    assert Delimitation.parse(str(rule)) == rule
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("arrival", "'arrival' is not a delimitation; expected METHOD:MINUTES"),
+        ("", "'' is not a delimitation"),
+        ("arrival:60:>:1", "is not a delimitation"),
+        ("arival:60", r"unknown method 'arival' \(did you mean 'arrival'\?\)"),
+        ("Max:20", r"unknown method 'Max' \(did you mean 'max'\?\)"),
+        ("xyz:60", "unknown method 'xyz'; expected"),
+        ("arrival:an hour", "'an hour' in 'arrival:an hour' is not a number of minutes"),
+        ("arrival:-1", "a threshold of -1.0 minutes; expected .*MINUTES >= 0"),
+        ("arrival:nan", "a threshold of nan minutes"),
+        ("arrival:60:<", "unknown boundary '<'; expected"),
+    ],
+)
+def test_wrong_text_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Delimitation.parse(text)
+
+
+@given(intervals(12), st.sampled_from(["max:0", "max:0:>", "max:0.05", "max:0.05:>"]))
+def test_max_of_the_session_is_as_good_as_max_of_all(
+    times: list[tuple[float, float]], text: str
+) -> None:
+    """The docstring's claim: both readings of Max give the same sessions."""
+    rule = Delimitation.parse(text)
+    own = [job(str(i), *pair) for i, pair in enumerate(sorted(times))]
+    expected: list[list[str]] = []
+    latest = -inf
+    for each in own:
+        gap = each.submit_time - latest
+        if not expected or gap > rule.seconds or (gap == rule.seconds and rule.boundary == ">="):
+            expected.append([])
+            latest = -inf
+        expected[-1].append(each.id)
+        assert each.finish_time is not None
+        latest = max(latest, each.finish_time)
+    found = partition(own, rule).get("u", [])
+    assert [[each.id for each in session.jobs] for session in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("log", "rule", "nb_sessions"),
+    [
+        ("KTH-SP2-1996-2", "arrival:60:>", 10_303),  # Zakay's count
+        ("KTH-SP2-1996-2", "arrival:60", 10_304),
+        ("KTH-SP2-1996-2.1-cln", "arrival:60:>", 10_292),
+        ("KTH-SP2-1996-2.1-cln", "arrival:60", 10_293),
+        ("KTH-SP2-1996-2.1-cln", "arrival:0", 28_475),
+    ],
+)
+def test_counts_of_a_real_log(shared: Path, log: str, rule: str, nb_sessions: int) -> None:
+    workload = load_workload(shared / "swf" / f"{log}.swf.gz", Rules())
+    found = partition(workload.jobs, Delimitation.parse(rule))
+    assert len(found) == 214
+    assert sum(map(len, found.values())) == nb_sessions
+
+
+def test_imports_are_light() -> None:
+    heavy = "{'numpy', 'pandas', 'matplotlib', 'networkx', 'jsonschema', 'rich', 'typer'}"
+    modules = "batsched_users.sessions.delimitation, batsched_users.sessions.session_graph"
+    code = f"import sys, {modules}; print({heavy} & set(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "set()"

@@ -1,0 +1,206 @@
+"""Session graphs: drawn by hand, against a slow twin, and on real logs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+
+import networkx as nx
+import pytest
+from batsched_users.sessions.delimitation import Delimitation, Session, partition
+from batsched_users.sessions.graph_summary import summary
+from batsched_users.sessions.session_graph import SessionGraph, build_graph, to_networkx
+from helpers.drawn_sessions import intervals, job, jobs_of, sessions_of
+from hypothesis import example, given
+
+from batsched_py.errors import UsageError
+from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.load import load_workload
+
+
+@pytest.mark.parametrize(
+    ("times", "expected", "why"),
+    [
+        ([], [], "no sessions, no graph"),
+        ([(5, 9)], [[]], "one session hangs on the root"),
+        ([(0, 3), (5, 9)], [[], [(0, 2)]], "think time is from end to start"),
+        ([(0, 3), (3, 9)], [[], [(0, 0)]], "finished at the very start is a predecessor"),
+        ([(0, 4), (3, 9)], [[], []], "overlapping sessions do not wait for each other"),
+        ([(0, 1), (2, 3), (4, 5)], [[], [(0, 1)], [(1, 1)]], "a chain: a -> c is implied"),
+        ([(0, 3), (1, 2), (5, 6)], [[], [], [(0, 2), (1, 3)]], "two that overlap, then one"),
+        (
+            [(0, 2), (3, 9), (4, 5), (6, 7)],
+            [[], [(0, 1)], [(0, 2)], [(2, 1)]],
+            "b runs on while c and d follow a",
+        ),
+        (
+            [(0, 5), (1, 2), (3, 4), (6, 7)],
+            [[], [], [(1, 1)], [(0, 1), (2, 2)]],
+            "a finishes last and late; b -> d is implied by c",
+        ),
+        ([(2, 2), (2, 2), (2, 2)], [[], [(0, 0)], [(1, 0)]], "ties without length: a chain"),
+        ([(2, 5), (2, 2)], [[], []], "the one without length comes second: both are free"),
+        ([(2, 2), (2, 5)], [[], [(0, 0)]], "the one without length comes first: it precedes"),
+        ([(9, 9), (0, 1)], [[(1, 8)], []], "sessions may come in any order"),
+        ([(0, 2), (2, 2), (2, 3)], [[], [(0, 0)], [(1, 0)]], "a -> c is implied by b in between"),
+    ],
+)
+def test_graphs_drawn_by_hand(
+    times: list[tuple[float, float]], expected: list[list[tuple[int, float]]], why: str
+) -> None:
+    assert build_graph(sessions_of(*times)).predecessors == expected, why
+
+
+def slow_graph(sessions: list[Session]) -> list[list[tuple[int, float]]]:
+    """All pairs, then the edges implied by a path removed: straight from the definition."""
+    nodes = range(len(sessions))
+
+    def precedes(i: int, j: int) -> bool:
+        in_order = (sessions[i].start, i) < (sessions[j].start, j)
+        return in_order and sessions[i].finish <= sessions[j].start
+
+    def implied(i: int, j: int) -> bool:
+        return any(precedes(i, k) and precedes(k, j) for k in nodes)
+
+    return [
+        [
+            (i, sessions[j].start - sessions[i].finish)
+            for i in nodes
+            if precedes(i, j) and not implied(i, j)
+        ]
+        for j in nodes
+    ]
+
+
+@given(intervals(6))
+@example([(0, 0), (0, 0), (0, 1), (1, 1), (1, 2), (1, 1)])
+def test_the_fast_algorithm_is_the_definition_with_many_ties(
+    times: list[tuple[float, float]],
+) -> None:
+    sessions = sessions_of(*times)
+    assert build_graph(sessions).predecessors == slow_graph(sessions)
+
+
+@given(intervals(1000))
+def test_the_fast_algorithm_is_the_definition(times: list[tuple[float, float]]) -> None:
+    sessions = sessions_of(*times)
+    assert build_graph(sessions).predecessors == slow_graph(sessions)
+
+
+@given(intervals(20))
+def test_networkx_agrees(times: list[tuple[float, float]]) -> None:
+    graph = build_graph(sessions_of(*times))
+    exported = to_networkx(graph)
+    assert nx.is_directed_acyclic_graph(exported)
+    assert set(nx.transitive_reduction(exported).edges) == set(exported.edges)
+    assert graph.longest_path() == nx.dag_longest_path_length(exported, weight="")
+    in_degrees = [exported.in_degree(session.id) for session in graph.sessions]
+    assert [max(arity, 1) for arity in graph.arity()] == in_degrees
+
+
+def test_graph_of_a_forest() -> None:
+    graph = build_graph(sessions_of((1, 3), (2, 4), (5, 6), (5, 9), (7, 8)))
+    assert graph.user == "u"
+    assert graph.roots() == [(0, 1), (1, 2)]
+    assert graph.think_times() == [2, 1, 2, 1, 1]
+    assert graph.arity() == [0, 0, 2, 2, 1]
+    assert graph.longest_path() == 3
+
+
+def test_graph_without_sessions() -> None:
+    graph = build_graph([])
+    assert graph == SessionGraph("", [], [])
+    assert (graph.roots(), graph.think_times(), graph.arity(), graph.longest_path()) == (
+        [],
+        [],
+        [],
+        0,
+    )
+
+
+def test_export() -> None:
+    exported = to_networkx(build_graph(sessions_of((1, 3), (5, 6))))
+    assert {node: exported.nodes[node] for node in exported} == {
+        0: {"start": 0, "finish": 0, "nb_jobs": 0},
+        1: {"start": 1, "finish": 3, "nb_jobs": 1},
+        2: {"start": 5, "finish": 6, "nb_jobs": 1},
+    }
+    assert list(exported.edges(data="think_time")) == [(0, 1, 1), (1, 2, 2)]
+
+
+def test_a_long_chain_needs_no_recursion() -> None:
+    graph = build_graph(sessions_of(*((2 * i, 2 * i + 1) for i in range(30_000))))
+    assert graph.longest_path() == 30_000
+    assert set(graph.arity()) == {0, 1}
+
+
+def test_unknown_finish_is_refused() -> None:
+    own = partition([job("a", 0, 1), job("b", 1, None)], Delimitation("arrival", 60))["u"]
+    with pytest.raises(UsageError, match="session 1 of user u: job b has no recorded finish"):
+        build_graph(own)
+
+
+def test_a_session_that_ends_before_it_starts_is_refused() -> None:
+    session = Session(7, "u", jobs_of((5, 5)), 5, 4)
+    with pytest.raises(UsageError, match="session 7 of user u finishes at 4, before it starts"):
+        build_graph([session])
+
+
+def graphs_of(log: Path, rule: str) -> list[SessionGraph]:
+    users = partition(load_workload(log, Rules()).jobs, Delimitation.parse(rule))
+    return [build_graph(own) for own in users.values()]
+
+
+@pytest.mark.parametrize(
+    ("log", "rule", "edges", "arity", "successors", "longest_path", "below_1h", "below_10h"),
+    [
+        # Madon et al., Fig. 6: a0 35 % < 1 h, 75 % < 10 h; a60 13 % and 50 %, no arity above 11
+        ("KTH-SP2-1996-2.1-cln", "arrival:0", 85_936, 60, 50, 883, 0.369, 0.747),
+        ("KTH-SP2-1996-2.1-cln", "arrival:60", 13_487, 7, 7, 312, 0.138, 0.518),
+        ("SDSC-SP2-1998-4.2-cln", "arrival:60", 26_578, 11, 10, 657, 0.103, 0.416),
+        ("KTH-SP2-1996-2.1-cln", "max:20", 7_129, 1, 1, 375, 0.212, 0.574),
+    ],
+)
+def test_graphs_of_real_logs(
+    shared: Path,
+    log: str,
+    rule: str,
+    edges: int,
+    arity: int,
+    successors: int,
+    longest_path: int,
+    below_1h: float,
+    below_10h: float,
+) -> None:
+    graphs = graphs_of(shared / "swf" / f"{log}.swf.gz", rule)
+    found = summary(graphs)
+    assert (found.edges, found.arity, found.longest_path) == (edges, arity, longest_path)
+    assert found.think_time_below_1h == pytest.approx(below_1h, abs=0.001)
+    assert found.think_time_below_10h == pytest.approx(below_10h, abs=0.001)
+    assert max(_most_successors(graph) for graph in graphs) == successors
+
+
+def _most_successors(graph: SessionGraph) -> int:
+    counts = [0] * len(graph.sessions)
+    for before in graph.predecessors:
+        for index, _ in before:
+            counts[index] += 1
+    return max(counts)
+
+
+def test_replaying_the_recorded_ends_gives_the_recorded_starts(shared: Path) -> None:
+    """Max of (finish + think time) over the predecessors is the recorded start, exactly."""
+    for graph in graphs_of(shared / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz", "arrival:60"):
+        for session, before in zip(graph.sessions, graph.predecessors, strict=True):
+            starts = {graph.sessions[i].finish + think_time for i, think_time in before}
+            assert starts <= {session.start}
+            assert all(think_time >= 0 for _, think_time in before)
+
+
+def test_under_max_sessions_form_a_line() -> None:
+    """Zakay 2.2: sessions by Max never overlap."""
+    own = jobs_of((0, 50), (10, 20), (200, 300), (250, 260), (900, 901))
+    sessions = partition(own, Delimitation("max", 1))["u"]
+    assert all(first.finish < second.start < inf for first, second in pairwise(sessions))
+    assert build_graph(sessions).arity() == [0, 1, 1]

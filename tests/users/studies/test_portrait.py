@@ -1,0 +1,217 @@
+"""The numbers of a portrait, from logs and from files of simulations, and that they are drawn."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from batsched_users.behaviour.calendar import Calendar
+from batsched_users.measures.job_columns import JobColumns, columns_of_workload
+from batsched_users.sessions.delimitation import Delimitation, partition
+from batsched_users.studies import thresholds
+from batsched_users.studies.common import write_figure
+from batsched_users.studies.portrait import (
+    LONGEST_THINK_TIME,
+    RESPONSES,
+    hours_of_week,
+    portrait,
+    portrait_figure,
+    session_lengths,
+    think_times_by_response,
+)
+from helpers.drawn_sessions import job
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
+from batsched_py.units import HOUR
+from batsched_py.workload import Workload, WorkloadJob
+
+Row = tuple[str, float, float]
+
+
+def submissions(*rows: Row, calendar: Calendar | None = None) -> JobColumns:
+    """Columns from user, submission and end (nan: never); no calendar: the clock is unknown."""
+    users, submits, ends = zip(*rows, strict=True)
+    unknown = np.full(len(rows), np.nan)
+    return JobColumns(
+        user=np.unique(users, return_inverse=True)[1],
+        submit=np.array(submits, dtype=float),
+        end=np.array(ends, dtype=float),
+        size=unknown,
+        run_time=unknown,
+        requested_time=unknown,
+        calendar=calendar or Calendar(known=False),
+    )
+
+
+def workload(jobs: list[WorkloadJob], start: float | None = None) -> Workload:
+    profiles = {"p": {"type": "delay", "delay": 1}}
+    return Workload(name="log", nb_res=4, jobs=jobs, profiles=profiles, unix_start_time=start)
+
+
+def test_hours_are_local_ones_from_monday() -> None:
+    """Second 0 is Tuesday 10:30; half an hour later it is 11:00, six days later Monday."""
+    done = submissions(
+        ("u", 0, 1),
+        ("u", 1_800, 1_801),
+        ("v", 1_799, 1_800),
+        ("u", 6 * 24 * HOUR, 9e9),
+        calendar=Calendar(34.5 * HOUR),
+    )
+    hours = hours_of_week(done)
+    assert hours.shape == (168,)
+    assert {at: hours[at] for at in np.flatnonzero(hours).tolist()} == {34: 0.5, 35: 0.25, 10: 0.25}
+
+
+def test_session_lengths_of_drawn_submissions() -> None:
+    """Exactly an hour does not end a session; another user's job is not in it."""
+    done = submissions(("u", 0, 1), ("v", 60, 70), ("u", 3_600, 3_601), ("u", 7_201, 7_300))
+    assert session_lengths(done).tolist() == [0, 0, 60]
+
+
+@pytest.mark.parametrize(
+    ("second", "bin_of_pair", "why"),
+    [
+        (("u", 31, 40), 0, "submitted soon after a job of 30 s"),
+        (("u", 30, 40), None, "submitted at once: no thinking"),
+        (("u", 30 + LONGEST_THINK_TIME - 1, 9e9), 0, "just back in time"),
+        (("u", 30 + LONGEST_THINK_TIME, 9e9), None, "away for 8 hours"),
+        (("u", 29, 40), None, "did not wait for it"),
+        (("v", 40, 50), None, "somebody else"),
+    ],
+)
+def test_which_pairs_are_think_times(second: Row, bin_of_pair: int | None, why: str) -> None:
+    quartiles, pairs = think_times_by_response(submissions(("u", 0, 30), second))
+    assert pairs.sum() == (bin_of_pair is not None), why
+    if bin_of_pair is not None:
+        assert quartiles[bin_of_pair].tolist() == [second[1] - 30] * 3, why
+
+
+def test_bins_hold_their_lower_edge() -> None:
+    for index, edge in enumerate(RESPONSES.tolist()):
+        _, pairs = think_times_by_response(submissions(("u", 0, edge), ("u", edge + 5, edge + 6)))
+        assert np.flatnonzero(pairs).tolist() == [index]
+
+
+def test_quartiles_between_values() -> None:
+    """Think times of 5, 10, 20 and 40 s after jobs of 1 s."""
+    times = [0, 6, 17, 38, 79]
+    quartiles, pairs = think_times_by_response(submissions(*(("u", t, t + 1) for t in times)))
+    assert (pairs[0], pairs.sum()) == (4, 4)
+    assert quartiles[0].tolist() == [8.75, 15, 25]
+    assert np.isnan(quartiles[1:]).all()
+
+
+def test_a_job_that_never_ended_is_waited_for_by_nobody() -> None:
+    _, pairs = think_times_by_response(submissions(("u", 0, np.nan), ("u", 5, 6)))
+    assert pairs.sum() == 0
+
+
+_Rows = st.lists(
+    st.tuples(st.sampled_from("uv"), st.integers(0, 90_000), st.integers(0, 20_000)),
+    min_size=1,
+    max_size=15,
+)
+
+
+@given(_Rows)
+def test_numbers_are_those_of_slow_twins(rows: list[tuple[str, int, int]]) -> None:
+    done = submissions(*((user, at, at + lasts) for user, at, lasts in rows))
+    rule = Delimitation.parse("arrival:60:>")
+    jobs = [job(str(i), at, at + lasts, user) for i, (user, at, lasts) in enumerate(rows)]
+    expected = thresholds.session_lengths(partition(jobs, rule), rule)
+    assert session_lengths(done).tolist() == sorted(expected.tolist())
+    pairs: list[list[int]] = [[] for _ in RESPONSES]
+    for user in "uv":
+        own = sorted((at, lasts) for whose, at, lasts in rows if whose == user)
+        for (at, lasts), (following, _) in pairwise(own):
+            if 0 < following - at - lasts < 28_800:
+                pairs[sum(lasts >= edge for edge in RESPONSES) - 1].append(following - at - lasts)
+    quartiles, counts = think_times_by_response(done)
+    assert counts.tolist() == list(map(len, pairs))
+    for found, values in zip(quartiles, pairs, strict=True):
+        if values:
+            assert found[1] == pytest.approx(float(np.median(values)))
+
+
+def test_a_log_says_its_clock_or_not() -> None:
+    """Second 0 is 1970-01-01, a Thursday, or nobody knows."""
+    jobs = [job("a", 0, 10), job("b", 50, None)]
+    known, unknown = (
+        portrait(columns_of_workload(workload(jobs, start)), "log") for start in (0.0, None)
+    )
+    assert (known.clock_known, np.flatnonzero(known.hours)) == (True, 3 * 24)
+    assert (unknown.clock_known, np.flatnonzero(unknown.hours)) == (False, 0)
+
+
+def test_no_jobs_and_jobs_of_nobody_are_refused() -> None:
+    nobodys = columns_of_workload(workload([job("a", 0, 1), job("b", 0, 1, None)]))
+    with pytest.raises(UsageError, match="log: 1 of 2 jobs have no user"):
+        portrait(nobodys, "log")
+    with pytest.raises(UsageError, match="log: there are no jobs"):
+        portrait(columns_of_workload(workload([])), "log")
+
+
+def many(user: str, pause: float) -> list[Row]:
+    return [(user, at * pause, at * pause + 30) for at in range(40)]
+
+
+def test_figure_shows_the_numbers(tmp_path: Path) -> None:
+    monday = Calendar()
+    ones = [
+        portrait(submissions(*many("u", pause), calendar=monday), "drawn")
+        for pause in (90, 5_000, 200_000)
+    ]
+    figure = portrait_figure(ones)
+    week, lengths, thinking, counts = figure.axes
+    (first, *_) = week.patches
+    assert first.get_data().values.tolist() == (ones[0].hours * 100).tolist()
+    assert [len(line.get_xdata()) for line in thinking.lines] == [1, 1, 0], "the last came too late"
+    assert thinking.lines[0].get_ydata() == 1  # minutes
+    assert counts.patches[0].get_data().values.tolist() == ones[0].pairs.tolist()
+    assert len(lengths.lines) == 3
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["drawn"] * 3
+    for again in (1, 2):
+        write_figure(portrait_figure(ones), tmp_path / f"{again}.svg")
+    assert (tmp_path / "1.svg").read_bytes() == (tmp_path / "2.svg").read_bytes()
+
+
+def test_days_have_names_only_if_the_clock_is_known() -> None:
+    known, unknown = (
+        portrait(submissions(*many("u", 90), calendar=calendar), "drawn")
+        for calendar in (Calendar(), None)
+    )
+    named = portrait_figure([known]).axes[0]
+    assert [tick.get_text() for tick in named.get_xticklabels()][:2] == ["Monday", "Tuesday"]
+    mixed = portrait_figure([known, unknown]).axes[0]
+    assert "unknown" in mixed.get_xlabel()
+
+
+def test_no_texts_of_a_figure_overlap() -> None:
+    """Titles, axis labels, tick labels and legend, with long names and all bins used."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    rows: list[Row] = [("u", 0, 1)]
+    for response in RESPONSES.tolist() * 12:
+        rows.append(("u", rows[-1][2] + 60, rows[-1][2] + 60 + response))
+    done = submissions(*rows, calendar=Calendar())
+    shown = [portrait(done, name * 3) for name in ("SDSC-SP2-1998 ", "a model of it ")]
+    figure = portrait_figure(shown)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    texts = list(figure.legends[0].get_texts())
+    for axes in figure.axes:
+        labels = [*axes.get_xticklabels(), *axes.get_yticklabels()]
+        texts += [*labels, axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title]
+    boxes = [
+        (text.get_text(), text.get_window_extent(canvas.get_renderer()))
+        for text in texts
+        if text.get_text() and text.get_visible()
+    ]
+    assert len(boxes) > 30
+    for at, (one, box) in enumerate(boxes):
+        for other, second in boxes[at + 1 :]:
+            assert not box.overlaps(second), f"{one!r} and {other!r}"

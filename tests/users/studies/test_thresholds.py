@@ -1,0 +1,237 @@
+"""The numbers by which delimitations are compared, on hand-drawn users and against slow twins."""
+
+from __future__ import annotations
+
+import csv
+import io
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from batsched_users.sessions.delimitation import Delimitation, partition
+from batsched_users.studies.common import COLOURS, write_figure
+from batsched_users.studies.threshold_figures import (
+    curves_csv,
+    inter_arrival_figure,
+    session_length_figure,
+    think_time_figure,
+)
+from batsched_users.studies.thresholds import (
+    USUAL,
+    count,
+    distance,
+    inter_arrival_curve,
+    length_histogram,
+    session_lengths,
+    study,
+    survival,
+    think_times,
+)
+from helpers.drawn_sessions import intervals, job, jobs_of
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import ks_2samp
+
+from batsched_py.errors import UsageError
+from batsched_py.workload import WorkloadJob
+
+
+def in_minutes(*times: tuple[float, float]) -> list[WorkloadJob]:
+    return jobs_of(*((60 * submit, 60 * finish) for submit, finish in times))
+
+
+EIGHT = in_minutes(
+    (0, 10), (5, 300), (20, 25), (50, 55), (130, 140), (135, 136), (190, 400), (260, 270)
+)
+"""Example C1 of the specification."""
+
+
+@pytest.mark.parametrize(
+    ("rule", "batches", "lengths"),
+    [
+        ("arrival:60:>", 4, [50, 60, 0]),
+        ("last:20", 4, [25, 5, 6, 80]),
+        ("max:20", 1, [400]),
+        ("max+30:20", 5, [55, 10, 30, 10]),
+        ("last+30:20", 5, [25, 5, 6, 30, 10]),
+    ],
+)
+def test_counts_and_lengths_of_eight_jobs(rule: str, batches: int, lengths: list[float]) -> None:
+    delimitation = Delimitation.parse(rule)
+    found = partition(EIGHT, delimitation)
+    assert session_lengths(found, delimitation).tolist() == lengths
+    counts = count(found, delimitation)
+    assert (counts.jobs, counts.batches, counts.sessions) == (8, batches, len(lengths))
+    assert counts.jobs_per_batch == 8 / batches
+    assert counts.batches_per_session == batches / len(lengths)
+    assert counts.longest_session == max(lengths)
+
+
+def test_shares_of_what_has_one_job() -> None:
+    """Batches of 4, 2, 1 and 1 jobs in sessions of 4, 3 and 1."""
+    delimitation = Delimitation.parse("arrival:60:>")
+    counts = count(partition(EIGHT, delimitation), delimitation)
+    assert counts.single_job_batches == 1 / 2
+    assert counts.single_job_sessions == pytest.approx(1 / 3)
+    assert counts.long_sessions == 0
+
+
+def test_long_is_longer_than_a_thousand_minutes() -> None:
+    delimitation = Delimitation.parse("max:20")
+    own = in_minutes((0, 1_000), (2_000, 3_001))
+    assert count(partition(own, delimitation), delimitation).long_sessions == 1 / 2
+
+
+@given(intervals(40), st.sampled_from([*map(str, USUAL), "arrival:0", "last+0:0", "max+1:3"]))
+def test_no_job_is_counted_twice(times: list[tuple[float, float]], rule: str) -> None:
+    own = [job(f"j{number}", 60 * a, 60 * b) for number, (a, b) in enumerate(times)]
+    if not own:
+        return
+    delimitation = Delimitation.parse(rule)
+    counts = count(partition(own, delimitation), delimitation)
+    assert counts.jobs == len(own)
+    assert counts.jobs >= counts.batches >= counts.sessions >= 1
+    assert counts.jobs_per_batch * counts.batches == pytest.approx(len(own))
+
+
+def test_curve_of_drawn_submissions() -> None:
+    """Gaps of 0, 90 s and a day, of 3 min of another user; a day and a second is left out."""
+    one = [job(f"a{t}", t, t) for t in (0, 90, 90 + 86_400, 90 + 2 * 86_400 + 1)]
+    one.append(job("same", 0, 0))
+    other = [job("b1", 50, 50, "v"), job("b2", 230, 230, "v")]
+    curve = inter_arrival_curve([*one, *other])
+    assert curve.count == 4
+    assert curve.cumulative[[0, 1, 2, 3, 1_439, 1_440]].tolist() == [0.25, 0.25, 0.5, 0.75, 0.75, 1]
+    assert np.flatnonzero(curve.derivative).tolist() == [1, 2, 1_439]
+    assert curve.derivative.sum() == 0.75
+
+
+@given(st.lists(st.tuples(st.integers(0, 200_000), st.sampled_from("uvw")), max_size=12))
+def test_curve_is_that_of_counting(submissions: list[tuple[int, str]]) -> None:
+    own = [job(f"j{i}", at, at, user) for i, (at, user) in enumerate(submissions)]
+    gaps = []
+    for user in "uvw":
+        times = sorted(at for at, whose in submissions if whose == user)
+        gaps += [b - a for a, b in pairwise(times) if b - a <= 86_400]
+    curve = inter_arrival_curve(own)
+    assert curve.count == len(gaps)
+    for minute in (0, 1, 59, 720, 1_440):
+        expected = sum(gap <= 60 * minute for gap in gaps) / max(len(gaps), 1)
+        assert curve.cumulative[minute] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("times", "common_last", "common_max", "unique_last", "unique_max", "why"),
+    [
+        ([(0, 1), (3, 4)], [2], [2], [], [], "both find each job alone"),
+        ([(0, 50), (10, 20), (60, 61)], [40], [10], [], [], "one batch, ended differently"),
+        (
+            [(0, 100), (5, 10), (15, 20), (200, 210), (300, 310)],
+            *([90], [90], [5, 180], [100]),
+            "Last cuts the first batch in two (W1)",
+        ),
+        ([(0, 10), (10, 20), (21, 22)], [1], [1], [], [], "who comes at the end joins"),
+        ([(0, 10)], [], [], [], [], "nothing follows"),
+    ],
+)
+def test_think_times_of_drawn_batches(
+    times: list[tuple[float, float]],
+    common_last: list[float],
+    common_max: list[float],
+    unique_last: list[float],
+    unique_max: list[float],
+    why: str,
+) -> None:
+    found = think_times(in_minutes(*times))
+    assert found.common_last.tolist() == common_last, why
+    assert found.common_max.tolist() == common_max, why
+    assert found.unique_last.tolist() == unique_last, why
+    assert found.unique_max.tolist() == unique_max, why
+
+
+def test_users_do_not_follow_each_other() -> None:
+    own = in_minutes((0, 1), (3, 4))
+    others = [job("x", 60, 120, "v")]
+    assert think_times([own[0], *others, own[1]]).common_max.tolist() == [2]
+
+
+@given(intervals(20))
+def test_last_finds_at_least_the_batches_of_max(times: list[tuple[float, float]]) -> None:
+    found = think_times([job(f"j{i}", *pair) for i, pair in enumerate(times)])
+    assert len(found.common_last) == len(found.common_max)
+    assert len(found.unique_last) >= len(found.unique_max)
+    assert (found.common_last >= found.common_max).all()
+    assert all((values > 0).all() for values in (found.common_max, found.unique_last))
+
+
+_Numbers = st.lists(st.integers(0, 6).map(float), min_size=2, max_size=8)
+
+
+@given(_Numbers, _Numbers)
+def test_distance_is_that_of_scipy(one: list[float], other: list[float]) -> None:
+    expected = ks_2samp(one, other, method="asymp").statistic
+    assert distance(np.array(one), np.array(other)) == pytest.approx(expected)
+
+
+@given(_Numbers)
+def test_survival_is_the_share_that_is_larger(values: list[float]) -> None:
+    at = np.arange(-1, 8, dtype=float)
+    expected = [sum(value > x for value in values) / len(values) for x in at]
+    assert survival(np.array(values), at) == pytest.approx(expected)
+
+
+def test_histogram_leaves_out_the_short_and_ends_bins_at_thresholds() -> None:
+    lengths = np.array([0, 2, 2.1, 3, 3.5, 4, 4.1, 9])
+    edges, numbers = length_histogram(lengths, most=5)
+    assert edges.tolist() == [2, 3, 4, 5]
+    assert numbers.tolist() == [2, 2, 1]
+
+
+def test_jobs_without_finish_are_refused() -> None:
+    with pytest.raises(UsageError, match="no recorded finish"):
+        study("log", [job("a", 0, None)])
+
+
+def test_curves_as_a_table() -> None:
+    one = study("log", EIGHT, [Delimitation.parse("max:20")])
+    rows = list(csv.DictReader(io.StringIO(curves_csv(one))))
+    longer = [
+        (float(r["minutes"]), float(r["share"])) for r in rows if r["of"] == "sessions max:20"
+    ]
+    assert all(share == (minutes < 400) for minutes, share in longer)
+    arrivals = [r for r in rows if r["of"] == "inter-arrival times"]
+    assert {r["curve"] for r in arrivals} == {"at most", "per minute"}
+    per_minute = [float(r["share"]) for r in arrivals if r["curve"] == "per minute"]
+    assert sum(per_minute) == pytest.approx(1)
+
+
+def test_figures_show_the_numbers(tmp_path: Path) -> None:
+    one = study("log", EIGHT)
+    lengths = session_length_figure(one)
+    (axes,) = lengths.axes
+    drawn = {line.get_label(): line for line in axes.lines}
+    assert list(drawn)[:-1] == [str(rule) for rule in USUAL]
+    shares = np.asarray(drawn["last:20"].get_ydata())
+    assert shares[0] == 1  # all four are longer than a minute
+    assert drawn["last:20"].get_color() == drawn["max:20"].get_color() == COLOURS[1]
+    (axes,) = think_time_figure(one).axes
+    assert [line.get_label() for line in axes.lines] == ["found by Last only (3)"]
+    left, _ = inter_arrival_figure([one, one]).axes
+    assert np.asarray(left.lines[1].get_ydata()).tolist() == one.inter_arrival.cumulative.tolist()
+
+
+@pytest.mark.parametrize("form", ["png", "svg", "pdf"])
+def test_same_figure_same_bytes(tmp_path: Path, form: str) -> None:
+    figure = think_time_figure(study("log", EIGHT))
+    for again in (1, 2):
+        write_figure(figure, tmp_path / f"{again}.{form}")
+    assert (tmp_path / f"1.{form}").read_bytes() == (tmp_path / f"2.{form}").read_bytes()
+    assert (tmp_path / f"1.{form}").stat().st_size > 5_000
+
+
+def test_a_figure_of_no_known_format_is_wrong_usage(tmp_path: Path) -> None:
+    figure = inter_arrival_figure([study("log", EIGHT)])
+    with pytest.raises(UsageError, match=r"\.png, \.svg or \.pdf"):
+        write_figure(figure, tmp_path / "figure.gif")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,50 @@
+"""The gaps between the batches of a user, to draw from."""
+
+from __future__ import annotations
+
+from random import Random
+
+import msgspec
+
+from batsched_users.sessions.batches import Trace
+from batsched_users.sessions.feedback_engine import Reason
+
+
+class Gaps(msgspec.Struct, frozen=True):
+    """Recorded gaps before the batches of one user, in seconds, by what the batch waited for.
+
+    Source: Zakay, PhD thesis, section 4.3.
+    """
+
+    think_times: list[float]
+    """From the end of what a batch depends on to its start."""
+    inter_arrivals: list[float]
+    """From the last submission of the batch before to its start."""
+
+    def draw(self, reason: Reason, random: Random) -> float | None:
+        """Return one of the gaps that fit ``reason`` by chance, None if there is none."""
+        gaps = self.inter_arrivals if reason is Reason.FOLLOWS else self.think_times
+        return random.choice(gaps) if gaps else None
+
+
+def gaps_inside_sessions(trace: Trace) -> Gaps:
+    """Return the gaps before the batches that do not open a session."""
+    return _gaps(trace, opening=False, below=float("inf"))
+
+
+def gaps_between_sessions(trace: Trace, below: float) -> Gaps:
+    """Return the gaps before the batches that open a session, those shorter than ``below``."""
+    return _gaps(trace, opening=True, below=below)
+
+
+def _gaps(trace: Trace, *, opening: bool, below: float) -> Gaps:
+    found = Gaps([], [])
+    for batch in trace.batches:
+        if batch.opens_session is opening:
+            for gap, gaps in (
+                (batch.think_time, found.think_times),
+                (batch.inter_arrival, found.inter_arrivals),
+            ):
+                if gap is not None and gap < below:
+                    gaps.append(gap)
+    return found
