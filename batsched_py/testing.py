@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError
-from batsched_py.model.decisions import Scheduler
+from batsched_py.model.policy import Scheduler
 from batsched_py.model.user_model import UserModel
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.jobs import SimulatedJob

@@ -8,9 +8,9 @@ import msgspec
 
 from batsched_py.errors import PluginError
 from batsched_py.explain.job_history import History, Life
-from batsched_py.model.decisions import Scheduler
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
+from batsched_py.model.policy import ExplainingScheduler, Scheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.protocol import messages as m
@@ -179,9 +179,10 @@ class Watch:
 
     def _held(self, job: Job) -> WaitingReason:
         """Ask the policy; one that does not answer leaves what everybody can see."""
-        ask = getattr(self.policy, "held", None)
-        queue, machine = self._queue, self._machine
-        answer = None if ask is None else ask(job, self.now, queue, machine)
+        policy, queue, machine = self.policy, self._queue, self._machine
+        answer: object = None
+        if isinstance(policy, ExplainingScheduler):
+            answer = policy.held(job, self.now, queue, machine)
         if answer is None:
             place = next(at for at, other in enumerate(queue, 1) if other is job)
             return WaitingReason("unknown", place, free=machine.free)

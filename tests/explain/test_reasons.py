@@ -18,9 +18,10 @@ from batsched_py.explain.job_watch import Ended, Watch
 from batsched_py.explain.replayed_exchange import has_six_decimals, read_turns, replay
 from batsched_py.explain.waiting_lines import Explanation, Line, explanation
 from batsched_py.explain.wording import in_words, lasting
-from batsched_py.model.decisions import CallMeLater, Decision, Reject, Scheduler, Start
+from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
+from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.conservative import Conservative

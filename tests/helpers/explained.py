@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.model.decisions import Scheduler
+from batsched_py.model.policy import Scheduler
 from batsched_py.model.user_model import UserModel
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.platform import homogeneous

@@ -12,9 +12,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from batsched_py.metrics import METRICS, JobTable
-from batsched_py.model.decisions import CallMeLater, Decision, Reject, Scheduler, Start
+from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
+from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.results.result import EmbeddedOutput
 from batsched_py.simulator.engine import Outcome

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from batsched_py import simulate
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError
-from batsched_py.model.decisions import Decision, Scheduler, Start
+from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
+from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.conservative_streit import ConservativeOfStreit
 from batsched_py.schedulers.creasy import Creasy, criticality
