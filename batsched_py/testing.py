@@ -39,7 +39,7 @@ from batsched_py.model.policy import Scheduler
 from batsched_py.model.user_model import UserModel
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.jobs import SimulatedJob
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.workload import Workload, WorkloadJob
 
 __all__ = [

@@ -20,7 +20,8 @@ from time import perf_counter
 
 import zmq
 
-from batsched_py.run.simulate import ProcessSettings, make_process
+from batsched_py.run.settings import ProcessSettings
+from batsched_py.run.simulate import make_process
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.transport.conversation import Conversation, Limits, serve

@@ -23,7 +23,8 @@ from messages import time_echo
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import homogeneous, read_platform
+from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.transport.conversation import Conversation, Limits, serve
 from batsched_py.transport.scheduler_socket import Endpoint
 from batsched_py.transport.simulator_socket import Front

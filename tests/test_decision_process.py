@@ -19,7 +19,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.schedulers.easy import Easy, shadow_time_and_extra_nodes
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, starts, workload
 from batsched_py.workload import WorkloadJob
@@ -350,8 +350,8 @@ def test_times_with_six_decimals_as_batsim_prints_them() -> None:
         message.now = float(f"{message.now:.6f}")
         reply = process.answer(message)
         for decision in reply.events:  # what Batsim compares with is its own, unrounded time
-            decision.timestamp = min(decision.timestamp, simulator.now)
-        reply.now = min(reply.now, simulator.now)
+            decision.timestamp = min(decision.timestamp, simulator.agenda.now)
+        reply.now = min(reply.now, simulator.agenda.now)
         return reply
 
     options = Options(dynamic_jobs=True, profile_reuse=True)

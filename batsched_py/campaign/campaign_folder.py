@@ -13,13 +13,14 @@ import msgspec
 import pandas as pd
 
 from batsched_py.campaign.campaign_file import QUICK, STORED, Campaign, Keep
-from batsched_py.campaign.planned_runs import REPLICATION, PlannedRun, Settings
+from batsched_py.campaign.planned_runs import REPLICATION, PlannedRun
 from batsched_py.campaign.preparation import ERROR, PreparedRun, axes_of
 from batsched_py.campaign.provenance import provenance
 from batsched_py.campaign.run_task import PREFIX, RUN_JSON, ended_run
 from batsched_py.errors import BatschedError, InputError, PluginError, UsageError
 from batsched_py.metrics import METRICS
 from batsched_py.report import Report
+from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.support.atomic_files import whole_file, write_whole
 from batsched_py.support.plugins import load_file
 from batsched_py.workload import Workload
@@ -272,8 +273,11 @@ def _row(run: StoredRun, folder: Path) -> dict[str, Any] | None:
 def _flat(settings: Settings) -> dict[str, Any]:
     """Return all settings; options of plug-ins as one text each."""
     fields = {name: getattr(settings, name) for name in settings.__struct_fields__}
-    for name in ("scheduler_options", "user_options"):
-        fields[name] = msgspec.json.encode(fields[name], order="sorted").decode()
+    for name in fields:
+        if name in SETTINGS and SETTINGS[name].is_table:
+            fields[name] = msgspec.json.encode(fields[name], order="sorted").decode()
+    if not settings.each_event:  # it is a column only where somebody asked for it
+        del fields["each_event"]
     return fields
 
 

@@ -36,12 +36,12 @@ def execute(
     failures = []
     with stop_signals():
         try:
-            futures: dict[Future[Files], PreparedRun] = {}
+            futures: dict[Future[str | None], PreparedRun] = {}
             for run in runs:
-                futures[executor.submit(perform, run.task)] = run
+                futures[executor.submit(run_in_folder, run)] = run
             for future in as_completed(futures):
-                run = futures.pop(future)  # or the content of all runs would be kept
-                message = _finish(run, future)
+                run = futures[future]
+                message = _outcome(run, future)
                 if message is not None:
                     failures.append(Failure(run, message))
                 ended(run)
@@ -51,25 +51,38 @@ def execute(
     return failures
 
 
-def _finish(run: PreparedRun, future: Future[Files]) -> str | None:
-    """Write what a run gave; return None, or why it failed."""
-    message: str | None = None
-    files: Files = {}
+def run_in_folder(run: PreparedRun) -> str | None:
+    """Perform a run and write its folder; return None, or why it failed.
+
+    Called in a worker: on this machine, or on a node that sees the folder.
+    """
     try:
-        files = future.result()
+        files, message = perform(run.task), None
     except RunFailed as failed:
         message, files = failed.message, {LOG: failed.log.encode(errors="backslashreplace")}
+    return _written(run, files, message)
+
+
+def _outcome(run: PreparedRun, future: Future[str | None]) -> str | None:
+    """Return why a run failed, None if it did not; write what its worker could not."""
+    try:
+        return future.result()
     except WorkerLost as lost:
         message = str(lost)
     except (BatschedError, CancelledError):  # nothing more can be run
         raise
     except Exception as error:  # of one task: the others go on
         message = f"{type(error).__name__}: {error}"
+    return _written(run, {}, message)
+
+
+def _written(run: PreparedRun, files: Files, error: str | None) -> str | None:
+    """Write what a run gave; return ``error``, or why that cannot be written."""
     try:
-        _write(run, files, message)
-    except OSError as error:  # the disk is full: the next call tries again
-        return f"its files cannot be written: {error}"
-    return message
+        _write(run, files, error)
+    except OSError as refused:  # the disk is full: the next call tries again
+        return f"its files cannot be written: {refused}"
+    return error
 
 
 def _write(run: PreparedRun, files: Files, error: str | None) -> None:

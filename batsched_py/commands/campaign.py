@@ -108,7 +108,7 @@ def campaign(
     make_folder_of(folder / "results.csv")
     with locked(folder):
         missing = [run for run in missing if not run.done]  # another command was in it until now
-        with _executor(at_a_time, cluster, missing) as executor:
+        with _executor(at_a_time, cluster, missing, folder) as executor:
             store(spec, runs, folder)  # not before it is sure that something can be run
             failures = _run(missing, executor) if missing else []
         _say_failures(failures)
@@ -137,9 +137,9 @@ def _say_failures(failures: list[Failure]) -> None:
     alike: dict[str, list[Failure]] = {}
     for failure in failures:
         alike.setdefault(failure.message, []).append(failure)
-    for message, own in list(alike.items())[:_SHOWN]:
-        others = f" (and {len(own) - 1} more like it)" if len(own) > 1 else ""
-        _say(f"failed: {own[0].run.folder}{others}: {message}")
+    for message, same in list(alike.items())[:_SHOWN]:
+        others = f" (and {len(same) - 1} more like it)" if len(same) > 1 else ""
+        _say(f"failed: {same[0].run.folder}{others}: {message}")
     if len(alike) > _SHOWN:
         _say(f"failed: {len(alike) - _SHOWN} messages more")
 
@@ -169,8 +169,8 @@ def _show(
         left = "" if str(run.folder) in chosen or state == "done" else ", left out"
         labels = " ".join(f"{key}={value}" for key, value in run.planned.labels.items())
         print(f"{state}{left}: {labels}: {run.folder}")
-    found = estimate(missing, [run for run in runs if run.done])
-    print(f"estimate: {found.text(jobs)}")
+    estimated = estimate(missing, [run for run in runs if run.done])
+    print(f"estimate: {estimated.text(jobs)}")
     if cluster is not None:
         from batsched_py.campaign.cluster import describe
 
@@ -187,7 +187,9 @@ def _run(missing: list[PreparedRun], executor: Executor) -> list[Failure]:
 
 
 @contextmanager
-def _executor(jobs: int, cluster: str | None, missing: list[PreparedRun]) -> Iterator[Executor]:
+def _executor(
+    jobs: int, cluster: str | None, missing: list[PreparedRun], folder: Path
+) -> Iterator[Executor]:
     if cluster is None or not missing:
         from batsched_py.campaign.worker_processes import LocalWorkers
 
@@ -196,8 +198,8 @@ def _executor(jobs: int, cluster: str | None, missing: list[PreparedRun]) -> Ite
     else:
         from batsched_py.campaign.cluster import open_cluster
 
-        files = {path: digest for run in missing for path, digest in run.task.files.items()}
-        with open_cluster(cluster, files) as executor:
+        inputs = {path for run in missing for path in run.task.files}
+        with open_cluster(cluster, folder, inputs) as executor:
             yield executor
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
 from batsched_py.protocol import messages as m
 from batsched_py.support.json_values import did_you_mean
 
@@ -103,7 +103,7 @@ def find_job(wanted: str, ids: list[str]) -> str:
             wanted, (name.partition("!")[2] for name in ids)
         )
         hint = near or (f"; its jobs are {ids[0]} to {ids[-1]}" if ids else "; it has no jobs")
-        raise UsageError(f"--job {wanted}: there is no such job in the log{hint}")
+        raise UsageError(f"{parameter('job')} {wanted}: there is no such job in the log{hint}")
     if len(found) > 1:
-        raise UsageError(f"--job {wanted}: which one, {' or '.join(found)}?")
+        raise UsageError(f"{parameter('job')} {wanted}: which one, {' or '.join(found)}?")
     return found[0]

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from math import inf, nextafter
 
-from batsched_py.errors import InvariantError, UsageError
+from batsched_py.errors import InvariantError, UsageError, parameter
 from batsched_py.model.job import Job
 
 
@@ -171,4 +171,6 @@ class Timeline:
 def check_estimate(job: Job, who: str) -> None:
     """Raise :class:`UsageError` for a job without one: ``who`` (reservations, ...) needs it."""
     if job.estimate == inf:
-        raise UsageError(f'job {job.id} has no walltime: {who} one, or walltime="exact"')
+        raise UsageError(
+            f"job {job.id} has no walltime: {who} one, or {parameter('walltime')} exact"
+        )

@@ -20,12 +20,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
 from batsched_py.optimum.scheduling_step import Instance
 
 MOST_ENTRIES = 10_000_000
 """Entries of a matrix that is still tried: HiGHS needs some hundred bytes for each."""
-TOO_LARGE = "the step at {0:g} with {1} jobs is too large for the solver: take a larger --scale"
+TOO_LARGE = (
+    "the step at {0:g} with {1} jobs is too large for the solver: take a larger "
+    + parameter("scale")
+)
 
 
 class Relaxed(msgspec.Struct, frozen=True):

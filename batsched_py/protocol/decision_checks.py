@@ -22,23 +22,9 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.dynamic_registration import Registration, split_id
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import from_text, to_text
+from batsched_py.workload.profile_types import profile_type
 
 TERMINAL = ("COMPLETED_", "REJECTED")
-PROFILE_TYPES = (
-    "delay",
-    "parallel",
-    "parallel_homogeneous",
-    "parallel_homogeneous_total",
-    "parallel_homogeneous_pfs",
-    "data_staging",
-    "composed",
-    "smpi",
-    "usage_trace",
-    "send",
-    "recv",
-)
-_NOT_DYNAMIC = ("composed", "smpi", "usage_trace")
-"""Types of profiles that crash Batsim 4.2.0 when a scheduler registers them."""
 
 
 class _Job(msgspec.Struct, gc=False):
@@ -309,16 +295,17 @@ class Referee:
     def _register_profile(self, decision: m.RegisterProfile) -> None:
         self._registration.add_profile(decision)
         kind = decision.profile.get("type")
+        known_type = profile_type(kind)
         delay = decision.profile.get("delay")
         if self._strict and (
-            kind not in PROFILE_TYPES
+            known_type is None
             or (kind == "delay" and not (isinstance(delay, float | int) and delay > 0))
         ):
             raise ProtocolError(
                 f"REGISTER_PROFILE: profile {decision.profile_name!r} is of type {kind!r} with "
                 f"delay {delay!r}: expected a type of Batsim, and for a delay seconds above 0"
             )
-        if kind not in _NOT_DYNAMIC:
+        if known_type is None or known_type.registrable:
             return
         if self._strict:
             raise ProtocolError(

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from batsched_py.errors import InputError, ProtocolError
+from batsched_py.errors import InputError, ProtocolError, parameter
 from batsched_py.metrics.table import Column, JobTable
 from batsched_py.results.job_columns import RARE
 from batsched_py.simulator.execution import REJECTED
@@ -157,9 +157,11 @@ def _asked(path: Path, said_by: _SaidBy) -> int | None:
     try:
         said = said_by(path)
     except (ValueError, KeyError, TypeError, msgspec.DecodeError, csv.Error):
-        raise InputError(f"{path}: no number of processors found; give it by --nodes") from None
+        raise InputError(
+            f"{path}: no number of processors found; give it by {parameter('nodes')}"
+        ) from None
     if said is not None and said < 1:
-        raise InputError(f"{path}: {said} processors; give their number by --nodes")
+        raise InputError(f"{path}: {said} processors; give their number by {parameter('nodes')}")
     return said
 
 

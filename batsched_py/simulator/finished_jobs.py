@@ -19,7 +19,7 @@ BATCH = 4096
 _Row = tuple[Any, ...]
 
 
-class EndedJobs(Sequence[SimulatedJob]):
+class FinishedJobs(Sequence[SimulatedJob]):
     """Jobs in order of completion; of many only the latest are objects, the others on disk.
 
     Jobs read from the disk are equal in all fields but for the bodies of their profiles, which may

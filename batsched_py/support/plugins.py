@@ -6,6 +6,7 @@ one that is expected.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import sys
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from batsched_py.errors import PluginError
@@ -58,20 +60,49 @@ def load_file(place: str) -> Any:
         raise PluginError(f"{place}: expected path/to/file.py:Name")
     if not path.is_file():
         raise PluginError(f"{place}: there is no file {path_text!r}")
-    module_name = f"_batsched_py_plugin_{path.stem}"
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None:
-        raise PluginError(f"{place}: {path_text!r} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
     try:
-        spec.loader.exec_module(module)
+        name = importable_name(path)
+        module = _executed(path) if name is None else importlib.import_module(name)
     except (Exception, SystemExit) as error:  # whatever the author's code raises
         raise PluginError(f"{place}: {type(error).__name__}: {error}") from error
+    if module is None:
+        raise PluginError(f"{place}: {path_text!r} is not a Python file")
     if not hasattr(module, attribute):
         known = ", ".join(n for n, v in vars(module).items() if inspect.isclass(v))
         raise PluginError(f"{place}: no {attribute!r} in the file; its classes are: {known}")
     return getattr(module, attribute)
+
+
+def _executed(path: Path) -> ModuleType | None:
+    """Return the module in a file, executed anew; None if it is not a Python file."""
+    name = f"_batsched_py_plugin_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        return None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def importable_name(path: Path) -> str | None:
+    """Return the name by which Python imports a file of a package; None if it lies in none.
+
+    A file of a package is imported by its name: then its imports work, and it is executed once.
+    """
+    path = path.resolve()
+    parts, folder = [path.stem], path.parent
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    if len(parts) == 1:
+        return None
+    try:
+        spec = importlib.util.find_spec(".".join(parts))
+    except (ImportError, ValueError):  # not in the search path
+        return None
+    found = spec is not None and spec.origin is not None and Path(spec.origin).resolve() == path
+    return ".".join(parts) if found else None
 
 
 def make(

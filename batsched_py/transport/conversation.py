@@ -9,7 +9,7 @@ from time import monotonic
 import msgspec
 
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import ProtocolError, SimulationError
+from batsched_py.errors import ProtocolError, SimulationError, parameter
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_checks import Referee
 from batsched_py.protocol.handshake import Codec, codec_for
@@ -177,11 +177,12 @@ def _next(
         if request is None and partner is None:
             raise SimulationError(
                 f"no simulation began at {endpoint.address} within {limits.first:g} s: start "
-                f"Batsim with -s {endpoint.address}; --first-timeout allows more time"
+                f"Batsim with -s {endpoint.address}; {parameter('first_timeout')} allows more time"
             )
         if request is None:
             raise SimulationError(
-                f"Batsim said nothing for {limits.silence:g} s {where}; --silence-timeout allows "
+                f"Batsim said nothing for {limits.silence:g} s {where}; "
+                f"{parameter('silence_timeout')} allows "
                 "more"
             )
         if partner is None or request.sender == partner.sender:

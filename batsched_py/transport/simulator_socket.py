@@ -9,7 +9,7 @@ from time import monotonic
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from batsched_py.errors import ProtocolError, SimulationError, UsageError
+from batsched_py.errors import ProtocolError, SimulationError, UsageError, parameter
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.transport.closing import Closing
@@ -118,7 +118,7 @@ class Front(Closing):
             self._note(f"waiting for a scheduler at {self._address}: {self._listener}")
 
     def _why_late(self, now: float) -> str:
-        within = f"within {self._timeout:g} s; --timeout allows more"
+        within = f"within {self._timeout:g} s; {parameter('timeout')} allows more"
         if self._met:
             return f"the scheduler at {self._address} did not reply at {now:f} s {within}"
         return f"no scheduler was reached at {self._address} {within} ({self._listener})"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from batsched_py.errors import LogError, UsageError
+from batsched_py.errors import LogError, UsageError, parameter
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.workload.swf import read_swf
 
@@ -166,7 +166,8 @@ def fetch_log(name: str, log_dirs: Iterable[Path] = (), archive: str = ARCHIVE) 
 
 
 _BY_HAND = (
-    "a file that you download yourself works too: name its folder by --log-dir or BATSCHED_LOGS"
+    f"a file that you download yourself works too: name its folder by {parameter('log_dir')} "
+    "or BATSCHED_LOGS"
 )
 
 

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(
-    0, str(Path(__file__).parents[2] / "experiments" / "batsched_studies" / "conformance")
-)
-import conformance
-import conformance_oracles as oracles
-import conformance_runs as runs
+from batsched_studies.conformance import page, published_schedules, recorded_runs
+from batsched_studies.conformance.published_schedules import Variant
 
 from batsched_py.protocol import messages as m
 
-PAGE = conformance.PAGE.read_text(encoding="utf-8")
-RULE = oracles.Variant("easy", oracles.ALL)
-SJBF = oracles.ALL | oracles.SJBF
+PAGE = page.PAGE.read_text(encoding="utf-8")
+RULE = Variant("easy", published_schedules.ALL)
+SJBF = published_schedules.ALL | published_schedules.SJBF
 
 
 def test_the_text_of_the_page() -> None:
     """Every line of the text outside the tables that the command fills in."""
-    lines = conformance.TEXT.read_text(encoding="utf-8").splitlines()
+    lines = page.TEXT.read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if "{{" not in line and line not in PAGE.splitlines()] == []
     assert "{{" not in PAGE
 
 
 def test_the_recorded_runs_of_the_page(shared: Path) -> None:
-    for part in conformance.recorded_parts(shared).values():
+    for part in page.recorded_parts(shared).values():
         assert part in PAGE
 
 
@@ -37,32 +31,32 @@ def test_the_recorded_runs_of_the_page(shared: Path) -> None:
     ("site", "name", "variant", "others"),
     [
         ("KTH-SP2", "easy_exact", RULE, 0),
-        ("KTH-SP2", "easy_requested", oracles.Variant("easy", oracles.ALL, "predictsim"), 0),
-        ("KTH-SP2", "easy_requested", oracles.Variant("easy", oracles.ALL, "event"), 9),
+        ("KTH-SP2", "easy_requested", Variant("easy", published_schedules.ALL, "predictsim"), 0),
+        ("KTH-SP2", "easy_requested", Variant("easy", published_schedules.ALL, "event"), 9),
         ("KTH-SP2", "easy_requested", RULE, 456),
-        ("KTH-SP2", "easy_sjbf_exact", oracles.Variant("easy", SJBF, "predictsim"), 0),
-        ("KTH-SP2", "easy_sjbf_exact", oracles.Variant("easy", SJBF), 28),
-        ("SDSC-SP2", "easy_requested", oracles.Variant("easy", oracles.ALL, "predictsim"), 0),
+        ("KTH-SP2", "easy_sjbf_exact", Variant("easy", SJBF, "predictsim"), 0),
+        ("KTH-SP2", "easy_sjbf_exact", Variant("easy", SJBF), 28),
+        ("SDSC-SP2", "easy_requested", Variant("easy", published_schedules.ALL, "predictsim"), 0),
     ],
 )
 def test_published_schedules(
-    shared: Path, site: str, name: str, variant: oracles.Variant, others: int
+    shared: Path, site: str, name: str, variant: Variant, others: int
 ) -> None:
     """The counts, and that the page has this row below its heading."""
     wanted = next(
         known
-        for known in oracles.VARIANTS[name]
+        for known in published_schedules.VARIANTS[name]
         if (known.label, known.passes) == (variant.label, variant.passes)
     )
-    theirs = oracles.published(shared, site, name)
-    ours = oracles.simulated(shared, site, name, wanted)
-    assert len(oracles.differing(theirs, ours)) == others
+    theirs = published_schedules.published(shared, site, name)
+    ours = published_schedules.simulated(shared, site, name, wanted)
+    assert len(published_schedules.differing(theirs, ours)) == others
     section = PAGE.partition(f"### {site}, {name}\n")[2].partition("\n#")[0]
-    assert oracles.row(theirs, ours, wanted) in section.splitlines()
+    assert published_schedules.row(theirs, ours, wanted) in section.splitlines()
 
 
 def test_planning_on_kth(shared: Path) -> None:
-    rows = conformance.planning_section(shared, ["KTH-SP2-1996-2"])
+    rows = page.planning_section(shared, ["KTH-SP2-1996-2"])
     assert rows in PAGE
 
 
@@ -106,7 +100,7 @@ def test_passes_of_predictsim(events: list[m.Event], parts: list[list[str]]) -> 
         ]
         return m.Message(message.now, list(started))
 
-    passes = oracles.PassesOfPredictsim(answer)
+    passes = published_schedules.PassesOfPredictsim(answer)
     walltimes = {1: 10.0, 2: 20.0, 3: 10.0, 4: 20.0}
     passes(m.Message(0.0, [job(number, walltime) for number, walltime in walltimes.items()]))
     assert seen == [["w0!1"], ["w0!2"], ["w0!3"], ["w0!4"]]
@@ -116,9 +110,12 @@ def test_passes_of_predictsim(events: list[m.Event], parts: list[list[str]]) -> 
 
 
 @pytest.mark.parametrize(
-    "run", ["30_batsched_conservative_bf_small", runs.RANDOM300 + "batsched_conservative_bf"]
+    "run",
+    ["30_batsched_conservative_bf_small", f"{recorded_runs.RANDOM300}batsched_conservative_bf"],
 )
 def test_the_twin_of_batsched(shared: Path, run: str) -> None:
     """Processors by number and 5 s are all that sets batsched's conservative apart: the proof."""
-    equal, total = runs.equal_replies(shared, runs.Comparison(run, runs.TWIN))
+    equal, total = recorded_runs.equal_replies(
+        shared, recorded_runs.Comparison(run, recorded_runs.TWIN)
+    )
     assert equal == total

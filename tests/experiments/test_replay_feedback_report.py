@@ -25,7 +25,7 @@ from batsched_py.run.simulate import simulate
 from batsched_py.support.plugins import load_file
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.log_archive import find_log
-from batsched_py.workload.sample import UNIX_START_TIME, generate_sample_log
+from batsched_py.workload.sample import sample_log
 
 STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "replay_feedback"
 KTH = "KTH-SP2-1996-2.1-cln"
@@ -48,7 +48,8 @@ class FakeResults:
     def __init__(self, runs: pd.DataFrame, days: int = 20, *, kept: bool = True) -> None:
         self.runs = runs
         self.kept = kept
-        lines = [line for line in generate_sample_log(days=days) if not line.startswith(";")]
+        text = sample_log(days=days).decode()
+        lines = [line for line in text.splitlines() if not line.startswith(";")]
         self._log = np.array([line.split() for line in lines], dtype=float)
 
     def workload(self, run: Any) -> Workload:
@@ -68,7 +69,7 @@ class FakeResults:
             nb_res=64,
             jobs=jobs,
             profiles={},
-            unix_start_time=UNIX_START_TIME,
+            unix_start_time=1_767_567_600,  # of the sample log
             time_zone="Europe/Paris",
         )
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from helpers.calling import command
 from helpers.explained import JOBS, record
 
 from batsched_py.decision_process import DecisionProcess
@@ -19,11 +18,6 @@ from batsched_py.testing import workload
 from batsched_py.workload.sample import cached_sample_log
 
 PNG = b"\x89PNG"
-
-
-def command(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "batsched_py", *map(str, arguments)]
-    return subprocess.run(line, capture_output=True, text=True, cwd=folder, timeout=120)
 
 
 @pytest.fixture(scope="module")

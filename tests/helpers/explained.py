@@ -8,7 +8,7 @@ from batsched_py.decision_process import DecisionProcess
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.user_model import UserModel
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.testing import DrawnJob as J
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload import Workload

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-from batsched_py.simulator.platform.platform import Platform
+from batsched_py.simulator.platform.hosts import Platform
 
 
 class Start(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.external_events import ExternalEvent
-from batsched_py.simulator.platform.platform import Platform, homogeneous
+from batsched_py.simulator.platform.hosts import Platform, homogeneous
 from batsched_py.workload import Workload, WorkloadJob
 
 Make = Callable[[float], m.Event]

@@ -103,7 +103,7 @@ def peer(address: str, kind: int = zmq.REQ) -> Iterator[zmq.Socket[bytes]]:
     context = zmq.Context()
     socket = context.socket(kind)
     socket.setsockopt(zmq.LINGER, 200)
-    socket.setsockopt(zmq.RCVTIMEO, 5000)
+    socket.setsockopt(zmq.RCVTIMEO, 60_000)
     socket.connect(address)
     try:
         yield socket

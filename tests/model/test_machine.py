@@ -23,7 +23,6 @@ from batsched_py.support import plugins
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
 
-
 PLUGINS = list(plugins.names(plugins.SCHEDULERS))
 
 

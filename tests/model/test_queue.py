@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InvariantError, UsageError
@@ -69,7 +69,6 @@ def test_every_order_has_a_twin() -> None:
     assert KEYS.keys() == ORDERS.keys()
 
 
-@settings(max_examples=150, deadline=None)
 @given(shapes, st.sampled_from(sorted(ORDERS)), st.data())
 def test_orders_equal_sorted_lists(
     shapes: list[tuple[int, int, int]], name: str, data: st.DataObject
@@ -105,7 +104,6 @@ def test_orders_equal_sorted_lists(
         assert ranked.head is None
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(0, 10_000), unique=True, max_size=20 * FANOUT), st.randoms())
 def test_sorted_jobs_grow_and_shrink(numbers: list[int], random: Any) -> None:
     """Deep enough for several levels; least estimates stay exact."""

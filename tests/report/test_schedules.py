@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.made_up_report import MadeUp, some_jobs
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.report import schedule_view as schedules
@@ -22,7 +22,6 @@ def test_a_short_run_is_shown_whole() -> None:
     assert shown["from"] == pytest.approx(min(shown["jobs"]["start"]), abs=0.1)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(2, 120), st.integers(1, 60), st.integers(0, 3))
 def test_a_window_is_bounded_and_has_all_that_runs_in_it(nb: int, most: int, seed: int) -> None:
     jobs = some_jobs(nb, seed=seed)

@@ -16,9 +16,10 @@ from batsched_py.results.result import Result
 from batsched_py.results.swf_export import write_result_log
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.clock import clock_of
-from batsched_py.workload.conversion_rules import make_rules, workload_from_log
+from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.swf import SwfLog, read_swf
 
 Job = tuple[str, float, int, float, float | None, str | None]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from batsched_py.errors import BatschedError, PlatformError, SimulationError, UsageError
-from batsched_py.run.backends.side_by_side import Timeouts
+from batsched_py.run.settings import Timeouts
 from batsched_py.run.simulate import simulate
 from batsched_py.support.own_command import PROGRAM
 

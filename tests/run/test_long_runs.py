@@ -34,9 +34,9 @@ from batsched_py.run.simulate import simulate
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.files.output_files import JOBS_COLUMNS
-from batsched_py.simulator.finished_jobs import EndedJobs
-from batsched_py.simulator.jobs import Registry, SimulatedJob, State
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.finished_jobs import FinishedJobs
+from batsched_py.simulator.jobs import JobRegistry, SimulatedJob, State
+from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.simulator.tasks.profiles import Profile
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.temporary_rows import Spool
@@ -82,7 +82,7 @@ def run(users: Any, **options: Any) -> Outcome:
 @pytest.fixture
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a few jobs were many."""
-    monkeypatch.setattr("batsched_py.simulator.site.EndedJobs", partial(EndedJobs, 20, 8))
+    monkeypatch.setattr("batsched_py.simulator.engine.FinishedJobs", partial(FinishedJobs, 20, 8))
     for place in ("decision_process", "simulator.jobs"):
         monkeypatch.setattr(f"batsched_py.{place}.UsedNames", partial(UsedNames, 50))
 
@@ -135,7 +135,7 @@ def fields(job: SimulatedJob) -> Any:
 @pytest.mark.parametrize("count", [0, 5, 20, 21, 100])
 def test_ended_jobs_are_a_list(count: int, sizes: tuple[int, int]) -> None:
     """Whether they are in memory or not: all fields, in order, more than once, by number."""
-    jobs = EndedJobs(*sizes)
+    jobs = FinishedJobs(*sizes)
     for number in range(count):
         jobs.append(ended(number))
     expected = [fields(ended(number)) for number in range(count)]
@@ -151,12 +151,12 @@ def test_ended_jobs_are_a_list(count: int, sizes: tuple[int, int]) -> None:
 def test_batches_are_whole(sizes: tuple[int, int]) -> None:
     """Where a batch is, is its number times its size."""
     with pytest.raises(InvariantError, match="expected 1 <= batch <= in_memory"):
-        EndedJobs(*sizes)
+        FinishedJobs(*sizes)
 
 
 def test_a_job_whose_end_was_not_told_stays_an_object() -> None:
     """The scheduler may still set its metadata."""
-    jobs = EndedJobs(20, 8)
+    jobs = FinishedJobs(20, 8)
     open_job = ended(0, State.ENDED)
     for job in (open_job, *map(ended, range(1, 50))):
         jobs.append(job)
@@ -373,7 +373,7 @@ def test_memory_does_not_grow_with_what_jobs_were(
     little_memory: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither profiles, messages to jobs nor timers remain, which took some 2700 bytes a job."""
-    monkeypatch.setattr("batsched_py.simulator.engine._FEW_ENTRIES", 16)
+    monkeypatch.setattr("batsched_py.simulator.agenda.FEW_ENTRIES", 16)
     monkeypatch.setattr(
         "batsched_py.protocol.dynamic_registration.UsedNames", partial(UsedNames, 50)
     )
@@ -409,7 +409,7 @@ def test_an_ended_job_cannot_be_submitted_again(little_memory: None) -> None:
 
 
 def test_decisions_on_ended_jobs_are_refused(little_memory: None) -> None:
-    registry = Registry(dynamic=True, profile_reuse=False)
+    registry = JobRegistry(Options(dynamic_jobs=True))
     registration = {"timestamp": 0.0, "workload_name": "dyn", "profile": {"type": "delay"}}
     for number in range(200):
         name, profile = f"dyn!{number}", f"p{number}"
@@ -526,7 +526,7 @@ def test_counting_the_rare_ones_is_no_further_pass(little_memory: None) -> None:
     outcome = run(Loops(100, behaviour=lambda at: "rare" if at == 7 else None))
     passes = []
 
-    class Counted(EndedJobs):
+    class Counted(FinishedJobs):
         def __iter__(self) -> Any:
             passes.append(1)
             return iter(outcome.jobs)
@@ -572,7 +572,7 @@ def test_null_is_no_user(said: dict[str, Any], tmp_path: Path) -> None:
     assert ours == [("", ""), ("None", "")]
     assert result.metrics["per_user"].keys() == {"None"}
     table = UsersTable()
-    told = m.JobDescription("w0!1", 0.0, 1, "p", extra=dict(said))
+    told = m.JobDescription("w0!1", 0.0, 1, "p", None, dict(said))
     event = m.JobSubmitted(timestamp=0.0, job_id=told.id, job=told)
     table.observe(m.Message(0.0, [event]), m.Message(0.0, []))
     assert table.csv().splitlines()[1] == "1,w0,,,0.000000,0.000000"
@@ -584,8 +584,8 @@ def test_users_table_has_the_same_columns(batch: int, monkeypatch: pytest.Monkey
     monkeypatch.setattr("batsched_py.results.job_columns._BATCH", batch)
     table = UsersTable()
     for number in (1, 2, 1, 3, 4, 5):
-        extra = {"behaviour": "rare"} if number == 2 else {}
-        job = m.JobDescription(f"dyn!{number}", 1.0, 1, "p", user="u", extra=extra)
+        extra = {"user": "u", "behaviour": "rare"} if number == 2 else {"user": "u"}
+        job = m.JobDescription(f"dyn!{number}", 1.0, 1, "p", None, extra)
         event = m.RegisterJob(timestamp=1.0, job_id=job.id, job=job)
         table.observe(m.Message(1.0, []), m.Message(1.0, [event]))
     head, *rows = table.csv().splitlines()

@@ -31,7 +31,7 @@ from batsched_py.schedulers.list_scheduling import ListScheduling
 from batsched_py.schedulers.slack import Slack
 from batsched_py.schedulers.ups import Ups
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, starts, workload
 

@@ -35,7 +35,8 @@ from batsched_py.simulator.energy.consumption import (
     power_states,
 )
 from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.platform.platform import Host, Platform, read_platform
+from batsched_py.simulator.platform.hosts import Host, Platform
+from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.support.processor_sets import numbers
 
 ENERGY = Options(energy=True)

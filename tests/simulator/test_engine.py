@@ -11,7 +11,7 @@ from helpers.scripted_schedulers import CONTINUE, FINISHED, Script, execute, say
 from batsched_py.errors import ProtocolError, SimulationError, WorkloadError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload import Workload

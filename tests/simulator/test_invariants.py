@@ -27,8 +27,8 @@ from batsched_py.protocol.decision_checks import Referee
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.files.output_files import REJECTED, write_outputs
 from batsched_py.simulator.jobs import SimulatedJob
-from batsched_py.simulator.machines import MachineState
-from batsched_py.simulator.tasks.parallel_tasks import ParallelTasks, Task
+from batsched_py.simulator.machine_states import MachineState
+from batsched_py.simulator.tasks.parallel_tasks import ParallelTask
 from batsched_py.support.processor_sets import from_text, numbers
 from batsched_py.transport import Partner
 from batsched_py.transport.simulator_socket import Front
@@ -48,26 +48,28 @@ class Watch:
 
     def __init__(self, world: World, simulator: Simulator) -> None:
         self.world, self.simulator = world, simulator
-        self.site = simulator._site
+        self.energy, self.machines = simulator._energy, simulator._states
+        self.stepwise = simulator._stepwise
+        self.stepwise.in_use = True  # so that it is settled from the beginning on
         self.capacity = [link.bandwidth for link in world.platform.network.links]
         self.fatpipe = [link.fatpipe for link in world.platform.network.links]
-        self.rates: dict[Task, float] = {}
-        self.fastest: dict[Task, float] = {}
-        self.done: dict[Task, float] = {}
-        self.job_of: dict[Task, str] = {}
-        self.ended: list[Task] = []
+        self.rates: dict[ParallelTask, float] = {}
+        self.fastest: dict[ParallelTask, float] = {}
+        self.done: dict[ParallelTask, float] = {}
+        self.job_of: dict[ParallelTask, str] = {}
+        self.ended: list[ParallelTask] = []
         self.power = [0.0] * world.machine.nb_hosts
         self.looks: list[tuple[float, list[float]]] = [(0.0, self.power)]
         """Time, and joules of each host until then."""
         self.states: list[tuple[float, list[MachineState]]] = []
         """Time, and the state of each host from then on."""
         self.last = 0.0
-        if self.site.energy is not None:
+        if self.energy is not None:
             self.power = [WATTS[host.pstate][0] for host in world.platform.hosts]
-        self._tasks: ParallelTasks | None = None
-        self._after(self.site, "settle", lambda _: self.look())
-        if self.site.states is not None:
-            self._after(self.site.states, "_update", lambda _: self.note_states())
+        self._after(self.stepwise.tasks, "advance", self.ended.extend)
+        self._after(self.stepwise, "settle", lambda _: self.look())
+        if self.machines is not None:
+            self._after(self.machines, "_update", lambda _: self.note_states())
             self.note_states()
 
     @staticmethod
@@ -82,7 +84,7 @@ class Watch:
         setattr(place, name, both)
 
     def note_states(self) -> None:
-        machines = self.site.states
+        machines = self.machines
         assert machines is not None
         states = []
         for bit in (1 << host for host in range(self.world.machine.nb_hosts)):
@@ -93,32 +95,26 @@ class Watch:
         self.states.append((machines._last, states))
 
     def look(self) -> None:
-        now = self.simulator.now
+        now = self.simulator.agenda.now
         past, self.last = now - self.last, now
         assert past >= 0
         for task, rate in self.rates.items():
             self.done[task] += rate * past
         joules = [e + p * past for e, p in zip(self.looks[-1][1], self.power, strict=True)]
         self.looks.append((now, joules))
-        programs = self.site._programs
-        if programs is None:
-            return
-        if self._tasks is None:
-            self._tasks = programs.tasks
-            self._after(self._tasks, "advance", self.ended.extend)
-        for task, program in programs._by_task.items():
+        for task, running in self.stepwise._by_task.items():
             self.done.setdefault(task, 0.0)
-            self.job_of[task] = program.job.description.id
+            self.job_of[task] = running.job.description.id
             self.fastest[task] = max(self.fastest.get(task, 0.0), task.rate)
-        self.rates = {task: task.rate for task in programs._by_task}
+        self.rates = {task: task.rate for task in self.stepwise._by_task}
         self.check_capacity()
         self.check_those_alone()
-        if self.site.energy is not None:
+        if self.energy is not None:
             self.power = list(map(self.watts, range(self.world.machine.nb_hosts)))
 
     def speed(self, host: int) -> float:
         """Return the speed of a host by the platform file."""
-        energy = self.site.energy
+        energy = self.energy
         return self.world.machine.speeds(host)[0 if energy is None else energy.pstate(host)]
 
     def used(self, resource: int) -> float:
@@ -152,8 +148,8 @@ class Watch:
 
     def watts(self, host: int) -> float:
         """Return the power of a host by what the platform file says."""
-        assert self.site.energy is not None
-        pstate = self.site.energy.pstate(host)
+        assert self.energy is not None
+        pstate = self.energy.pstate(host)
         idle, least, full = WATTS[pstate]
         if pstate > SLEEP:
             return full

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py.errors import PlatformError
+from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.platform.network import Cluster, Floats, Link, Network, Traffic
-from batsched_py.simulator.platform.platform import Platform, read_platform
+from batsched_py.simulator.platform.platform_reader import read_platform
 
 MASTER = '<host id="master_host" speed="1Gf" coordinates="0 0 0"/>'
 

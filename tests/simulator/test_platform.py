@@ -5,14 +5,8 @@ from __future__ import annotations
 import pytest
 
 from batsched_py.errors import PlatformError
+from batsched_py.simulator.platform.hosts import Host, Platform, homogeneous, limited, scaled
 from batsched_py.simulator.platform.network import Network
-from batsched_py.simulator.platform.platform import (
-    Host,
-    Platform,
-    homogeneous,
-    limited,
-    scaled,
-)
 
 
 def test_homogeneous_and_scaled() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import pytest
 
 from batsched_py.errors import PlatformError
+from batsched_py.simulator.platform.hosts import Host
 from batsched_py.simulator.platform.network import Network
-from batsched_py.simulator.platform.platform import Host, read_platform
+from batsched_py.simulator.platform.platform_reader import read_platform
 
 HEAD = "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM 'https://simgrid.org/simgrid.dtd'>\n"
 
@@ -138,10 +139,10 @@ DIGITS = "9" * 5000
 def test_what_is_huge_is_refused_at_once_and_in_a_few_words(
     tmp_path: Path, body: str, said: str
 ) -> None:
-    begin = perf_counter()
+    begin = process_time()
     with pytest.raises(PlatformError, match=said) as caught:
         read_platform(write(tmp_path, f'<zone id="z" routing="Full">{body}</zone>'))
-    assert perf_counter() - begin < 5  # what is quadratic takes 25 s
+    assert process_time() - begin < 5  # what is quadratic takes 25 s
     assert len(str(caught.value)) < len(str(tmp_path)) + 320
 
 
@@ -186,9 +187,9 @@ def test_many_zones_are_read_in_linear_time(tmp_path: Path, around: str) -> None
     zones = "".join(f'<zone id="{at}" routing="Full"/>' for at in range(50_000))
     inner = f'<zone id="h" routing="Full">{MASTER}<host id="h" speed="1"/></zone>'
     path = write(tmp_path, f"{around}{zones}{inner}{'</zone>' if around else ''}")
-    begin = perf_counter()
+    begin = process_time()
     assert len(read_platform(path).hosts) == 1
-    assert perf_counter() - begin < 8  # what is quadratic takes 40 s
+    assert process_time() - begin < 8  # what is quadratic takes 40 s
 
 
 def test_missing_file(tmp_path: Path) -> None:

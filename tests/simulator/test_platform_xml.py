@@ -9,7 +9,8 @@ import pytest
 
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.energy.consumption import power_states
-from batsched_py.simulator.platform.platform import homogeneous, read_platform, scaled
+from batsched_py.simulator.platform.hosts import homogeneous, scaled
+from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.simulator.platform.platform_writer import (
     cluster_xml,
     energy_xml,

@@ -24,7 +24,8 @@ from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.external_events import ExternalEvent
-from batsched_py.simulator.platform.platform import Host, Platform, read_platform
+from batsched_py.simulator.platform.hosts import Host, Platform
+from batsched_py.simulator.platform.platform_reader import read_platform
 
 WATTS = "100:120:200,80:90:150,10:10,20:30,40:45:50"
 ENERGY = Options(energy=True, trace_machines=True)

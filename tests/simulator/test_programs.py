@@ -28,7 +28,8 @@ from batsched_py.errors import DeadlockError, ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options
 from batsched_py.simulator.files.output_files import jobs_lines
-from batsched_py.simulator.platform.platform import homogeneous, read_platform
+from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.platform.platform_reader import read_platform
 
 Profiles = dict[str, dict[str, Any]]
 

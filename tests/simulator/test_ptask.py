@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py.errors import PlatformError
+from batsched_py.simulator.platform.hosts import Host, Platform, homogeneous
 from batsched_py.simulator.platform.network import (
     Cluster,
     FullZone,
@@ -21,20 +22,15 @@ from batsched_py.simulator.platform.network import (
     Network,
     Zone,
 )
-from batsched_py.simulator.platform.platform import (
-    Host,
-    Platform,
-    homogeneous,
-    read_platform,
-)
-from batsched_py.simulator.tasks.fair_bottleneck import FairBottleneck, Limits, Use
-from batsched_py.simulator.tasks.parallel_tasks import ParallelTasks, Task
+from batsched_py.simulator.platform.platform_reader import read_platform
+from batsched_py.simulator.tasks.fair_bottleneck import FairBottleneck, RateLimits, Use
+from batsched_py.simulator.tasks.parallel_tasks import ParallelTask, ParallelTasks
 
 
 def ends(platform: Platform, changes: list[Change]) -> list[float | None]:
     """Carry out changes, in order of time, and return when each task ended."""
     running = ParallelTasks(platform)
-    tasks: list[Task] = []
+    tasks: list[ParallelTask] = []
     for change in changes:
         while running.next_time() - change.time < 1e-9:
             running.advance(min(running.next_time(), change.time))
@@ -404,9 +400,9 @@ def test_as_the_slow_twin(platform: Platform, changes: list[Change]) -> None:
 def test_nothing_is_used_beyond_what_there_is(platform: Platform, changes: list[Change]) -> None:
     """Hosts and shared links keep to their capacity, and every task that ended did all its work."""
     running = ParallelTasks(platform)
-    tasks: dict[Task, Start] = {}
-    done: dict[Task, float] = {}
-    by_number: list[Task] = []
+    tasks: dict[ParallelTask, Start] = {}
+    done: dict[ParallelTask, float] = {}
+    by_number: list[ParallelTask] = []
     dates = sorted({change.time for change in changes})
     now = 0.0
 
@@ -438,7 +434,7 @@ def test_nothing_is_used_beyond_what_there_is(platform: Platform, changes: list[
         assert idle or done[task] == pytest.approx(1.0, abs=1e-6)
 
 
-def check(platform: Platform, running: ParallelTasks, tasks: dict[Task, Start]) -> None:
+def check(platform: Platform, running: ParallelTasks, tasks: dict[ParallelTask, Start]) -> None:
     for host in range(NB):
         assert running.load(host) <= 1 + 1e-9
     used = [0.0] * len(platform.network.links)
@@ -463,6 +459,6 @@ def test_a_resource_with_less_than_a_hundred_thousandth_left_is_closed(
 ) -> None:
     """Of two tasks on one resource, one cannot use its half; the other gets what is left of it."""
     nothing = (inf, 1.0)
-    tasks = [Limits(bound, nothing), Limits(inf, nothing)]
+    tasks = [RateLimits(bound, nothing), RateLimits(inf, nothing)]
     rates = FairBottleneck(tasks, [(1.0, [Use(0, 1.0), Use(1, 1.0)])]).rates()
     assert rates == pytest.approx([bound, other], rel=1e-12)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from helpers.calling import Called, command
 from helpers.wire import ask, begins, peer, submitted
 
 from batsched_py.support.own_command import PROGRAM
@@ -41,12 +42,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=60
-    )
-
-
 @contextmanager
 def serving(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """Run serve on the ipc path s of the folder; it has ended when the block has."""
@@ -65,7 +60,7 @@ def serving(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         process.wait()
 
 
-def batsim(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def batsim(folder: Path, *arguments: str) -> Called:
     end = f"ipc://{folder}/s"
     return command(folder, "simulator", "-p", "p.xml", "-s", end, "-e", "o/b", *arguments)
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.errors import PlatformError
-from batsched_py.simulator.platform.platform import Host
+from batsched_py.simulator.platform.hosts import Host
 from batsched_py.support.processor_sets import numbers
 from batsched_py.support.temporary_rows import SpooledList
 

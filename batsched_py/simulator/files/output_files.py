@@ -9,10 +9,10 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from batsched_py.simulator.energy.power_states import PowerManagement
-from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.execution import REJECTED
 from batsched_py.simulator.jobs import SimulatedJob
-from batsched_py.simulator.machines import LastTimes, MachineState, TracedMachines
+from batsched_py.simulator.machine_states import LastTimes, MachineState, TracedMachines
+from batsched_py.simulator.outcome import Outcome
 from batsched_py.support.atomic_files import write_lines
 from batsched_py.support.processor_sets import to_text
 

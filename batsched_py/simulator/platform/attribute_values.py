@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from batsched_py.errors import PlatformError
-from batsched_py.simulator.platform.platform import MAX_HOSTS
+from batsched_py.simulator.platform.hosts import MAX_HOSTS
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -21,13 +21,13 @@ from batsched_py.simulator.platform.attribute_values import (
     properties,
     read_speed,
 )
+from batsched_py.simulator.platform.hosts import MASTER_HOST, MAX_HOSTS, Host, Platform
 from batsched_py.simulator.platform.network_reader import (
     IGNORED,
     ROUTES,
     ZONES,
     read_network,
 )
-from batsched_py.simulator.platform.platform import MASTER_HOST, MAX_HOSTS, Host, Platform
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

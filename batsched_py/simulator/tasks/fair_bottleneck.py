@@ -16,7 +16,7 @@ _EXHAUSTED = 1e-5  # flop/s or bytes/s: a resource with less is closed
 _MAX_ROUNDS = 1_000_000
 
 
-class Limits(NamedTuple):
+class RateLimits(NamedTuple):
     """What limits the rate of a task beside the resources that it shares."""
 
     bound: float
@@ -42,7 +42,7 @@ class FairBottleneck:
     """
 
     def __init__(
-        self, tasks: Sequence[Limits], resources: Iterable[tuple[float, Sequence[Use]]]
+        self, tasks: Sequence[RateLimits], resources: Iterable[tuple[float, Sequence[Use]]]
     ) -> None:
         self._bounds = [task.bound for task in tasks]
         self._own = [task.own for task in tasks]

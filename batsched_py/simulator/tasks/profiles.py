@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import WorkloadError
-from batsched_py.protocol.decision_checks import PROFILE_TYPES
 from batsched_py.support.json_values import is_integer, is_number
+from batsched_py.workload.profile_types import profile_type
 
 
 class Parallel(msgspec.Struct, gc=False, frozen=True):
@@ -140,7 +140,7 @@ class _Parser:
         elif isinstance(kind, str) and kind in _KINDS:
             parsed = _KINDS[kind](name, profile)
         else:
-            rest = ", which only real Batsim does" if kind in PROFILE_TYPES else ""
+            rest = ", which only real Batsim does" if profile_type(kind) else ""
             raise WorkloadError(
                 f"profile {name!r} is of type {kind!r}{rest}: the embedded simulator runs "
                 f"{', '.join(_KINDS)}, composed"

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from batsched_py.campaign.study_files import study_module
 from batsched_py.report import Verdict
+from batsched_py.report.kit.selection import Runs
 from batsched_py.support.statistics import Interval
+from batsched_studies.creasy.tables import CLASSES, EASY, MOST, TITLES
 
-if TYPE_CHECKING:
-    from tables import Runs
-
-TABLES: Any = study_module(Path(__file__).with_name("tables.py"))
-EASY, MOST = TABLES.EASY, TABLES.MOST
 ALIKE = 5.0
 """Per cent of EASY's value within which policies count as alike with 50 users."""
 FLAT = 0.5
@@ -63,10 +58,9 @@ def _compared(
 
 
 def _classes(easy: Runs, most: Runs, published: Mapping[str, Any]) -> Verdict:
-    changes = {name: most.change(name, easy) for name in TABLES.CLASSES}
+    changes = {name: most.change(name, easy) for name in CLASSES}
     texts = [
-        f"{TABLES.QUANTITIES[name].title}: {_shown(change)} "
-        f"({published['response_change'][name]:+g} %)"
+        f"{TITLES[name]}: {_shown(change)} ({published['response_change'][name]:+g} %)"
         for name, change in changes.items()
     ]
     short, medium, long = changes.values()
@@ -104,10 +98,10 @@ def _alike(runs: Runs) -> Iterator[Verdict]:
         return
     names = ("throughput", "response", "slowdown", "session_length")
     most = {name: max((own.change(name, easy).value for own in others), key=abs) for name in names}
-    texts = [f"{TABLES.QUANTITIES[name].title} {value:+.1f} %" for name, value in most.items()]
+    texts = [f"{TITLES[name]} {value:+.1f} %" for name, value in most.items()]
     yield Verdict(
         "With 50 users all policies are alike",
-        None if len(easy.frame) < 2 else all(abs(value) <= ALIKE for value in most.values()),
+        None if len(easy) < 2 else all(abs(value) <= ALIKE for value in most.values()),
         f"Largest change of the mean against EASY: {', '.join(texts)}. *Alike*: within "
         f"{ALIKE:g} %.",
     )

@@ -1,108 +1,79 @@
 """The figures: 10 to 13 of the paper, and what there is to gain.
 
-Colours are of Okabe and Ito's palette, safe for the colour-blind; policies differ by shape as well.
-Filled points and lines are ours, with 95 % bootstrap intervals; open points are the paper's.
+Policies differ by shape as well as by colour. Filled points and lines are ours, with 95 % bootstrap
+intervals; open points are the paper's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from batsched_py.campaign.study_files import study_module
 from batsched_py.report import Figure
+from batsched_py.report.kit import palette
+from batsched_py.report.kit.beside_published import printed
+from batsched_py.report.kit.charts import numbers, scale_of
+from batsched_py.report.kit.estimates import drawn
+from batsched_py.report.kit.selection import Runs
+from batsched_studies.creasy.tables import CLASSES, EASY, MOST, TITLES, system
 
-if TYPE_CHECKING:
-    from tables import Runs
-
-TABLES: Any = study_module(Path(__file__).with_name("tables.py"))
-EASY, MOST = TABLES.EASY, TABLES.MOST
 ALPHAS = (0, 1500, 3000, 4500, 6000)
-POLICIES = [TABLES.system(alpha) for alpha in ALPHAS]
-COLOURS = ["#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2"]
-SHAPES = ["circle", "square", "triangle-up", "diamond", "cross"]
-BY_USERS = (
-    ("throughput", "10"),
-    ("session_length", "10"),
-    ("response", "11"),
-    ("slowdown", "11"),
+POLICIES = [system(alpha) for alpha in ALPHAS]
+COLOURS = dict(
+    zip(
+        POLICIES,
+        (palette.BLACK, palette.ORANGE, palette.SKY, palette.GREEN, palette.BLUE),
+        strict=True,
+    )
 )
-HEIGHT = 300
+SHAPES = dict(zip(POLICIES, ("circle", "square", "triangle-up", "diamond", "cross"), strict=True))
+BY_USERS = {"throughput": 10, "session_length": 10, "response": 11, "slowdown": 11}
+"""To each quantity the figure of the paper."""
+SIZE = {"width": "container", "height": 300}
 
 
-def figures(runs: Runs, published: Mapping[str, Any]) -> Iterator[Figure]:
+def figures(runs: Runs, published: Mapping[str, Any]) -> Iterator[Figure | None]:
     """Yield the figures that a campaign over users allows."""
-    if len(runs.labels("nb_users")) > 1:
-        for name, number in BY_USERS:
-            yield _by_users(runs, name, number, published)
-    yield from _by_class(runs)
-    yield from _by_alpha(runs, published)
+    for name in BY_USERS if len(runs.labels("nb_users")) > 1 else ():
+        yield _by_users(runs, name, published)
+    yield _by_class(runs)
+    yield _by_alpha(runs, published)
 
 
-def _colour(policies: list[str]) -> alt.Color:
-    there = [at for at, policy in enumerate(POLICIES) if policy in policies]
-    domain, colours = [POLICIES[at] for at in there], [COLOURS[at] for at in there]
-    return alt.Color("policy:N", title=None, scale=alt.Scale(domain=domain, range=colours))
-
-
-def _shape(policies: list[str]) -> alt.Shape:
-    there = [at for at, policy in enumerate(POLICIES) if policy in policies]
-    domain, shapes = [POLICIES[at] for at in there], [SHAPES[at] for at in there]
-    return alt.Shape("policy:N", title=None, scale=alt.Scale(domain=domain, range=shapes))
-
-
-def _by_users(runs: Runs, name: str, number: str, published: Mapping[str, Any]) -> Figure:
-    rows, printed = [], []
-    for alpha in ALPHAS:
+def _by_users(runs: Runs, name: str, published: Mapping[str, Any]) -> Figure:
+    rows, theirs = [], []
+    for alpha, policy in zip(ALPHAS, POLICIES, strict=True):
         for users in sorted(runs.labels("nb_users")):
             own = runs.where(alpha=alpha, nb_users=users)
-            value = published.get(f"at_{users}", {}).get(name, {}).get(str(alpha))
+            value = printed(published, f"at_{users}", name, alpha)
             if own:
-                rows.append(_point(TABLES.system(alpha), users, own.mean(name)))
+                rows.append({"policy": policy, "x": users, **drawn(own.mean(name))})
             if value is not None:
-                printed.append({"policy": TABLES.system(alpha), "x": users, "paper": value})
-    title = TABLES.QUANTITIES[name].title
+                theirs.append({"policy": policy, "x": users, "paper": value})
+    title = TITLES[name]
     return Figure(
         f"{name}_by_users",
         f"{title[0].upper()}{title[1:]} by number of users",
-        _lines(rows, printed, "users", title),
-        f"Beside figure {number} of the paper, of which open points are the numbers that its text "
-        "gives.",
+        _lines(rows, theirs, "users", title),
+        f"Beside figure {BY_USERS[name]} of the paper, of which open points are the numbers that "
+        "its text gives.",
     )
 
 
-def _point(policy: str, x: Any, mean: Any) -> dict[str, Any]:
-    known = mean.low == mean.low
-    return {
-        "policy": policy,
-        "x": x,
-        "ours": mean.value,
-        "low": mean.low if known else None,
-        "high": mean.high if known else None,
-    }
-
-
 def _lines(
-    rows: list[dict[str, Any]], printed: list[dict[str, Any]], x: str, y: str
+    rows: list[dict[str, Any]], theirs: list[dict[str, Any]], x: str, y: str
 ) -> alt.LayerChart:
-    policies = sorted({row["policy"] for row in (*rows, *printed)})
+    policies = {row["policy"] for row in (*rows, *theirs)}
+    colour = alt.Color("policy:N", title=None, scale=scale_of(COLOURS, policies))
+    shape = alt.Shape("policy:N", title=None, scale=scale_of(SHAPES, policies))
+    ticks = alt.Axis(values=sorted({row["x"] for row in rows}))
     base = alt.Chart(pd.DataFrame(rows)).encode(
-        x=alt.X(
-            "x:Q",
-            title=x,
-            scale=alt.Scale(zero=False, padding=12),
-            axis=alt.Axis(values=sorted({row["x"] for row in rows})),
-        ),
-        color=_colour(policies),
-        tooltip=[
-            "policy:N",
-            alt.Tooltip("x:Q", title=x),
-            *(alt.Tooltip(f"{name}:Q", format=".4~g") for name in ("ours", "low", "high")),
-        ],
+        x=alt.X("x:Q", title=x, scale=alt.Scale(zero=False, padding=12), axis=ticks),
+        color=colour,
+        tooltip=["policy:N", alt.Tooltip("x:Q", title=x), *numbers("ours", "low", "high")],
     )
     scale = alt.Scale(zero=True)
     ours = alt.Y("ours:Q", title=y, scale=scale)
@@ -110,126 +81,102 @@ def _lines(
     if any(row["low"] is not None for row in rows):
         intervals = base.transform_filter("isValid(datum.low)").mark_rule()
         layers.append(intervals.encode(y=alt.Y("low:Q", title=y), y2="high:Q"))
-    layers.append(base.mark_point(filled=True, size=45).encode(y=ours, shape=_shape(policies)))
-    if printed:
-        points = alt.Chart(pd.DataFrame(printed)).mark_point(size=110, strokeWidth=2)
-        layers.append(
-            points.encode(
-                x="x:Q",
-                y=alt.Y("paper:Q", title=y, scale=scale),
-                color=_colour(policies),
-                shape=_shape(policies),
-                tooltip=["policy:N", alt.Tooltip("x:Q", title=x), "paper:Q"],
-            )
+    layers.append(base.mark_point(filled=True, size=45).encode(y=ours, shape=shape))
+    if theirs:
+        points = alt.Chart(pd.DataFrame(theirs)).mark_point(size=110, strokeWidth=2)
+        paper = points.encode(
+            x="x:Q",
+            y=alt.Y("paper:Q", title=y, scale=scale),
+            color=colour,
+            shape=shape,
+            tooltip=["policy:N", alt.Tooltip("x:Q", title=x), "paper:Q"],
         )
-    return alt.layer(*layers).properties(width="container", height=HEIGHT)
+        layers.append(paper)
+    return alt.layer(*layers).properties(**SIZE)
 
 
-def _by_class(runs: Runs) -> Iterator[Figure]:
+def _by_class(runs: Runs) -> Figure | None:
     rows = []
-    for alpha in ALPHAS:
+    for alpha, policy in zip(ALPHAS, POLICIES, strict=True):
         own = runs.where(alpha=alpha, nb_users=250)
-        for name in TABLES.CLASSES if own else ():
-            row = _point(TABLES.system(alpha), TABLES.QUANTITIES[name].title, own.mean(name))
-            rows.append(row)
+        for name in CLASSES if own else ():
+            rows.append({"policy": policy, "x": TITLES[name], **drawn(own.mean(name))})
     if not rows:
-        return
-    chart = (
-        alt.Chart(pd.DataFrame(rows))
-        .mark_bar()
-        .encode(
-            x=alt.X("x:N", title="run time", sort=None, axis=alt.Axis(labelAngle=0)),
-            xOffset=alt.XOffset("policy:N", sort=POLICIES),
-            y=alt.Y(
-                "ours:Q", title="mean response (min, square root)", scale=alt.Scale(type="sqrt")
-            ),
-            color=_colour(sorted({row["policy"] for row in rows})),
-            tooltip=["policy:N", "x:N", alt.Tooltip("ours:Q", format=".4~g")],
-        )
+        return None
+    policies = {row["policy"] for row in rows}
+    title = "mean response (min, square root)"
+    chart = alt.Chart(pd.DataFrame(rows)).mark_bar()
+    chart = chart.encode(
+        x=alt.X("x:N", title="run time", sort=None, axis=alt.Axis(labelAngle=0)),
+        xOffset=alt.XOffset("policy:N", sort=POLICIES),
+        y=alt.Y("ours:Q", title=title, scale=alt.Scale(type="sqrt")),
+        color=alt.Color("policy:N", title=None, scale=scale_of(COLOURS, policies)),
+        tooltip=["policy:N", "x:N", *numbers("ours")],
     )
-    yield Figure(
+    return Figure(
         "response_by_run_time",
         "Mean response by run time, 250 users",
-        chart.properties(width="container", height=HEIGHT),
+        chart.properties(**SIZE),
         "Beside figure 12 of the paper.",
     )
 
 
-def _by_alpha(runs: Runs, published: Mapping[str, Any]) -> Iterator[Figure]:
+def _by_alpha(runs: Runs, published: Mapping[str, Any]) -> Figure | None:
     easy, rows = runs.where(nb_users=250, alpha=EASY), []
-    printed = published["throughput_gain"]
     for alpha in ALPHAS[1:]:
         own = runs.where(nb_users=250, alpha=alpha)
         if own and easy:
             change = own.change("throughput", easy)
-            rows.append({**_point("ours", alpha, change), "paper": printed[str(alpha)]})
+            paper = published["throughput_gain"][str(alpha)]
+            rows.append({"policy": "ours", "x": alpha, **drawn(change), "paper": paper})
     if not rows:
-        return
+        return None
+    scale, ticks = alt.Scale(domain=[0, MOST], padding=12), alt.Axis(values=ALPHAS)
     base = alt.Chart(pd.DataFrame(rows)).encode(
-        x=alt.X(
-            "x:Q",
-            title="alpha",
-            scale=alt.Scale(domain=[0, MOST], padding=12),
-            axis=alt.Axis(values=ALPHAS),
-        )
+        x=alt.X("x:Q", title="alpha", scale=scale, axis=ticks)
     )
-    tooltip = [
-        alt.Tooltip("x:Q", title="alpha"),
-        *(alt.Tooltip(f"{name}:Q", format=".3~g") for name in ("ours", "low", "high", "paper")),
-    ]
-    title = "throughput against EASY (%)"
+    names = ("ours", "low", "high", "paper")
+    tooltip = [alt.Tooltip("x:Q", title="alpha"), *numbers(*names, digits=".3~g")]
+    title, colour = "throughput against EASY (%)", palette.BLUE
+    points = base.mark_point(size=110, strokeWidth=2, color=palette.BLACK)
     layers = [
-        base.mark_line(point=True, color=COLOURS[-1]).encode(
+        base.mark_line(point=True, color=colour).encode(
             y=alt.Y("ours:Q", title=title), tooltip=tooltip
         ),
-        base.mark_point(size=110, strokeWidth=2, color=COLOURS[0]).encode(
-            y=alt.Y("paper:Q", title=title), tooltip=tooltip
-        ),
+        points.encode(y=alt.Y("paper:Q", title=title), tooltip=tooltip),
     ]
     if any(row["low"] is not None for row in rows):
-        rule = base.mark_rule(color=COLOURS[-1])
+        rule = base.mark_rule(color=colour)
         layers.append(rule.encode(y=alt.Y("low:Q", title=title), y2="high:Q"))
-    yield Figure(
+    return Figure(
         "gain_by_alpha",
         "Throughput gained by alpha, 250 users",
-        alt.layer(*layers).properties(width="container", height=HEIGHT),
+        alt.layer(*layers).properties(**SIZE),
         "Beside figure 13 of the paper (open points). The line is ours.",
     )
 
 
-def room_figure(frame: pd.DataFrame, name: str, label: str) -> Iterator[Figure]:
-    """Yield CREASY's gain against the room that EASY leaves, a point per row where both are."""
+def room_figure(frame: pd.DataFrame, name: str, label: str) -> Figure | None:
+    """Return CREASY's gain against the room that EASY leaves, a point per row where both are."""
     known = frame.dropna(subset=["room", "gain"])
     if known.empty:
-        return
+        return None
     title = "CREASY 6000: gain (%)"
+    gain = alt.Y("gain:Q", title=title)
+    names = ("nodes", "utilisation", "room", "gain", "low", "high")
     base = alt.Chart(known.where(known.notna(), None)).encode(
-        x=alt.X(
-            "room:Q",
-            title="room above EASY for any policy (%)",
-            scale=alt.Scale(padding=20),
-        ),
-        tooltip=[
-            f"{label}:N",
-            *(
-                alt.Tooltip(f"{column}:Q", format=".3~g")
-                for column in ("nodes", "utilisation", "room", "gain", "low", "high")
-            ),
-        ],
+        x=alt.X("room:Q", title="room above EASY for any policy (%)", scale=alt.Scale(padding=20)),
+        tooltip=[f"{label}:N", *numbers(*names, digits=".3~g")],
     )
-    layers = [
-        base.mark_point(filled=True, size=60, color=COLOURS[-1]).encode(
-            y=alt.Y("gain:Q", title=title)
-        )
-    ]
+    layers = [base.mark_point(filled=True, size=60, color=palette.BLUE).encode(y=gain)]
     if known["low"].notna().any():
-        rule = base.mark_rule(color=COLOURS[-1])
+        rule = base.mark_rule(color=palette.BLUE)
         layers.append(rule.encode(y=alt.Y("low:Q", title=title), y2="high:Q"))
     texts = base.mark_text(align="left", dx=7, dy=-5, fontSize=10)
-    layers.append(texts.encode(y=alt.Y("gain:Q", title=title), text=f"{label}:N"))
-    yield Figure(
+    layers.append(texts.encode(y=gain, text=f"{label}:N"))
+    return Figure(
         f"room_by_{name}",
         "What CREASY gains of what there is to gain",
-        alt.layer(*layers).properties(width="container", height=HEIGHT + 100),
+        alt.layer(*layers).properties(**SIZE | {"height": 400}),
         "250 users. The paper's gain is more than 50 % at 57 % utilisation.",
     )

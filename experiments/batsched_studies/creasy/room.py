@@ -7,38 +7,30 @@ the *room* for a better one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import nan
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pandas as pd
-
-from batsched_py.campaign.study_files import study_module
 from batsched_py.report import Column, Table
+from batsched_py.report.kit.estimates import UNKNOWN, cells
+from batsched_py.report.kit.selection import Runs
+from batsched_py.report.kit.tables import columns, table
+from batsched_studies.creasy.tables import CLASSES, EASY, MOST
 
-if TYPE_CHECKING:
-    from tables import Runs
-
-TABLES: Any = study_module(Path(__file__).with_name("tables.py"))
-EASY, MOST = TABLES.EASY, TABLES.MOST
 UNLIMITED = 16_384
 """Processors on which hardly anybody ever waits."""
 MORE = 60_000
 """An alpha beyond the paper's: criticality is then worth at most 40 hours of seniority, not 4."""
 _COLUMNS = (
-    Column("nodes", "processors"),
-    Column("utilisation", "EASY: utilisation (%)", 0),
-    Column("throughput", "throughput (jobs/h)", 1),
-    Column("response", "response (min)", 0),
-    Column("run_time", "mean run time (min)", 0),
-    Column("slowdown", "slowdown", 1),
-    Column("session_length", "jobs per session", 2),
-    Column("unlimited", "throughput if nobody waits", 1),
-    Column("room", "room for any policy (%)", 0),
+    *columns(nodes="processors"),
+    *columns(decimals=0, utilisation="EASY: utilisation (%)"),
+    *columns(decimals=1, throughput="throughput (jobs/h)"),
+    *columns(decimals=0, response="response (min)", run_time="mean run time (min)"),
+    *columns("slowdown", decimals=1),
+    *columns(decimals=2, session_length="jobs per session"),
+    *columns(decimals=1, unlimited="throughput if nobody waits"),
+    *columns(decimals=0, room="room for any policy (%)"),
     Column("gain", "CREASY 6000: throughput (%)", 1, kind="ours"),
-    Column("low", "from", 1, kind="ours"),
-    Column("high", "to", 1, kind="ours"),
+    *columns(decimals=1, kind="ours", low="from", high="to"),
     Column("to_1_min", "response <= 1 min (%)", 0),
     Column("1_to_10_min", "1 to 10 min (%)", 0),
     Column("over_10_min", "> 10 min (%)", 0),
@@ -54,21 +46,17 @@ _NOTE = (
 )
 
 
-def by_machine(runs: Runs) -> Iterator[Table]:
-    """Yield the table of machine sizes, if there are several."""
+def by_machine(runs: Runs) -> Table | None:
+    """Return the table of machine sizes, if there are several."""
     nodes = sorted(int(size) for size in runs.labels("nodes"))
-    if len(nodes) < 2:
-        return
     unlimited = runs.where(nodes=UNLIMITED, alpha=EASY)
-    rows = [row for size in nodes if (row := _row(runs.where(nodes=size), unlimited))]
-    if rows:
-        frame = pd.DataFrame(rows)
-        columns = (*_COLUMNS, *_MORE)
-        yield Table("machines", "Machines of several sizes", frame, columns, _NOTE)
+    found = [_row(runs.where(nodes=size), unlimited) for size in nodes if len(nodes) > 1]
+    rows = [row for row in found if row]
+    return table("machines", "Machines of several sizes", rows, (*_COLUMNS, *_MORE), _NOTE)
 
 
-def by_reading(runs: Runs) -> Iterator[Table]:
-    """Yield the table of readings, if there are any."""
+def by_reading(runs: Runs) -> Table | None:
+    """Return the table of readings, if there are any."""
     rows = []
     for reading in runs.labels("reading"):
         own = runs.where(reading=reading)
@@ -77,9 +65,7 @@ def by_reading(runs: Runs) -> Iterator[Table]:
             row = _row(own.where(nodes=size), unlimited) if size != UNLIMITED else None
             if row:
                 rows.append({"reading": reading, **row})
-    if rows:
-        columns = (Column("reading"), *_COLUMNS)
-        yield Table("readings", "Other readings", pd.DataFrame(rows), columns, _NOTE)
+    return table("readings", "Other readings", rows, (Column("reading"), *_COLUMNS), _NOTE)
 
 
 def room(throughput: float, utilisation: float, unlimited: float) -> float:
@@ -91,7 +77,7 @@ def room(throughput: float, utilisation: float, unlimited: float) -> float:
 
 
 def _row(runs: Runs, unlimited: Runs) -> dict[str, Any] | None:
-    easy, most = runs.where(alpha=EASY), runs.where(alpha=MOST)
+    easy, most, more = (runs.where(alpha=alpha) for alpha in (EASY, MOST, MORE))
     if not easy:
         return None
     names = ("utilisation", "throughput", "response", "run_time", "slowdown", "session_length")
@@ -99,15 +85,8 @@ def _row(runs: Runs, unlimited: Runs) -> dict[str, Any] | None:
     row |= {name: easy.mean(name).value for name in names}
     row["unlimited"] = unlimited.mean("throughput").value if unlimited else nan
     row["room"] = room(row["throughput"], row["utilisation"], row["unlimited"])
-    gain = most.change("throughput", easy) if most else None
-    row |= {
-        "gain": gain.value if gain else nan,
-        "low": gain.low if gain else nan,
-        "high": gain.high if gain else nan,
-    }
-    for name in TABLES.CLASSES:
-        row[name] = most.change(name, easy).value if most else nan
-    more = runs.where(alpha=MORE)
+    row |= cells(most.change("throughput", easy) if most else UNKNOWN, "gain")
+    row |= {name: most.change(name, easy).value if most else nan for name in CLASSES}
     row["more"] = more.change("throughput", easy).value if more else nan
     row["more_to_1_min"] = more.change("to_1_min", easy).value if more else nan
     return row

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from batsched_py.campaign.study_files import study_module
-from batsched_py.report.document import Verdict
+from batsched_py.report import Verdict
+from batsched_py.report.kit.selection import Runs
 from batsched_py.support.statistics import Interval, paired_ratio
-
-c = study_module(Path(__file__).with_name("cases.py"))
+from batsched_studies.dynamic_think_times import cases as c
 
 CONSTANT = ("c20", "c120", "c240")
 FALLS = "The workload falls with the constant think time"
@@ -36,10 +32,10 @@ Ratios = Mapping[str, Interval]
 """By what is compared."""
 
 
-def verdicts(cases: pd.DataFrame, numbers: dict[str, Any], reading: str) -> list[Verdict]:
+def verdicts(runs: Runs, numbers: dict[str, Any], reading: str) -> list[Verdict]:
     """Return what the runs of a reading say of each claim."""
-    own = cases[cases["reading"] == reading] if len(cases) else cases
-    if own.empty:
+    own = runs.where(reading=reading)
+    if not own:
         return [Verdict(title, None, "") for title in TITLES]
     beside, tolerance = _think_times(own), equal(numbers)
     return [
@@ -66,18 +62,18 @@ def equal(numbers: dict[str, Any]) -> float:
     return max(max(ratio, 1 / ratio) for ratio in ratios)
 
 
-def stated(cases: pd.DataFrame, numbers: dict[str, Any]) -> Verdict:
+def stated(runs: Runs, numbers: dict[str, Any]) -> Verdict:
     """Return whether the published numbers can be those of the stated set-up."""
     claim = "The published metrics are those of the stated users (p_a = 0.5, 9 to 17, one job each)"
     needs, ours, within = [], [], []
-    for scheduler, nodes, think, printed in c.printed(numbers):
-        own = c.values(cases, reading=c.STATED, scheduler=scheduler, nodes=nodes, think=think)
-        if own.empty:
+    for case, printed in c.printed(numbers):
+        own = runs.where(reading=c.STATED, **case)
+        if not own:
             continue
-        needs.append(c.needed(nodes, think, printed).share)
-        ours.append(float(own["busy"].median()) / c.ACTIVE_WEEKS)
+        needs.append(c.needed(case["nodes"], case["think"], printed).share)
+        ours.append(float(own.values("busy").median()) / c.ACTIVE_WEEKS)
         for name, (_, middle, _) in printed.items():
-            low, high = own[name].quantile([0.025, 0.975])
+            low, high = own.values(name).quantile([0.025, 0.975])
             within.append(bool(low <= middle <= high))
     if not needs:
         return Verdict(claim, None, "")
@@ -91,57 +87,37 @@ def stated(cases: pd.DataFrame, numbers: dict[str, Any]) -> Verdict:
     return Verdict(claim, all(within), evidence)
 
 
-def _falls(cases: pd.DataFrame) -> Ratios:
+def _falls(runs: Runs) -> Ratios:
     ratios = {}
-    for scheduler, nodes in _combinations(cases, "scheduler", "nodes"):
-        place = {"scheduler": scheduler, "nodes": nodes}
+    for (scheduler, nodes), own in runs.groups("scheduler", "nodes"):
         for shorter, longer in pairwise(CONSTANT):
-            at = f"{longer} / {shorter}, {scheduler} {nodes}"
-            ratio = _ratio(cases, place | {"think": longer}, place | {"think": shorter}, "work")
-            ratios |= {at: ratio} if ratio.nb else {}
+            ratio = own.where(think=longer).ratio("work", own.where(think=shorter))
+            ratios[f"{longer} / {shorter}, {scheduler} {nodes}"] = ratio
     return ratios
 
 
-def _systems(cases: pd.DataFrame, metrics: Iterable[str]) -> Ratios:
+def _systems(runs: Runs, metrics: Iterable[str]) -> Ratios:
     ratios = {}
-    for nodes, think in _combinations(cases, "nodes", "think"):
-        place = {"nodes": nodes, "think": think}
-        for name in metrics:
-            ratio = _ratio(
-                cases, place | {"scheduler": "easy"}, place | {"scheduler": "fcfs"}, name
-            )
-            ratios |= {f"{name.upper()}, {nodes} {think}": ratio} if ratio.nb else {}
+    for (nodes, think), own in runs.groups("nodes", "think"):
+        easy, fcfs = (own.where(scheduler=name) for name in ("easy", "fcfs"))
+        ratios |= {f"{name.upper()}, {nodes} {think}": easy.ratio(name, fcfs) for name in metrics}
     return ratios
 
 
-def _think_times(cases: pd.DataFrame) -> Ratios:
+def _think_times(runs: Runs) -> Ratios:
     ratios = {}
-    for (scheduler,) in _combinations(cases, "scheduler"):
-        place = {"scheduler": scheduler, "nodes": 1024}
-        for metric in c.METRICS:
-            ours, base = place | {"think": "lin"}, place | {"think": "c120"}
-            ratio = _ratio(cases, ours, base, metric.name)
-            ratios |= {f"{metric.title}, {scheduler}": ratio} if ratio.nb else {}
+    for (scheduler,), own in runs.where(nodes=1024).groups("scheduler"):
+        lin, base = (own.where(think=think) for think in ("lin", "c120"))
+        ratios |= {f"{m.title}, {scheduler}": lin.ratio(m.name, base) for m in c.METRICS}
     return ratios
 
 
-def _gains(cases: pd.DataFrame) -> Ratios:
-    own = c.at_equal_work(cases, scheduler="fcfs", nodes=128)
+def _gains(runs: Runs) -> Ratios:
+    own = c.at_equal_work(runs.where(scheduler="fcfs", nodes=128))
     return {
-        metric.title: paired_ratio(own[metric.name], own[f"{metric.name}_constant"])
-        for metric in (c.QUALITY if len(own) else ())
+        metric.title: paired_ratio(own.values(metric.name), own.values(f"{metric.name}_constant"))
+        for metric in c.QUALITY
     }
-
-
-def _combinations(cases: pd.DataFrame, *keys: str) -> list[Any]:
-    return list(cases[list(keys)].drop_duplicates().itertuples(index=False, name=None))
-
-
-def _ratio(
-    cases: pd.DataFrame, ours: dict[str, Any], base: dict[str, Any], metric: str
-) -> Interval:
-    first, second = c.pairs(cases, ours, base)
-    return paired_ratio(first[metric], second[metric])
 
 
 def _less(ratio: Interval) -> bool | None:

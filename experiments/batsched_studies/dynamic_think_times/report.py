@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from batsched_py.campaign.study_files import study_module
-from batsched_py.report.document import Column, Part, Report, Section, Table, Text
+from batsched_py.report import Part, Report, Table, Text
+from batsched_py.report.kit.beside_published import read_published
+from batsched_py.report.kit.selection import Runs
+from batsched_py.report.kit.tables import columns, sections, table
+from batsched_studies.dynamic_think_times import cases, claims, figures, tables
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
-
-cases, claims, figures, tables = (
-    study_module(Path(__file__).with_name(f"{name}.py"))
-    for name in ("cases", "claims", "figures", "tables")
-)
 
 SOURCE = (
     'S. Schlagkamp, "Influence of Dynamic Think Times on Parallel Job Scheduler Performances in '
@@ -35,25 +30,23 @@ would have 50 weeks. The table has the time that the published numbers take, and
 
 def report(results: CampaignResults) -> Report:
     """Return tables, figures and verdicts of the runs that are there."""
-    numbers = cases.published()
+    numbers = read_published(results.study)
     runs = cases.read(results.runs)
     said = claims.verdicts(runs, numbers, cases.STATED)
-    if len(runs):
-        said.append(claims.stated(runs, numbers))
     return Report(
         title="Dynamic think times in generative simulations",
         source=SOURCE,
         summary=_summary(runs),
-        sections=tuple(_sections(runs, numbers) if len(runs) else ()),
-        verdicts=tuple(said),
+        sections=tuple(sections(_parts(runs, numbers))) if runs else (),
+        verdicts=(*said, claims.stated(runs, numbers)) if runs else tuple(said),
     )
 
 
-def _summary(runs: pd.DataFrame) -> str:
-    if runs.empty:
+def _summary(runs: Runs) -> str:
+    if not runs:
         return "No runs."
-    number = runs.groupby(cases.CASE).size()
-    least, most = int(number.min()), int(number.max())
+    number = [len(own) for _, own in runs.groups(*cases.CASE)]
+    least, most = min(number), max(number)
     each = str(most) if least == most else f"{least} to {most}"
     return (
         f"{len(runs)} simulations: {len(number)} cases of scheduler, machine, think time and "
@@ -62,52 +55,31 @@ def _summary(runs: pd.DataFrame) -> str:
     )
 
 
-def _sections(runs: pd.DataFrame, numbers: dict[str, Any]) -> Iterable[Section]:
-    stated = runs[runs["reading"] == cases.STATED]
-    parts: list[tuple[str, list[Part | None]]] = [
-        ("Beside the paper", [tables.as_published(runs, numbers)]),
-        ("Distributions over the replications", figures.distributions(stated, numbers)),
-        ("Schedulers", [tables.schedulers(runs, numbers)]),
-        (
-            "Think times",
-            [tables.think_times(runs, numbers), figures.workload(stated, numbers)],
-        ),
-        ("Metrics at equal work", [tables.equal_work(runs, numbers), figures.equal_work(stated)]),
-        ("Why the waits are not the paper's", _why(runs, numbers)),
-        ("All cases", [tables.all_cases(runs)]),
-    ]
-    for title, found in parts:
-        there = tuple(part for part in found if part is not None)
-        if there:
-            yield Section(title, there)
+def _parts(runs: Runs, numbers: dict[str, Any]) -> Iterator[tuple[str, Iterable[Part | None]]]:
+    stated = runs.where(reading=cases.STATED)
+    yield "Beside the paper", [tables.as_published(runs, numbers)]
+    yield "Distributions over the replications", figures.distributions(stated, numbers)
+    yield "Schedulers", [tables.schedulers(runs, numbers)]
+    yield "Think times", [tables.think_times(runs, numbers), figures.workload(stated, numbers)]
+    equal_work = [tables.equal_work(runs, numbers), figures.equal_work(stated)]
+    yield "Metrics at equal work", equal_work
+    why = [tables.user_time(runs, numbers), tables.readings(runs, numbers)]
+    why += [_claims_by_reading(runs, numbers)]
+    others = [figures.readings(runs, numbers), tables.independent(runs, numbers)]
+    yield "Why the waits are not the paper's", [Text(ARGUMENT), *why, *others]
+    yield "All cases", [tables.all_cases(runs)]
 
 
-def _why(runs: pd.DataFrame, numbers: dict[str, Any]) -> list[Part | None]:
-    return [
-        Text(ARGUMENT),
-        tables.user_time(runs, numbers),
-        tables.readings(runs, numbers),
-        _claims_by_reading(runs, numbers),
-        figures.readings(runs, numbers),
-        tables.independent(runs, numbers),
-    ]
-
-
-def _claims_by_reading(runs: pd.DataFrame, numbers: dict[str, Any]) -> Table | None:
+def _claims_by_reading(runs: Runs, numbers: dict[str, Any]) -> Table | None:
     """Return which claims hold under each reading, None if there is but one."""
-    names = list(dict.fromkeys(runs["reading"]))
-    if len(names) < 2:
-        return None
-    rows = []
-    for name in names:
-        said = claims.verdicts(runs, numbers, name)
-        rows.append({"reading": name, **{str(n): v.holds for n, v in enumerate(said, 1)}})
-    asked = [str(n) for n in range(1, len(claims.TITLES) + 1) if any(_known(rows, str(n)))]
-    note = "; ".join(f"({n}) {claims.TITLES[int(n) - 1]}" for n in asked)
-    columns = (Column("reading"), *(Column(n, f"({n})") for n in asked))
+    readings = runs.labels("reading")
+    rows: list[dict[str, Any]] = []
+    for reading in readings if len(readings) > 1 else ():
+        said = claims.verdicts(runs, numbers, reading)
+        rows.append({"reading": reading, **{str(n): v.holds for n, v in enumerate(said, 1)}})
+    titles = {str(number): title for number, title in enumerate(claims.TITLES, 1)}
+    asked = [n for n in titles if any(row[n] is not None for row in rows)]
+    note = "; ".join(f"({n}) {titles[n]}" for n in asked)
+    shown = columns("reading", **{n: f"({n})" for n in asked})
     title = "Claims that hold under each reading"
-    return Table("claims_by_reading", title, pd.DataFrame(rows), columns, f"{note}.")
-
-
-def _known(rows: Iterable[dict[str, Any]], name: str) -> Iterable[bool]:
-    return (row[name] is not None for row in rows)
+    return table("claims_by_reading", title, rows, shown, f"{note}.")

@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import nan
-from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
-import pandas as pd
-
-from batsched_py.campaign.study_files import study_module
-from batsched_py.report.document import Column, Table
+from batsched_py.report import Column, Table
+from batsched_py.report.kit.beside_published import printed
+from batsched_py.report.kit.estimates import cells
+from batsched_py.report.kit.selection import Runs
+from batsched_py.report.kit.tables import columns, table, where_known
 from batsched_py.support.statistics import Interval, beside, paired_ratio, quantiles
-
-c = study_module(Path(__file__).with_name("cases.py"))
+from batsched_studies.dynamic_think_times import cases as c
 
 QUANTILES = ("low", "median", "high")
 """2.5 %, 50 % and 97.5 % of the replications."""
+_CASE = columns("scheduler", nodes="cores", think="think")
+_TITLES = {metric.name: metric.title for metric in c.METRICS}
+Numbers = Mapping[str, Any]
+"""``published.toml``."""
 
 
-def _table(
-    name: str,
-    title: str,
-    rows: Sequence[dict[str, Any]],
-    columns: Iterable[Column],
-    note: str,
-    marks: Iterable[tuple[int, str]] = (),
-) -> Table | None:
-    if not rows:
-        return None
-    return Table(name, title, pd.DataFrame(list(rows)), tuple(columns), note, tuple(marks))
-
-
-def as_published(cases: pd.DataFrame, numbers: dict[str, Any]) -> Table | None:
+def as_published(runs: Runs, numbers: Numbers) -> Table | None:
     """Return the quantiles of the replications beside the published ones."""
-    rows = list(_as_published(cases, numbers))
+    rows = list(_as_published(runs, numbers))
     shown = [
-        *(Column("scheduler"), Column("nodes", "cores"), Column("think"), Column("metric")),
-        *(Column(f"ours_{q}", f"ours {q}", kind="ours") for q in QUANTILES),
-        *(Column(f"published_{q}", f"paper {q}", kind="published") for q in QUANTILES),
+        *(*_CASE, Column("metric")),
+        *columns(kind="ours", **{f"ours_{q}": f"ours {q}" for q in QUANTILES}),
+        *columns(kind="published", **{f"published_{q}": f"paper {q}" for q in QUANTILES}),
         Column("difference", "difference (%)", 0, "difference"),
         Column("spreads", "in spreads", 1, "difference"),
     ]
@@ -51,67 +41,77 @@ def as_published(cases: pd.DataFrame, numbers: dict[str, Any]) -> Table | None:
         "published median is between our quantiles."
     )
     marks = [(at, "spreads") for at, row in enumerate(rows) if row["within"]]
-    return _table(
-        "as_published", "The paper's cases: quantiles over replications", rows, shown, note, marks
-    )
+    title = "The paper's cases: quantiles over replications"
+    return table("as_published", title, rows, shown, note, marks)
 
 
-def _as_published(cases: pd.DataFrame, numbers: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for scheduler, nodes, think, printed in c.printed(numbers):
-        own = c.values(cases, reading=c.STATED, scheduler=scheduler, nodes=nodes, think=think)
-        for metric in c.METRICS if len(own) else ():
-            if metric.name not in printed:
+def _as_published(runs: Runs, numbers: Numbers) -> Iterator[dict[str, Any]]:
+    for case, medians in c.printed(numbers):
+        own = runs.where(reading=c.STATED, **case)
+        for metric in c.METRICS if own else ():
+            if metric.name not in medians:
                 continue
-            low, middle, high = printed[metric.name]
-            found = beside(own[metric.name], middle)
-            row = {"scheduler": scheduler, "nodes": nodes, "think": think, "metric": metric.title}
+            low, middle, high = medians[metric.name]
+            found = beside(own.values(metric.name), middle)
+            row = {**case, "metric": metric.title}
             row |= {"ours_low": found.low, "ours_median": found.ours, "ours_high": found.high}
             row |= {"published_low": low, "published_median": middle, "published_high": high}
             row |= {"difference": 100 * found.difference, "spreads": found.spreads}
             yield row | {"within": found.within, "replications": found.nb}
 
 
-def schedulers(cases: pd.DataFrame, numbers: dict[str, Any]) -> Table | None:
+def schedulers(runs: Runs, numbers: Numbers) -> Table | None:
     """Return EASY in relation to FCFS."""
-    rows = []
-    for key in _places(cases, "nodes", "think"):
-        place = {"reading": c.STATED, **key}
-        ratios = _ratios(cases, place | {"scheduler": "easy"}, place | {"scheduler": "fcfs"})
-        paper = [_printed(numbers, name, key["nodes"], key["think"]) for name in ("easy", "fcfs")]
-        if ratios:
-            rows.append(key | _ratio_row(ratios, paper))
-    return _ratio_table("schedulers", "EASY / FCFS", ("nodes", "think"), rows)
+    sides = {"scheduler": ("easy", "fcfs")}
+    return _ratio_table("schedulers", "EASY / FCFS", runs, numbers, ("nodes", "think"), sides)
 
 
-def think_times(cases: pd.DataFrame, numbers: dict[str, Any]) -> Table | None:
+def think_times(runs: Runs, numbers: Numbers) -> Table | None:
     """Return think times that grow with responses in relation to two hours."""
+    sides = {"think": ("lin", "c120")}
+    return _ratio_table("think_times", "lin / c120", runs, numbers, ("scheduler", "nodes"), sides)
+
+
+def _ratio_table(
+    name: str,
+    title: str,
+    runs: Runs,
+    numbers: Numbers,
+    keys: Sequence[str],
+    sides: Mapping[str, tuple[str, str]],
+) -> Table | None:
+    """Return all metrics of one side as multiples of those of the other."""
+    ((label, values),) = sides.items()
     rows = []
-    for key in _places(cases, "scheduler", "nodes"):
-        place = {"reading": c.STATED, **key}
-        ratios = _ratios(cases, place | {"think": "lin"}, place | {"think": "c120"})
-        paper = [
-            _printed(numbers, key["scheduler"], key["nodes"], name) for name in ("lin", "c120")
-        ]
-        if ratios:
+    for key in _places(runs, *keys):
+        ours, base = (runs.where(reading=c.STATED, **key, **{label: value}) for value in values)
+        ratios = {name: ours.ratio(name, base) for name in _TITLES}
+        if ratios["work"].nb:
+            paper = [_medians(numbers, **key, **{label: value}) for value in values]
             rows.append(key | _ratio_row(ratios, paper))
-    return _ratio_table("think_times", "lin / c120", ("scheduler", "nodes"), rows)
+    note = (
+        "Ratios of means over pairs of equal replications; the paper's are ratios of its medians. "
+        "**Bold**: the 95 % bootstrap interval does not hold 1."
+    )
+    return _of_ratios(name, title, keys, rows, note)
 
 
-def equal_work(cases: pd.DataFrame, numbers: dict[str, Any]) -> Table | None:
+def equal_work(runs: Runs, numbers: Numbers) -> Table | None:
     """Return ``lin`` in relation to constant think times at equal work."""
     rows = []
-    for key in _places(cases, "reading", "scheduler", "nodes"):
-        own = c.at_equal_work(cases, **key)
-        if own.empty:
+    keys = ("reading", "scheduler", "nodes")
+    for key in _places(runs, *keys):
+        own = c.at_equal_work(runs.where(**key))
+        if not own:
             continue
         ratios = {
-            metric.name: paired_ratio(own[metric.name], own[f"{metric.name}_constant"])
-            for metric in c.QUALITY
+            m.name: paired_ratio(own.values(m.name), own.values(f"{m.name}_constant"))
+            for m in c.QUALITY
         }
-        printed: list[dict[str, float]] = [{}, {}]
+        paper: list[dict[str, float]] = [{}, {}]
         if (key["scheduler"], key["nodes"]) == ("fcfs", 128):  # lin and c120 do the same work there
-            printed = [_printed(numbers, "fcfs", 128, name) for name in ("lin", "c120")]
-        rows.append(key | _ratio_row(ratios, printed) | {"replications": len(own)})
+            paper = [_medians(numbers, "fcfs", 128, think) for think in ("lin", "c120")]
+        rows.append(key | _ratio_row(ratios, paper) | {"replications": len(own)})
     note = (
         "Ratios of means over pairs of equal replications. The constant think times of a "
         "replication give each metric as a function of the work (straight lines between them), "
@@ -119,134 +119,99 @@ def equal_work(cases: pd.DataFrame, numbers: dict[str, Any]) -> Table | None:
         "metrics for the same work. The paper's are lin / c120, whose work is the same in that "
         "case. **Bold**: the 95 % bootstrap interval does not hold 1."
     )
-    return _ratio_table(
-        "equal_work",
-        "lin / constant think times at equal work",
-        ("reading", "scheduler", "nodes"),
-        rows,
-        note,
-    )
+    title = "lin / constant think times at equal work"
+    return _of_ratios("equal_work", title, keys, rows, note)
 
 
-def _places(cases: pd.DataFrame, *keys: str) -> list[dict[str, Any]]:
+def _places(runs: Runs, *keys: str) -> list[dict[str, Any]]:
     """Return the combinations of these keys that have runs, in the order of the cases."""
-    found = [dict(zip(c.CASE, key, strict=True)) for key, _ in c.groups(cases)]
-    chosen = [tuple(key[name] for name in keys) for key in found]
-    return [dict(zip(keys, place, strict=True)) for place in dict.fromkeys(chosen)]
+    chosen = dict.fromkeys(tuple(case[name] for name in keys) for case, _ in c.groups(runs))
+    return [dict(zip(keys, place, strict=True)) for place in chosen]
 
 
-def _ratios(
-    cases: pd.DataFrame, ours: dict[str, Any], base: dict[str, Any]
-) -> dict[str, Interval] | None:
-    first, second = c.pairs(cases, ours, base)
-    if first.empty:
-        return None
-    return {m.name: paired_ratio(first[m.name], second[m.name]) for m in c.METRICS}
-
-
-def _printed(numbers: dict[str, Any], scheduler: str, nodes: int, think: str) -> dict[str, float]:
+def _medians(numbers: Numbers, scheduler: str, nodes: int, think: str) -> dict[str, float]:
     """Return the published medians of a case by metric."""
-    own = numbers["cases"].get(scheduler, {}).get(str(nodes), {}).get(think, {})
+    own = printed(numbers, "cases", scheduler, nodes, think, otherwise={})
     return {name: found[1] for name, found in own.items()}
 
 
 def _ratio_row(
-    ratios: dict[str, Interval], paper: Sequence[dict[str, float]]
+    ratios: Mapping[str, Interval], paper: Sequence[Mapping[str, float]]
 ) -> dict[str, float | None]:
     row: dict[str, float | None] = {}
     for name, ratio in ratios.items():
-        row |= {name: ratio.value, f"{name}_low": ratio.low, f"{name}_high": ratio.high}
-        ours, base = (printed.get(name) for printed in paper)
+        row |= cells(ratio, name, f"{name}_low", f"{name}_high")
+        ours, base = (medians.get(name) for medians in paper)
         row[f"{name}_published"] = ours / base if ours and base else None
     return row
 
 
-def _ratio_table(
-    name: str,
-    title: str,
-    keys: Sequence[str],
-    rows: Sequence[dict[str, Any]],
-    note: str = (
-        "Ratios of means over pairs of equal replications; the paper's are ratios of its medians. "
-        "**Bold**: the 95 % bootstrap interval does not hold 1."
-    ),
+def _of_ratios(
+    name: str, title: str, keys: Sequence[str], rows: Sequence[dict[str, Any]], note: str
 ) -> Table | None:
-    titles = {"nodes": "cores"}
-    columns = [Column(key, titles.get(key, key)) for key in keys]
-    for metric in c.METRICS if rows else ():
-        if metric.name in rows[0]:
-            columns.append(Column(metric.name, metric.title, 2, "ours"))
-    for metric in c.METRICS:
-        if any(row.get(f"{metric.name}_published") for row in rows):
-            columns.append(
-                Column(f"{metric.name}_published", f"{metric.title} paper", 2, "published")
-            )
+    titles = {name: title for name, title in _TITLES.items() if rows and name in rows[0]}
+    paper = {f"{name}_published": f"{title} paper" for name, title in titles.items()}
+    shown = (
+        *columns(**{key: "cores" if key == "nodes" else key for key in keys}),
+        *columns(decimals=2, kind="ours", **titles),
+        *columns(decimals=2, kind="published", **paper),
+    )
     marks = [
-        (at, metric.name)
+        (at, name)
         for at, row in enumerate(rows)
-        for metric in c.METRICS
-        if not row.get(f"{metric.name}_low", nan) <= 1 <= row.get(f"{metric.name}_high", nan)
-        and metric.name in row
+        for name in titles
+        if not row[f"{name}_low"] <= 1 <= row[f"{name}_high"]
     ]
-    return _table(name, title, rows, columns, note, marks)
+    return table(name, title, rows, where_known(rows, shown), note, marks)
 
 
-def all_cases(cases: pd.DataFrame) -> Table | None:
+def all_cases(runs: Runs) -> Table | None:
     """Return all cases: medians; the quantiles are in the file."""
     rows = []
     metrics = ("jobs", *(metric.name for metric in (*c.METRICS, *c.FURTHER)))
-    for key, own in c.groups(cases):
-        row = dict(zip(c.CASE, key, strict=True)) | {"replications": len(own)}
+    for case, own in c.groups(runs):
+        row = case | {"replications": len(own)}
         for metric in metrics:
-            low, middle, high = quantiles(own[metric])
+            low, middle, high = quantiles(own.values(metric))
             row |= {metric: middle, f"{metric}_low": low, f"{metric}_high": high}
         rows.append(row)
-    columns = [
-        *(
-            Column("scheduler"),
-            Column("nodes", "cores"),
-            Column("think"),
-            Column("replications", "runs"),
-        ),
-        *(Column("jobs", decimals=0), Column("work", "workload", 3)),
-        *(Column(metric.name, metric.title, 0) for metric in c.QUALITY[:3]),
-        *(Column("asd", "ASD", 1), Column("bsld", "BSLD", 1)),
+    shown = [
+        *(*_CASE, Column("replications", "runs"), Column("jobs", decimals=0)),
+        Column("work", "workload", 3),
+        *columns(decimals=0, **{metric.name: metric.title for metric in c.QUALITY[:3]}),
+        *columns(decimals=1, asd="ASD", bsld="BSLD"),
         Column("awrt_printed", "AWRT printed", 0),
     ]
-    if cases["reading"].nunique() > 1:
-        columns.insert(0, Column("reading"))
+    if len(runs.labels("reading")) > 1:
+        shown.insert(0, Column("reading"))
     note = (
         "Medians over the replications (the file has the 2.5 and 97.5 % quantiles too): workload "
         "in 10^9 core-seconds, times in seconds, BSLD: slowdown bounded by 10 s. AWRT as the "
         "paper prints it, sum(p m r) / sum(m), is a square of seconds (here in 10^6 s^2); no "
         "number of the paper is of that size: its AWRT are the usual ones, sum(p m r) / sum(p m)."
     )
-    return _table("cases", "Medians of all cases", rows, columns, note)
+    return table("cases", "Medians of all cases", rows, shown, note)
 
 
-def user_time(cases: pd.DataFrame, numbers: dict[str, Any]) -> Table | None:
+def user_time(runs: Runs, numbers: Numbers) -> Table | None:
     """Return the time of users that the published numbers need, and what there is of it."""
     rows = []
-    for scheduler, nodes, think, printed in c.printed(numbers):
-        needed = c.needed(nodes, think, printed)
-        own = c.values(cases, reading=c.STATED, scheduler=scheduler, nodes=nodes, think=think)
-        ours = float(own["busy"].median()) if len(own) else nan
-        row = {"scheduler": scheduler, "nodes": nodes, "think": think}
-        row |= {"work": printed["work"][1], "art": printed["art"][1]}
+    for case, medians in c.printed(numbers):
+        needed = c.needed(case["nodes"], case["think"], medians)
+        own = runs.where(reading=c.STATED, **case)
+        ours = float(own.values("busy").median()) if own else nan
+        row = {**case, "work": medians["work"][1], "art": medians["art"][1]}
         row |= {"jobs": needed.jobs, "cycle": needed.cycle, "needed": needed.weeks}
         row |= {"share": 100 * needed.share, "ours": ours}
         rows.append(row | {"ours_share": 100 * ours / c.ACTIVE_WEEKS})
-    columns = [
-        *(Column("scheduler"), Column("nodes", "cores"), Column("think")),
-        Column("work", "workload", 3, "published"),
-        Column("art", "ART", 0, "published"),
-        Column("jobs", "jobs", 0, "published"),
-        Column("cycle", "cycle", 0, "published"),
+    shown = (
+        *(*_CASE, Column("work", "workload", 3, "published")),
+        *columns(decimals=0, kind="published", art="ART", jobs="jobs", cycle="cycle"),
         Column("needed", "needed", 1, "published"),
         Column("share", "needed (%)", 0, "published"),
         Column("ours", "ours", 1, "ours"),
         Column("ours_share", "ours (%)", 0, "ours"),
-    ]
+    )
     note = (
         "Published medians; jobs: workload over the mean area of a job by the paper's tables of "
         "probabilities and run times, cores cut to the machine; cycle: ART and the think time "
@@ -254,45 +219,39 @@ def user_time(cases: pd.DataFrame, numbers: dict[str, Any]) -> Table | None:
         f"{c.ACTIVE_WEEKS:.0f} active user-weeks that ten users have in ten weeks with p_a = 0.5, "
         "nights and weekends included. Ours: the same of our runs."
     )
-    return _table("user_time", "Time of users that the numbers need", rows, columns, note)
+    return table("user_time", "Time of users that the numbers need", rows, shown, note)
 
 
-def independent(cases: pd.DataFrame, numbers: dict[str, Any]) -> Table | None:
+def independent(runs: Runs, numbers: Numbers) -> Table | None:
     """Return our medians beside those of a second simulation of the same set-up."""
-    readings = {"p_a 0.5": c.STATED, "p_a 1": "p_a 1"}
     rows = []
-    for label, schedulers_ in numbers["independent"]["cases"].items():
-        for scheduler, thinks in schedulers_.items():
-            for think, printed in thinks.items():
-                place = {"reading": readings[label], "scheduler": scheduler, "nodes": 1024}
-                own = c.values(cases, **place, think=think)
-                if own.empty:
-                    continue
+    for label, reading in (("p_a 0.5", c.STATED), ("p_a 1", "p_a 1")):
+        for scheduler, thinks in numbers["independent"]["cases"][label].items():
+            for think, others in thinks.items():
+                own = runs.where(reading=reading, scheduler=scheduler, nodes=1024, think=think)
                 row = {"p_a": float(label.split()[1]), "scheduler": scheduler, "think": think}
-                for metric in c.METRICS:
-                    row[metric.name] = float(own[metric.name].median())
-                    row[f"{metric.name}_other"] = printed[metric.name]
-                rows.append(row)
-    columns = [Column("p_a"), Column("scheduler"), Column("think")]
-    for metric in c.METRICS:
-        columns.append(Column(metric.name, metric.title, kind="ours"))
-        columns.append(Column(f"{metric.name}_other", f"{metric.title} other", kind="published"))
+                for name in _TITLES if own else ():
+                    row |= {name: float(own.values(name).median()), f"{name}_other": others[name]}
+                rows += [row] if own else []
+    shown = [*columns("p_a", "scheduler", "think")]
+    for name, metric in _TITLES.items():
+        shown.append(Column(name, metric, kind="ours"))
+        shown.append(Column(f"{name}_other", f"{metric} other", kind="published"))
     note = (
         "Medians at 1024 cores, ours beside *other*: "
         f"{' '.join(numbers['independent']['source'].split())}. Units as above."
     )
-    return _table("independent", "The same set-up, simulated twice", rows, columns, note)
+    return table("independent", "The same set-up, simulated twice", rows, shown, note)
 
 
-def readings(cases: pd.DataFrame, numbers: dict[str, Any]) -> Table | None:
+def readings(runs: Runs, numbers: Numbers) -> Table | None:
     """Return how near each reading comes to the published medians."""
-    names = list(dict.fromkeys(cases["reading"]))
-    if len(names) < 2:
-        return None
-    rows = [row for name in names if (row := _reading(cases, name, numbers))]
-    columns = [
-        *(Column("reading"), Column("within"), Column("of")),
-        *(Column(m.name, m.title, 2, "difference") for m in c.METRICS),
+    names = runs.labels("reading")
+    found = [_reading(runs.where(reading=name), numbers) for name in names if len(names) > 1]
+    rows = [row for row in found if row]
+    shown = [
+        *columns("reading", "within", "of"),
+        *columns(decimals=2, kind="difference", **_TITLES),
         *(Column("busy", "busy", 1, "ours"), Column("needed", "needed", 1, "published")),
     ]
     note = (
@@ -301,25 +260,24 @@ def readings(cases: pd.DataFrame, numbers: dict[str, Any]) -> Table | None:
         "thinking, and those that the paper's numbers need (means over the cases). A reading that "
         "explained the paper would have 1.00 everywhere."
     )
-    return _table("readings", "Other readings of the set-up", rows, columns, note)
+    return table("readings", "Other readings of the set-up", rows, shown, note)
 
 
-def _reading(cases: pd.DataFrame, name: str, numbers: dict[str, Any]) -> dict[str, Any] | None:
-    ratios: dict[str, list[float]] = {metric.name: [] for metric in c.METRICS}
+def _reading(runs: Runs, numbers: Numbers) -> dict[str, Any] | None:
+    ratios: dict[str, list[float]] = {name: [] for name in _TITLES}
     within, busy, needed = [], [], []
-    for scheduler, nodes, think, printed in c.printed(numbers):
-        own = c.values(cases, reading=name, scheduler=scheduler, nodes=nodes, think=think)
-        if own.empty:
+    for case, medians in c.printed(numbers):
+        own = runs.where(**case)
+        if not own:
             continue
-        for metric in c.METRICS:
-            if metric.name in printed:
-                found = beside(own[metric.name], printed[metric.name][1])
-                ratios[metric.name].append(1 + found.difference)
-                within.append(found.within)
-        busy.append(float(own["busy"].median()))
-        needed.append(c.needed(nodes, think, printed).weeks)
+        for name in medians:
+            found = beside(own.values(name), medians[name][1])
+            ratios[name].append(1 + found.difference)
+            within.append(found.within)
+        busy.append(float(own.values("busy").median()))
+        needed.append(c.needed(case["nodes"], case["think"], medians).weeks)
     if not busy:
         return None
-    means = {key: geometric_mean(own) if own else nan for key, own in ratios.items()}
-    row = {"reading": name, "within": sum(within), "of": len(within), **means}
+    row = {"reading": runs.labels("reading")[0], "within": sum(within), "of": len(within)}
+    row |= {name: geometric_mean(own) if own else nan for name, own in ratios.items()}
     return row | {"busy": sum(busy) / len(busy), "needed": sum(needed) / len(needed)}

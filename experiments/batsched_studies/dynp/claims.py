@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from batsched_py.campaign.study_files import study_module
-from batsched_py.report.document import Verdict
+from batsched_py.report import Verdict
+from batsched_studies.dynp.load import (
+    STATIC,
+    Cell,
+    Load,
+    average_gain,
+    common_factors,
+    slacknesses,
+    whole,
+)
+from batsched_studies.dynp.measures import Measured
 
-if TYPE_CHECKING:
-    from load import Load
-    from measures import Measured
-
-LOAD: Any = study_module(Path(__file__).with_name("load.py"))
 GAINS_ON = {"CTC": True, "LANL": True, "KTH": False, "SDSC": False}
 """Whether the thesis's dynP (advanced, full) is better than every static policy, by trace."""
 SLDWA = "SLDwA"
@@ -77,7 +79,7 @@ def _of_log(trace: str | None, own: _Own) -> Iterator[Verdict]:
 def _against_static(trace: str | None, plain: dict[str, float]) -> Iterator[Verdict]:
     if "advanced full" not in plain or not {"fcfs", "sjf"} <= set(plain):
         return
-    best = min(LOAD.STATIC, key=lambda order: plain.get(order, float("inf")))
+    best = min(STATIC, key=lambda order: plain.get(order, float("inf")))
     gain = 100 * (1 - plain["advanced full"] / plain[best])
     expected = GAINS_ON.get(trace or "", True)
     claim = (
@@ -156,7 +158,7 @@ def _of_load(load: Load) -> Iterator[Verdict]:
 
 def _ordered(load: Load, metric: str, shrink: float) -> dict[str, float]:
     """Return the values of the static policies; none if they had not the same sets."""
-    cells = {name: LOAD.Cell(name, 0, shrink) for name in LOAD.STATIC}
+    cells = {name: Cell(name, 0, shrink) for name in STATIC}
     sets = [set(load.cells.get(cell, {}).get(metric, {})) for cell in cells.values()]
     if not sets[0] or any(own != sets[0] for own in sets):
         return {}
@@ -164,7 +166,7 @@ def _ordered(load: Load, metric: str, shrink: float) -> dict[str, float]:
 
 
 def _ljf(load: Load) -> Iterator[Verdict]:
-    factors = [f for f in load.factors() if len(_ordered(load, SLDWA, f)) == len(LOAD.STATIC)]
+    factors = [f for f in load.factors() if len(_ordered(load, SLDWA, f)) == len(STATIC)]
     if not factors:
         return
     slow = [f for f in factors if _last(_ordered(load, SLDWA, f)) == "ljf"]
@@ -197,7 +199,7 @@ def _sjf(load: Load) -> Iterator[Verdict]:
 
 
 def _on_sjf(load: Load, policy: str, metric: str, unit: str) -> Iterator[Verdict]:
-    own = LOAD.average_gain(load, policy, 0, metric)
+    own = average_gain(load, policy, 0, metric)
     if own is None:
         return
     # The thesis's mean gain of SJF-preferred in SLDwA on KTH is negative (-0.72 %).
@@ -207,15 +209,15 @@ def _on_sjf(load: Load, policy: str, metric: str, unit: str) -> Iterator[Verdict
     claim = f"dynP ({name}) is {word} than SJF in {metric}, averaged over the factors."
     evidence = (
         f"{own.value:+.2f} {unit} ({own.low:+.2f} to {own.high:+.2f}, 95 % over {own.nb} sets) at "
-        f"the factors {', '.join(f'{f:g}' for f in LOAD.common_factors(load, policy))}."
+        f"the factors {', '.join(f'{f:g}' for f in common_factors(load, policy))}."
     )
-    known = own.nb > 1 and own.low * own.high > 0 and LOAD.whole(load, policy)
+    known = own.nb > 1 and own.low * own.high > 0 and whole(load, policy)
     yield Verdict(claim, (own.value > 0) == expected if known else None, evidence)
 
 
 def _less_with_slackness(load: Load) -> Iterator[Verdict]:
-    for policy, values in LOAD.slacknesses(load):
-        gains = {s: LOAD.average_gain(load, policy, s, SLDWA) for s in values}
+    for policy, values in slacknesses(load):
+        gains = {s: average_gain(load, policy, s, SLDWA) for s in values}
         there = {s: own.value for s, own in gains.items() if own is not None}
         if len(there) < 3 or min(there) > 0:
             continue

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
-from batsched_py.report.document import Column, Section, Table
-
-if TYPE_CHECKING:
-    from tables import Case, Row
+from batsched_py.report import Column, Table
+from batsched_py.report.kit.selection import slug
+from batsched_py.report.kit.tables import columns, where_known
+from batsched_studies.dynp.tables import Case, Row
 
 TITLES = {
     "static": "Tables 3.6 and 5.1: static policies",
@@ -23,33 +22,28 @@ TITLES = {
     "monthly": "Tables A.1 to A.4, A.9 to A.12: SLDwA by month of submission",
     "cases": "Tables 5.3, 5.4 and 5.9: cases, switches and started jobs",
 }
-_SHORT = {"FCFS list": "fcfs_list", "estimates": "estimates"}
 _DECIMALS = {"1": 4, "s": 0, "%": 2}
 NOTE = (
     "Differences are in per cent of the thesis's value; in points for what is in per cent itself. "
     "Bold: all digits that the thesis prints. *Reference*: an independent simulator."
 )
+_OfLog = TypeVar("_OfLog", Row, Case)
 
 
-def name_of(*parts: object) -> str:
-    """Return the name of a table or figure made of parts."""
-    return re.sub(r"[^a-z0-9]+", "_", "_".join(map(str, parts)).lower()).strip("_")
-
-
-def sections(tables: dict[str, list[Row]], counted: Iterable[Case]) -> Iterator[Section]:
-    """Yield a section for each kind of table, with a table for each log."""
+def parts(
+    tables: dict[str, list[Row]], counted: Iterable[Case]
+) -> Iterator[tuple[str, Iterable[Table]]]:
+    """Yield the title of a section for each kind of table, and a table for each log."""
     for name, rows in tables.items():
-        own = [
-            month_table(log, found) if name == "monthly" else value_table(name, log, found)
-            for log, found in _by_log(rows)
-        ]
-        yield Section(TITLES[name], tuple(own))
-    found_cases = tuple(case_table(log, found) for log, found in _by_log(counted))
-    if found_cases:
-        yield Section(TITLES["cases"], found_cases)
+        by_log = _by_log(rows)
+        if name == "monthly":
+            yield TITLES[name], [month_table(log, own) for log, own in by_log]
+        else:
+            yield TITLES[name], [value_table(name, log, own) for log, own in by_log]
+    yield TITLES["cases"], [case_table(log, own) for log, own in _by_log(counted)]
 
 
-def _by_log(rows: Iterable[Any]) -> Iterator[tuple[str, list[Any]]]:
+def _by_log(rows: Iterable[_OfLog]) -> Iterator[tuple[str, list[_OfLog]]]:
     for log, found in groupby(sorted(rows, key=lambda row: row.log), key=lambda row: row.log):
         yield log, list(found)
 
@@ -57,37 +51,32 @@ def _by_log(rows: Iterable[Any]) -> Iterator[tuple[str, list[Any]]]:
 def value_table(name: str, log: str, rows: list[Row]) -> Table:
     """Return a line per run; per metric ours and, where known, thesis, difference, reference."""
     lines: dict[tuple[str, str, str], dict[str, Any]] = {}
+    marks = []
     for row in rows:
         key = (row.policy, row.fcfs_list, row.estimates)
-        own = lines.setdefault(key, dict(zip(("policy", *_SHORT.values()), key, strict=True)))
+        own = lines.setdefault(
+            key, dict(zip(("policy", "fcfs_list", "estimates"), key, strict=True))
+        )
         own[row.metric] = row.ours
         own[f"{row.metric}, thesis"] = row.thesis
         own[f"{row.metric}, difference"] = _difference(row)
         own[f"{row.metric}, reference"] = row.reference
+        if row.thesis is not None and round(row.ours, _DECIMALS[row.unit]) == row.thesis:
+            marks.append((list(lines).index(key), row.metric))
     frame = pd.DataFrame(list(lines.values()))
-    columns = [Column("policy"), *_labels(rows)]
+    shown = [*columns("policy"), *_labels(rows)]
     for metric, unit in {row.metric: row.unit for row in rows}.items():
-        own = [row for row in rows if row.metric == metric]
-        columns += _metric_columns(metric, unit, own)
-    marks = [
-        (place, row.metric)
-        for place, key in enumerate(lines)
-        for row in rows
-        if (row.policy, row.fcfs_list, row.estimates) == key and _as_printed(row)
-    ]
-    return Table(name_of(name, log), log, frame, tuple(columns), NOTE, tuple(marks))
-
-
-def _metric_columns(metric: str, unit: str, rows: list[Row]) -> Iterator[Column]:
-    decimals = _DECIMALS[unit]
-    shown = metric if unit == "1" else f"{metric} ({unit})"
-    yield Column(metric, shown, decimals, "ours")
-    if any(row.thesis is not None for row in rows):
-        yield Column(f"{metric}, thesis", "thesis", decimals, "published")
-        difference = "difference (points)" if unit == "%" else "difference (%)"
-        yield Column(f"{metric}, difference", difference, 2, "difference")
-    if any(row.reference is not None for row in rows):
-        yield Column(f"{metric}, reference", "reference", decimals)
+        decimals = _DECIMALS[unit]
+        shown.append(
+            Column(metric, metric if unit == "1" else f"{metric} ({unit})", decimals, "ours")
+        )
+        about = [Column(f"{metric}, thesis", "thesis", decimals, "published")]
+        title = "difference (points)" if unit == "%" else "difference (%)"
+        about.append(Column(f"{metric}, difference", title, 2, "difference"))
+        shown += about if frame[f"{metric}, thesis"].notna().any() else []
+        if frame[f"{metric}, reference"].notna().any():
+            shown.append(Column(f"{metric}, reference", "reference", decimals))
+    return Table(slug(name, log), log, frame, tuple(shown), NOTE, tuple(marks))
 
 
 def _labels(rows: list[Row]) -> Iterator[Column]:
@@ -104,34 +93,33 @@ def _difference(row: Row) -> float | None:
     return row.relative_difference
 
 
-def _as_printed(row: Row) -> bool:
-    return row.thesis is not None and round(row.ours, _DECIMALS[row.unit]) == row.thesis
-
-
 def month_table(log: str, rows: list[Row]) -> Table:
     """Return a line per month; per policy ours and, where known, that of the thesis."""
     legacy = any(row.fcfs_list == "legacy" for row in rows)
     lines: dict[str, dict[str, Any]] = {}
-    columns = {"month": Column("month")}
+    decimals = {}
     for row in sorted(rows, key=lambda row: row.month):
         name = f"{row.policy} ({row.fcfs_list})" if legacy and row.fcfs_list else row.policy
         name = name or row.metric
         own = lines.setdefault(row.month, {"month": row.month})
         own[name], own[f"{name}, thesis"] = row.ours, row.thesis
-        decimals = 0 if row.metric == "jobs" else _DECIMALS[row.unit]
-        columns[name] = Column(name, "", decimals, "ours")
-        if row.thesis is not None:
-            columns[f"{name}, thesis"] = Column(f"{name}, thesis", "thesis", decimals, "published")
-    order = ["month", *(each for name in columns for each in (name, f"{name}, thesis"))]
-    shown = tuple(columns[name] for name in dict.fromkeys(order) if name in columns)
-    return Table(name_of("monthly", log), log, pd.DataFrame(list(lines.values())), shown)
+        decimals[name] = 0 if row.metric == "jobs" else _DECIMALS[row.unit]
+    shown = [Column("month"), *_beside_thesis(decimals)]
+    rows_ = list(lines.values())
+    return Table(slug("monthly", log), log, pd.DataFrame(rows_), where_known(rows_, shown))
 
 
-def case_table(log: str, found: list[Case]) -> Table:
+def _beside_thesis(decimals: dict[str, int]) -> Iterator[Column]:
+    """Yield the columns of each name, ours and that of the thesis, with so many decimals."""
+    for name, digits in decimals.items():
+        yield Column(name, "", digits, "ours")
+        yield Column(f"{name}, thesis", "thesis", digits, "published")
+
+
+def case_table(log: str, found: Sequence[Case]) -> Table:
     """Return a line per count; per run its share and, where known, that of the thesis."""
     lines: dict[tuple[str, str], dict[str, Any]] = {}
-    columns = {"what": Column("what")}
-    steps = []
+    names, steps = {}, []
     for case in found:
         more = [case.fcfs_list] * (case.fcfs_list == "legacy")
         more += [case.estimates] * (case.estimates == "perfect")
@@ -142,10 +130,8 @@ def case_table(log: str, found: list[Case]) -> Table:
             continue
         own = lines.setdefault((case.what, case.which), {"what": f"{case.what} {case.which}"})
         own[name], own[f"{name}, thesis"] = case.share, case.thesis_share
-        columns[name] = Column(name, "", 2, "ours")
-        if case.thesis_share is not None:
-            columns[f"{name}, thesis"] = Column(f"{name}, thesis", "thesis", 2, "published")
-    order = ["what", *(each for name in columns for each in (name, f"{name}, thesis"))]
-    shown = tuple(columns[name] for name in dict.fromkeys(order) if name in columns)
+        names[name] = 2
+    shown = [Column("what"), *_beside_thesis(names)]
     note = f"Per cent of the steps, or of the started jobs. Steps: {'; '.join(steps)}."
-    return Table(name_of("cases", log), log, pd.DataFrame(list(lines.values())), shown, note)
+    frame = pd.DataFrame(list(lines.values()))
+    return Table(slug("cases", log), log, frame, where_known(frame, shown), note)

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from batsched_py.campaign.study_files import study_module
+from batsched_py.report.kit.beside_published import in_column
+from batsched_py.report.kit.selection import log_name
 from batsched_py.support.statistics import Interval, bootstrap, trimmed_mean
+from batsched_studies.dynp.measures import options_of, policy_of, values_of
 
-MEASURES: Any = study_module(Path(__file__).with_name("measures.py"))
+if TYPE_CHECKING:
+    from batsched_py.campaign.campaign_folder import CampaignResults
+
 STATIC = ("fcfs", "sjf", "ljf")
 BASES = {"sjf": "fcfs", "ljf": "fcfs", "advanced full": "sjf", "sjf-preferred full": "sjf"}
 """What each policy is compared with in Tables A.13 and A.15."""
@@ -71,21 +74,21 @@ class Load:
         return mean_gain(self, [(cell, base)], metric)
 
 
-def read_loads(results: Any, published: Mapping[str, Any]) -> list[Load]:
+def read_loads(results: CampaignResults, published: Mapping[str, Any]) -> list[Load]:
     """Return the runs of synthetic sets by log."""
     loads: dict[tuple[str, str | None], Load] = {}
     for _, run in results.runs.iterrows():
-        policy = MEASURES.policy_of(run)
+        policy = policy_of(run)
         if policy is None or run["users"] != "synthetic" or policy.metric != "ARTwW":
             continue
-        log, options = MEASURES.log_name(str(run["log"])), MEASURES.options_of(run, "user_options")
+        log, options = log_name(run["log"]), options_of(run, "user_options")
         trace = _trace(published, log, int(run["nb_res"]), options)
         load = loads.setdefault((log, trace), Load(log, trace))
         name = policy.key + (" (legacy)" if policy.legacy_fcfs_list_order else "")
         cell = Cell(name, policy.slackness, options.get("shrink", 1.0))
         values = load.cells.setdefault(cell, {"SLDwA": {}, "UTIL": {}})
         for metric, own in values.items():
-            own[int(run.get("replication", 0))] = MEASURES.values_of(run)[metric]
+            own[int(run.get("replication", 0))] = values_of(run)[metric]
     return list(loads.values())
 
 
@@ -171,17 +174,23 @@ def whole(load: Load, policy: str, slackness: float = 0) -> bool:
     return set(common_factors(load, policy, slackness)) >= {1.0, 0.9, 0.8, 0.7, 0.6}
 
 
-def printed(published: Mapping[str, Any], path: Iterable[Any], column: Any) -> float | None:
-    """Return a value of the published tables, None if it is not there."""
-    node: Any = published
-    columns: list[Any] = []
-    for key in path:
-        if not isinstance(node, dict) or key not in node:
-            return None
-        node = node[key]
-        if isinstance(node, dict):
-            columns = node.get("columns", columns)
-    return dict(zip(columns, node, strict=True)).get(column)
+def of_load(
+    published: Mapping[str, Any], load: Load, metric: str, shrink: float, policy: str
+) -> Any:
+    """Return the level of a policy at a factor in Tables A.13 and A.15, None if there is none."""
+    return in_column(published, ("load", metric, load.trace, factor(shrink)), policy)
+
+
+def factor(shrink: float) -> str:
+    """Return a shrinking factor as ``published.toml`` has it."""
+    return f"{shrink:g}" if shrink < 1 else "1.0"
+
+
+def of_gain(published: Mapping[str, Any], load: Load, policy: str, slackness: float) -> Any:
+    """Return the average gain over SJF in Table 5.13; None if not all its factors were run."""
+    path = ("load_slackness_gains", load.trace, policy)
+    known = whole(load, policy, slackness)
+    return in_column(published, path, slackness) if known else None
 
 
 def slacknesses(load: Load) -> Iterator[tuple[str, list[float]]]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pandas as pd
 
+from batsched_py.report.kit.selection import log_name
 from batsched_py.workload.clock import parse_time_zone
+
+if TYPE_CHECKING:
+    from batsched_py.campaign.campaign_folder import CampaignResults
 
 METRICS = {
     "SLDwA": ("mean_slowdown_by_area", 1),
@@ -88,23 +91,14 @@ class Measured:
     """What the policy counted; empty if it did not."""
 
 
-def read_runs(results: Any, published: dict[str, Any]) -> list[Measured]:
-    """Return the runs of recorded jobs in the order of the campaign; others are left out."""
-    return list(_read_runs(results, published))
-
-
-def log_name(log: str) -> str:
-    """Return the name of a log without folders and ``.swf.gz``."""
-    return Path(log).name.removesuffix(".gz").removesuffix(".swf")
-
-
-def _read_runs(results: Any, published: dict[str, Any]) -> Iterator[Measured]:
+def read_runs(results: CampaignResults, published: dict[str, Any]) -> Iterator[Measured]:
+    """Yield the runs of recorded jobs in the order of the campaign; others are left out."""
     for _, run in results.runs.iterrows():
         policy = policy_of(run)
         if policy is None or run["users"] != "rigid":
             continue
         stored = results.settings(run)
-        log, nodes = log_name(str(run["log"])), int(run["nb_res"])
+        log, nodes = log_name(run["log"]), int(run["nb_res"])
         trace = _trace(published, log, nodes, run)
         clock = published["traces"][trace]["clock"] if trace else stored["time_zone"]
         start = stored["unix_start_time"]

@@ -6,19 +6,17 @@ not run is left out.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from batsched_py.campaign.study_files import study_module
-from batsched_py.report.document import Report, Section
+from batsched_py.report import Report
+from batsched_py.report.kit.beside_published import read_published
+from batsched_py.report.kit.tables import sections
+from batsched_studies.dynp import claims, figures, layout, load_tables, tables
+from batsched_studies.dynp.load import Load, read_loads
+from batsched_studies.dynp.measures import Measured, read_runs
 
-if TYPE_CHECKING:
-    from load import Load
-    from measures import Measured
-
-HERE = Path(__file__).parent
 SOURCE = (
     "A. Streit, Self-Tuning Job Scheduling Strategies for the Resource Management of HPC Systems "
     "and Computational Grids, PhD thesis, University of Paderborn, 2003"
@@ -32,24 +30,21 @@ at each step the three plans are made, a metric of each is computed from the est
 
 def report(results: Any) -> Report:
     """Return the tables, figures and verdicts that the runs of a campaign allow."""
-    published = tomllib.loads((HERE / "published.toml").read_text())
+    published = read_published(Path(__file__).parent)
     runs, loads = [], []
     if len(results.runs):
-        runs = _sibling("measures").read_runs(results, published)
-        loads = _sibling("load").read_loads(results, published)
-    tables, counted = (
-        getattr(_sibling("tables"), name)(runs, published) for name in ("build", "cases")
+        runs, loads = list(read_runs(results, published)), read_loads(results, published)
+    values, counted = tables.build(runs, published), tables.cases(runs, published)
+    parts = (
+        *layout.parts(values, counted),
+        *load_tables.parts(loads, published),
+        ("Figures", figures.figures(runs, loads, published)),
     )
-    figures = tuple(_sibling("figures").figures(runs, loads, published))
     return Report(
         title="dynP: self-tuning planning",
         source=SOURCE,
-        sections=(
-            *_sibling("layout").sections(tables, counted),
-            *_sibling("load_tables").sections(loads, published),
-            *([Section("Figures", figures)] if figures else []),
-        ),
-        verdicts=tuple(_sibling("claims").verdicts(runs, loads)),
+        sections=tuple(sections(parts)),
+        verdicts=tuple(claims.verdicts(runs, loads)),
         summary=SUMMARY.strip() + "\n\n" + "\n".join(_compared(runs, loads, published)),
     )
 
@@ -77,8 +72,3 @@ def compared(run: Measured, published: Mapping[str, Any]) -> str:
         nodes = published["traces"][trace]["nodes"]
         return f"{ours}not compared: {trace} of the thesis has {nodes} nodes."
     return f"{ours}the thesis has no such log."
-
-
-def _sibling(name: str) -> Any:
-    """Return the module ``name.py`` of this folder."""
-    return study_module(HERE / f"{name}.py")

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from measures import Measured
+from batsched_py.report.kit.beside_published import in_column as _printed
+from batsched_studies.dynp.load import STATIC
+from batsched_studies.dynp.measures import Measured
 
-STATIC = ("fcfs", "sjf", "ljf")
 CASES = (
     *("1", "2", "3", "4a", "4b", "4c", "5", "6a", "6b", "6c"),
     *("7", "8a", "8b", "8c", "9", "10a", "10b", "10c"),
@@ -126,14 +126,6 @@ def _best_static(runs: Iterable[Measured]) -> _Best:
     return {key: min(own.values()) for key, own in values.items() if {"fcfs", "sjf"} <= set(own)}
 
 
-def _printed(node: Any, path: Iterable[Any], column: Any) -> Any:
-    """Return the value in ``column`` of the row at ``path`` of a published table, or None."""
-    columns = node["columns"]
-    for key in path:
-        node = node.get(key, {}) if isinstance(node, dict) else {}
-    return dict(zip(columns, node, strict=False)).get(column) if isinstance(node, list) else None
-
-
 def _row(
     table: str,
     run: Measured,
@@ -160,9 +152,9 @@ def _row(
 def _static(run: Measured, published: dict[str, Any], best: _Best) -> Iterator[Row]:
     key = run.policy.key
     for metric in ("SLDwA", "ARTwW", "AWT", "UTIL"):
-        thesis = _printed(published["table5_1"], [run.trace], key) if metric == "SLDwA" else None
+        thesis = _printed(published["table5_1"], (run.trace,), key) if metric == "SLDwA" else None
         if metric != "SLDwA" and key == "fcfs":
-            thesis = _printed(published["table3_6"], [run.trace], metric)
+            thesis = _printed(published["table3_6"], (run.trace,), metric)
         yield _row("static", run, metric, thesis, reference=_reference(run, published, metric))
 
 
@@ -171,12 +163,12 @@ def _reference(run: Measured, published: dict[str, Any], metric: str) -> float |
         return None
     if published["reference_size"].get(run.log, run.size) != run.size:
         return None
-    value: float | None = _printed(published["reference"], [run.log, run.policy.label], metric)
+    value: float | None = _printed(published["reference"], (run.log, run.policy.label), metric)
     return value
 
 
 def _decider(run: Measured, published: dict[str, Any], best: _Best) -> Iterator[Row]:
-    thesis = _printed(published["table5_2"], [run.trace], run.policy.key)
+    thesis = _printed(published["table5_2"], (run.trace,), run.policy.key)
     static = dict(published["table5_1"]).get(run.trace)
     own = _reference(run, published, "SLDwA")
     yield _row("deciders", run, "SLDwA", thesis, reference=own)
@@ -184,7 +176,7 @@ def _decider(run: Measured, published: dict[str, Any], best: _Best) -> Iterator[
 
 
 def _estimate(run: Measured, published: dict[str, Any], best: _Best) -> Iterator[Row]:
-    thesis = _printed(published["table5_7"], [run.estimates, run.trace], run.policy.key)
+    thesis = _printed(published["table5_7"], (run.estimates, run.trace), run.policy.key)
     static = published["table5_7"][run.estimates].get(run.trace)
     yield _row("estimates", run, "SLDwA", thesis)
     if not run.policy.order:
@@ -205,7 +197,7 @@ def _gain(
 def _metric(run: Measured, published: dict[str, Any], best: _Best) -> Iterator[Row]:
     policy = run.policy
     for metric, table in (("SLDwA", "table5_5"), ("UTIL", "table5_6")):
-        path = [run.trace, policy.when] if policy.decider == "advanced" else [None]
+        path = (run.trace, policy.when) if policy.decider == "advanced" else (None,)
         known = run.estimates == "user"
         thesis = _printed(published[table], path, policy.metric) if known else None
         yield _row("metrics", run, metric, thesis)
@@ -214,13 +206,13 @@ def _metric(run: Measured, published: dict[str, Any], best: _Best) -> Iterator[R
 def _slackness(run: Measured, published: dict[str, Any], best: _Best) -> Iterator[Row]:
     policy = run.policy
     known = policy.when == "full" and run.estimates == "user"
-    path = [run.trace, policy.decider] if known else [None]
+    path = (run.trace, policy.decider) if known else (None,)
     yield _row("slackness", run, "SLDwA", _printed(published["table5_8"], path, policy.slackness))
 
 
 def _month(run: Measured, published: dict[str, Any], best: _Best) -> Iterator[Row]:
     for month, own in run.months.items():
-        thesis = _printed(published["monthly"], [run.trace, month], run.policy.key)
+        thesis = _printed(published["monthly"], (run.trace, month), run.policy.key)
         yield _row("monthly", run, "SLDwA", thesis, ours=own.sldwa, month=month)
 
 
@@ -231,7 +223,7 @@ def _month_jobs(runs: Iterable[Measured], published: dict[str, Any]) -> Iterator
         first.setdefault(run.log, run)
     for run in first.values():
         for month, own in run.months.items():
-            thesis = _printed(published["monthly"], [run.trace, month], "jobs")
+            thesis = _printed(published["monthly"], (run.trace, month), "jobs")
             yield Row("monthly", run.log, "", "", "", month, "jobs", "1", own.jobs, thesis)
 
 
@@ -286,12 +278,12 @@ def _thesis_counts(run: Measured, published: dict[str, Any]) -> dict[tuple[str, 
     table = published["table5_3"]
     counts: dict[tuple[str, str], int] = {}
     for case in CASES:
-        value = _printed(table, [run.trace, case], label)
+        value = _printed(table, (run.trace, case), label)
         if value is not None:
             counts["case", case] = value
     usage = published["usage"]
     for column in usage["columns"]:
-        value = _printed(usage, [run.trace, label], column)
+        value = _printed(usage, (run.trace, label), column)
         if value is not None:
             what, _, which = column.partition(" ")
             counts[(column, "") if column == "no switch" else (what, which)] = value

@@ -8,17 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from batsched_py.campaign.study_files import study_module
 from batsched_py.report import Verdict
-
-tables = study_module(Path(__file__).with_name("tables.py"))
-spread = study_module(Path(__file__).with_name("spread.py"))
-models = study_module(Path(__file__).with_name("models.py"))
+from batsched_studies.replay_feedback import models, spread, tables
 
 SLOW = ("fcfs", "perf/2", "infra/2")
 """Infrastructures that serve the recorded load worse than the original one."""

@@ -17,13 +17,9 @@ import numpy as np
 import pandas as pd
 
 from batsched_py import metrics
-from batsched_py.campaign.study_files import study_module
 from batsched_py.report import Figure
 from batsched_py.workload.clock import local_hours
-
-replays = study_module(Path(__file__).with_name("replays.py"))
-tables = study_module(Path(__file__).with_name("tables.py"))
-session_graphs = study_module(Path(__file__).with_name("session_graphs.py"))
+from batsched_studies.replay_feedback import replays, session_graphs, tables
 
 DAY = replays.DAY
 WINDOW_START = 14 * DAY

@@ -9,18 +9,14 @@ of whom long-term ones begin again when they are through.
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from batsched_py.campaign.study_files import study_module
 from batsched_py.report import Column, Figure, Part, Section, Table, Text
 from batsched_py.support import statistics
-
-tables = study_module(Path(__file__).with_name("tables.py"))
-replays = study_module(Path(__file__).with_name("replays.py"))
+from batsched_studies.replay_feedback import replays, tables
 
 MODELS = ("rigid", "a60", "adjusted", "distribution", "fluid", "tbuos", "tbuos, short log")
 _OTHERS = frozenset(MODELS[2:])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -12,13 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batsched_py.campaign.study_files import study_module
 from batsched_py.errors import BatschedError
+from batsched_studies.replay_feedback import tables
 
 if TYPE_CHECKING:
     from batsched_py.workload import Workload
 
-tables = study_module(Path(__file__).with_name("tables.py"))
 
 DAY = 86_400.0
 HOUR = 3_600.0

@@ -7,20 +7,18 @@ It says what the runs at hand allow: of ``campaign.toml`` tables and figures, of
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-from batsched_py.campaign.study_files import study_module
 from batsched_py.report import Report, Section, Text
-
-_HERE = Path(__file__)
-tables = study_module(_HERE.with_name("tables.py"))
-spread = study_module(_HERE.with_name("spread.py"))
-models = study_module(_HERE.with_name("models.py"))
-replays = study_module(_HERE.with_name("replays.py"))
-figures = study_module(_HERE.with_name("figures.py"))
-session_graphs = study_module(_HERE.with_name("session_graphs.py"))
-claims = study_module(_HERE.with_name("claims.py"))
+from batsched_studies.replay_feedback import (
+    claims,
+    figures,
+    models,
+    replays,
+    session_graphs,
+    spread,
+    tables,
+)
 
 TITLE = "Replay with feedback"
 SOURCE = (

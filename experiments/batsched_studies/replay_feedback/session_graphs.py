@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -12,11 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batsched_py.campaign.study_files import study_module
 from batsched_py.errors import UsageError
 from batsched_py.workload import Workload
-
-replays = study_module(Path(__file__).with_name("replays.py"))
+from batsched_studies.replay_feedback import replays
 
 MINUTES = (0, 60)
 _HOURS = {"1 h": 1, "10 h": 10}

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from batsched_py.campaign.study_files import study_module
 from batsched_py.report import Column, Figure, Part, Section, Table, Text
 from batsched_py.support import statistics
-
-tables = study_module(Path(__file__).with_name("tables.py"))
+from batsched_studies.replay_feedback import tables
 
 BASE = "easy"
 """The infrastructure that others are compared with."""

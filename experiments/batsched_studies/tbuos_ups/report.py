@@ -1,22 +1,30 @@
 """The report of the study: each claim, its numbers, and whether it holds; tables of the thesis.
 
-A campaign calls :func:`report` of this file. Any of the study's campaign files will do: what was
-not run is left out.
+Any of the study's campaign files will do: what was not run is left out.
 """
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from batsched_py.campaign.study_files import study_module
+import pandas as pd
+
 from batsched_py.errors import BatschedError
-from batsched_py.report.document import Report, Section, Text
+from batsched_py.report import Part, Report, Text
+from batsched_py.report.kit.beside_published import read_published
+from batsched_py.report.kit.selection import log_name
+from batsched_py.report.kit.tables import sections
+from batsched_studies.tbuos_ups import figures, tables
+from batsched_studies.tbuos_ups.claims import Effect, effects, read
+from batsched_studies.tbuos_ups.verdicts import verdicts
+from batsched_studies.tbuos_ups.waits import calmer, spreads, waits
 
-HERE = Path(__file__).parent
+if TYPE_CHECKING:
+    from batsched_py.campaign.campaign_folder import CampaignResults
+
 SOURCE = (
     "N. Zakay, Improved Realism and Representativeness of Workloads to Improve Reliability of "
     "Performance Evaluations, PhD thesis, The Hebrew University of Jerusalem, chapters 4 and 5"
@@ -28,72 +36,45 @@ long-term ones begin anew when they are through: throughput is a result.
 """
 
 
-def report(results: Any) -> Report:
+def report(results: CampaignResults) -> Report:
     """Return the tables, figures and verdicts that the runs of a campaign allow."""
-    claims = _sibling("claims")
-    published = tomllib.loads((HERE / "published.toml").read_text())
-    runs = claims.read(results.runs.to_dict("records"))
-    effects = claims.effects(runs)
-    spreads, waits = claims.spreads(runs, published), claims.waits(runs, published)
-    sections = (
-        _section("Systems and users", _levels(claims.levels(runs, _recorded(results, runs)))),
-        _section("Comparisons", _comparisons(effects)),
-        _section("Beside the thesis", _beside(spreads, waits)),
-        _section("Figures", _figures(runs)),
-    )
+    published = read_published(Path(__file__).parent)
+    runs = read(results.runs)
+    compared = effects(runs)
+    spread, wait = spreads(runs, published), waits(runs, published)
+    parts = {
+        "Systems and users": tables.level_tables(runs, _recorded(results)),
+        "Comparisons": _comparisons(compared),
+        "Beside the thesis": _beside(spread, wait),
+        "Figures": figures.figures(runs),
+    }
     return Report(
         title="TBUOS and UPS: what changes when users react",
         source=SOURCE,
-        sections=tuple(section for section in sections if section is not None),
-        verdicts=tuple(_sibling("verdicts").verdicts(effects, spreads, claims.calmer(runs), waits)),
+        sections=tuple(sections(parts.items())),
+        verdicts=tuple(verdicts(compared, spread, calmer(runs), wait)),
         summary=SUMMARY.strip(),
     )
 
 
-def _levels(levels: Any) -> Iterable[Any]:
-    return _sibling("tables").level_tables(levels) if levels else ()
+def _comparisons(compared: Sequence[Effect]) -> Iterable[Part]:
+    return [Text(tables.HOW), *tables.effect_tables(compared)] if compared else []
 
 
-def _comparisons(effects: Any) -> Iterable[Any]:
-    tables = _sibling("tables")
-    return [Text(tables.HOW), *tables.effect_tables(effects)] if effects else ()
+def _beside(spread: pd.DataFrame, wait: pd.DataFrame) -> Iterator[Part | None]:
+    if len(spread):
+        yield tables.spread_table(spread)
+        yield figures.ratio_figure(spread)
+    if len(wait):
+        yield tables.wait_table(wait)
+        yield figures.wait_figure(wait)
 
 
-def _beside(spreads: Any, waits: Any) -> Iterable[Any]:
-    tables, figures = _sibling("tables"), _sibling("figures")
-    if spreads:
-        yield tables.spread_table(spreads)
-        yield figures.ratio_figure(spreads)
-    if waits:
-        yield tables.wait_table(waits)
-        yield figures.wait_figure(waits)
-
-
-def _figures(runs: Any) -> Iterable[Any]:
-    figures = _sibling("figures")
-    yield figures.wait_distribution(runs)
-    yield figures.throughput_pairs(runs)
-    yield figures.ups_sweep(runs)
-    yield figures.queue_figure(runs)
-
-
-def _section(title: str, parts: Iterable[Any]) -> Section | None:
-    there = tuple(part for part in parts if part is not None)
-    return Section(title, there) if there else None
-
-
-def _recorded(results: Any, runs: Any) -> Mapping[str, float]:
+def _recorded(results: CampaignResults) -> Mapping[str, float]:
     """Return the jobs/h of each log from its first to its last submission, if it can be read."""
     recorded = {}
-    for (log, _, _), own in runs.items():
-        if log not in recorded:
-            with suppress(OSError, BatschedError):  # a log need not be where the report is made
-                jobs = results.workload(next(iter(own.values()))).jobs
-                times = [job.submit_time for job in jobs]
-                recorded[log] = 3600 * len(times) / (max(times) - min(times))
+    for _, run in results.runs.drop_duplicates("log").iterrows() if len(results.runs) else ():
+        with suppress(OSError, BatschedError):  # a log need not be where the report is made
+            times = [job.submit_time for job in results.workload(run).jobs]
+            recorded[log_name(run["log"])] = 3600 * len(times) / (max(times) - min(times))
     return recorded
-
-
-def _sibling(name: str) -> Any:
-    """Return the module ``name.py`` of this folder."""
-    return study_module(HERE / f"{name}.py")

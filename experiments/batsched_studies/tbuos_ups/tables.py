@@ -3,161 +3,149 @@ thesis."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from math import nan
+from typing import Any
 
 import pandas as pd
 
-from batsched_py.campaign.study_files import study_module
-from batsched_py.report.document import Column, Table
+from batsched_py.report import Column, Table
+from batsched_py.report.kit.estimates import cells
+from batsched_py.report.kit.tables import columns, table
+from batsched_py.support.statistics import bootstrap
+from batsched_studies.tbuos_ups import claims
+from batsched_studies.tbuos_ups.claims import Effect, Runs, column
+from batsched_studies.tbuos_ups.waits import SEEDS
 
-if TYPE_CHECKING:
-    from claims import Effect, Level, Spread, Wait
-
-CLAIMS: Any = study_module(Path(__file__).with_name("claims.py"))
-NAMES: Any = study_module(Path(__file__).with_name("verdicts.py")).NAMES
 DAY, HOUR, MINUTE = 86_400.0, 3600.0, 60.0
-PLACE = (Column("log"), Column("replay", "users"), Column("system"))
+PLACE = columns("log", replay="users", system="system")
 INTERVAL = "95 % bootstrap interval over the seeds"
+LEVELS = {
+    "jobs": claims.JOBS,
+    "wait": claims.WAIT,
+    "queue": "mean_queue_length",
+    "activity": claims.ACTIVITY,
+    "weeks": claims.WEEKS,
+    "session": claims.SESSION,
+    "utilisation": "utilisation_to_last_submission",
+}
+"""Means over the seeds, and the metrics (SI units) of which they are."""
 
 
-def level_tables(levels: Sequence[Level]) -> Iterator[Table]:
+def levels(runs: Runs, recorded: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return what each system does under each replay; ``recorded`` is jobs/h of the logs."""
+    rows = []
+    for place, own in runs.items():
+        row = dict(zip(("log", "replay", "system"), place, strict=True)) | {"seeds": len(own)}
+        means = {name: column(own, metric) for name, metric in LEVELS.items()}
+        jobs, *others = [(n, float(v.mean()) if len(v) else nan) for n, v in means.items()]
+        row |= {"saturated": int(claims.is_saturated(own).sum())} | dict([jobs])
+        throughput = bootstrap(column(own, claims.THROUGHPUT))
+        row |= cells(throughput, "throughput", "throughput_low", "throughput_high")
+        row["of_log"] = throughput.value / recorded[place[0]] if place[0] in recorded else None
+        row |= dict(others)
+        row |= {"wait_h": row["wait"] / HOUR, "activity_d": row["activity"] / DAY}
+        rows.append(row | {"session_min": row["session"] / MINUTE})
+    return rows
+
+
+def level_tables(runs: Runs, recorded: Mapping[str, float]) -> Iterator[Table | None]:
     """Yield what each system does under each replay, and what the users do."""
-    frame = pd.DataFrame(levels)
-    frame["wait_h"] = frame["wait"] / HOUR
-    frame["activity_d"] = frame["activity"] / DAY
-    frame["session_min"] = frame["session"] / MINUTE
+    rows = levels(runs, recorded)
     systems = (
-        Column("seeds"),
-        Column("saturated"),
-        Column("throughput", "jobs/h", 3),
-        Column("throughput_low", "from", 3),
-        Column("throughput_high", "to", 3),
+        *columns("seeds", "saturated"),
+        *columns(decimals=3, throughput="jobs/h", throughput_low="from", throughput_high="to"),
         Column("of_log", "of the log's", 3),
         Column("wait_h", "mean wait (h)", 2),
         Column("queue", "waiting jobs", 1),
         Column("utilisation", decimals=3),
-    )
-    users = (
-        Column("jobs", "jobs submitted", 0),
-        Column("activity_d", "activity length (d)", 1),
-        Column("weeks", "active weeks", 1),
-        Column("session_min", "session (min)", 1),
     )
     said = (
         f"Means over the seeds. Jobs/h: ended by the last submission, with the {INTERVAL}; beside "
         "it relative to the jobs/h of the log. Saturated: seeds whose backlog grows by more than a "
         "job a week."
     )
-    yield Table("systems", "What the systems do", frame, (*PLACE, *systems), said)
+    yield table("systems", "What the systems do", rows, (*PLACE, *systems), said)
+    users = (
+        Column("jobs", "jobs submitted", 0),
+        *columns(decimals=1, activity_d="activity length (d)", weeks="active weeks"),
+        Column("session_min", "session (min)", 1),
+    )
     said = "Means over the seeds of means over the users; sessions by arrival, 60 min."
-    yield Table("users", "What the users do", frame, (*PLACE, *users), said)
+    yield table("users", "What the users do", rows, (*PLACE, *users), said)
 
 
 def effect_tables(effects: Sequence[Effect]) -> Iterator[Table]:
     """Yield a table of comparisons for each claim that has some."""
-    for number, title in CLAIMS.TITLES.items():
+    shown = (
+        *columns("log", replay="users", ratio="ratio", metric="of", runs="pairs", above="above 1"),
+        Column("value", "ratio", 3, kind="ours"),
+        *columns(decimals=3, low="from", high="to"),
+        *columns("expected", verdict="so"),
+    )
+    for number, title in claims.TITLES.items():
         own = [effect for effect in effects if effect.claim == number]
         if own:
-            yield _effect_table(number, title, own)
-
-
-def _effect_table(number: str, title: str, effects: Sequence[Effect]) -> Table:
-    frame = pd.DataFrame(effects)
-    frame["metric"] = frame["metric"].map(NAMES)
-    frame["verdict"] = ["yes" if effect.holds else "no" for effect in effects]
-    frame["runs"] = [_runs(effect) for effect in effects]
-    failed = [row for row, effect in enumerate(effects) if not effect.holds]
-    return Table(
-        f"claim_{number}",
-        f"({number}) {title}",
-        frame,
-        (
-            Column("log"),
-            Column("replay", "users"),
-            Column("ratio"),
-            Column("metric", "of"),
-            Column("runs", "pairs"),
-            Column("above", "above 1"),
-            Column("value", "ratio", 3, kind="ours"),
-            Column("low", "from", 3),
-            Column("high", "to", 3),
-            Column("expected"),
-            Column("verdict", "so"),
-        ),
-        marks=tuple((row, "verdict") for row in failed),
-    )
+            frame = pd.DataFrame(own)
+            frame["metric"] = frame["metric"].map(claims.NAMES)
+            frame["verdict"] = ["yes" if effect.holds else "no" for effect in own]
+            frame["runs"] = [_runs(effect) for effect in own]
+            marks = tuple((row, "verdict") for row, effect in enumerate(own) if not effect.holds)
+            yield Table(f"claim_{number}", f"({number}) {title}", frame, shown, marks=marks)
 
 
 def _runs(effect: Effect) -> str:
     if effect.which == "stable":
         return f"{effect.pairs} stable"
-    return (
-        f"{effect.pairs}, {effect.saturated} saturated" if effect.saturated else f"{effect.pairs}"
-    )
+    return f"{effect.pairs}" + (f", {effect.saturated} saturated" if effect.saturated else "")
 
 
 HOW = (
     "Ratios of means over pairs of runs with the same seed, and so the same people; from, to: 95 % "
     "bootstrap interval over the pairs. *Greater*: the interval is above 1; *not less*: it is not "
-    f"below; *equal*: within {CLAIMS.TOLERANCE:.0%}. A pair is saturated if the backlog of one of "
+    f"below; *equal*: within {claims.TOLERANCE:.0%}. A pair is saturated if the backlog of one of "
     "its runs grows by more than a job a week; then the claim is judged on the stable ones."
 )
 
 
-def spread_table(spreads: Sequence[Spread]) -> Table:
+def spread_table(spreads: pd.DataFrame) -> Table:
     """Return how the mean wait varies over the seeds, beside the thesis."""
-    frame = pd.DataFrame(spreads)
-    for name in ("least", "median", "most"):
-        frame[f"{name}_h"] = frame[name] / HOUR
-    frame["difference_percent"] = pd.to_numeric(frame["difference"]) * 100
-    return Table(
-        "ratios",
-        "(iv) Mean waits over the seeds",
-        frame,
-        (
-            *PLACE,
-            Column("which", "runs"),
-            Column("seeds"),
-            Column("least_h", "least (h)", 2),
-            Column("median_h", "median (h)", 2),
-            Column("most_h", "most (h)", 2),
-            Column("ratio", "most / least", 2, kind="ours"),
-            Column("ratio_low", "from", 2),
-            Column("ratio_high", "to", 2),
-            Column("thesis", "thesis", 2, kind="published"),
-            Column("difference_percent", "difference (%)", 0, kind="difference"),
-            Column("quantile_ratio", "97.5 % / 2.5 %", 2),
-        ),
-        note=(
-            "From, to: 95 % bootstrap interval over the runs. That of most / least cannot reach "
-            "above the ratio itself, since no draw has a larger wait than the largest; the ratio "
-            f"of quantiles hangs less on single seeds. The thesis has 100 seeds of EASY; ours are "
-            f"beside it from {CLAIMS.SEEDS}."
-        ),
+    hours = {f"{name}_h": spreads[name] / HOUR for name in ("least", "median", "most")}
+    shown = (
+        *(*PLACE, *columns("seeds", which="runs")[::-1]),
+        *columns(decimals=2, least_h="least (h)", median_h="median (h)", most_h="most (h)"),
+        Column("ratio", "most / least", 2, kind="ours"),
+        *columns(decimals=2, ratio_low="from", ratio_high="to"),
+        Column("thesis", "thesis", 2, kind="published"),
+        Column("difference_percent", "difference (%)", 0, kind="difference"),
+        Column("quantile_ratio", "97.5 % / 2.5 %", 2),
     )
+    note = (
+        "From, to: 95 % bootstrap interval over the runs. That of most / least cannot reach "
+        "above the ratio itself, since no draw has a larger wait than the largest; the ratio "
+        "of quantiles hangs less on single seeds. The thesis has 100 seeds of EASY; ours are "
+        f"beside it from {SEEDS}."
+    )
+    frame = _in_percent(spreads.assign(**hours))
+    return Table("ratios", "(iv) Mean waits over the seeds", frame, shown, note)
 
 
-def wait_table(waits: Sequence[Wait]) -> Table:
+def _in_percent(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(difference_percent=pd.to_numeric(frame["difference"]) * 100)
+
+
+def wait_table(waits: pd.DataFrame) -> Table:
     """Return the average waits with EASY beside the thesis's table of chapter 4."""
-    frame = pd.DataFrame(waits)
-    frame["difference_percent"] = pd.to_numeric(frame["difference"]) * 100
-    return Table(
-        "waits",
-        "Average wait with EASY",
-        frame,
-        (
-            *PLACE,
-            Column("seeds"),
-            Column("ours", "wait (s)", 0, kind="ours"),
-            Column("thesis", "thesis (s)", 0, kind="published"),
-            Column("difference_percent", "difference (%)", 0, kind="difference"),
-            Column("ours_to_rigid", "of open replay", 2, kind="ours"),
-            Column("thesis_to_rigid", "thesis", 2, kind="published"),
-        ),
-        note=(
-            "`easy strict` backfills only what ends before the reservation; `fluid 5` is the fluid "
-            "model as chapter 5 tells it, beside the same printed number."
-        ),
+    shown = (
+        *(*PLACE, Column("seeds")),
+        Column("ours", "wait (s)", 0, kind="ours"),
+        Column("thesis", "thesis (s)", 0, kind="published"),
+        Column("difference_percent", "difference (%)", 0, kind="difference"),
+        Column("ours_to_rigid", "of open replay", 2, kind="ours"),
+        Column("thesis_to_rigid", "thesis", 2, kind="published"),
     )
+    note = (
+        "`easy strict` backfills only what ends before the reservation; `fluid 5` is the fluid "
+        "model as chapter 5 tells it, beside the same printed number."
+    )
+    return Table("waits", "Average wait with EASY", _in_percent(waits), shown, note)

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from batsched_py.campaign.study_files import study_module
-from batsched_py.report.document import Verdict
+import pandas as pd
 
-if TYPE_CHECKING:
-    from claims import Effect, Spread, Wait
+from batsched_py.report import Verdict
+from batsched_studies.tbuos_ups.claims import (
+    CLAIMS,
+    DIFFERENT,
+    GREATER,
+    NAMES,
+    TITLES,
+    Effect,
+)
+from batsched_studies.tbuos_ups.waits import SEEDS
 
-CLAIMS: Any = study_module(Path(__file__).with_name("claims.py"))
-NAMES = {
-    CLAIMS.THROUGHPUT: "throughput",
-    CLAIMS.ACTIVITY: "activity length",
-    CLAIMS.JOBS: "jobs submitted",
-    CLAIMS.WEEKS: "active weeks per user",
-    CLAIMS.SESSION: "session length",
-}
-CHANGE = (CLAIMS.GREATER, CLAIMS.DIFFERENT)
+CHANGE = (GREATER, DIFFERENT)
+"""Expectations that something will change."""
+SURE = 0.975
+"""Share of bootstrap draws from which on an order is told."""
 
 
 def verdicts(
     effects: Sequence[Effect],
-    spreads: Sequence[Spread],
+    spreads: pd.DataFrame,
     calmer: Mapping[str, float],
-    waits: Sequence[Wait],
+    waits: pd.DataFrame,
 ) -> list[Verdict]:
     """Return a verdict for each claim and log of which the runs say something.
 
@@ -36,7 +37,7 @@ def verdicts(
     stay as they are. A claim that no run is about has one verdict without log.
     """
     found: list[Verdict] = []
-    for number, title in CLAIMS.TITLES.items():
+    for number, title in TITLES.items():
         if number == "iv":
             own = list(_of_spreads(title, spreads, calmer))
         elif number == "viii":
@@ -70,7 +71,7 @@ def _of_effects(title: str, effects: Iterable[Effect]) -> Iterator[Verdict]:
 
 
 def _claims_of_change() -> set[str]:
-    return {claim.number for claim in CLAIMS.CLAIMS if claim.expected in CHANGE}
+    return {claim.number for claim in CLAIMS if claim.expected in CHANGE}
 
 
 def _evidence(effects: Sequence[Effect]) -> str:
@@ -92,13 +93,14 @@ def _comparison(effect: Effect) -> str:
 
 
 def _of_spreads(
-    title: str, spreads: Iterable[Spread], calmer: Mapping[str, float]
+    title: str, spreads: pd.DataFrame, calmer: Mapping[str, float]
 ) -> Iterator[Verdict]:
     """Claim iv is about all runs, as in the thesis; extremes of few runs say nothing.
 
     Nor do those that are the other way round in more than one of 40 bootstrap draws.
     """
-    easy = {(s.log, s.replay): s for s in spreads if s.system == "easy" and s.which == "all"}
+    rows = spreads.itertuples(index=False)
+    easy = {(s.log, s.replay): s for s in rows if s.system == "easy" and s.which == "all"}
     for log in dict.fromkeys(log for log, _ in easy):
         open_, tbuos = easy.get((log, "resampled")), easy.get((log, "tbuos"))
         if open_ is None or tbuos is None:
@@ -106,7 +108,7 @@ def _of_spreads(
         share = calmer.get(log)
         if share is None:
             few = min(open_.seeds, tbuos.seeds)
-            yield Verdict(title, None, f"{few} seeds, of {CLAIMS.SEEDS} that are needed.", log)
+            yield Verdict(title, None, f"{few} seeds, of {SEEDS} that are needed.", log)
             continue
         holds = True if share >= SURE else False if share <= 1 - SURE else None
         evidence = (
@@ -116,31 +118,22 @@ def _of_spreads(
         yield Verdict(title, holds, evidence, log)
 
 
-SURE = 0.975
-
-
-def _ratio(spread: Spread) -> str:
+def _ratio(spread: Any) -> str:
     interval = f"{spread.ratio_low:.2f} to {spread.ratio_high:.2f}"
     return f"{spread.ratio:.2f} ({interval}, {spread.seeds} seeds)"
 
 
-def _of_waits(title: str, waits: Iterable[Wait]) -> Iterator[Verdict]:
+def _of_waits(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
     """Claim viii: the usual EASY is judged, since the text tells it so; the other is beside it."""
-    by_log: dict[str, list[Wait]] = {}
-    for wait in waits:
-        if wait.replay != "rigid" and wait.ours_to_rigid and wait.thesis_to_rigid:
-            by_log.setdefault(wait.log, []).append(wait)
-    for log, own in by_log.items():
-        judged = [wait for wait in own if wait.system == "easy"]
+    if waits.empty:
+        return
+    known = waits[waits["replay"] != "rigid"].dropna(subset=["ours_to_rigid", "thesis_to_rigid"])
+    for log, own in known.groupby("log", sort=False):
         said = "; ".join(
             f"{wait.replay}, {wait.system}: {wait.ours_to_rigid:.2f} of open replay "
             f"(thesis {wait.thesis_to_rigid:.2f})"
-            for wait in own
+            for wait in own.itertuples()
         )
-        yield Verdict(title, all(map(_same_side, judged)) if judged else None, said + ".", log)
-
-
-def _same_side(wait: Wait) -> bool:
-    assert wait.ours_to_rigid is not None
-    assert wait.thesis_to_rigid is not None
-    return (wait.ours_to_rigid < 1) == (wait.thesis_to_rigid < 1)
+        judged = own[own["system"] == "easy"]
+        as_printed = (judged["ours_to_rigid"] < 1) == (judged["thesis_to_rigid"] < 1)
+        yield Verdict(title, bool(as_printed.all()) if len(judged) else None, said + ".", str(log))

@@ -1,6 +1,6 @@
 """Draws docs/images/users_MODEL.png: the users of KTH-SP2 beside each model, under EASY.
 
-.venv/bin/python experiments/batsched_studies/user_models/pictures.py --shared ../shared [MODEL...]
+python -m batsched_studies.user_models.pictures --shared ../shared [MODEL...]
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from batsched_users.studies.portrait import portrait, portrait_figure
 from batsched_py import load_workload, simulate
 from batsched_py.workload.conversion_rules import make_rules
 
-IMAGES = Path(__file__).parents[2] / "docs" / "images"
+IMAGES = Path(__file__).parents[3] / "docs" / "images"
 LOG = "KTH-SP2-1996-2.1-cln"
 
 MODELS: dict[str, dict[str, Any]] = {

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from batsched_py.errors import InputError, UsageError
 from batsched_py.units import HOUR
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.conversion_rules import make_rules, workload_from_log
+from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
+from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.swf import read_swf
 
 LOG = """\

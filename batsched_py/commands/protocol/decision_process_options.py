@@ -13,33 +13,17 @@ from typer.core import TyperCommand
 
 from batsched_py.commands import shared_options as o
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import ProtocolError, UsageError
+from batsched_py.errors import ProtocolError, UsageError, parameter
 from batsched_py.protocol.messages import SimulationBegins
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
-from batsched_py.run.simulate import RIGID, ProcessSettings, check_settings, make_process
-from batsched_py.support.option_values import parse_options
+from batsched_py.run.settings import ProcessSettings, Run, Settings
+from batsched_py.run.simulate import make_process
 from batsched_py.workload import Workload
-from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
 
-Users = Annotated[
-    str,
-    typer.Option(
-        "--users",
-        help="Users who submit dynamically: feedback, another model's name, or file.py:Class "
-        "(default rigid: none, the jobs are Batsim's).",
-        metavar="NAME",
-    ),
-]
-Sessions = Annotated[
-    str | None,
-    typer.Option("--sessions", help="Delimitation in minutes, such as arrival:60 or max:20."),
-]
-UserOption = Annotated[
-    list[str] | None,
-    typer.Option("-U", help="Option of the user model (repeatable).", metavar="KEY=VALUE"),
-]
+OF_USERS = ("users", "sessions", "user_options", "seed", "shake", *o.RULES, "skip_bad_lines")
+"""Settings of the users of a decision process, and of the log that they replay."""
 Log = Annotated[
     str | None,
     typer.Option(
@@ -47,11 +31,6 @@ Log = Annotated[
         metavar="INPUT",
         help="What the users replay: SWF log or Batsim workload (.json), a file or a log's name.",
     ),
-]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of the users' chance.")]
-Shake = Annotated[
-    int | None,
-    typer.Option("--shake", help="Seed of a shaken order of users who submit at one instant."),
 ]
 
 
@@ -107,46 +86,21 @@ def json_object(text: str, what: str) -> dict[str, Any]:
     return content
 
 
-def settings_of(
-    scheduler: str,
-    scheduler_options: dict[str, Any],
-    users: str,
-    sessions: str | None,
-    user_option: Sequence[str] | None,
-    seed: int,
-    shake: int | None,
-) -> ProcessSettings:
-    """Return the settings that the options say, checked."""
-    user_options = parse_options(user_option or [], "-U")
-    if sessions is not None:
-        o.refuse_twice("sessions", user_options)
-        user_options["sessions"] = sessions
-    settings = ProcessSettings(
-        scheduler=scheduler,
-        scheduler_options=scheduler_options,
-        users=users,
-        user_options=user_options,
-        seed=seed,
-        shake=shake,
-    )
-    check_settings(settings)
-    if shake is not None and users == RIGID:
+def run_of(settings: Settings) -> Run:
+    """Return what the settings of a decision process come to, checked."""
+    run = settings.run()
+    ProcessSettings.check(run)
+    if run.shake is not None and not run.dynamic:
         raise UsageError(
-            f"--shake {shake}: without users there is nothing to shake on this side (the embedded "
-            "simulator, `batsched-py simulator`, has --shake too)"
+            f"{parameter('shake')} {run.shake}: without users there is nothing to shake on this "
+            "side (the embedded simulator, `batsched-py simulator`, has --shake too)"
         )
-    return settings
+    return run
 
 
-def users_workload(
-    settings: ProcessSettings,
-    log: str | None,
-    rules: Rules,
-    log_dirs: Sequence[Path] | None,
-    skip_bad_lines: bool,
-) -> Workload | None:
+def users_workload(run: Run, log: str | None, log_dirs: Sequence[Path] | None) -> Workload | None:
     """Return what the users replay, None without users."""
-    if settings.users == RIGID:
+    if not run.dynamic:
         if log is not None:
             raise UsageError(
                 f"--log {log}: without users the jobs are Batsim's (its option -w); add --users "
@@ -154,8 +108,9 @@ def users_workload(
             )
         return None
     if log is None:
-        raise UsageError(f"--users {settings.users} needs --log: what do they replay?")
-    return load_workload(find_log(log, log_dirs or []), rules, skip_bad_lines=skip_bad_lines)
+        raise UsageError(f"--users {run.users} needs --log: what do they replay?")
+    path = find_log(log, log_dirs or [])
+    return load_workload(path, run.rules, skip_bad_lines=run.skip_bad_lines)
 
 
 def process_maker(

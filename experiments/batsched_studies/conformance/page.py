@@ -1,6 +1,6 @@
 """Writes docs/conformance.md: our policies beside published schedules and recorded runs.
 
-    .venv/bin/python experiments/batsched_studies/conformance/conformance.py --shared ../shared
+    python -m batsched_studies.conformance --shared ../shared
 
 The folder has the published schedules (oracles/), logs (swf/) and recorded runs
 (batsim_transcripts/).
@@ -9,30 +9,29 @@ The folder has the published schedules (oracles/), logs (swf/) and recorded runs
 from __future__ import annotations
 
 import argparse
-import tomllib
 from pathlib import Path
 from typing import Any
 
-import conformance_oracles as oracles
-import conformance_runs as runs
-
+from batsched_py.report.kit.beside_published import read_published
 from batsched_py.run.simulate import simulate
 from batsched_py.support.atomic_files import write_whole
+from batsched_studies import dynp
+from batsched_studies.conformance import published_schedules, recorded_runs
+from batsched_studies.filled_page import DOCS, filled
 
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "conformance.md"
+PAGE = DOCS / "conformance.md"
 
-TEXT = Path(__file__).with_name("page.md")
+TEXT = Path(__file__).with_name("template.md")
 
 
 def published_section(shared: Path) -> str:
     """Return the tables of the published schedules."""
     parts = []
-    for name in oracles.VARIANTS:
-        for site, log in oracles.LOGS.items():
-            jobs = len(oracles.published(shared, site, name).starts)
+    for name in published_schedules.VARIANTS:
+        for site, log in published_schedules.LOGS.items():
+            jobs = len(published_schedules.published(shared, site, name).starts)
             parts.append(f"### {site}, {name}\n\n{log}, {jobs:,} jobs.\n")
-            parts.append("\n".join(oracles.table(shared, site, name)) + "\n")
+            parts.append("\n".join(published_schedules.table(shared, site, name)) + "\n")
     return "\n".join(parts).rstrip()
 
 
@@ -62,8 +61,7 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
 
 def planning_section(shared: Path, logs: list[str] | None = None) -> str:
     """Return the table of planning and dynP for some logs, by default for all."""
-    path = ROOT / "experiments" / "dynp" / "published.toml"
-    given = tomllib.loads(path.read_text(encoding="utf-8"))
+    given = read_published(Path(dynp.__file__).parent)
     lines = [
         "| log | policy | metric | ours | reference | thesis |",
         "|---|---|---|---:|---:|---:|",
@@ -122,11 +120,11 @@ def of_thesis(
 
 def recorded_parts(shared: Path) -> dict[str, str]:
     """Return what the page says of the recorded runs, by place holder."""
-    neighbours = runs.in_one_block(shared, "40_random300_pybatsim_easyBackfill")
-    not_all = runs.in_one_block(shared, "40_random300_batsched_easy_bf")
+    neighbours = recorded_runs.in_one_block(shared, "40_random300_pybatsim_easyBackfill")
+    not_all = recorded_runs.in_one_block(shared, "40_random300_batsched_easy_bf")
     return {
-        "recorded": "\n".join(runs.table(shared)),
-        "others": "\n".join(runs.others(shared)),
+        "recorded": "\n".join(recorded_runs.table(shared)),
+        "others": "\n".join(recorded_runs.others(shared)),
         "neighbours": f"all {neighbours[1]}" if len(set(neighbours)) == 1 else f"{neighbours[0]}",
         "not_neighbours": f"{not_all[0]} of {not_all[1]}",
     }
@@ -139,15 +137,14 @@ def page(shared: Path) -> str:
         **recorded_parts(shared),
         "planning": planning_section(shared),
     }
-    text = TEXT.read_text(encoding="utf-8")
-    for name, part in parts.items():
-        text = text.replace("{{" + name + "}}", part)
-    return text
+    return filled(TEXT, parts)
 
 
 def main() -> None:
     """Write the page."""
-    parser = argparse.ArgumentParser(description="Write docs/conformance.md.")
+    parser = argparse.ArgumentParser(
+        "python -m batsched_studies.conformance", description="Write docs/conformance.md."
+    )
     parser.add_argument("--shared", type=Path, required=True, help="folder of logs and recordings")
     parser.add_argument("--output", type=Path, default=PAGE, help="default: docs/conformance.md")
     arguments = parser.parse_args()

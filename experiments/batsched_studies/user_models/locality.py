@@ -13,7 +13,16 @@ from batsched_users.measures.self_similarity import hurst
 from batsched_users.measures.session_similarity import similarity
 from batsched_users.measures.stack_depth import mean_depth, stack_depths
 from batsched_users.models.resampled import Resampled
-from user_models_logs import HERE, jobs_of, line, path_of, printed_locality, rows_of, versions
+
+from batsched_studies.user_models.logs import (
+    HERE,
+    jobs_of,
+    line,
+    path_of,
+    printed_locality,
+    rows_of,
+    versions,
+)
 
 SEEDS = 8
 """As many resampled logs as in the thesis."""

@@ -1,6 +1,6 @@
 """Writes docs/user-models.md: what the user layer measures beside what the studies print.
 
-    .venv/bin/python experiments/batsched_studies/user_models/user_models.py --shared ../shared
+    python -m batsched_studies.user_models --shared ../shared
 
 The folder has the logs (swf/).
 """
@@ -14,16 +14,15 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import user_models_locality as locality
-import user_models_sessions as sessions
-import user_models_thinking as thinking
 from batsched_users.models.site import SHIPPED, SiteDistributions
-from user_models_logs import HERE, ROOT, printed
 
 from batsched_py.support.atomic_files import write_whole
+from batsched_studies.filled_page import DOCS, filled
+from batsched_studies.user_models import locality, sessions, thinking
+from batsched_studies.user_models.logs import HERE, printed
 
-PAGE = ROOT / "docs" / "user-models.md"
-TEXT = Path(__file__).with_name("page.md")
+PAGE = DOCS / "user-models.md"
+TEXT = Path(__file__).with_name("template.md")
 RESAMPLED = [log for log in HERE if log != "CEA-Curie"]
 """The logs that are resampled: all but the largest, to save time."""
 
@@ -73,15 +72,14 @@ def mean_run_time() -> str:
 def page(shared: Path, workers: int) -> str:
     """Return the whole page."""
     parts = {**tables(shared, workers), "mean_run_time": mean_run_time()}
-    text = TEXT.read_text(encoding="utf-8")
-    for name, part in parts.items():
-        text = text.replace("{{" + name + "}}", part)
-    return text
+    return filled(TEXT, parts)
 
 
 def main() -> None:
     """Write the page."""
-    parser = argparse.ArgumentParser(description="Write docs/user-models.md.")
+    parser = argparse.ArgumentParser(
+        "python -m batsched_studies.user_models", description="Write docs/user-models.md."
+    )
     parser.add_argument("--shared", type=Path, required=True, help="folder of logs")
     parser.add_argument("--output", type=Path, default=PAGE, help="default: docs/user-models.md")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")

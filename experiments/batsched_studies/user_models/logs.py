@@ -12,7 +12,7 @@ from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.swf import SwfLog, read_swf
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HERE = {
     "KTH-SP2": "KTH-SP2-1996-2",
     "SDSC-SP2": "SDSC-SP2-1998-4.1-cln",

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from batsched_py.errors import UsageError
-from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.errors import UsageError, parameter
+from batsched_py.simulator.engine import Simulator
 from batsched_py.simulator.external_events import read_events
-from batsched_py.simulator.platform.platform import MASTER_HOST, limited, read_platform
+from batsched_py.simulator.options import Options
+from batsched_py.simulator.platform.hosts import MASTER_HOST, limited
+from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.workload.batsim_workload import read_workload
 
 
@@ -37,7 +39,11 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
     not fit.
     """
     if options.profile_reuse and not options.dynamic_jobs:
-        raise UsageError("--enable-profile-reuse means nothing without --enable-dynamic-jobs")
+        raise UsageError(
+            f"{parameter('profile_reuse')} means nothing without {parameter('dynamic_jobs')}"
+        )
+    if options.shake is not None and options.shake < 0:
+        raise UsageError(f"{parameter('shake')} {options.shake}: expected at least 0")
     for path in (inputs.platform, *(inputs.events or ())):
         _check_file(path)
     workloads = [read_workload(path, negative_subtimes=True) for path in inputs.workloads]
@@ -48,7 +54,9 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
     if inputs.mmax_workload:
         mmax = max((workload.nb_res for workload in workloads), default=mmax)
     if mmax > len(platform.hosts):
-        raise UsageError(f"--mmax {mmax}: the platform has {len(platform.hosts)} machines")
+        raise UsageError(
+            f"{parameter('mmax')} {mmax}: the platform has {len(platform.hosts)} machines"
+        )
     if mmax:
         platform = limited(platform, mmax)
     events = None
@@ -73,7 +81,7 @@ def parse_roles(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         hosts, colon, named = text.rpartition(":")
         if not colon or not all(hosts.split(",")) or not named:
-            raise UsageError(f"--add-role-to-hosts {text!r}: expected such as host1,host2:storage")
+            raise UsageError(f"{parameter('roles')} {text!r}: expected such as host1,host2:storage")
         for host in hosts.split(","):
             roles[host] = f"{roles[host]},{named}" if host in roles else named
     return roles

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from conformance_oracles import Schedule, differing, of_output, share
 
 from batsched_py import metrics
 from batsched_py.decision_process import DecisionProcess
@@ -22,8 +21,9 @@ from batsched_py.transport.recording import Record, read_exchange
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
+from batsched_studies.conformance.published_schedules import Schedule, differing, of_output, share
 
-TWIN = f"{Path(__file__).parent / 'conformance_twins.py'}:ConservativeBySets"
+TWIN = f"{Path(__file__).parent / 'twins.py'}:ConservativeBySets"
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
 import msgspec
 
 from batsched_py.errors import PlatformError
@@ -84,17 +81,3 @@ def limited(platform: Platform, nb_hosts: int) -> Platform:
     if nb_hosts >= len(platform.hosts):
         return platform
     return Platform(platform.hosts[:nb_hosts], platform.storages, platform.network)
-
-
-def read_platform(
-    path: str | Path,
-    master_host: str = MASTER_HOST,
-    roles: Mapping[str, str] | None = None,
-) -> Platform:
-    """Read a SimGrid platform file; see :func:`platform_reader.read_platform`.
-
-    Raises :class:`PlatformError`, naming the file and the element, for what cannot be read.
-    """
-    from batsched_py.simulator.platform import platform_reader
-
-    return platform_reader.read_platform(path, master_host, roles or {})

@@ -1,0 +1,29 @@
+"""Parts of Vega-Lite charts: colours of what is there, numbers that one hovers, data for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+
+def scale_of(styles: Mapping[str, Any], there: Container[str]) -> alt.Scale:
+    """Return the scale of those of the names (to each its colour, shape, ...) that are there."""
+    shown = {name: style for name, style in styles.items() if name in there}
+    return alt.Scale(domain=list(shown), range=list(shown.values()))
+
+
+def numbers(*names: str, digits: str = ".4~g", **titles: str) -> list[alt.Tooltip]:
+    """Return what one reads when hovering: some columns, then some by a title, ``name=title``."""
+    plain = [alt.Tooltip(f"{name}:Q", format=digits) for name in names]
+    titled = [alt.Tooltip(f"{n}:Q", title=t, format=digits) for n, t in titles.items()]
+    return [*plain, *titled]
+
+
+def values(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows as JSON takes them: no numpy, no nan."""
+    frame = pd.DataFrame(list(rows))
+    made: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return made

@@ -1,0 +1,41 @@
+"""Estimates with their intervals, as cells of tables and of the data of charts."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+from typing import Any
+
+import msgspec
+from numpy.typing import ArrayLike
+
+from batsched_py.support.statistics import Interval, bootstrap
+
+UNKNOWN = Interval(nan, nan, nan, 0)
+"""Of what was not run."""
+
+
+def cells(
+    estimate: Interval, value: str = "ours", low: str = "low", high: str = "high", *, nb: str = ""
+) -> dict[str, Any]:
+    """Return value and ends of an estimate by these names; the number of values if ``nb`` names it.
+
+    Ends that are not known are nan.
+    """
+    made = {value: estimate.value, low: estimate.low, high: estimate.high}
+    return made | {nb: estimate.nb} if nb else made
+
+
+def drawn(estimate: Interval) -> dict[str, Any]:
+    """Return ``ours``, ``low`` and ``high`` for a chart, where an unknown end is None."""
+    known = not isnan(estimate.low)
+    return {
+        "ours": estimate.value,
+        "low": estimate.low if known else None,
+        "high": estimate.high if known else None,
+    }
+
+
+def mean_of_repeats(values: ArrayLike) -> Interval:
+    """Return the mean and its interval; there is none if all values are the same."""
+    mean = bootstrap(values)
+    return mean if mean.low < mean.high else msgspec.structs.replace(mean, low=nan, high=nan)

@@ -1,0 +1,23 @@
+"""The colours of all figures: Okabe and Ito's palette, safe for the colour-blind.
+
+Source: M. Okabe, K. Ito, "Color Universal Design", 2008.
+"""
+
+from __future__ import annotations
+
+BLUE = "#0072B2"
+ORANGE = "#E69F00"
+GREEN = "#009E73"
+PURPLE = "#CC79A7"
+SKY = "#56B4E9"
+VERMILION = "#D55E00"
+BLACK = "#000000"
+
+CATEGORIES = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, "#8C8C8C")
+"""Of categories, in order; without black, which has another meaning, and yellow, too light."""
+RECORDED = "#888888"
+"""Of what is a standard of comparison: recorded jobs, rigid replay."""
+BEHIND = "#B0B0B0"
+"""Of areas behind the lines."""
+LINES = "#777777"
+"""Of diagonals, and where nothing differs."""

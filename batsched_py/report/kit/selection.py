@@ -1,0 +1,100 @@
+"""Runs of a campaign by their labels, and their numbers in the units of a paper."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from batsched_py.report.kit.pairing import paired
+from batsched_py.support.statistics import Interval, bootstrap, paired_ratio
+
+SEED = "replication"
+"""The label that tells the runs of one case apart; equal ones have the same users."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number of a run: the column that has it, and the unit in which a paper prints it."""
+
+    name: str
+    column: str
+    """In the frame of the runs, in SI units."""
+    title: str
+    scale: float = 1.0
+    """Units of the paper in one SI unit."""
+    unit: str = ""
+
+
+class Runs:
+    """Runs of a campaign, a row each, with the quantities that a study asks for."""
+
+    def __init__(self, frame: pd.DataFrame, quantities: Iterable[Quantity] = ()) -> None:
+        self.frame = frame
+        self.quantities = {quantity.name: quantity for quantity in quantities}
+
+    def __len__(self) -> int:
+        """Return the number of runs."""
+        return len(self.frame)
+
+    def where(self, **labels: Any) -> Runs:
+        """Return the runs that have all these labels; none if no run has such a label."""
+        frame = self.frame
+        for name, value in labels.items():
+            frame = frame[frame[name] == value] if name in frame else frame.iloc[:0]
+        return Runs(frame, self.quantities.values())
+
+    def labels(self, name: str) -> list[Any]:
+        """Return the values of a label in the order in which they come; none if there is none."""
+        return list(self.frame[name].unique()) if name in self.frame else []
+
+    def groups(self, *names: str) -> Iterator[tuple[tuple[Any, ...], Runs]]:
+        """Yield the combinations of some labels, in the order in which they come, and their runs.
+
+        A label that no run has is left out: the empty combination of all runs, if none is there.
+        """
+        there = [name for name in names if name in self.frame]
+        if not there:
+            yield (), self
+            return
+        for values, frame in self.frame.groupby(there, sort=False, dropna=False):
+            yield values, Runs(frame, self.quantities.values())
+
+    def values(self, name: str) -> pd.Series[float]:
+        """Return a quantity by replication, in the paper's unit; empty if it was not measured.
+
+        A name that is no quantity's is that of a column.
+        """
+        quantity = self.quantities.get(name, Quantity(name, name, name))
+        if quantity.column not in self.frame:
+            return pd.Series(dtype=float)
+        column = self.frame.set_index(SEED)[quantity.column]
+        return column.sort_index().astype(float) * quantity.scale
+
+    def mean(self, name: str) -> Interval:
+        """Return the mean of a quantity with its bootstrap interval."""
+        return bootstrap(self.values(name))
+
+    def ratio(self, name: str, base: Runs) -> Interval:
+        """Return the mean of a quantity in relation to that of ``base``, paired by replication."""
+        return paired_ratio(*paired(self.values(name), base.values(name)))
+
+    def change(self, name: str, base: Runs) -> Interval:
+        """Return by how many per cent a quantity differs from ``base``, paired by replication."""
+        ratio = self.ratio(name, base)
+        percent = [100 * (value - 1) for value in (ratio.value, ratio.low, ratio.high)]
+        return Interval(*percent, ratio.nb)
+
+
+def log_name(log: object) -> str:
+    """Return the name of a log without folders and ``.swf.gz``."""
+    return Path(str(log)).name.removesuffix(".gz").removesuffix(".swf")
+
+
+def slug(*parts: object) -> str:
+    """Return the name of a table or figure, made of parts: small letters, digits, underscores."""
+    return re.sub(r"[^a-z0-9]+", "_", "_".join(map(str, parts)).lower()).strip("_")

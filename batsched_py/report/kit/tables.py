@@ -1,0 +1,49 @@
+"""Tables and sections of a report, each left out where the runs have nothing for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from batsched_py.report.document import Column, Kind, Part, Section, Table
+
+
+def columns(
+    *names: str, decimals: int | None = None, kind: Kind = "", **titles: str
+) -> tuple[Column, ...]:
+    """Return alike columns: some called as in the frame, then some with a title, ``name=title``."""
+    headings = dict.fromkeys(names, "") | titles
+    return tuple(Column(name, title, decimals, kind) for name, title in headings.items())
+
+
+def table(
+    name: str,
+    title: str,
+    rows: Sequence[Mapping[str, Any]],
+    shown: Iterable[Column],
+    note: str = "",
+    marks: Iterable[tuple[int, str]] = (),
+) -> Table | None:
+    """Return the table of these rows, None if there are none."""
+    frame = pd.DataFrame(list(rows))
+    return Table(name, title, frame, tuple(shown), note, tuple(marks)) if len(frame) else None
+
+
+def where_known(
+    rows: Sequence[Mapping[str, Any]] | pd.DataFrame, shown: Iterable[Column]
+) -> tuple[Column, ...]:
+    """Return the columns without those about published numbers that no row has."""
+    frame, shown = pd.DataFrame(rows), tuple(shown)
+    about = [column for column in shown if column.kind in ("published", "difference")]
+    nothing = {c.name for c in about if c.name not in frame or frame[c.name].isna().all()}
+    return tuple(column for column in shown if column.name not in nothing)
+
+
+def sections(parts: Iterable[tuple[str, Iterable[Part | None]]]) -> Iterator[Section]:
+    """Yield a section for each title with parts; parts that are None are left out."""
+    for title, found in parts:
+        there = tuple(part for part in found if part is not None)
+        if there:
+            yield Section(title, there)

@@ -1,0 +1,1 @@
+"""Our policies beside published schedules and recorded runs: docs/conformance.md."""

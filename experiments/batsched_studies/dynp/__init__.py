@@ -1,0 +1,1 @@
+"""A. Streit, PhD thesis, 2003: self-tuning planning."""

@@ -1,0 +1,1 @@
+"""What the user layer measures beside what the studies print: docs/user-models.md."""
