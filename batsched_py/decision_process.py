@@ -16,6 +16,7 @@ from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model import decisions as d
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
+from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.user_model import UserModel, given, jobs_due, next_due
 from batsched_py.protocol import messages as m
@@ -39,7 +40,7 @@ class DecisionProcess:
 
     def __init__(
         self,
-        scheduler: d.Scheduler,
+        scheduler: Scheduler,
         users: UserModel | None = None,
         *,
         shake: int | None = None,

@@ -10,7 +10,7 @@ import msgspec
 
 from batsched_py.explain.job_history import History, Life
 from batsched_py.explain.job_watch import Happened, Pass, Started, Watch
-from batsched_py.model.explanation import Why
+from batsched_py.model.waiting_reason import Why
 from batsched_py.support.processor_sets import to_text
 
 MOST = 30

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from batsched_py.model.queue.orders import ClockOrder
 from batsched_py.schedulers.backfilling import Backfilling
+from batsched_py.schedulers.easy import easy_reservation
 from batsched_py.support.option_values import number, one_of
 
 if TYPE_CHECKING:
@@ -32,9 +33,8 @@ class Ups(Backfilling):
     def __init__(
         self, *, a_user: float = 0.5, rank: str = "load", extra_nodes: str = "first"
     ) -> None:
-        super().__init__(
-            ClockOrder(self._job_priority), ClockOrder(self._user_priority), extra_nodes
-        )
+        orders = ClockOrder(self._job_priority), ClockOrder(self._user_priority)
+        super().__init__(easy_reservation(extra_nodes), *orders)
         self._a_user = number("a_user", a_user, 0, 1)
         self._by_load = one_of("rank", rank, ("load", "recency")) == "load"
         self._users = _Users()

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from helpers.calling import command
 from helpers.explained import JOBS, record
-from helpers.schedules import workload
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.explain.gantt import NAMES, Bar, figure_of, picture
 from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.replayed_exchange import read_turns, replay
 from batsched_py.schedulers.easy import Easy
+from batsched_py.testing import workload
 from batsched_py.workload.sample import cached_sample_log
 
 PNG = b"\x89PNG"
