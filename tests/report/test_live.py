@@ -123,14 +123,14 @@ def test_only_this_machine_is_listened_to(client: Client) -> None:
 
 def test_a_port_in_use_is_an_error_that_says_what_to_do(client: Client, tmp_path: Path) -> None:
     report = LiveReport(lambda: RunningCampaign(tmp_path))  # type: ignore[arg-type, return-value]
-    with pytest.raises(UsageError, match=f"--port {client.port} is in use: give another"):
+    with pytest.raises(UsageError, match=f"port {client.port} is in use: give another"):
         served(report, client.port).__enter__()
 
 
 @pytest.mark.parametrize("port", [-1, 70_000])
 def test_a_port_that_cannot_be_is_an_error(tmp_path: Path, port: int) -> None:
     report = LiveReport(lambda: RunningCampaign(tmp_path))  # type: ignore[arg-type, return-value]
-    with pytest.raises(UsageError, match=f"--port {port}"):
+    with pytest.raises(UsageError, match=f"port {port}"):
         served(report, port).__enter__()
 
 
