@@ -121,7 +121,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             "TIME",
         ),
     ] = None
-    cool_down: Annotated[str | float | None, Setting("The same before the last one.", "TIME")] = None
+    cool_down: Annotated[str | float | None, Setting("The same up to the end.", "TIME")] = None
     backend: Annotated[
         str,
         Setting(
