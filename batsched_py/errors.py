@@ -65,6 +65,10 @@ class UsageError(BatschedError):
     exit_code = 2
 
 
+class MissingExtraError(UsageError):
+    """What was asked for needs a package that only an extra of ours installs."""
+
+
 class PluginError(UsageError):
     """A policy, user model or command cannot be found, loaded or called as expected."""
 

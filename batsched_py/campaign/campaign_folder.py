@@ -6,6 +6,7 @@ import shlex
 import traceback
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from batsched_py.campaign.run_task import PREFIX, RUN_JSON, ended_run
 from batsched_py.errors import BatschedError, InputError, PluginError, UsageError
 from batsched_py.metrics import METRICS
 from batsched_py.report import Report
+from batsched_py.results.jobs import read_jobs
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.support.atomic_files import whole_file, write_whole
 from batsched_py.support.plugins import load_file
@@ -167,7 +169,7 @@ class CampaignResults:
         return found
 
     def jobs(self, run: Any) -> pd.DataFrame:
-        """Return ``_jobs.csv`` of a row of :attr:`runs`.
+        """Return ``_jobs.csv`` of a row of :attr:`runs`, and which jobs are ``measured``.
 
         Raises :class:`UsageError` if it was not kept, with the command that gives it.
         """
@@ -229,9 +231,15 @@ class CampaignResults:
         return [self.out / "results.csv", self.out / "results.parquet"]
 
     def write_table(self) -> list[Path]:
-        """Write :attr:`runs` as ``results.csv`` and ``results.parquet``; return the paths."""
+        """Write :attr:`runs` as ``results.csv`` and ``results.parquet``; return the paths.
+
+        The second needs the extra ``parquet`` and is left out without it.
+        """
         paths = self._tables
         write_whole(paths[0], self.runs.to_csv(index=False))
+        if find_spec("pyarrow") is None:
+            paths.pop().unlink(missing_ok=True)
+            return paths
         with whole_file(paths[1]) as part:
             _of_one_type(self.runs).to_parquet(part, index=False)
         return paths
@@ -298,8 +306,7 @@ def _of_one_type(frame: pd.DataFrame) -> pd.DataFrame:
 
 @lru_cache(maxsize=1)
 def _read_jobs(path: Path) -> pd.DataFrame:
-    text = dict.fromkeys(("job_id", "workload_name", "profile", "user"), str)
-    return pd.read_csv(path, dtype=text, keep_default_na=True)
+    return read_jobs(path).frame()
 
 
 @lru_cache(maxsize=4)

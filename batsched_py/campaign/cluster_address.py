@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
+from batsched_py.support.extras import extra
 from batsched_py.support.json_values import did_you_mean
 
 CLUSTER = parameter("cluster")
@@ -83,16 +84,12 @@ def parse_cluster(text: str) -> Request:
 
 
 def needed(module: str) -> Any:
-    """Return a module of the extra ``cluster``; raises :class:`UsageError` if it is missing."""
+    """Return a module of the extra ``cluster``; raises :class:`MissingExtraError`."""
     handled = (signal.SIGINT, signal.SIGTERM)
     before = [signal.getsignal(number) for number in handled]
     try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"{CLUSTER} needs dask, and {error.name} is not installed: "
-            "pip install 'batsched_py[cluster]'"
-        ) from None
+        with extra("cluster"):
+            return import_module(module)
     finally:
         if current_thread() is main_thread():
             # dask-jobqueue makes Ctrl-C a silent end of the program.

@@ -16,6 +16,7 @@ from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.support.atomic_files import locked, make_folder_of
+from batsched_py.support.extras import check_extra
 from batsched_py.workload.log_archive import SAMPLE
 
 _SHOWN = 10
@@ -87,6 +88,8 @@ def campaign(
         raise UsageError(f"--jobs {jobs}: expected at least 1")
     if out is not None and not out.strip():
         raise UsageError(f"-e {out!r}: expected a folder")
+    if report:
+        check_extra("figures", "vl_convert")
     outside = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
     spec = read_campaign(find_campaign(file), log, outside, quick=quick)
     folder = Path(out) if out is not None else Path("campaigns") / spec.name
@@ -240,8 +243,11 @@ def _write_results(folder: Path, with_report: bool) -> None:
     if results.runs.empty:
         results.remove_table()
         return
-    for path in results.write_table():
+    written = results.write_table()
+    for path in written:
         print(f"wrote {path}")
+    if len(written) == 1:
+        _say("note: results.parquet is not written: pip install 'batsched_py[parquet]'")
     if alike := results.nb_equal_replications:
         _say(
             f"note: nothing was drawn at random: all replications of {alike} combinations of the "

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_checks import check_mapping
+from batsched_py.protocol.jobs_csv import REJECTED
 from batsched_py.simulator.agenda import Agenda, Timer
 from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import SimulatedJob, State, final_state
@@ -19,7 +20,6 @@ from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.processor_sets import numbers, to_text
 
 KILLED = "COMPLETED_KILLED"
-REJECTED = "REJECTED"
 
 
 class EnergyMeter(Protocol):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError, parameter
+from batsched_py.support.extras import extra
 from batsched_users.learning.learn_think_times import BOUND, think_time_pairs
 from batsched_users.measures.job_columns import Column, JobColumns
 from batsched_users.measures.marginals import jobs_by_hour_of_week
@@ -98,6 +99,7 @@ def think_times_by_response(jobs: JobColumns) -> tuple[Column, NDArray[np.int64]
     return quartiles, np.bincount(bins, minlength=len(RESPONSES))
 
 
+@extra("figures")
 def portrait_figure(portraits: Sequence[Portrait]) -> Figure:
     """Draw the portraits (at least one) over each other, told apart by colour and line."""
     from matplotlib.figure import Figure
