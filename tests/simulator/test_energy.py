@@ -22,7 +22,7 @@ from helpers.scripted_schedulers import (
     switch,
     workload,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import PlatformError, ProtocolError
@@ -407,7 +407,6 @@ def spans(outcome: Outcome, actions: list[Action]) -> Iterator[tuple[Span, float
             yield span, done.consumed_energy
 
 
-@settings(deadline=None)
 @given(ACTIONS)
 def test_energy_is_the_integral_of_power(actions: list[Action]) -> None:
     """Of all hosts at each query and event, of a job's hosts from its start to its end.

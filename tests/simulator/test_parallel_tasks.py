@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.parallel_tasks_twin import Cancel, Change, Speed, Start, Twin
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import PlatformError
@@ -384,14 +384,12 @@ changes = st.lists(
 ).map(lambda found: sorted(found, key=lambda change: change.time))
 
 
-@settings(max_examples=300, deadline=None)
 @given(platforms, changes)
 def test_as_the_slow_twin(platform: Platform, changes: list[Change]) -> None:
     ours, twins = ends(platform, changes), Twin(platform).ends(changes)
     assert ours == pytest.approx(twins, rel=1e-9, abs=1e-8)
 
 
-@settings(max_examples=100, deadline=None)
 @given(platforms, changes)
 def test_nothing_is_used_beyond_what_there_is(platform: Platform, changes: list[Change]) -> None:
     """Hosts and shared links keep to their capacity, and every task that ended did all its work."""

@@ -19,6 +19,8 @@ from helpers.wire import ask, begins, peer, submitted
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.shipped_files import platforms_folder
 
+pytestmark = pytest.mark.process
+
 LOG = "\n".join(
     [
         "; MaxProcs: 4",
