@@ -80,6 +80,6 @@ def _claims_by_reading(runs: Runs, numbers: dict[str, Any]) -> Table | None:
     titles = {str(number): title for number, title in enumerate(claims.TITLES, 1)}
     asked = [n for n in titles if any(row[n] is not None for row in rows)]
     note = "; ".join(f"({n}) {titles[n]}" for n in asked)
-    shown = columns("reading", **{n: f"({n})" for n in asked})
+    shown = columns("reading", {n: f"({n})" for n in asked})
     title = "Claims that hold under each reading"
     return table("claims_by_reading", title, rows, shown, f"{note}.")
