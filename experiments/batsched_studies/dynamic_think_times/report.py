@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.report import Part, Report, Table, Text
@@ -30,7 +31,7 @@ would have 50 weeks. The table has the time that the published numbers take, and
 
 def report(results: CampaignResults) -> Report:
     """Return tables, figures and verdicts of the runs that are there."""
-    numbers = read_published(results.study)
+    numbers = read_published(Path(__file__).parent)
     runs = cases.read(results.runs)
     said = claims.verdicts(runs, numbers, cases.STATED)
     return Report(
