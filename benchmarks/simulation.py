@@ -18,7 +18,7 @@ from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.sessions.session_graph import build_graph
 
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.model.decisions import Scheduler
+from batsched_py.model.policy import Scheduler
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.engine import Options, Simulator

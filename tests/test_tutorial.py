@@ -15,7 +15,7 @@ from batsched_py.support.own_command import PROGRAM
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
-FILE = re.compile(r"`([\w.]+)`(?: and call `pytest`)?:\s*$")
+FILE = re.compile(r"`([\w.]+)`(?:\s+and call `pytest`)?:\s*$")
 PAGES = {"plugins.md": 4, "users.md": 19, "simulator.md": 7}
 """Number of commands in each page."""
 PORT = "28000"

@@ -21,6 +21,7 @@ from batsched_py.campaign.run_identity import provenance
 from batsched_py.errors import BatschedError, InputError, PluginError, UsageError
 from batsched_py.metrics import METRICS
 from batsched_py.report import Report
+from batsched_py.results.jobs import read_jobs
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.support.atomic_files import whole_file, write_whole
 from batsched_py.support.plugins import load_file
@@ -168,7 +169,7 @@ class CampaignResults:
         return found
 
     def jobs(self, run: Any) -> pd.DataFrame:
-        """Return ``_jobs.csv`` of a row of :attr:`runs`.
+        """Return ``_jobs.csv`` of a row of :attr:`runs`, and which jobs are ``measured``.
 
         Raises :class:`UsageError` if it was not kept, with the command that gives it.
         """
@@ -305,8 +306,7 @@ def _of_one_type(frame: pd.DataFrame) -> pd.DataFrame:
 
 @lru_cache(maxsize=1)
 def _read_jobs(path: Path) -> pd.DataFrame:
-    text = dict.fromkeys(("job_id", "workload_name", "profile", "user"), str)
-    return pd.read_csv(path, dtype=text, keep_default_na=True)
+    return read_jobs(path).frame()
 
 
 @lru_cache(maxsize=4)

@@ -21,7 +21,7 @@ import msgspec
 from batsched_py.campaign.run_identity import code_digest
 from batsched_py.campaign.worker_processes import LocalWorkers, WorkerLost
 from batsched_py.errors import UsageError
-from batsched_py.results.result import versions
+from batsched_py.run.result import versions
 
 _MOST_CHILDREN = 1_000
 """Child processes of a dask worker: as many as dask gives it runs at a time, so no limit."""

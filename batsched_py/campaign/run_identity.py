@@ -20,8 +20,8 @@ from typing import Any
 import msgspec
 
 import batsched_py
-from batsched_py.results.result import versions
 from batsched_py.run.backends.dispatch import launcher
+from batsched_py.run.result import versions
 from batsched_py.run.settings import EMBEDDED, Settings
 from batsched_py.run.simulate import sha256
 from batsched_py.support import plugins

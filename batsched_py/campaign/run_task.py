@@ -24,8 +24,8 @@ from batsched_py.campaign.finished_runs import LOG, PREFIX, RUN_JSON, TABLES
 from batsched_py.campaign.planned_runs import COLUMNS, KEYS
 from batsched_py.campaign.run_identity import code_digest, digest
 from batsched_py.errors import BatschedError, InputError, PluginError
-from batsched_py.results.result import Result
-from batsched_py.run.settings import EMBEDDED, Run, Settings
+from batsched_py.run.result import Result
+from batsched_py.run.settings import EMBEDDED, Settings
 from batsched_py.run.simulate import Loaded, execute, load
 from batsched_py.support.plugins import load_file
 
@@ -95,32 +95,17 @@ def perform(task: Task) -> Files:
 
 def _simulate(task: Task) -> Result:
     run = task.settings.run()
-    # What reading depends on, so that the runs of a log read it once.
-    parts = (run.rules, run.skip_bad_lines, run.platform, run.speed_factor)
-    stamp = Path(task.log).stat().st_mtime_ns
-    loaded = _loaded(task.log, stamp, msgspec.msgpack.encode(parts), _Reading(run))
+    loaded = _loaded(task.log, Path(task.log).stat().st_mtime_ns, *run.reading)
     root = None
     if run.backend != EMBEDDED and task.folder is not None:
         root = Path(task.folder) / f"{PREFIX}_{run.backend}"
     return execute(loaded, run, root)
 
 
-class _Reading:
-    """A run as an argument that no cache looks at."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Reading)
-
-    def __hash__(self) -> int:
-        return 0
-
-
 @lru_cache(maxsize=2)
-def _loaded(path: str, mtime_ns: int, key: bytes, reading: _Reading) -> Loaded:
-    return load(path, reading.run)
+def _loaded(path: str, mtime_ns: int, *reading: Any) -> Loaded:
+    """Read a log once for all runs of it."""
+    return load(path, *reading)
 
 
 def _tables(result: Result) -> Files:

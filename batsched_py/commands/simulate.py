@@ -12,8 +12,8 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.metrics import saturated
-from batsched_py.results.result import Result
 from batsched_py.results.swf_export import write_result_log
+from batsched_py.run.result import Result
 from batsched_py.run.settings import EMBEDDED, Run, Settings
 from batsched_py.run.simulate import check, execute
 from batsched_py.support.atomic_files import keep_inputs, make_folder_of, write_whole
@@ -90,7 +90,7 @@ def simulate(
         exchange = Path(f"{prefix}_exchange.jsonl") if record else None
         result = _execute(path, run, prefix, f"{prefix}_{run.backend}", exchange)
         if swf is not None:
-            write_result_log(result, swf)
+            write_result_log(result.table_as_written(), result.settings, swf)
             print(f"wrote {swf}, a log of the simulated jobs")
         if other is not None:
             second = f"{prefix}_{other.backend}"

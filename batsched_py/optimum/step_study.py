@@ -31,8 +31,9 @@ from batsched_py.optimum.scheduling_step import (
     scale,
 )
 from batsched_py.optimum.solver import solve
-from batsched_py.schedulers.dynp import POLICIES, Dynp
-from batsched_py.schedulers.dynp import Step as SelfTuningStep
+from batsched_py.schedulers.dynp.dynp import Dynp
+from batsched_py.schedulers.dynp.dynp import Step as SelfTuningStep
+from batsched_py.schedulers.dynp.order_switching import POLICIES
 from batsched_py.simulator.engine import Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.support import plugins

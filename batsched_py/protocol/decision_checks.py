@@ -27,7 +27,7 @@ from batsched_py.workload.profile_types import profile_type
 TERMINAL = ("COMPLETED_", "REJECTED")
 
 
-class _Job(msgspec.Struct, gc=False):
+class _LiveJob(msgspec.Struct, gc=False):
     """A job that the scheduler may speak of."""
 
     size: int
@@ -53,7 +53,7 @@ class Referee:
         """Time of the last message from Batsim."""
         self._now = -inf
         self._ended = False
-        self._jobs: dict[str, _Job] = {}
+        self._jobs: dict[str, _LiveJob] = {}
         self._past = UsedNames()
         self._machines = 0
         self._used = 0
@@ -164,9 +164,9 @@ class Referee:
 
     def _add_job(self, job_id: str, job: m.JobDescription) -> None:
         content = self._profile(job_id, job.profile)
-        self._jobs[job_id] = _Job(job.size, job.profile, content)
+        self._jobs[job_id] = _LiveJob(job.size, job.profile, content)
 
-    def _known(self, job_id: str, doing: str) -> _Job:
+    def _known(self, job_id: str, doing: str) -> _LiveJob:
         job = self._jobs.get(job_id)
         if job is None:
             split_id(job_id, doing)
@@ -174,7 +174,7 @@ class Referee:
             raise ProtocolError(f"{doing}: job {job_id!r} {why}")
         return job
 
-    def _waiting(self, job_id: str, doing: str) -> _Job:
+    def _waiting(self, job_id: str, doing: str) -> _LiveJob:
         job = self._known(job_id, doing)
         if job.running:
             raise ProtocolError(f"{doing}: job {job_id!r} runs already")
@@ -183,8 +183,8 @@ class Referee:
     def _execute(self, decision: m.ExecuteJob) -> None:
         job = self._waiting(decision.job_id, "EXECUTE_JOB")
         alloc, size = decision.alloc, job.size
-        said = (decision.mapping, decision.storage_mapping, decision.additional_io_job)
-        if sum(part is not None for part in said) > 1:
+        mappings = (decision.mapping, decision.storage_mapping, decision.additional_io_job)
+        if sum(mapping is not None for mapping in mappings) > 1:
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} has more than one of mapping, "
                 "storage_mapping and additional_io_job: Batsim takes one"
@@ -227,12 +227,12 @@ class Referee:
                 "use, not available, or does not exist"
             )
 
-    def _profile(self, job_id: str, name: str, job: _Job | None = None) -> dict[str, Any]:
+    def _profile(self, job_id: str, name: str, job: _LiveJob | None = None) -> dict[str, Any]:
         if job is not None and name == job.profile:
             return job.content
         return self._registration.content(job_id.partition("!")[0], name) or {}
 
-    def _shares_work(self, decision: m.ExecuteJob, job: _Job) -> bool:
+    def _shares_work(self, decision: m.ExecuteJob, job: _LiveJob) -> bool:
         """Tell whether any number of processors will do: the work is shared among them."""
         names = [job.profile]
         for name in names:

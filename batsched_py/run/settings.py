@@ -60,22 +60,16 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             "rigid (recorded times), feedback, another user model's name, or file.py:Class.", "NAME"
         ),
     ] = RIGID
-    sessions: Annotated[
-        str | None,
-        Setting("The user model's option of that name: minutes, such as arrival:60 or max:20."),
-    ] = None
+    sessions: Annotated[str | None, Setting("In minutes, such as arrival:60 or max:20.")] = None
+    """The user model's option of that name: how sessions are delimited."""
     user_options: Annotated[
         Mapping[str, Any], Setting("Option of the user model (repeatable).", _KEY_VALUE, ("-U",))
     ] = {}
     platform: Annotated[
         File | None, Setting("SimGrid platform file.", "X.xml", ("-p", "--platform"))
     ] = None
-    nodes: Annotated[int | None, Setting("Number of processors (default: the log's machine).")] = (
-        None
-    )
-    node_factor: Annotated[
-        float | None, Setting("Number of processors, as a multiple of the log's.")
-    ] = None
+    nodes: Annotated[int | None, Setting("Number of processors (default: the log's).")] = None
+    node_factor: Annotated[float | None, Setting("The same as a multiple of the log's.")] = None
     speed_factor: Annotated[float, Setting("Speed of the processors, as a multiple.")] = 1.0
     rules: Annotated[
         Rules | str,
@@ -109,17 +103,12 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             "Jobs of unknown users: all of one user, each of its own, or left out.", "one|each|drop"
         ),
     ] = None
-    profile: Annotated[
-        str | None,
-        Setting("What a job does in Batsim's terms.", "delay|parallel_homogeneous"),
-    ] = None
+    profile: Annotated[str | None, Setting("What a job does.", "delay|parallel_homogeneous")] = None
     first: Annotated[int | None, Setting("Only the first N jobs.", "N")] = None
     skip_bad_lines: Annotated[bool, Setting("Leave malformed lines out and count them.")] = False
     seed: Annotated[int, Setting("Seed of the users' chance.")] = 0
-    shake: Annotated[
-        int | None,
-        Setting("Seed of a shaken order of simultaneous events (default: log order)."),
-    ] = None
+    shake: Annotated[int | None, Setting("Seed of a shaken order of simultaneous events.")] = None
+    """None: the order of the log."""
     each_event: Annotated[
         bool,
         Setting("Run the policy after every event, submissions before ends, not once an instant."),
@@ -132,9 +121,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             "TIME",
         ),
     ] = None
-    cool_down: Annotated[
-        str | float | None, Setting("The same up to the last submission.", "TIME")
-    ] = None
+    cool_down: Annotated[str | float | None, Setting("The same up to the last.", "TIME")] = None
     backend: Annotated[
         str,
         Setting(
@@ -143,10 +130,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             "NAME",
         ),
     ] = EMBEDDED
-    batsim: Annotated[
-        str | None,
-        Setting("Batsim's program or command line, for the back end batsim.", "COMMAND"),
-    ] = None
+    batsim: Annotated[str | None, Setting("Batsim's program or command line.", "COMMAND")] = None
+    """For the back end ``batsim``; None: ``batsim`` on PATH."""
     timeouts: Annotated[
         Timeouts | str | None,
         Setting(
@@ -209,7 +194,6 @@ SETTINGS = setting_fields(Settings)
 """What the command line says of each setting but ``log``, by name."""
 SINGLE_RULES = tuple(name for name in Rules.__struct_fields__ if name in SETTINGS)
 """Settings that change a rule of the preset."""
-OF_PROCESS = ("scheduler", "scheduler_options", "users", "user_options", "seed", "shake")
 
 
 class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -256,6 +240,11 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
     """Seconds."""
     cool_down: float = 0.0
     """Seconds."""
+
+    @property
+    def reading(self) -> tuple[Rules, bool, str | None, float]:
+        """What the workload that is read from a file depends on beside the file."""
+        return self.rules, self.skip_bad_lines, self.platform, self.speed_factor
 
     def check(self) -> None:
         """Raise :class:`UsageError` for what makes no sense before a file is read."""

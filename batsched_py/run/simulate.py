@@ -16,8 +16,9 @@ import numpy as np
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError, parameter
 from batsched_py.model.user_model import UserModel
-from batsched_py.results.result import EmbeddedOutput, Output, Result, versions
+from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
+from batsched_py.run.result import Output, Result, versions
 from batsched_py.run.settings import EMBEDDED, RIGID, ProcessSettings, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import Platform, homogeneous, scaled
@@ -25,6 +26,7 @@ from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.support import plugins
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload import Workload
+from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload, size_of_machine
 from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.workload import REFERENCE_SPEED
@@ -104,6 +106,9 @@ def simulate(source: Source, arguments: Arguments) -> Result:
     >>> result.metrics["overall"]["mean_lateness"]  # doctest: +SKIP
     """
 
+    if arguments.log != Settings().log:
+        raise UsageError(f"log = {arguments.log!r}: the first argument says what is simulated")
+
     def machine_size() -> int:
         return source.nb_res if isinstance(source, Workload) else size_of_machine(find_log(source))
 
@@ -111,16 +116,17 @@ def simulate(source: Source, arguments: Arguments) -> Result:
     return execute(source, run, arguments.folder, arguments.record)
 
 
-def load(path: str | Path, run: Run) -> Loaded:
-    """Read the workload of ``run``: see :func:`~batsched_py.workload.load.load_workload`."""
+def load(
+    path: str | Path, rules: Rules, skip_bad_lines: bool, platform: str | None, speed_factor: float
+) -> Loaded:
+    """Read a workload: see :func:`~batsched_py.workload.load.load_workload`.
+
+    The platform file and the factor are those of the run, for its exact estimates.
+    """
     path = find_log(path)
-    given = read_platform(run.platform) if run.platform and _must_read(run) else None
-    workload = load_workload(
-        path,
-        run.rules,
-        skip_bad_lines=run.skip_bad_lines,
-        speed_factor=run.speed_factor * _relative_speed(given, run),
-    )
+    if platform is not None and rules.walltime == "exact":
+        speed_factor *= _relative_speed(platform)
+    workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines, speed_factor=speed_factor)
     return Loaded(workload, sha256(path))
 
 
@@ -142,7 +148,7 @@ def execute(
     if isinstance(source, Workload):
         workload = source
     else:
-        loaded = source if isinstance(source, Loaded) else load(source, run)
+        loaded = source if isinstance(source, Loaded) else load(source, *run.reading)
         workload, digest = loaded.workload, loaded.sha256
     workload = _on_machine(workload, run, given)
     part = None if record is None else Path(f"{record}.part")
@@ -159,10 +165,8 @@ def execute(
     if part is not None and record is not None:
         part.replace(record)  # an earlier recording is lost only now
     notes = list(workload.notes)
-    if output.nb_rare:
-        notes.append(
-            f"{output.nb_rare} jobs of rare behaviour load the machine and are not measured"
-        )
+    if nb_rare := int(output.table.rare.sum()):
+        notes.append(f"{nb_rare} jobs of rare behaviour load the machine and are not measured")
     settings = {
         "input": {"name": workload.name, "sha256": digest, "nb_jobs": len(workload.jobs)},
         "run": msgspec.to_builtins(run),
@@ -186,7 +190,7 @@ def execute(
 def _check_measured(result: Result, run: Run) -> None:
     """Raise :class:`UsageError` if warm-up and cool-down leave nothing to measure."""
     table = result.table
-    if len(table.submit) and not len(table.measured.submit):
+    if len(table.submit) and not table.measured.any():
         span = table.submit.max() - table.submit.min()
         raise UsageError(
             f"a warm-up of {run.warm_up:g} s and a cool-down of {run.cool_down:g} s leave no job "
@@ -241,16 +245,15 @@ def _default_platform(run: Run, workload: Workload) -> Platform:
     return homogeneous(workload.nb_res if run.nodes is None else run.nodes, run.speed_factor)
 
 
-def _relative_speed(platform: Platform | None, run: Run) -> float:
+def _relative_speed(platform: str) -> float:
     """Return the speed of the processors relative to the log's, for exact estimates."""
-    if platform is None or run.rules.walltime != "exact":
-        return 1.0
-    if platform.uniform_speed is None:
+    speed = read_platform(platform).uniform_speed
+    if speed is None:
         raise UsageError(
-            f"{parameter('walltime')} exact with {run.platform}: its hosts differ in speed, so "
+            f"{parameter('walltime')} exact with {platform}: its hosts differ in speed, so "
             "the run time of a job is not known before it is placed"
         )
-    return platform.uniform_speed / REFERENCE_SPEED
+    return speed / REFERENCE_SPEED
 
 
 def sha256(path: str | Path) -> str:

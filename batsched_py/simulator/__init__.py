@@ -4,6 +4,7 @@ The kernel, in the order in which it is best read:
 
 - ``options``: what a simulation is asked for
 - ``agenda``: timers, and the time now
+- ``profiles``: what a job does while it runs
 - ``jobs``: the jobs and profiles that there are, and which of them the scheduler may speak of
 - ``machines``: which machines are free
 - ``execution``: a job starts, ends, is rejected or killed
@@ -14,9 +15,9 @@ The kernel, in the order in which it is best read:
 
 What a simulation needs only if it is asked for:
 
-- ``tasks``: what jobs do. ``profiles`` are read; jobs that are more than one fixed duration are
-  ``stepwise_jobs``, those of parts that repeat ``composed_profiles``; ``parallel_tasks`` share
-  hosts and links by rates that ``fair_bottleneck`` finds
+- ``tasks``: jobs that are more than one fixed duration are ``stepwise_jobs``; in which order the
+  parts of a profile come, and how they repeat, is in ``composed_profiles``; ``parallel_tasks``
+  share hosts and links by rates that ``fair_bottleneck`` finds
 - ``energy``: ``power_states`` that machines are switched to, and their ``consumption``
 - ``machine_states``: how long machines were idle, computing, asleep, ...
 - ``external_events``: machines fail and come back

@@ -196,12 +196,12 @@ class Simulator:
         now = self.agenda.now
         waiting = [job.description.id for job in self._registry.unfinished()]
         if waiting:
-            some = ", ".join(waiting[:50]) + (", ..." if len(waiting) > 50 else "")
+            first = ", ".join(waiting[:50]) + (", ..." if len(waiting) > 50 else "")
             listening = len(self._stepwise.waiting())
             reason = f" ({listening} for a message, running)" if listening else ""
             jobs = "1 job waits" if len(waiting) == 1 else f"{len(waiting)} jobs wait"
             raise DeadlockError(
-                f"deadlock at {now}: nothing can happen any more, but {jobs}{reason}: {some}",
+                f"deadlock at {now}: nothing can happen any more, but {jobs}{reason}: {first}",
                 waiting,
             )
         if not self._registry.registration.finished:

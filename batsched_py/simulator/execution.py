@@ -9,17 +9,17 @@ from typing import Any, Protocol
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_checks import check_mapping
+from batsched_py.protocol.jobs_csv import REJECTED
 from batsched_py.simulator.agenda import Agenda, Timer
 from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import SimulatedJob, State, final_state
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.platform.hosts import Platform
-from batsched_py.simulator.tasks.profiles import Composed, Profile
+from batsched_py.simulator.profiles import Composed, Profile
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.processor_sets import numbers, to_text
 
 KILLED = "COMPLETED_KILLED"
-REJECTED = "REJECTED"
 
 
 class EnergyMeter(Protocol):

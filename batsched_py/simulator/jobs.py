@@ -12,7 +12,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.dynamic_registration import Registration
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.options import Options
-from batsched_py.simulator.tasks.profiles import Profile, parse_profiles, parse_registered
+from batsched_py.simulator.profiles import Profile, parse_profiles, parse_registered
 from batsched_py.support.name_set import UsedNames
 from batsched_py.workload.workload import Workload, WorkloadJob
 

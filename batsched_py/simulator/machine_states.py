@@ -43,9 +43,9 @@ class LastTimes:
         """Return the times with the machines for which they are the last, latest first."""
         seen, last = 0, []
         for time, machines in sorted(self._noted, key=_time, reverse=True):
-            if own := machines & ~seen:
-                last.append((time, own))
-                seen |= own
+            if unseen := machines & ~seen:
+                last.append((time, unseen))
+                seen |= unseen
         self._noted = last
         return last
 
@@ -128,14 +128,14 @@ class TracedMachines(Machines):
 
     def off(self, machines: int, *states: MachineState) -> int:
         """Return those of ``machines`` that sleep or are being switched, as ``states`` say."""
-        found = 0
+        off = 0
         for state in states:
-            found |= self._off[state]
-        return machines & found
+            off |= self._off[state]
+        return machines & off
 
     def _state(self, machine: int) -> str:
-        for state, some in zip(_STATES, self._sets, strict=True):
-            if machine & some:
+        for state, machines in zip(_STATES, self._sets, strict=True):
+            if machine & machines:
                 return state.value
         raise AssertionError(machine)
 

@@ -21,7 +21,7 @@ _PATIENCE = 5.0
 """Seconds without a scheduler after which it is said that one is waited for."""
 
 
-class Front(Closing):
+class SimulatorSocket(Closing):
     """A REQ socket that connects to a scheduler at ``address``: what Batsim's side is.
 
     A :data:`~batsched_py.transport.Partner` for the simulator. ``timeout`` is in seconds, for
@@ -81,8 +81,8 @@ class Front(Closing):
                 raise ProtocolError(f"a reply of {len(frames)} frames, expected one")
             reply = codec.decode_decisions(frames[0])
         except ProtocolError as error:
-            said = frames[0][:300].decode(errors="replace")
-            raise ProtocolError(f"{error}; it said: {said}") from None
+            beginning = frames[0][:300].decode(errors="replace")
+            raise ProtocolError(f"{error}; it said: {beginning}") from None
         if not self._exact:
             _restore_digits(reply, message.now)
         return reply

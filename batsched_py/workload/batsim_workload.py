@@ -26,7 +26,7 @@ from batsched_py.workload.workload import Workload, WorkloadJob
 _PREFIX = "w0"
 """Batsim's name of the first workload."""
 _REQUIRED = ("id", "subtime", "res", "profile")
-_OWN = frozenset((*_REQUIRED, "walltime", "finish_time", "estimate"))
+_TYPED = frozenset((*_REQUIRED, "walltime", "finish_time", "estimate"))
 """Fields of a job that have a place in :class:`WorkloadJob`; ``user`` only if it is a name."""
 
 
@@ -214,8 +214,8 @@ def _job(path: Path, index: int, item: Any) -> WorkloadJob:
 
 def _extra(item: dict[str, Any], named: bool) -> dict[str, Any]:
     """Return the fields that go on as they came; a walltime of -1 is no walltime, but was said."""
-    own = _OWN | {"user"} if named else _OWN
-    return {k: v for k, v in item.items() if k not in own or (k == "walltime" and v == -1)}
+    typed = _TYPED | {"user"} if named else _TYPED
+    return {k: v for k, v in item.items() if k not in typed or (k == "walltime" and v == -1)}
 
 
 def _name(where: str, item: dict[str, Any]) -> str:

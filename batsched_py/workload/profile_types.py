@@ -33,4 +33,4 @@ PROFILE_TYPES = {
     "recv": ProfileType(),
 }
 """All types by name. Which of them the embedded simulator runs, and how:
-:mod:`batsched_py.simulator.tasks.profiles`."""
+:mod:`batsched_py.simulator.profiles`."""

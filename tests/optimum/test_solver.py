@@ -221,7 +221,7 @@ def test_a_time_limit_leaves_the_best_known_plan() -> None:
     solution = solve(instance, plans, scale=5, time_limit=0.0)
     assert solution.status == TIME_LIMIT
     assert 0 < solution.gap <= 1
-    assert solution.seconds < 5
+    assert solution.seconds < 60  # not the hours that an optimum takes
     check(instance, solution.plan)
 
 
@@ -239,5 +239,5 @@ def test_what_cannot_be_planned_is_said() -> None:
             Instance(0.0, history, ())
     jobs = tuple(job(f"{i}", 0, 1, 1000 + 0.7**i) for i in range(30))
     instance = Instance(0.0, ((0.0, 2),), jobs)
-    with pytest.raises(UsageError, match=r"at 0 with 30 jobs is too large.*--scale"):
+    with pytest.raises(UsageError, match=r"at 0 with 30 jobs is too large.*scale"):
         solve(instance, policies(instance))

@@ -18,6 +18,7 @@ from threading import Lock
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,10 +27,11 @@ from batsched_py import metrics
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, OutputError, ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.results.job_columns import UsersTable
-from batsched_py.results.jobs_file import read_jobs
-from batsched_py.results.result import EmbeddedOutput, Result
+from batsched_py.results.added_columns import UsersTable
+from batsched_py.results.embedded_output import EmbeddedOutput
+from batsched_py.results.jobs import read_jobs
 from batsched_py.run.backends.batsim_results import BatsimOutput
+from batsched_py.run.result import Result
 from batsched_py.run.simulate import simulate
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.engine import Options, Outcome, Simulator
@@ -37,7 +39,7 @@ from batsched_py.simulator.files.output_files import JOBS_COLUMNS
 from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import JobRegistry, SimulatedJob, State
 from batsched_py.simulator.platform.hosts import homogeneous
-from batsched_py.simulator.tasks.profiles import Profile
+from batsched_py.simulator.profiles import Profile
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.temporary_rows import Spool
 from batsched_py.workload import Workload, WorkloadJob
@@ -457,7 +459,7 @@ def test_profiles_of_their_own_have_names_of_their_own() -> None:
 
 
 def header(users: Any) -> str:
-    return next(EmbeddedOutput(run(users)).jobs_lines())
+    return next(Result(EmbeddedOutput(run(users)), {}, 0.0).jobs_lines())
 
 
 @pytest.mark.parametrize(
@@ -490,8 +492,8 @@ def test_rare_behaviour_is_not_measured(tmp_path: Path, little_memory: None) -> 
     result = Result(output, {}, 0.0)
     result.write(tmp_path / "r")
     rows = list(csv.DictReader((tmp_path / "r_jobs.csv").open()))
-    assert (len(rows), output.nb_rare, len(result.table.submit)) == (100, 33, 100)
-    assert len(result.table.measured.submit) == 67
+    assert (len(rows), output.table.rare.sum(), len(result.table.submit)) == (100, 33, 100)
+    assert result.table.measured.sum() == 67
     assert {row["job_id"]: row["think_time"] for row in rows}["7"] == "1.750000"
     waits = [float(row["waiting_time"]) for row in rows if row["behaviour"] != "rare"]
     assert result.metrics["overall"]["nb_jobs"] == 67
@@ -532,14 +534,14 @@ def test_counting_the_rare_ones_is_no_further_pass(little_memory: None) -> None:
             return iter(outcome.jobs)
 
     output = EmbeddedOutput(msgspec.structs.replace(outcome, jobs=Counted()))
-    assert (output.nb_rare, output.table().rare.sum(), len(passes)) == (1, 1, 1)
+    assert (output.table.rare.sum(), output.table.rare.sum(), len(passes)) == (1, 1, 1)
 
 
 def test_rare_behaviour_under_batsim(tmp_path: Path) -> None:
     """The same table from Batsim's files and ours beside them."""
     outcome = run(Loops(20, behaviour=lambda at: "rare" if at % 4 == 0 else None))
     output = EmbeddedOutput(outcome)
-    rows = list(csv.reader(output.jobs_lines()))
+    rows = list(csv.reader(output.jobs_lines(np.ones(20, dtype=bool))))
     nb_theirs = len(JOBS_COLUMNS.split(","))
     theirs, ours = [row[:nb_theirs] for row in rows], [row[:2] + row[nb_theirs:] for row in rows]
     for name, lines in (("jobs", theirs), ("users", ours)):
@@ -547,9 +549,9 @@ def test_rare_behaviour_under_batsim(tmp_path: Path) -> None:
             csv.writer(file, lineterminator="\n").writerows(lines)
     (tmp_path / "out_schedule.csv").write_text(output.schedule_csv())
     batsims = BatsimOutput(tmp_path)
-    assert (batsims.nb_rare, output.nb_rare) == (5, 5)
-    assert batsims.table().rare.tolist() == output.table().rare.tolist()
-    found, expected = metrics.overall(batsims.table()), metrics.overall(output.table())
+    assert (batsims.table.rare.sum(), output.table.rare.sum()) == (5, 5)
+    assert batsims.table.rare.tolist() == output.table.rare.tolist()
+    found, expected = metrics.overall(batsims.table), metrics.overall(output.table)
     assert found["nb_jobs"] == 15
     for name, value in found.items():
         assert expected[name] is value is None or value == pytest.approx(expected[name]), name
@@ -568,7 +570,7 @@ def test_null_is_no_user(said: dict[str, Any], tmp_path: Path) -> None:
     path.write_text(json.dumps(content))
     result = simulate(read_workload(path))
     assert result.table.user == ["", "None"]
-    ours = [(row["user"], row["session"]) for row in csv.DictReader(result.output.jobs_lines())]
+    ours = [(row["user"], row["session"]) for row in csv.DictReader(result.jobs_lines())]
     assert ours == [("", ""), ("None", "")]
     assert result.metrics["per_user"].keys() == {"None"}
     table = UsersTable()
@@ -581,7 +583,7 @@ def test_null_is_no_user(said: dict[str, Any], tmp_path: Path) -> None:
 @pytest.mark.parametrize("batch", [2, 100])
 def test_users_table_has_the_same_columns(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row per job, once, in order of submission; a column if any job carries it."""
-    monkeypatch.setattr("batsched_py.results.job_columns._BATCH", batch)
+    monkeypatch.setattr("batsched_py.results.added_columns._BATCH", batch)
     table = UsersTable()
     for number in (1, 2, 1, 3, 4, 5):
         extra = {"user": "u", "behaviour": "rare"} if number == 2 else {"user": "u"}

@@ -55,6 +55,11 @@ def test_a_campaign_varies_every_setting(tmp_path: Path, line: str) -> None:
     assert len({str(getattr(run.settings, name)) for run in runs}) == 2
 
 
+def test_the_log_is_the_first_argument() -> None:
+    with pytest.raises(UsageError, match="first argument"):
+        simulate("sample", log="KTH-SP2-1996-2")
+
+
 def test_half_of_the_machine() -> None:
     half = simulate("sample", node_factor=0.5, first=20)
     assert half.settings["run"]["nodes"] == 32

@@ -13,6 +13,7 @@ from helpers.calling import command
 
 from batsched_py import simulate
 from batsched_py.errors import UsageError
+from batsched_py.results.job_table import ADDED_COLUMNS
 from batsched_py.support.option_values import parse_options
 from batsched_py.support.shipped_files import platforms_folder
 from batsched_py.workload.conversion_rules import make_rules
@@ -68,7 +69,8 @@ def _jobs(sample: Path) -> list[object]:
 
 def test_data_frame(sample: Path) -> None:
     frame = simulate(sample).jobs
-    assert list(frame.columns[-4:]) == ["user", "session", "original_submission_time", "lateness"]
+    assert list(frame.columns[-5:]) == [*ADDED_COLUMNS, "measured"]
+    assert frame["measured"].all()
     assert len(frame) == len(_jobs(sample))
 
 

@@ -10,23 +10,30 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.schedules import J, run, starts, workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError
-from batsched_py.model.decisions import Decision, Scheduler, Start
+from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
+from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.schedulers.conservative_streit import ConservativeOfStreit
 from batsched_py.schedulers.creasy import Creasy, criticality
-from batsched_py.schedulers.easy import ConservativeOfStreit, Easy, EasyFixed, Slack
-from batsched_py.schedulers.fcfs import Fcfs, Filler, ListScheduling
+from batsched_py.schedulers.easy import Easy
+from batsched_py.schedulers.easy_fixed import EasyFixed
+from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.schedulers.filler import Filler
+from batsched_py.schedulers.list_scheduling import ListScheduling
+from batsched_py.schedulers.slack import Slack
 from batsched_py.schedulers.ups import Ups
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, starts, workload
 
 HOUR = 3600
 

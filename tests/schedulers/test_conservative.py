@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from helpers.schedules import J, run, starts, workload
 from helpers.streit_schedules import (
     FIVE,
     SORTED,
@@ -26,7 +25,9 @@ from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.conservative import Conservative
-from batsched_py.schedulers.planning import Planning
+from batsched_py.schedulers.planning.planning import Planning
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, starts, workload
 
 # (what it shows, processors, jobs, starts)
 CASES: list[tuple[str, int, list[J], list[Any]]] = [

@@ -11,7 +11,6 @@ from math import inf
 from typing import Any
 
 import pytest
-from helpers.schedules import J, run, starts, workload
 from helpers.streit_schedules import (
     FIVE,
     PC2_2001,
@@ -31,10 +30,14 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.model.job import Job
-from batsched_py.schedulers.dynp import POLICIES, Dynp, DynpBounds, Step
-from batsched_py.schedulers.dynp_deciders import DECIDERS, case_of, with_slackness
-from batsched_py.schedulers.plan_values import PLAN_METRICS, plan_metric
-from batsched_py.schedulers.planning import Planning
+from batsched_py.schedulers.dynp.bounds import DynpBounds
+from batsched_py.schedulers.dynp.deciders import DECIDERS, case_of, with_slackness
+from batsched_py.schedulers.dynp.dynp import Dynp, Step
+from batsched_py.schedulers.dynp.order_switching import POLICIES
+from batsched_py.schedulers.dynp.self_tuning_metrics import PLAN_METRICS, plan_metric
+from batsched_py.schedulers.planning.planning import Planning
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, starts, workload
 
 
 def observed(jobs: list[J], nb: int, **options: Any) -> tuple[Any, Dynp, list[Step]]:

@@ -7,7 +7,6 @@ from math import inf
 from typing import Any
 
 import pytest
-from helpers.schedules import J, run, starts, workload
 from helpers.streit_schedules import check_machine, load_of, random_jobs, run_watched
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,9 +16,12 @@ from batsched_py.model.decisions import Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.schedulers.dynp import Dynp, DynpBounds
-from batsched_py.schedulers.planning import Planning
-from batsched_py.schedulers.start_limits import DAYS, Limits
+from batsched_py.schedulers.dynp.bounds import DynpBounds
+from batsched_py.schedulers.dynp.dynp import Dynp
+from batsched_py.schedulers.planning.planning import Planning
+from batsched_py.schedulers.planning.start_limits import DAYS, Limits
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, starts, workload
 
 HOUR, DAY = 3600, 86_400
 PRIME = {"days": "mon-fri", "from": "06:00", "to": "20:00"}

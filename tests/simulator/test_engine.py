@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from helpers.schedules import J, workload
 from helpers.scripted_schedulers import CONTINUE, FINISHED, Script, execute, say
 
 from batsched_py.errors import ProtocolError, SimulationError, WorkloadError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
 from batsched_py.workload import Workload
 
 DYNAMIC = Options(dynamic_jobs=True)

@@ -31,7 +31,7 @@ from batsched_py.simulator.machine_states import MachineState
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask
 from batsched_py.support.processor_sets import from_text, numbers
 from batsched_py.transport import Partner
-from batsched_py.transport.simulator_socket import Front
+from batsched_py.transport.simulator_socket import SimulatorSocket
 
 CLOSE = 1e-9  # s: the parallel tasks take dates closer than this for one
 TCP_WINDOW = 4194304  # bytes, SimGrid's
@@ -486,7 +486,7 @@ def behind_a_socket(world: World, options: Options) -> tuple[Outcome, list[str] 
         address = f"ipc://{folder}/s"
         thread = Thread(target=serve, args=(address, world.scheduler(), errors), daemon=True)
         thread.start()
-        with Front(address, 5.0, exact=options.exact_times) as front:
+        with SimulatorSocket(address, 5.0, exact=options.exact_times) as front:
             outcome = finish(world.simulator(options), front)
             if outcome[1] is not None:
                 front._socket.send(STOP)

@@ -342,7 +342,7 @@ OF_EVENTS: list[tuple[str, bytes, str]] = [
         b'{"type":"machine_unavailable","resources":"0-99999999999","timestamp":1}',
         "e.txt:1: resources: interval '0-99999999999'",
     ),
-    ("another type", b'{"type":"flood","timestamp":1}', "hands others on to the scheduler"),
+    ("another type", b'{"type":"flood","timestamp":1}', "--forward-unknown-events hands others on"),
 ]
 
 
@@ -368,8 +368,8 @@ def test_events_that_are_none(content: bytes, said: str, call: Call) -> None:
         ([*USUAL, "-r", "n1:strage"], 1, "host 'n1' has the role 'strage': expected one of"),
         ([*USUAL, "-r", "m1:storage"], 1, "there is no host 'm1' to give the role 'storage'"),
         ([*USUAL, "-r", "n1"], 2, "expected such as host1,host2:storage"),
-        ([*USUAL, "--mmax", "5"], 2, "mmax 5: the platform has 4 machines"),
-        ([*USUAL, "--enable-profile-reuse"], 2, "means nothing without"),
+        ([*USUAL, "--mmax", "5"], 2, "--mmax 5: the platform has 4 machines"),
+        ([*USUAL, "--enable-profile-reuse"], 2, "means nothing without --enable-dynamic-jobs"),
         ([*USUAL, "-E"], 1, "host 'n0' has no property wattage_per_state"),
         ([*USUAL, "-s", "localhost:28000"], 2, "expected tcp://ADDRESS:PORT or ipc://PATH"),
         ([*USUAL, "-s", "tcp://localhost:99999"], 2, "expected tcp://ADDRESS:PORT"),

@@ -12,12 +12,12 @@ import typer
 from typer.core import TyperCommand
 
 from batsched_py.commands import shared_options as o
-from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import ProtocolError, UsageError, parameter
 from batsched_py.protocol.messages import SimulationBegins
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
 from batsched_py.run.settings import ProcessSettings, Run, Settings
 from batsched_py.run.simulate import make_process
+from batsched_py.transport import Partner
 from batsched_py.workload import Workload
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
@@ -113,17 +113,17 @@ def users_workload(run: Run, log: str | None, log_dirs: Sequence[Path] | None) -
     return load_workload(path, run.rules, skip_bad_lines=run.skip_bad_lines)
 
 
-def process_maker(
+def scheduler_maker(
     settings: ProcessSettings, workload: Workload | None, endpoint: str
-) -> Callable[[SimulationBegins], DecisionProcess]:
-    """Return what makes the process once Batsim has said how it was started.
+) -> Callable[[SimulationBegins], Partner]:
+    """Return what makes the decision process once Batsim has said how it was started.
 
     Options in Batsim's ``--sched-cfg``, a JSON object, complete those of the command line. What
     does not fit is found at once: a first process is made here.
     """
     first = make_process(settings, workload, six_decimals=True)
 
-    def make(begins: SimulationBegins) -> DecisionProcess:
+    def make(begins: SimulationBegins) -> Partner:
         config = begins.config
         if workload is not None and not config.get("dynamic-jobs-enabled"):
             arguments = batsim_arguments(
@@ -139,13 +139,14 @@ def process_maker(
             )
         text = config.get("sched-config")
         if not text:
-            return first
+            return first.answer
         options = json_object(text, f"Batsim's --sched-cfg {text}") | settings.scheduler_options
-        return make_process(
+        process = make_process(
             msgspec.structs.replace(settings, scheduler_options=options),
             workload,
             six_decimals=True,
         )
+        return process.answer
 
     return make
 

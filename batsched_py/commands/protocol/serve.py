@@ -16,14 +16,14 @@ from batsched_py.commands import shared_options as o
 from batsched_py.commands.protocol import decision_process_options as p
 from batsched_py.errors import UsageError
 from batsched_py.protocol import messages as m
-from batsched_py.results.job_columns import UsersTable
+from batsched_py.results.added_columns import UsersTable
 from batsched_py.run.settings import Settings
 from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.support.signals import stop_signals
 from batsched_py.transport import LISTENING
 
 if TYPE_CHECKING:
-    from batsched_py.transport.conversation import Conversation, Observer
+    from batsched_py.transport.conversation import Conversation, ExchangeObserver
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -117,22 +117,22 @@ def serve(
         conversation as c,  # ZeroMQ is imported here, after the mistakes
     )
     from batsched_py.transport.recording import Recorder
-    from batsched_py.transport.scheduler_socket import Endpoint
+    from batsched_py.transport.scheduler_socket import SchedulerSocket
 
     table = None if prefix is None else UsersTable()
     with ExitStack() as stack:
         stack.enter_context(stop_signals())
-        socket = stack.enter_context(Endpoint(endpoint))
+        socket = stack.enter_context(SchedulerSocket(endpoint))
         recorder = None if record is None else stack.enter_context(Recorder(record))
         conversation = c.Conversation(
-            p.process_maker(run, workload, socket.address),
+            p.scheduler_maker(run, workload, socket.address),
             _observer(table, verbosity),
         )
         _say(f"{LISTENING}{socket.address}", verbosity)
         c.serve(
             socket,
             conversation,
-            c.Limits(first=first_timeout or inf, silence=silence_timeout or inf),
+            c.WaitLimits(first=first_timeout or inf, silence=silence_timeout or inf),
             recorder,
         )
     if table is not None:
@@ -157,7 +157,7 @@ def _order_option(variant: str, queue_order: str, options: dict[str, Any]) -> di
     return {"order": queue_order}
 
 
-def _observer(table: UsersTable | None, verbosity: Verbosity) -> Observer | None:
+def _observer(table: UsersTable | None, verbosity: Verbosity) -> ExchangeObserver | None:
     if verbosity is not Verbosity.debug:
         return None if table is None else table.observe
 

@@ -205,7 +205,7 @@ def _run(
 ) -> Outcome:
     from batsched_py.transport.recording import Recorder, recorded
     from batsched_py.transport.simulator_socket import (
-        Front,  # ZeroMQ is imported here, after the mistakes
+        SimulatorSocket,  # ZeroMQ is imported here, after the mistakes
     )
 
     exact = made.options.exact_times
@@ -215,7 +215,9 @@ def _run(
             print(text, file=sys.stderr)
 
     with ExitStack() as stack:
-        scheduler: Partner = stack.enter_context(Front(endpoint, timeout, exact=exact, note=note))
+        scheduler: Partner = stack.enter_context(
+            SimulatorSocket(endpoint, timeout, exact=exact, note=note)
+        )
         if record is not None:
             scheduler = recorded(scheduler, stack.enter_context(Recorder(record)))
         if verbosity in (Verbosity.network_only, Verbosity.debug):

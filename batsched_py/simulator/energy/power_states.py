@@ -89,16 +89,16 @@ class PowerManagement:
             return
         times.pop(0.0, None)  # these are there, and may be switched again before the others are
         switched = _Switch(machines, pstate, to_sleep, set(times))
-        for lasts, some in times.items():
-            self._agenda.at(now + lasts, partial(self._reached, switched, lasts, some))
+        for lasts, hosts in times.items():
+            self._agenda.at(now + lasts, partial(self._reached, switched, lasts, hosts))
 
-    def _reached(self, switch: _Switch, lasts: float, some: int) -> None:
+    def _reached(self, switch: _Switch, lasts: float, hosts: int) -> None:
         """Let some machines of a request be in their new pstate."""
         now = self._agenda.now
-        for host in numbers(some):
+        for host in numbers(hosts):
             self.energy.set_pstate(host, switch.pstate, now, load=0.0)
             self._tasks.set_speed(host, self._hosts[host].speeds[switch.pstate], now)
-        self._machines.switch(some, MachineState.SLEEPING if switch.to_sleep else None, now)
+        self._machines.switch(hosts, MachineState.SLEEPING if switch.to_sleep else None, now)
         switch.left.discard(lasts)
         if not switch.left:
             self._machines.trace(now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from batsched_py.errors import ProtocolError
-from batsched_py.simulator.tasks.profiles import DEEPEST, Composed, Profile
+from batsched_py.simulator.profiles import DEEPEST, Composed, Profile
 
 
 class _Level:

@@ -326,7 +326,7 @@ class ParallelTasks:
 
     def _component(self, task: ParallelTask) -> tuple[list[ParallelTask], list[int]]:
         """Return the tasks that ``task`` shares resources with, transitively, and those."""
-        found = {task}
+        together = {task}
         resources: set[int] = set()
         todo = [task]
         while todo:
@@ -334,10 +334,10 @@ class ParallelTasks:
                 if resource not in resources:
                     resources.add(resource)
                     for user in self._users[resource]:
-                        if user not in found:
-                            found.add(user)
+                        if user not in together:
+                            together.add(user)
                             todo.append(user)
-        return sorted(found, key=_number), sorted(resources)
+        return sorted(together, key=_number), sorted(resources)
 
     def _share(self, tasks: list[ParallelTask], resources: list[int]) -> None:
         for task in tasks:

@@ -18,9 +18,9 @@ from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda, Timer
 from batsched_py.simulator.jobs import SimulatedJob, final_state
 from batsched_py.simulator.platform.hosts import Platform
+from batsched_py.simulator.profiles import DEEPEST, Profile, Receive, Send
 from batsched_py.simulator.tasks.composed_profiles import ProfilePosition
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask, ParallelTasks
-from batsched_py.simulator.tasks.profiles import DEEPEST, Profile, Receive, Send
 
 WALLTIME_REACHED = -1
 _MOST_LOOKS = 2.0**52
@@ -153,7 +153,11 @@ class StepwiseJobs:
 
     def waiting(self) -> list[SimulatedJob]:
         """Return the jobs that run here and are waiting for messages."""
-        return [one.job for one in self._running.values() if isinstance(one.profile.body, Receive)]
+        return [
+            running.job
+            for running in self._running.values()
+            if isinstance(running.profile.body, Receive)
+        ]
 
     # Timers --------------------------------------------------------------------------------------
 

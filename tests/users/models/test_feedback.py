@@ -9,12 +9,13 @@ import pytest
 from batsched_users.models.feedback import ThinkTimeFeedback
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.sessions.session_graph import build_graph
-from helpers.schedules import J, run, workload
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, workload
 from batsched_py.workload import Workload
 
 HOUR = 3600.0

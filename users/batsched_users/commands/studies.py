@@ -10,6 +10,7 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
+from batsched_py.results.run_files import SUFFIX
 from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
@@ -17,7 +18,6 @@ from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
 from batsched_users.commands.output import say, say_notes, stem
 from batsched_users.measures.job_columns import (
-    SUFFIX,
     JobColumns,
     columns_of_jobs_file,
     columns_of_workload,

@@ -1,4 +1,4 @@
-"""Self-tuning metrics: the value of a plan, smaller is better.
+"""Self-tuning metrics of dynP: the value of a plan, smaller is better.
 
 They work on planned starts and estimated durations of the waiting jobs. Of the same jobs, sums
 rank as means do, so nothing is divided; whole numbers stay whole, and sums are exact (``fsum``),
@@ -13,7 +13,7 @@ from math import fsum, inf
 
 from batsched_py.errors import UsageError
 from batsched_py.model.job import Job
-from batsched_py.schedulers.planning import Plan
+from batsched_py.schedulers.planning.planner import Plan
 from batsched_py.support.option_values import number, one_of
 
 PlanMetric = Callable[[Plan, float], float]

@@ -158,8 +158,7 @@ class _Parser:
 
     def _composed(self, name: str, profile: Mapping[str, Any], depth: int) -> Profile:
         names, repeat = profile.get("seq"), profile.get("repeat", 1)
-        known = isinstance(names, list) and names and all(self._knows(part) for part in names)
-        if not known or not isinstance(names, list):
+        if not isinstance(names, list) or not names or not all(map(self._knows, names)):
             raise WorkloadError(f"profile {name!r}: seq is {names!r}, expected names of profiles")
         if not is_integer(repeat) or repeat < 1:
             raise WorkloadError(f"profile {name!r}: repeat is {repeat!r}, expected at least 1")
@@ -250,6 +249,6 @@ def _amount(name: str, profile: Mapping[str, Any], field: str) -> float:
 def _number(name: str, profile: Mapping[str, Any], field: str) -> float:
     value = profile.get(field)
     if not is_number(value):
-        found = repr(value) if field in profile else "missing"
-        raise WorkloadError(f"profile {name!r}: {field} is {found}, expected a number")
+        shown = repr(value) if field in profile else "missing"
+        raise WorkloadError(f"profile {name!r}: {field} is {shown}, expected a number")
     return float(value)

@@ -9,22 +9,19 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from itertools import compress
 
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.jobs_csv import SECONDS
+from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, RARE
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.temporary_rows import Spool
 
-COLUMNS = ("user", "session", "original_submission_time", "lateness")
-FURTHER = ("batch", "think_time", "behaviour", "estimate")
-"""Columns after those, each there only if a job of the run carries it."""
-RARE = "rare"
-"""The ``behaviour`` of jobs that load the machine and are not measured."""
-_SECONDS = ("think_time", "estimate")
 _BATCH = 1 << 14
 
 
 def fields(job: m.JobDescription, further: Sequence[str] = ()) -> list[str]:
-    """Return the texts of :data:`COLUMNS` and of those of :data:`FURTHER`; times in seconds."""
+    """Return the texts of :data:`ADDED_COLUMNS` and of some of :data:`FURTHER_COLUMNS`."""
     original = original_submission(job)
     return [
         user(job),
@@ -41,10 +38,10 @@ def user(job: m.JobDescription) -> str:
 
 
 def carried(job: m.JobDescription) -> list[str]:
-    """Return those of :data:`FURTHER` that a job carries."""
-    if job.estimate is None and job.extra.keys().isdisjoint(FURTHER):
+    """Return those of :data:`FURTHER_COLUMNS` that a job carries."""
+    if job.estimate is None and job.extra.keys().isdisjoint(FURTHER_COLUMNS):
         return []
-    return [name for name in FURTHER if _text(name, job)]
+    return [name for name in FURTHER_COLUMNS if _text(name, job)]
 
 
 def is_rare(job: m.JobDescription) -> bool:
@@ -64,7 +61,7 @@ def _text(name: str, job: m.JobDescription) -> str:
         value = job.estimate
     if value is None:
         return ""
-    if name in _SECONDS and isinstance(value, float | int):
+    if FURTHER_COLUMNS.get(name) == SECONDS and isinstance(value, float | int):
         return f"{value:.6f}"
     return str(value)
 
@@ -76,30 +73,29 @@ class UsersTable:
         self._seen = UsedNames()
         self._spool = Spool()
         self._latest: list[tuple[str, list[str]]] = []
-        self._carried = [False] * len(FURTHER)
+        self._carried = [False] * len(FURTHER_COLUMNS)
 
     def observe(self, message: m.Message, reply: m.Message) -> None:
         """Take note of the jobs that a message or its reply submits."""
         for event in (*message.events, *reply.events):
             if isinstance(event, m.JobSubmitted | m.RegisterJob) and self._seen.add(event.job_id):
-                self._add(event.job_id, fields(event.job, FURTHER))
+                self._add(event.job_id, fields(event.job, tuple(FURTHER_COLUMNS)))
 
     def csv(self) -> str:
         """Return the text of the file."""
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
-        shown = [*(True for _ in COLUMNS), *self._carried]
-        names = [name for name, show in zip((*COLUMNS, *FURTHER), shown, strict=True) if show]
+        shown = [*(True for _ in ADDED_COLUMNS), *self._carried]
+        names = compress((*ADDED_COLUMNS, *FURTHER_COLUMNS), shown)
         writer.writerow(("job_id", "workload_name", *names))
         for job_id, texts in self._rows():
             workload, _, name = job_id.partition("!")
-            ours = [text for text, show in zip(texts, shown, strict=True) if show]
-            writer.writerow((name, workload, *ours))
+            writer.writerow((name, workload, *compress(texts, shown)))
         return buffer.getvalue()
 
     def _add(self, job_id: str, texts: list[str]) -> None:
         self._latest.append((job_id, texts))
-        for at, text in enumerate(texts[len(COLUMNS) :]):
+        for at, text in enumerate(texts[len(ADDED_COLUMNS) :]):
             self._carried[at] |= bool(text)
         if len(self._latest) == _BATCH:
             self._spool.append(self._latest)

@@ -1,4 +1,4 @@
-"""Why a job still waits, as a policy says it: the words of ``batsched-py explain``."""
+"""Why a job still waits, as a policy says it: the matter of ``batsched-py explain``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 Why = Literal["head", "processors", "reservation", "behind", "plan", "limit", "unknown"]
 
 
-class Held(msgspec.Struct, frozen=True, omit_defaults=True):
+class WaitingReason(msgspec.Struct, frozen=True, omit_defaults=True):
     """What holds a waiting job after a scheduling pass."""
 
     why: Why

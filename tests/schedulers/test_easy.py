@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from math import inf
 
 import pytest
-from helpers.schedules import J, run, starts, workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,8 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, starts, workload
 
 # (what it shows, processors, jobs, starts under FCFS, starts under EASY)
 CASES = [

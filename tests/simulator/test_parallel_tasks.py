@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 
 import pytest
-from helpers.ptask_twin import Cancel, Change, Speed, Start, Twin
+from helpers.parallel_tasks_twin import Cancel, Change, Speed, Start, Twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

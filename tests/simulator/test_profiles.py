@@ -23,7 +23,7 @@ from helpers.scripted_schedulers import (
 from batsched_py.errors import ProtocolError, WorkloadError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options
-from batsched_py.simulator.tasks.profiles import Composed, Parallel, Receive, Send, parse_profiles
+from batsched_py.simulator.profiles import Composed, Parallel, Receive, Send, parse_profiles
 from batsched_py.workload.batsim_workload import read_workload
 
 HUGE = 10**400
