@@ -16,7 +16,7 @@ from helpers.shared_folder import SHARED  # noqa: E402
 # A normal run draws the same few examples each time: what fails was broken by the change at hand.
 # `make test-long` looks for what nobody thought of.
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
-settings.register_profile("quick", max_examples=40, deadline=None, derandomize=True)
+settings.register_profile("quick", max_examples=60, deadline=None, derandomize=True)
 settings.register_profile("long", max_examples=1000, deadline=None, print_blob=True)
 settings.load_profile(PROFILE)
 

@@ -14,6 +14,8 @@ import pandas as pd
 import pytest
 from helpers.waiting import LIMIT, wait_until
 
+pytestmark = pytest.mark.process
+
 FILE = """
 name = "test"
 replications = 4

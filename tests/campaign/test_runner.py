@@ -21,6 +21,8 @@ from batsched_py.campaign.preparation import prepare
 from batsched_py.run.settings import Settings
 from batsched_py.support.option_values import parse_options
 
+pytestmark = pytest.mark.process
+
 FILE = """
 name = "test"
 [run]

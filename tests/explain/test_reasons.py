@@ -406,9 +406,7 @@ chains = st.lists(
 )
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=chains, second=chains, picky=st.booleans(), reuse=st.booleans())
 def test_any_users_can_be_replayed(
     tmp_path: Path,

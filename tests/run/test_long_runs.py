@@ -235,6 +235,7 @@ def passes(script: str) -> None:
     assert (ran.stderr, ran.returncode) == ("", 0)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("count", [2_000, 100_000])  # less and more than a buffer
 def test_a_write_that_is_half_done(count: int) -> None:
     """The batches before it stay, what is written next goes to its place, the end is quiet."""
@@ -262,6 +263,7 @@ except OutputError:
     )
 
 
+@pytest.mark.process
 def test_processes_after_a_fork() -> None:
     """Both read at once, and both go on, each in a file of its own."""
     passes("""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import simulate
@@ -250,7 +250,6 @@ jobs_of = st.lists(
 
 
 @pytest.mark.parametrize("name", PAIRS)
-@settings(max_examples=40, deadline=None)
 @given(jobs=jobs_of)
 def test_equals_its_slow_twin(name: str, jobs: list[J]) -> None:
     fast, slow = PAIRS[name]
@@ -258,7 +257,6 @@ def test_equals_its_slow_twin(name: str, jobs: list[J]) -> None:
     assert starts(run(load, fast())) == starts(run(load, slow()))
 
 
-@settings(max_examples=50, deadline=None)
 @given(jobs_of, st.sampled_from(["first", "instant", "none"]))
 def test_creasy_without_alpha_is_easy(jobs: list[J], extra_nodes: str) -> None:
     load = workload(jobs, 8)
@@ -274,7 +272,6 @@ def test_creasy_without_alpha_is_easy_on_kth(shared: Path, options: dict[str, An
     assert creasy.jobs_csv() == simulate(log, scheduler_options=options).jobs_csv()
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     jobs_of,
     st.sampled_from(

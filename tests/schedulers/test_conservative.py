@@ -16,7 +16,7 @@ from helpers.streit_schedules import (
     random_jobs,
     with_fields,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
@@ -152,7 +152,6 @@ class SlowConservative:
         return line
 
 
-@settings(max_examples=200, deadline=None)
 @given(random_jobs(25, spread=80), st.sampled_from(["fcfs", "sjf", "ljf"]))
 def test_equals_its_slow_twin(jobs: list[J], order: str) -> None:
     jobs = [*jobs[:5], *(job._replace(size=9) for job in jobs[5:6]), *jobs[6:]]
@@ -178,7 +177,6 @@ def promised(jobs: list[J], policy: Conservative) -> tuple[dict[int, list[float]
     return promises, run(load_of(jobs), Asking())
 
 
-@settings(max_examples=150, deadline=None)
 @given(random_jobs(25, spread=80), st.sampled_from(["fcfs", "sjf", "ljf", "widest"]))
 def test_never_later_than_promised(jobs: list[J], order: str) -> None:
     promises, outcome = promised(jobs, Conservative(order=order))
@@ -187,14 +185,12 @@ def test_never_later_than_promised(jobs: list[J], order: str) -> None:
         assert promises[at][-1] == start
 
 
-@settings(max_examples=60, deadline=None)
 @given(random_jobs(20, exact=True))
 def test_exact_estimates_are_planning_in_the_order_of_arrival(jobs: list[J]) -> None:
     load = load_of(jobs)
     assert starts(run(load, Conservative())) == starts(run(load, Planning()))
 
 
-@settings(max_examples=120, deadline=None)
 @given(
     random_jobs(20, spread=80),
     st.lists(st.integers(0, 30), min_size=20, max_size=20),
@@ -226,7 +222,6 @@ changes = st.lists(
 ).map(sorted)
 
 
-@settings(max_examples=120, deadline=None)
 @given(random_jobs(20, spread=80), changes)
 def test_processors_that_fail_do_not_crash(
     jobs: list[J], changes: list[tuple[float, int, bool]]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import inf
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.model.decisions import Decision, Start
@@ -147,7 +147,6 @@ jobs_of = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(jobs_of, st.sampled_from([0.5, 1.0, 2.0]))
 def test_easy_equals_its_slow_twin(jobs: list[J], speed: float) -> None:
     load = workload(jobs, 8)
@@ -161,7 +160,6 @@ def test_long_queue_equals_slow_twin() -> None:
     assert starts(run(load, Easy())) == starts(run(load, SlowEasy()))
 
 
-@settings(max_examples=100, deadline=None)
 @given(jobs_of, st.sampled_from([Easy, Fcfs]), st.one_of(st.none(), st.integers(0, 3)))
 def test_no_processor_twice_and_all_jobs_end(
     jobs: list[J], policy: type[Easy] | type[Fcfs], shake: int | None

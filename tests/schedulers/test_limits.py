@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from helpers.streit_schedules import check_machine, load_of, random_jobs, run_watched
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
@@ -229,7 +229,6 @@ def forbidden(rule: dict[str, Any], job: Job, week_minute: int) -> bool:
     )
 
 
-@settings(max_examples=100, deadline=None)
 @given(rules, st.integers(1, 8), st.integers(1, 90), st.integers(0, 671), st.sampled_from(DAYS))
 def test_next_moment_equals_a_search(
     limits: list[dict[str, Any]], size: int, estimate: int, quarter: int, first: str
@@ -246,7 +245,6 @@ def test_next_moment_equals_a_search(
     assert found == next(allowed, inf)
 
 
-@settings(max_examples=50, deadline=None)
 @given(random_jobs(10), rules.filter(bool), st.sampled_from([Planning, Dynp, DynpBounds]))
 def test_no_job_starts_where_it_may_not(
     jobs: list[J], limits: list[dict[str, Any]], make: Any

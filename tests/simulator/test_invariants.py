@@ -18,7 +18,7 @@ import msgspec
 import pytest
 import zmq
 from helpers.worlds import SLEEP, WATTS, Profiles, Scheduler, World, worlds
-from hypothesis import given, settings
+from hypothesis import given
 
 from batsched_py.errors import DeadlockError
 from batsched_py.protocol import message_json as codec
@@ -221,7 +221,6 @@ def table(outcome: Outcome, name: str) -> list[dict[str, str]]:
 # Jobs and messages -------------------------------------------------------------------------------
 
 
-@settings(max_examples=120, deadline=None)
 @given(worlds())
 def test_every_job_is_told_of_and_ends_once(world: World) -> None:
     """And is once among the outcome's jobs and once in the table, unless it waits for ever."""
@@ -242,7 +241,6 @@ def test_every_job_is_told_of_and_ends_once(world: World) -> None:
     assert [job.description.id for job in done.ran] == sorted(completed, key=ended.index)
 
 
-@settings(max_examples=100, deadline=None)
 @given(worlds())
 def test_time_never_goes_back(world: World) -> None:
     """Nor in the messages, nor from one event to the next, nor beyond a message's time."""
@@ -266,7 +264,6 @@ def test_time_never_goes_back(world: World) -> None:
         assert not isinstance(event, m.JobCompleted) or told.get(event.job_id, 0) < at
 
 
-@settings(max_examples=200, deadline=None)
 @given(worlds())
 def test_jobs_end_as_they_should(world: World) -> None:
     """By success or failure before the walltime, at the walltime, or because they were killed."""
@@ -316,7 +313,6 @@ def profiles_of(done: Run, job: SimulatedJob) -> Profiles:
     return done.world.profiles(job.description.id)
 
 
-@settings(max_examples=120, deadline=None)
 @given(worlds())
 def test_work_is_conserved(world: World) -> None:
     """A task that ends has done all of it, and a successful job all of its flops."""
@@ -359,7 +355,6 @@ def in_state(watch: Watch) -> dict[MachineState, float]:
     return times
 
 
-@settings(max_examples=120, deadline=None)
 @given(worlds())
 def test_machines_are_counted(world: World) -> None:
     """Their time in each state, their number in the trace, and those that compute."""
@@ -379,7 +374,6 @@ def test_machines_are_counted(world: World) -> None:
         assert all(sum(counts) == world.machine.nb_hosts for _, *counts in machines.rows())
 
 
-@settings(max_examples=60, deadline=None)
 @given(worlds(energy=False))
 def test_following_the_machines_changes_nothing(world: World) -> None:
     """The tables are the same with and without a trace of their states.
@@ -403,7 +397,6 @@ def test_following_the_machines_changes_nothing(world: World) -> None:
 # Energy ------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100, deadline=None)
 @given(worlds(energy=True))
 def test_energy_is_the_integral_of_power(world: World) -> None:
     """That of all hosts, and that of the machines of each job while it ran."""
@@ -427,7 +420,6 @@ def test_energy_is_the_integral_of_power(world: World) -> None:
     assert energies == sorted(energies)
 
 
-@settings(max_examples=60, deadline=None)
 @given(worlds(energy=True))
 def test_switches_are_answered(world: World) -> None:
     """Once each, and the table of pstates has all of them."""
@@ -453,7 +445,6 @@ def test_switches_are_answered(world: World) -> None:
 # Bytes -------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
 @given(worlds())
 def test_the_same_world_gives_the_same_bytes(world: World) -> None:
     first, second = (finish(world.simulator(), world.scheduler()) for _ in range(2))
@@ -504,14 +495,12 @@ def check_socket(world: World, *, exact: bool) -> None:
     assert files(inside[0]) == files(outside[0])
 
 
-@settings(max_examples=15, deadline=None)
 @given(worlds(whole=True))
 def test_a_socket_changes_nothing_in_whole_seconds(world: World) -> None:
     """Six decimals are all that there are."""
     check_socket(world, exact=False)
 
 
-@settings(max_examples=15, deadline=None)
 @given(worlds())
 def test_a_socket_changes_nothing_with_exact_times(world: World) -> None:
     check_socket(world, exact=True)

@@ -109,7 +109,6 @@ def easy(_: SimulationBegins) -> Partner:
 MAKERS = st.sampled_from([easy, with_users])
 
 
-@settings(max_examples=400, deadline=None)
 @given(TALK, MAKERS)
 def test_answers_or_says_why_not(
     talk: list[bytes], make: Callable[[SimulationBegins], Partner]
@@ -132,9 +131,7 @@ def folders() -> Iterator[Iterator[Path]]:
         yield (Path(root, str(number)) for number in count())
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TALK, MAKERS, st.booleans())
 def test_never_hangs_over_a_socket(
     monkeypatch: pytest.MonkeyPatch,

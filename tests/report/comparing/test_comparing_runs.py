@@ -362,9 +362,7 @@ def rows_of_chance(draw: st.DrawFn) -> tuple[Row, ...]:
 
 
 RUNS = st.composite(rows_of_chance)()
-QUIET = hypothesis_settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+QUIET = hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @QUIET

@@ -187,6 +187,7 @@ def test_counts_of_a_real_log(shared: Path, log: str, rule: str, nb_sessions: in
     assert sum(map(len, found.values())) == nb_sessions
 
 
+@pytest.mark.process
 def test_imports_are_light() -> None:
     heavy = "{'numpy', 'pandas', 'matplotlib', 'networkx', 'jsonschema', 'rich', 'typer'}"
     modules = "batsched_users.sessions.delimitation, batsched_users.sessions.session_graph"
