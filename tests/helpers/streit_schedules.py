@@ -69,7 +69,7 @@ def with_fields(load: Workload, fields: dict[int, dict[str, Any]]) -> Workload:
 
 def table(outcome: Outcome) -> JobTable:
     """Return the jobs as the columns that metrics take."""
-    return EmbeddedOutput(outcome).table()
+    return EmbeddedOutput(outcome).table
 
 
 SHORT = {
