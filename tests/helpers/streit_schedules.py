@@ -286,18 +286,6 @@ def load_of(jobs: list[J], nb: int = 8) -> Workload:
     return workload(jobs, nb)
 
 
-def check_machine(outcome: Outcome, nb: int) -> None:
-    """Each job runs once, not before its submission, its whole time, on its own processors."""
-    ran = [job for job in outcome.jobs if job.final_state != "REJECTED"]
-    for one in ran:
-        assert one.alloc.bit_count() == one.description.size
-        assert one.alloc < 1 << nb
-        assert one.start_time >= one.description.submit_time
-        for other in ran:
-            together = one.start_time < other.finish_time and other.start_time < one.finish_time
-            assert one is other or not together or not one.alloc & other.alloc
-
-
 def run_watched(load: Workload, policy: Scheduler) -> tuple[Outcome, Watch]:
     """Simulate, and return the passes too."""
     watch = Watch(policy)
