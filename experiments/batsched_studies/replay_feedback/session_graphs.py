@@ -62,7 +62,7 @@ class Graphs:
         ]
 
 
-def of_study(study: Any, published: dict[str, Any]) -> Graphs:
+def of_study(study: replays.Study, published: dict[str, Any]) -> Graphs:
     """Return the graphs of a log, made once; raises ``MissingError`` where there are none."""
     if study.graphs is None:
         printed = published["graphs"] if study.log in published["logs"] else None
