@@ -28,5 +28,5 @@ def numbers(*names: str, digits: str = ".4~g", **titles: str) -> list[alt.Toolti
 def values(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return rows as JSON takes them: no numpy, no nan."""
     frame = pd.DataFrame(list(rows))
-    made: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return made
+    known = frame.astype(object).where(frame.notna(), None)
+    return [{str(name): value for name, value in row.items()} for row in known.to_dict("records")]

@@ -133,7 +133,7 @@ def _beside_rigid(values: _Values, metric: str) -> Iterator[tuple[str, str, floa
 
 def _graph_claims(graphs: Sequence[Graphs]) -> Iterator[Verdict]:
     for own in graphs:
-        largest = own.published["largest_arity_a60"]
+        largest = (own.published or {})["largest_arity_a60"]
         claim = f"With a60 no session waits for more than {largest} sessions (Fig. 6)"
         yield Verdict(claim, own.arity <= largest, f"At most {own.arity}.", own.log)
         claim = "Think times: of a0 75 % are below 10 h and 35 % below 1 h, of a60 50 % and 13 %"
@@ -194,8 +194,12 @@ def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
         days = runs_of_log.assign(days=pd.to_numeric(runs_of_log["mean_lateness"]) / 86_400)
         means = days.pivot_table("days", "replay", "infrastructure")
         for model in [name for name in models.OTHERS if name in means.index]:
-            lateness = means.loc[model].dropna().to_dict()
-            texts = (f"{name} {lateness[name]:.2f}" for name in sorted(lateness, key=lateness.get))
+            own = means.loc[model].dropna()
+            lateness = {str(name): float(late) for name, late in own.items()}
+            texts = (
+                f"{name} {lateness[name]:.2f}"
+                for name in sorted(lateness, key=lambda name: lateness[name])
+            )
             claim = f"The ranking holds for users who react as {model}, too (beyond the paper)"
             evidence = f"Mean lateness in days: {', '.join(texts)}."
             holds = tables.ranked(lateness)

@@ -9,6 +9,7 @@ are thinned: a figure has some 2,000 points.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -324,7 +325,7 @@ def first_submissions(study: replays.Study) -> Chart:
     first: dict[str, float] = {}
     for job in study.workload.jobs:
         first.setdefault(job.user or "", job.submit_time)
-    frame = pd.DataFrame(sorted(first.items(), key=lambda item: item[1]), columns=["user", "day"])
+    frame = pd.DataFrame(sorted(first.items(), key=itemgetter(1)), columns=["user", "day"])
     frame["day"] = ((frame["day"] - frame["day"].min()) / DAY).round(3)
     frame["users"] = np.arange(1, len(frame) + 1)
     base = alt.Chart(frame, width="container", height=300).encode(
