@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from operator import itemgetter
 
 import pandas as pd
 
@@ -194,12 +195,9 @@ def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
         days = runs_of_log.assign(days=pd.to_numeric(runs_of_log["mean_lateness"]) / 86_400)
         means = days.pivot_table("days", "replay", "infrastructure")
         for model in [name for name in models.OTHERS if name in means.index]:
-            own = means.loc[model].dropna()
-            lateness = {str(name): float(late) for name, late in own.items()}
-            texts = (
-                f"{name} {lateness[name]:.2f}"
-                for name in sorted(lateness, key=lambda name: lateness[name])
-            )
+            lateness: dict[str, float] = dict(means.T[model].dropna().items())
+            ordered = sorted(lateness.items(), key=itemgetter(1))
+            texts = (f"{name} {late:.2f}" for name, late in ordered)
             claim = f"The ranking holds for users who react as {model}, too (beyond the paper)"
             evidence = f"Mean lateness in days: {', '.join(texts)}."
             holds = tables.ranked(lateness)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit.charts import Chart, numbers, scale_of, values
+from batsched_py.report.kit.charts import Chart, inline_data, numbers, scale_of
 from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.pairing import paired
 from batsched_py.report.kit.selection import rows
@@ -159,7 +159,7 @@ def ratio_figure(spreads: pd.DataFrame) -> Figure | None:
     if not points:
         return None
     users = list(USERS.values())
-    base = alt.Chart(alt.InlineData(values=values(points))).encode(
+    base = alt.Chart(inline_data(points)).encode(
         y=alt.Y("log:N", title=None, axis=alt.Axis(labelLimit=240)),
         yOffset=alt.YOffset("users:N", scale=alt.Scale(domain=users)),
         color=_users(),
@@ -262,6 +262,6 @@ def _by_log(chart: Chart, lines: Rows) -> Chart:
     logs = list(dict.fromkeys(line["log"] for line in lines))
     header = alt.Header(labelFontWeight="bold", labelLimit=WIDTH)
     facet = alt.Facet("log:N", title=None, sort=logs, header=header)
-    data = alt.InlineData(values=values(lines))
+    data = inline_data(lines)
     faceted = chart.interactive().facet(facet=facet, columns=COLUMNS, data=data)
     return faceted.resolve_scale(x="independent", y="independent")
