@@ -12,7 +12,12 @@ import tomllib
 from pathlib import Path
 
 settings = tomllib.loads(Path("pyproject.toml").read_text())
-Path("run.txt").write_text("\n".join(sorted(settings["project"]["dependencies"])) + "\n")
+project = settings["project"]
+extras = project["optional-dependencies"]
+needed = set(project["dependencies"])
+for name in extras["all"][0].partition("[")[2].removesuffix("]").split(","):
+    needed.update(extras[name])
+Path("run.txt").write_text("\n".join(sorted(needed)) + "\n")
 Path("build.txt").write_text("\n".join(sorted(settings["build-system"]["requires"])) + "\n")
 PYTHON
 

@@ -4,18 +4,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 SHARED ?= ../shared
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# A file's tests stay in one process: what they share is made once.
+PARALLEL := --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help campaign test test-long coverage check format benchmarks conformance user-models clean
+.PHONY: help campaign test test-long coverage check format benchmarks conformance user-models architecture docs clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
 	@echo "make test        run the tests"
-	@echo "make test-long   run the tests that draw their inputs, with many more inputs"
+	@echo "make test-long   run the tests that draw their inputs, on many more, and whole logs"
 	@echo "make coverage    run the tests and say which lines none of them reaches"
 	@echo "make check       lint, types, import contracts"
 	@echo "make format      format the code"
 	@echo "make conformance write docs/conformance.md anew, from the logs and schedules in SHARED"
 	@echo "make user-models write docs/user-models.md anew, from the logs in SHARED"
+	@echo "make architecture draw the picture of docs/architecture.md anew, from the imports"
+	@echo "make docs        write the documentation as a site to build/site"
 	@echo "make benchmarks  measure the speed of simulations"
 
 # A marker, so that an interrupted installation is taken up again.
@@ -29,13 +33,13 @@ campaign: $(VENV)/installed
 	$(BIN)/batsched-py campaign experiments/batsched_studies/replay_feedback/campaign.toml --jobs $(JOBS)
 
 test: $(VENV)/installed
-	$(BIN)/python -m pytest --numprocesses $(JOBS)
+	$(BIN)/python -m pytest $(PARALLEL)
 
 test-long: $(VENV)/installed
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest --numprocesses $(JOBS) -m hypothesis
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest $(PARALLEL) -m 'hypothesis or long'
 
 coverage: $(VENV)/installed
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --cov --cov-report term --cov-report html
+	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report term --cov-report html
 
 check: $(VENV)/installed
 	$(BIN)/ruff format --check .
@@ -59,6 +63,17 @@ conformance: $(VENV)/installed
 
 user-models: $(VENV)/installed
 	$(BIN)/python -m batsched_studies.user_models --shared $(SHARED) --jobs $(JOBS)
+
+architecture: $(VENV)/installed
+	$(BIN)/python docs/architecture_picture.py
+
+$(VENV)/docs-installed: $(VENV)/installed pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
+
+docs: $(VENV)/docs-installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "the site is in build/site: open build/site/index.html"
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* htmlcov

@@ -13,6 +13,9 @@ This package has all the names that the author of a policy or of a user model ne
                     yield Start(job)
 
 and :func:`simulate`, which runs it: ``simulate("log.swf", scheduler="greedy.py:Greedy")``.
+
+What is in ``__all__`` here and in :mod:`batsched_py.testing` is public, and described in
+docs/plugins.md. Everything else is internal and may change with any version.
 """
 
 from __future__ import annotations
@@ -20,43 +23,65 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import BatschedError
-from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Scheduler, Start
+from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
+from batsched_py.model.policy import (
+    CountingScheduler,
+    ExplainingScheduler,
+    ObservedScheduler,
+    Scheduler,
+)
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.timeline import Timeline
+from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 if TYPE_CHECKING:
     from batsched_py.model.user_model import UserModel
-    from batsched_py.results.result import Result
+    from batsched_py.report.comparing.campaigns import compare_campaigns
+    from batsched_py.report.comparing.runs import compare_runs
+    from batsched_py.run.result import Result
     from batsched_py.run.simulate import simulate
+    from batsched_py.schedulers.easy import shadow_time_and_extra_nodes
     from batsched_py.workload.load import load_workload
 
 __all__ = [
     "BatschedError",
     "CallMeLater",
+    "CountingScheduler",
     "Decision",
+    "ExplainingScheduler",
     "Job",
     "JobState",
     "Kill",
     "Machine",
+    "ObservedScheduler",
     "Reject",
     "Result",
     "Scheduler",
     "Start",
+    "Timeline",
     "UserModel",
     "WaitingQueue",
+    "WaitingReason",
     "Workload",
     "WorkloadJob",
+    "compare_campaigns",
+    "compare_runs",
     "load_workload",
+    "shadow_time_and_extra_nodes",
     "simulate",
 ]
 
 # Imported when asked for: a policy file needs neither the simulator nor numpy.
 _LAZY = {
-    "Result": "batsched_py.results.result",
+    "Result": "batsched_py.run.result",
     "UserModel": "batsched_py.model.user_model",
+    "compare_campaigns": "batsched_py.report.comparing.campaigns",
+    "compare_runs": "batsched_py.report.comparing.runs",
     "load_workload": "batsched_py.workload.load",
+    "shadow_time_and_extra_nodes": "batsched_py.schedulers.easy",
     "simulate": "batsched_py.run.simulate",
 }
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from functools import partial
 from importlib.metadata import entry_points, version
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -31,6 +32,9 @@ class _LazyCommands(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:  # here, since Typer would exit without a word
             raise InterruptedByUser("interrupted") from None
+        except BatschedError as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand)
+            _fail(error.text(partial(_flag, command)), error.exit_code)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted({entry.name for entry in entry_points(group=COMMANDS)})
@@ -90,7 +94,15 @@ def main() -> None:
         )
 
 
-def _fail(message: str, code: int) -> None:
+def _flag(command: Any, parameter: str) -> str:
+    """Return the flag of a parameter: that of the command's option, if it has it."""
+    for option in command.params:
+        if option.name == parameter:
+            return str(max((*option.opts, *option.secondary_opts), key=len))
+    return f"--{parameter.replace('_', '-')}"
+
+
+def _fail(message: str, code: int) -> NoReturn:
     line = " ".join(message.split())
     print(f"batsched-py: error: {line}", file=sys.stderr)
     sys.exit(code)

@@ -16,6 +16,7 @@ from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model import decisions as d
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
+from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.user_model import UserModel, given, jobs_due, next_due
 from batsched_py.protocol import messages as m
@@ -39,7 +40,7 @@ class DecisionProcess:
 
     def __init__(
         self,
-        scheduler: d.Scheduler,
+        scheduler: Scheduler,
         users: UserModel | None = None,
         *,
         shake: int | None = None,
@@ -52,8 +53,8 @@ class DecisionProcess:
         self.now = 0.0
         self.observer: Observer | None = None
         """Looks at the state after each scheduling pass; None costs nothing."""
-        self.begun = False
-        self.ended = False
+        self._begun = False
+        self._ended = False
         self._random = None if shake is None else random.Random(f"users of {shake}")
         self._six_decimals = six_decimals
         self._jobs: dict[str, Job] = {}
@@ -91,7 +92,7 @@ class DecisionProcess:
 
     def _answer(self, message: m.Message) -> m.Message:
         now = message.now
-        if now < self.now or self.ended or not self.begun:
+        if now < self.now or self._ended or not self._begun:
             self._check_order(message)
         self.now = now
         self._reply = []
@@ -111,15 +112,15 @@ class DecisionProcess:
             self._schedule()
             if self.users is not None:
                 self._ask_users(self.users)
-        if not self.ended:
+        if not self._ended:
             self._plan_next_call()
         return m.Message(now, self._reply)
 
     def _check_order(self, message: m.Message) -> None:
         """Raise :class:`ProtocolError` unless the message may come now."""
-        if not self.begun and not any(type(e) is m.SimulationBegins for e in message.events):
+        if not self._begun and not any(type(e) is m.SimulationBegins for e in message.events):
             raise ProtocolError("the first message is not SIMULATION_BEGINS")
-        if self.ended:
+        if self._ended:
             raise ProtocolError("a message came after SIMULATION_ENDS")
         if message.now < self.now:
             raise ProtocolError(f"time went back from {self.now} to {message.now}")
@@ -127,9 +128,9 @@ class DecisionProcess:
     # Events ----------------------------------------------------------------------------------
 
     def _begins(self, event: m.SimulationBegins) -> None:
-        if self.begun:
+        if self._begun:
             raise ProtocolError("SIMULATION_BEGINS came twice")
-        self.begun = True
+        self._begun = True
         if not 0 <= event.nb_compute_resources <= MOST_PROCESSORS:
             raise ProtocolError(
                 f"SIMULATION_BEGINS: {event.nb_compute_resources} compute resources, expected 0 to "
@@ -158,7 +159,7 @@ class DecisionProcess:
             self._must_schedule = True
 
     def _ends(self, event: m.SimulationEnds) -> None:
-        self.ended = True
+        self._ended = True
         if len(self.queue) or self._nb_running:
             raise ProtocolError(
                 f"the simulation ended with {len(self.queue)} jobs waiting "
@@ -166,9 +167,8 @@ class DecisionProcess:
             )
 
     def _called(self, event: m.RequestedCall) -> None:
-        due = (
-            heappop(self._calls) if self._calls else self.now
-        )  # calls come in order of their times
+        # Calls come in the order of their times.
+        due = heappop(self._calls) if self._calls else self.now
         if due > self.now:  # too early, by the last digit of a clock
             self._call_at(due)
         self._must_schedule = True

@@ -17,18 +17,40 @@
     |   +-- DeadlockError         ... since nothing can happen any more, but jobs wait
     +-- InterruptedByUser         Ctrl-C (exit code 130)
 
-Commands print the message as one line and exit with :attr:`BatschedError.exit_code`.
+Messages name parameters, by :func:`parameter`; the command line shows the flags of these instead,
+as it prints a message as one line and exits with :attr:`BatschedError.exit_code`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+
+_MARK = "\x1f"
+_PARAMETER = re.compile(f"{_MARK}([^{_MARK}]*){_MARK}")
+
+
+def parameter(name: str) -> str:
+    """Return the name of a parameter for a message: ``f"{parameter('nodes')} 0: expected 1"``."""
+    return f"{_MARK}{name}{_MARK}"
 
 
 class BatschedError(Exception):
     """Base of all errors that the project raises on purpose."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return self.text(str)
+
+    def text(self, shown: Callable[[str], str]) -> str:
+        """Return the message, each parameter ``shown`` instead of its name."""
+        return _PARAMETER.sub(lambda found: shown(found[1]), super().__str__())
+
+    @property
+    def parameters(self) -> list[str]:
+        """The parameters that the message names."""
+        return _PARAMETER.findall(super().__str__())
 
 
 class InterruptedByUser(BatschedError):  # noqa: N818 - not an error of anybody
@@ -41,6 +63,10 @@ class UsageError(BatschedError):
     """The caller asked for something that makes no sense."""
 
     exit_code = 2
+
+
+class MissingExtraError(UsageError):
+    """What was asked for needs a package that only an extra of ours installs."""
 
 
 class PluginError(UsageError):

@@ -20,11 +20,12 @@ from time import perf_counter
 
 import zmq
 
-from batsched_py.run.simulate import ProcessSettings, make_process
+from batsched_py.run.settings import ProcessSettings
+from batsched_py.run.simulate import make_process
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml
 from batsched_py.support.own_command import PROGRAM
-from batsched_py.transport.conversation import Conversation, Limits, serve
-from batsched_py.transport.scheduler_socket import Endpoint
+from batsched_py.transport.conversation import Conversation, WaitLimits, serve
+from batsched_py.transport.scheduler_socket import SchedulerSocket
 from batsched_py.workload.batsim_workload import write_workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
@@ -85,8 +86,8 @@ def main() -> None:
     dynamic = arguments.users != "rigid"
     settings = ProcessSettings(scheduler="easy", users=arguments.users)
     process = make_process(settings, workload if dynamic else None, six_decimals=True)
-    timed = Timed(Conversation(lambda begins: process))
-    with tempfile.TemporaryDirectory() as folder, Endpoint(f"ipc://{folder}/s") as endpoint:
+    timed = Timed(Conversation(lambda begins: process.answer))
+    with tempfile.TemporaryDirectory() as folder, SchedulerSocket(f"ipc://{folder}/s") as endpoint:
         platform = Path(folder, "platform.xml")
         platform.write_text(homogeneous_xml(workload.nb_res))
         write_workload(workload, Path(folder, "workload.json"))
@@ -96,7 +97,7 @@ def main() -> None:
         command += [] if dynamic else ["-w", f"{folder}/workload.json"]
         with subprocess.Popen(command):
             begin = perf_counter()
-            serve(endpoint, timed, Limits(first=600, silence=600))  # type: ignore[arg-type]
+            serve(endpoint, timed, WaitLimits(first=600, silence=600))  # type: ignore[arg-type]
             total = perf_counter() - begin
         size = round(median(timed.bytes))
         bare = time_echo(folder, 20_000, size)

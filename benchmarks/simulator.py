@@ -23,10 +23,11 @@ from messages import time_echo
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import homogeneous, read_platform
-from batsched_py.transport.conversation import Conversation, Limits, serve
-from batsched_py.transport.scheduler_socket import Endpoint
-from batsched_py.transport.simulator_socket import Front
+from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.platform.platform_reader import read_platform
+from batsched_py.transport.conversation import Conversation, WaitLimits, serve
+from batsched_py.transport.scheduler_socket import SchedulerSocket
+from batsched_py.transport.simulator_socket import SimulatorSocket
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
@@ -42,7 +43,7 @@ CLUSTER = """<?xml version='1.0'?>
 """
 
 
-class Timed(Front):
+class Timed(SimulatorSocket):
     """A front that counts the seconds that ZeroMQ and the scheduler take."""
 
     away = 0.0
@@ -61,9 +62,9 @@ class Timed(Front):
 
 def listen(address: str) -> None:
     """Schedule for one simulation."""
-    with Endpoint(address) as endpoint:
+    with SchedulerSocket(address) as endpoint:
         easy = DecisionProcess(Easy(), None, six_decimals=True)
-        serve(endpoint, Conversation(lambda begins: easy), Limits(first=60, silence=60))
+        serve(endpoint, Conversation(lambda begins: easy.answer), WaitLimits(first=60, silence=60))
 
 
 def share_of_a_message(load: Workload, folder: str) -> None:

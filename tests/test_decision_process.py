@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from batsched_users.models.feedback import ThinkTimeFeedback
-from helpers.schedules import J, run, starts, workload
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, ProtocolError
@@ -17,10 +16,12 @@ from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.protocol import messages as m
-from batsched_py.schedulers.easy import Easy
+from batsched_py.schedulers.easy import Easy, shadow_time_and_extra_nodes
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, starts, workload
 from batsched_py.workload import WorkloadJob
 
 
@@ -291,8 +292,9 @@ def test_a_reservation_counts_no_processors_that_failed() -> None:
     job = Job("a", 0, 4, 10, 10, 0, {})
     machine.start(job, 0)
     machine.set_available(0b0011, False)
-    assert machine.reservation(2) == (10, 0)
-    assert machine.reservation(3) == (inf, 0)
+    for size, expected in ((2, (10, 0)), (3, (inf, 0))):
+        waiting = Job("b", 1, size, 5, 5, 0, {})
+        assert shadow_time_and_extra_nodes(waiting, machine) == expected
     machine.end(job)
     assert (machine.free, machine.free_processors) == (2, 0b1100)
 
@@ -348,8 +350,8 @@ def test_times_with_six_decimals_as_batsim_prints_them() -> None:
         message.now = float(f"{message.now:.6f}")
         reply = process.answer(message)
         for decision in reply.events:  # what Batsim compares with is its own, unrounded time
-            decision.timestamp = min(decision.timestamp, simulator.now)
-        reply.now = min(reply.now, simulator.now)
+            decision.timestamp = min(decision.timestamp, simulator.agenda.now)
+        reply.now = min(reply.now, simulator.agenda.now)
         return reply
 
     options = Options(dynamic_jobs=True, profile_reuse=True)

@@ -14,13 +14,11 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from batsched_py.campaign.planned_runs import PlannedRun, Setting, Settings, expand
+from batsched_py.campaign.planned_runs import KEYS, Label, PlannedRun, expand
 from batsched_py.campaign.toml_lines import line_of
 from batsched_py.errors import CampaignError, InputError, UsageError
 from batsched_py.support.json_values import did_you_mean, is_integer
 from batsched_py.support.shipped_files import studies_folder
-
-__all__ = ["Campaign", "PlannedRun", "Setting", "Settings", "find_campaign", "read_campaign"]
 
 Keep = Literal["jobs", "metrics"]
 STORED = "campaign.json"
@@ -85,7 +83,7 @@ def find_campaign(text: str) -> Path:
 def read_campaign(
     path: Path,
     logs: list[str] | None = None,
-    instead: Mapping[str, Setting | None] | None = None,
+    instead: Mapping[str, Label | None] | None = None,
     *,
     quick: bool = False,
 ) -> Campaign:
@@ -99,10 +97,10 @@ def read_campaign(
     try:
         content = _read(path, texts)
         head = _head(content)
-        own = content.pop("quick", None)
-        if quick and own is None:
+        small_size = content.pop("quick", None)
+        if quick and small_size is None:
             raise UsageError(f"{path}: it has no quick size; expected a table [quick] in it")
-        replaced = dict(own) if quick else {}
+        replaced = dict(small_size) if quick else {}
         replications = replaced.pop("replications", head["replications"])
         _check_variants(content)
         given = {key: value for key, value in (instead or {}).items() if value is not None}
@@ -147,17 +145,17 @@ def _read(path: Path, texts: dict[str, str]) -> dict[str, Any]:
             raise InputError(f"{path}: there is no table [run]: it holds the settings and the axes")
         return content
     if not isinstance(extended, str) or not (path.parent / extended).is_file():
-        said = f"extends = {extended!r}: expected the name of a campaign file in {path.parent}"
-        raise CampaignError((), "extends", said)
+        message = f"extends = {extended!r}: expected the name of a campaign file in {path.parent}"
+        raise CampaignError((), "extends", message)
     base = _read(path.parent / extended, texts)
     base.pop("name", None)  # each file has its own, and so a folder of its own
     return _over(base, content)
 
 
-def _over(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def _over(base: dict[str, Any], extension: dict[str, Any]) -> dict[str, Any]:
     """Return ``own`` with what only ``base`` has; tables are merged by key."""
-    merged = {**base, **own}
-    for key, value in own.items():
+    merged = {**base, **extension}
+    for key, value in extension.items():
         if isinstance(value, dict) and isinstance(base.get(key), dict):
             merged[key] = {**base[key], **value}
     return merged
@@ -174,16 +172,16 @@ def _head(content: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(content.get(key, expected()), expected):
             header = f"[[{key}]]" if key in _ARRAYS else f"[{key}]"
             raise CampaignError((), key, f"{key} is {content[key]!r}, expected a table {header}")
-        for one in content.get(key, []) if key in _ARRAYS else []:
-            if not isinstance(one, dict):
-                raise CampaignError((), key, f"{key} has {one!r}, expected tables [[{key}]]")
+        for table in content.get(key, []) if key in _ARRAYS else []:
+            if not isinstance(table, dict):
+                raise CampaignError((), key, f"{key} has {table!r}, expected tables [[{key}]]")
     if "replications" in content.get("quick", {}):
         _check_replications(content["quick"]["replications"], ("quick",))
-    known = [*_HEAD, "extends", *_TABLES]
+    allowed = [*_HEAD, "extends", *_TABLES]
     for key, value in content.items():
         if not isinstance(value, dict) and key not in _TABLES:
-            there = f"{did_you_mean(key, known)}; there are: {', '.join(known)}"
-            raise CampaignError((), key, f"there is no key {key!r}{there}")
+            hint = f"{did_you_mean(key, allowed)}; there are: {', '.join(allowed)}"
+            raise CampaignError((), key, f"there is no key {key!r}{hint}")
     return head
 
 
@@ -193,8 +191,8 @@ def _check_head(key: str, value: Any) -> None:
     elif not isinstance(value, str):
         raise CampaignError((), key, f"{key} is {value!r}, expected a text")
     elif key == "name" and value != Path(value).name:
-        said = f"name = {value!r}: expected the name of a folder, without any other folder in it"
-        raise CampaignError((), key, said)
+        message = f"name = {value!r}: expected the name of a folder, without any other folder in it"
+        raise CampaignError((), key, message)
     elif key == "keep" and value not in get_args(Keep):
         expected = " or ".join(get_args(Keep))
         raise CampaignError((), key, f"keep = {value!r}: expected {expected}")
@@ -205,20 +203,20 @@ def _check_head(key: str, value: Any) -> None:
 def _check_variants(content: dict[str, Any]) -> None:
     """Raise :class:`CampaignError` for tables that no key of the runs can be about."""
     keys = {key for table in (content["run"], *content.get("include", [])) for key in table}
-    keys -= {*Settings.__struct_fields__}  # their values stand for themselves
+    keys -= set(KEYS)  # their values stand for themselves
     for name, table in content.items():
         if name not in _TABLES and name not in keys:
-            known = [*_HEAD, *_TABLES, *(key for key in keys if key in content)]
-            there = f"{did_you_mean(name, known)}; there are: {', '.join(known)}"
-            said = f"there is no table or key {name!r}{there}"
+            allowed = [*_HEAD, *_TABLES, *(key for key in keys if key in content)]
+            hint = f"{did_you_mean(name, allowed)}; there are: {', '.join(allowed)}"
+            message = f"there is no table or key {name!r}{hint}"
             first = next(iter(table), None) if isinstance(table, dict) else None
-            raise CampaignError((name,) if first is None else (name, first), None, said)
+            raise CampaignError((name,) if first is None else (name, first), None, message)
 
 
 def _check_replications(value: Any, table: tuple[str, ...]) -> None:
     if not is_integer(value) or value < 1:
-        said = f"replications = {value!r}: expected how many, at least 1"
-        raise CampaignError(table, "replications", said)
+        message = f"replications = {value!r}: expected how many, at least 1"
+        raise CampaignError(table, "replications", message)
 
 
 def _place(path: Path, texts: dict[str, str], mistake: CampaignError) -> str:

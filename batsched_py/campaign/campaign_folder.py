@@ -6,6 +6,7 @@ import shlex
 import traceback
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,15 @@ import msgspec
 import pandas as pd
 
 from batsched_py.campaign.campaign_file import QUICK, STORED, Campaign, Keep
-from batsched_py.campaign.planned_runs import REPLICATION, PlannedRun, Settings
-from batsched_py.campaign.preparation import ERROR, PreparedRun, axes_of
-from batsched_py.campaign.provenance import provenance
-from batsched_py.campaign.run_task import PREFIX, RUN_JSON, ended_run
+from batsched_py.campaign.finished_runs import ERROR, PREFIX, RUN_JSON, finished_run
+from batsched_py.campaign.planned_runs import REPLICATION, PlannedRun
+from batsched_py.campaign.preparation import PreparedRun, axes_of
+from batsched_py.campaign.run_identity import provenance
 from batsched_py.errors import BatschedError, InputError, PluginError, UsageError
 from batsched_py.metrics import METRICS
 from batsched_py.report import Report
+from batsched_py.results.jobs import read_jobs
+from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.support.atomic_files import whole_file, write_whole
 from batsched_py.support.plugins import load_file
 from batsched_py.workload import Workload
@@ -166,7 +169,7 @@ class CampaignResults:
         return found
 
     def jobs(self, run: Any) -> pd.DataFrame:
-        """Return ``_jobs.csv`` of a row of :attr:`runs`.
+        """Return ``_jobs.csv`` of a row of :attr:`runs`, and which jobs are ``measured``.
 
         Raises :class:`UsageError` if it was not kept, with the command that gives it.
         """
@@ -228,9 +231,15 @@ class CampaignResults:
         return [self.out / "results.csv", self.out / "results.parquet"]
 
     def write_table(self) -> list[Path]:
-        """Write :attr:`runs` as ``results.csv`` and ``results.parquet``; return the paths."""
+        """Write :attr:`runs` as ``results.csv`` and ``results.parquet``; return the paths.
+
+        The second needs the extra ``parquet`` and is left out without it.
+        """
         paths = self._tables
         write_whole(paths[0], self.runs.to_csv(index=False))
+        if find_spec("pyarrow") is None:
+            paths.pop().unlink(missing_ok=True)
+            return paths
         with whole_file(paths[1]) as part:
             _of_one_type(self.runs).to_parquet(part, index=False)
         return paths
@@ -250,7 +259,7 @@ def _report_failed(place: str, out: Path, error: BaseException) -> str:
 
 def _row(run: StoredRun, folder: Path) -> dict[str, Any] | None:
     """Return the row of a run, None if it is not done."""
-    stored = ended_run(folder)
+    stored = finished_run(folder)
     if stored is None:
         return None
     known = stored.provenance
@@ -272,8 +281,11 @@ def _row(run: StoredRun, folder: Path) -> dict[str, Any] | None:
 def _flat(settings: Settings) -> dict[str, Any]:
     """Return all settings; options of plug-ins as one text each."""
     fields = {name: getattr(settings, name) for name in settings.__struct_fields__}
-    for name in ("scheduler_options", "user_options"):
-        fields[name] = msgspec.json.encode(fields[name], order="sorted").decode()
+    for name in fields:
+        if name in SETTINGS and SETTINGS[name].is_table:
+            fields[name] = msgspec.json.encode(fields[name], order="sorted").decode()
+    if not settings.each_event:  # it is a column only where somebody asked for it
+        del fields["each_event"]
     return fields
 
 
@@ -294,8 +306,7 @@ def _of_one_type(frame: pd.DataFrame) -> pd.DataFrame:
 
 @lru_cache(maxsize=1)
 def _read_jobs(path: Path) -> pd.DataFrame:
-    text = dict.fromkeys(("job_id", "workload_name", "profile", "user"), str)
-    return pd.read_csv(path, dtype=text, keep_default_na=True)
+    return read_jobs(path).frame()
 
 
 @lru_cache(maxsize=4)

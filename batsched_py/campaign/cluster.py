@@ -1,33 +1,30 @@
 """Runs on the nodes of a cluster, through dask: the side that asks for them.
 
-The other side is :mod:`batsched_py.campaign.cluster_node`. Runs go out and results come back as
-values,
-so no file system needs to be shared. A worker that has not got an input says so, and gets it once.
+The other side is :mod:`batsched_py.campaign.cluster_node`. All nodes see the campaign's folder and
+its inputs under the same paths: only what is to be called goes out, and what it returns comes
+back.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import pickle
 import sys
-import threading
 import time
-import zlib
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from concurrent.futures import wait as wait_for
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import count
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+from weakref import WeakSet
 
 import msgspec
 
-from batsched_py.campaign import cluster_node as station
+from batsched_py.campaign import cluster_node
 from batsched_py.campaign.cluster_address import (
+    CLUSTER,
     LOCAL,
     Request,
     check_submission,
@@ -36,11 +33,10 @@ from batsched_py.campaign.cluster_address import (
     needed,
     parse_cluster,
 )
-from batsched_py.campaign.cluster_node import Answer
-from batsched_py.campaign.run_task import Files, RunFailed, Task
+from batsched_py.campaign.cluster_node import SEE
 from batsched_py.campaign.worker_processes import WorkerLost
-from batsched_py.errors import BatschedError, OutputError, SimulationError, UsageError
-from batsched_py.run.simulate import sha256
+from batsched_py.errors import BatschedError, SimulationError, UsageError
+from batsched_py.support.atomic_files import write_whole
 
 __all__ = ["ClusterLostError", "describe", "job_script", "open_cluster", "parse_cluster"]
 
@@ -54,11 +50,8 @@ _ALONE = 30.0
 """Seconds without a worker until that is said."""
 _ATTEMPTS = 3
 """Times that the process of a run may be lost."""
-_MOST_AT_ONCE = 2_000
-"""Runs that dask is told at a time."""
 _JOBS_IN_VAIN = 3
 """Times that each job may end early with no run ended meanwhile; then no more are asked for."""
-_SEE = "see 'Troubleshooting' in docs/clusters.md"
 
 
 # Run by dask workers of this machine: Ctrl-C in the terminal is for the coordinator.
@@ -70,16 +63,17 @@ class ClusterLostError(SimulationError):
 
 
 @contextmanager
-def open_cluster(text: str, files: Mapping[str, str]) -> Iterator[Executor]:
+def open_cluster(text: str, folder: Path, inputs: Iterable[str] = ()) -> Iterator[Executor]:
     """Give an executor on the cluster that ``--cluster`` names, and let it go at the end.
 
-    ``files`` are the inputs of all runs, absolute path to SHA-256. ``submit(perform, task)`` gives
-    a future of what ``perform`` returns; it raises :class:`RunFailed`, :class:`WorkerLost` (the run
-    was lost too often), or, as all others then do, :class:`ClusterLostError`.
+    ``folder`` is the campaign's, ``inputs`` are the absolute paths of the files that its runs
+    read: all nodes have to see them. A future of ``submit`` raises what the function raises,
+    :class:`WorkerLost` if its process was lost too often, :class:`UsageError` if a node cannot
+    take part, or, as all others then do, :class:`ClusterLostError`.
 
     Whatever ends the block, simulations that run are stopped and nodes given back. Raises
-    :class:`UsageError` for what ``text`` says, a scheduler that does not answer, and workers with
-    other code.
+    :class:`UsageError` for what ``text`` says, a scheduler that does not answer, and nodes that
+    cannot take part.
     """
     request = parse_cluster(text)
     needed("distributed")
@@ -87,10 +81,11 @@ def open_cluster(text: str, files: Mapping[str, str]) -> Iterator[Executor]:
         stack.enter_context(_quiet())
         cluster = _started(request, stack)
         client = _connected(request, cluster, stack)
-        executor = ClusterExecutor(client, files, _Jobs(cluster, request))
+        place = stack.enter_context(_session(folder, inputs))
+        executor = ClusterExecutor(client, place, _Jobs(cluster, request))
         stack.callback(executor.close)
         _say(f"dashboard of the cluster: {client.dashboard_link}")
-        executor.check_workers()
+        executor.check_nodes()
         yield executor
 
 
@@ -125,6 +120,20 @@ def _quiet() -> Iterator[None]:
             logger.setLevel(level)
 
 
+@contextmanager
+def _session(folder: Path, inputs: Iterable[str]) -> Iterator[str]:
+    """Keep the file by which nodes know the campaign in its folder; give its path."""
+    place = folder.absolute() / f".session-{uuid4().hex}.json"
+    session = cluster_node.Session(
+        identity=cluster_node.identity(), cwd=str(Path.cwd()), inputs=sorted(inputs)
+    )
+    write_whole(place, msgspec.json.encode(session))
+    try:
+        yield str(place)
+    finally:
+        place.unlink(missing_ok=True)
+
+
 def _started(request: Request, stack: ExitStack) -> Any:
     """Return the cluster object of dask, None where a scheduler is running."""
     if request.kind == "dask":
@@ -150,7 +159,7 @@ def _started(request: Request, stack: ExitStack) -> Any:
     try:
         cluster.sync(submit)
     except (RuntimeError, ValueError) as error:
-        raise UsageError(f"--cluster {request.kind}: no job can be submitted: {error}") from None
+        raise UsageError(f"{CLUSTER} {request.kind}: no job can be submitted: {error}") from None
     _say(f"asked {request.kind} for {request.jobs} jobs of {request.options['cores']} cores each")
     return cluster
 
@@ -172,8 +181,8 @@ def _connected(request: Request, cluster: Any, stack: ExitStack) -> Any:
         client = needed("distributed").Client(place, timeout=_CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"--cluster: no dask scheduler answers at {place} within {_CONNECT:g} s "
-            f"({type(error).__name__}); is it running, and is its port open to this machine? {_SEE}"
+            f"{CLUSTER}: no dask scheduler answers at {place} within {_CONNECT:g} s "
+            f"({type(error).__name__}); is it running, and is its port open to this machine? {SEE}"
         ) from None
 
     def close() -> None:
@@ -212,274 +221,154 @@ class _Jobs:
         elif gone == self._wanted:
             raise ClusterLostError(
                 f"the jobs of {self.kind} end before they have ended a run; read what they wrote "
-                f"(option log_directory), and try one job by hand; {_SEE}"
+                f"(option log_directory), and try one job by hand; {SEE}"
             )
+
+    def no_worker(self) -> str:
+        """Return what is to be said if runs wait for a worker."""
+        if not self._wanted:
+            return f"runs wait, for there is no worker: start some, dask worker ADDRESS; {SEE}"
+        return (
+            f"runs wait, for there is no worker: {self.kind} has not started a job, or the jobs "
+            f"find no way here; {SEE}"
+        )
 
 
 class ClusterExecutor(Executor):
-    """Runs on the workers of a cluster.
+    """Calls on the nodes of a cluster.
 
-    dask itself runs a task again that was on a worker that it lost, up to a limit of its
-    scheduler (4 times in all by default).
+    dask itself calls again what was on a worker that it lost, up to a limit of its scheduler (4
+    times in all by default), and what was in a process that was lost.
     """
 
-    def __init__(self, client: Any, files: Mapping[str, str], jobs: _Jobs) -> None:
+    def __init__(self, client: Any, place: str, jobs: _Jobs) -> None:
+        """``place`` is the file with the session that the nodes look for."""
         self._client = client
-        self._paths = {digest: path for path, digest in files.items()}
+        self._place = place
         self._jobs = jobs
-        self._session = uuid4().hex
-        self._identity = station.identity()
-        self._numbers = count()
-        self._contents: dict[str, bytes] = {}
-        self._sent: dict[str, set[str]] = defaultdict(set)
-        self._sending: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._room = asyncio.Semaphore(_MOST_AT_ONCE)
-        self._running: set[asyncio.Task[Any]] = set()
-        self._futures: set[Future[Any]] = set()
-        self._lock = threading.Lock()
+        self._futures: WeakSet[Future[Any]] = WeakSet()
         self._closed = False
-        self._broken: BatschedError | None = None
         self._loop = client.loop.asyncio_loop
+        self._gone: asyncio.Future[None] = self._loop.create_future()
+        """Done when the cluster is of no more use: it raises why."""
         self._watch = asyncio.run_coroutine_threadsafe(self._look(), self._loop)
 
-    @property
-    def nb_sent(self) -> int:
-        """Number of contents sent to workers until now."""
-        return sum(map(len, self._sent.values()))
-
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Call ``fn(task)`` in a process on a node."""
+        """Call ``fn(*args)`` in a process on a node."""
         if self._closed:
-            raise RuntimeError("no run can be submitted after the end")
-        (task,) = args
-        if kwargs or not isinstance(task, Task):
-            raise TypeError("expected submit(function, task)")
-        future = asyncio.run_coroutine_threadsafe(self._perform(fn, task), self._loop)
-        with self._lock:
-            self._futures.add(future)
-        future.add_done_callback(self._forget)
+            raise RuntimeError("nothing can be submitted after the end")
+        if kwargs:
+            raise TypeError("positional arguments only")
+        future = asyncio.run_coroutine_threadsafe(self._call(fn, *args), self._loop)
+        self._futures.add(future)
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more runs; wait for those submitted, or cancel them."""
+        """Take no more calls; wait for those submitted, or cancel them."""
         self._closed = True
-        with self._lock:
-            futures = list(self._futures)
+        futures = list(self._futures)
         if cancel_futures:
             for future in futures:
                 future.cancel()
         if wait:
             wait_for(futures)
 
-    def check_workers(self) -> None:
-        """Raise :class:`UsageError` if a worker that is there has other code."""
-
-        async def ask() -> dict[str, Any]:
-            found: dict[str, Any] = await self._client.run(station.identity, on_error="return")
-            return found
-
+    def check_nodes(self) -> None:
+        """Raise :class:`UsageError` if a node that is there cannot take part."""
         try:
-            found = asyncio.run_coroutine_threadsafe(ask(), self._loop).result(_PATIENCE)
+            answers = self._on_all(cluster_node.check, _PATIENCE, on_error="return")
         except TimeoutError:
-            return  # a worker hangs; each is looked at again when it gets a run
+            return  # one hangs; each looks again when it gets a run
         except OSError as error:
-            raise self._lost(str(error)) from None
-        for address, theirs in found.items():
-            if isinstance(theirs, Exception):
-                raise UsageError(_no_code(f"worker {address}", theirs))
-            if theirs != self._identity:
-                raise UsageError(_other_code(f"worker {address}", self._identity, theirs))
+            raise _lost(str(error)) from None
+        for answer in answers.values():
+            if isinstance(answer, Exception):
+                raise answer if isinstance(answer, UsageError) else _no_code(answer)
 
     def close(self) -> None:
         """Cancel what is not done, and stop what runs for it on the nodes."""
         self.shutdown(wait=False, cancel_futures=True)
         self._watch.cancel()
-        if isinstance(self._broken, ClusterLostError):
-            return  # nobody would hear it
+        if not self._gone.done():  # else nobody would hear it
+            with suppress(Exception):  # what is gone needs no stop
+                self._on_all(cluster_node.stop, _CONNECT, on_error="ignore")
 
-        async def stop() -> None:
-            await self._client.run(station.stop, self._session, on_error="ignore")
+    def _on_all(self, function: Callable[[str], Any], seconds: float, on_error: str) -> Any:
+        async def ask() -> Any:
+            return await self._client.run(function, self._place, on_error=on_error)
 
-        with suppress(Exception):  # what is gone needs no stop
-            asyncio.run_coroutine_threadsafe(stop(), self._loop).result(_CONNECT)
+        return asyncio.run_coroutine_threadsafe(ask(), self._loop).result(seconds)
 
-    def _forget(self, future: Future[Any]) -> None:
-        with self._lock:
-            self._futures.discard(future)
-
-    async def _perform(self, function: Callable[..., Any], task: Task) -> Files:
-        own = asyncio.current_task()
-        assert own is not None
-        self._running.add(own)
-        try:
-            if self._broken is not None:
-                raise type(self._broken)(str(self._broken))
-            async with self._room:
-                files = await self._to_the_end(function, task)
-            self._jobs.run_ended()
-            return files
-        except asyncio.CancelledError:
-            if self._broken is None:
-                raise
-            raise type(self._broken)(str(self._broken)) from None
-        finally:
-            self._running.discard(own)
-
-    async def _to_the_end(self, function: Callable[..., Any], task: Task) -> Files:
-        placed = msgspec.structs.replace(task, cwd=str(Path(task.cwd).absolute()))
-        call = pickle.dumps((function, placed))
-        lost: list[Answer] = []
-        given: set[str] = set()
-        while True:
-            answer = await self._ask(call, lost[-1]["address"] if lost else None)
-            if answer["kind"] == "done":
-                return {name: zlib.decompress(text) for name, text in answer["files"].items()}
-            if answer["kind"] == "failed":
-                raise RunFailed(answer["message"], answer["log"])
-            if answer["kind"] == "other code":
-                place = f"worker {answer['address']} on {answer['host']}"
-                raise self._break(
-                    UsageError(_other_code(place, self._identity, answer["identity"]))
-                )
-            if answer["kind"] == "missing":
-                await self._send(answer, answer["station"] in given)
-                given.add(answer["station"])
-                continue
-            lost.append(answer)
-            if len(lost) == _ATTEMPTS:
-                raise WorkerLost(_lost_too_often(lost))
-
-    async def _ask(self, call: bytes, apart: str | None) -> Answer:
-        """Let a worker, if possible not the one at ``apart``, perform a run; return its answer."""
-        where: dict[str, Any] = {}
-        if apart is not None:
-            others = [address for address in await self._addresses() if address != apart]
-            where = {"workers": others or None, "allow_other_workers": bool(others)}
-        # The keys have one group, so that dask keeps the runs until a worker has time for them.
-        key = (f"batsched_py-{self._session}", next(self._numbers))
-        future = self._client.submit(
-            station.run, self._session, self._identity, call, key=key, pure=False, **where
-        )
+    async def _call(self, *call: Any) -> Any:
         dask = needed("distributed")
+        # The keys have one group, so that dask keeps the runs until a worker has time for them.
+        future = self._client.submit(
+            cluster_node.run, self._place, *call, pure=False, retries=_ATTEMPTS - 1
+        )
+        answer = asyncio.ensure_future(future.result())
         try:
-            answer: Answer = await future
+            await asyncio.wait([answer, self._gone], return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                self._gone.result()
+            value = await answer
         except dask.KilledWorker as error:
             raise WorkerLost(_killed(error)) from None
         except dask.client.FutureCancelledError:
-            raise self._break(self._lost("the connection to it ended")) from None
+            self._end(_lost("the connection to it ended"))
+            return self._gone.result()
+        except WorkerLost as lost:
+            raise WorkerLost(
+                f"its process was lost {_ATTEMPTS} times: {lost}; is there enough memory? {SEE}"
+            ) from None
         except (ImportError, AttributeError) as error:
-            raise self._break(UsageError(_no_code("a worker", error))) from None
+            raise _no_code(error) from None
         finally:
+            answer.cancel()
             future.release()
-        return answer
-
-    async def _addresses(self) -> list[str]:
-        return list(await self._client.scheduler.ncores())
-
-    async def _send(self, answer: Answer, again: bool) -> None:
-        """Send a worker the inputs that it asks for; ``again``: after the same run got them."""
-        name = answer["station"]
-        async with self._sending[name]:
-            digests = [one for one in answer["missing"] if again or one not in self._sent[name]]
-            contents = {digest: await self._content(digest) for digest in digests}
-            if not contents:
-                return
-            try:
-                await self._client.run(
-                    station.receive, self._session, contents, workers=[answer["address"]]
-                )
-            except OutputError as error:
-                raise RunFailed(f"{answer['host']} cannot keep the inputs: {error}") from None
-            except (OSError, ValueError, RuntimeError):
-                return  # it is gone: another one will ask
-            self._sent[name].update(contents)
-
-    async def _content(self, digest: str) -> bytes:
-        if digest not in self._contents:
-            self._contents[digest] = await asyncio.to_thread(_packed, self._paths, digest)
-        return self._contents[digest]
+        self._jobs.run_ended()
+        return value
 
     async def _look(self) -> None:
         """Watch over the scheduler and the jobs until the end."""
-        end_of_patience = time.monotonic() + _ALONE
-        while self._broken is None:
+        alone_since = time.monotonic()
+        while not self._gone.done():
             await asyncio.sleep(_PULSE)
             try:
-                workers = await asyncio.wait_for(self._addresses(), _PATIENCE)
+                workers = await asyncio.wait_for(self._client.scheduler.ncores(), _PATIENCE)
                 await self._jobs.renew()
             except ClusterLostError as error:
-                self._break(error)
+                self._end(error)
                 return
             except Exception as error:  # whatever it is: it does not answer
-                self._break(self._lost(f"no answer for {_PATIENCE:g} s: {type(error).__name__}"))
+                self._end(_lost(f"no answer for {_PATIENCE:g} s: {type(error).__name__}"))
                 return
             now = time.monotonic()
-            if self._running and not workers and now > end_of_patience:
-                _say(self._no_worker())
-            if workers or not self._running or now > end_of_patience:
-                end_of_patience = now + _ALONE
+            waiting = any(not future.done() for future in list(self._futures))
+            if workers or not waiting:
+                alone_since = now
+            elif now > alone_since + _ALONE:
+                _say(self._jobs.no_worker())
+                alone_since = now
 
-    def _no_worker(self) -> str:
-        if self._jobs.kind == "dask":
-            return f"runs wait, for there is no worker: start some, dask worker ADDRESS; {_SEE}"
-        return (
-            f"runs wait, for there is no worker: {self._jobs.kind} has not started a job, or the "
-            f"jobs find no way here; {_SEE}"
-        )
-
-    def _lost(self, why: str) -> ClusterLostError:
-        return ClusterLostError(
-            f"the dask scheduler is gone ({why}); what was done stays done, the same command "
-            f"continues; {_SEE}"
-        )
-
-    def _break(self, error: BatschedError) -> BatschedError:
-        """Let all runs end with an error, and return it."""
-        if self._broken is None:
-            self._broken = error
-            own = asyncio.current_task()
-            for task in self._running:
-                if task is not own:
-                    task.cancel()
-        return self._broken
+    def _end(self, error: BatschedError) -> None:
+        """Let all calls end with an error."""
+        if not self._gone.done():
+            self._gone.set_exception(error)
+            self._gone.exception()  # seen, also if nothing waits
 
 
-def _packed(paths: Mapping[str, str], digest: str) -> bytes:
-    path = paths.get(digest)
-    if path is None:
-        raise RunFailed(f"an input with the digest {digest} is not among those of the campaign")
-    content = Path(path).read_bytes()
-    if sha256(path) != digest:
-        raise RunFailed(f"{path} has changed since the campaign began; start it again")
-    return zlib.compress(content)
+def _lost(why: str) -> ClusterLostError:
+    return ClusterLostError(
+        f"the dask scheduler is gone ({why}); what was done stays done, the same command "
+        f"continues; {SEE}"
+    )
 
 
-def _no_code(who: str, error: Exception) -> str:
-    return (
-        f"{who} cannot load the code of batsched_py {station.identity()['batsched_py']} "
+def _no_code(error: Exception) -> UsageError:
+    return UsageError(
+        f"a node cannot load the code of batsched_py {cluster_node.identity()['batsched_py']} "
         f"({type(error).__name__}: {error}); install the same version, with the extra cluster, "
-        f"into the Python that runs the workers; {_SEE}"
-    )
-
-
-def _other_code(who: str, ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    differences = [
-        f"{name} {theirs.get(name, 'unknown')[:12]}, here {ours.get(name, 'unknown')[:12]}"
-        for name in dict.fromkeys([*ours, *theirs])
-        if theirs.get(name) != ours.get(name)
-    ]
-    return (
-        f"{who} would compute something else: it has {'; '.join(differences)} (batsched_py "
-        f"{theirs.get('batsched_py')} there, {ours.get('batsched_py')} here); install the same on "
-        f"both sides and start the workers again; {_SEE}"
-    )
-
-
-def _lost_too_often(lost: list[Answer]) -> str:
-    where = ", ".join(f"{answer['host']} ({answer['address']})" for answer in lost)
-    return (
-        f"its process was lost {len(lost)} times, on {where}: {lost[-1]['message']}; is there "
-        f"enough memory? {_SEE}"
+        f"into the Python that runs the workers; {SEE}"
     )
 
 
@@ -488,5 +377,5 @@ def _killed(error: Any) -> str:
     return (
         f"{error.allowed_failures + 1} workers were lost while they had it, the last one "
         f"{last.name} at {last.address}; read what it wrote, and look at its memory and its time "
-        f"limit; {_SEE}"
+        f"limit; {SEE}"
     )

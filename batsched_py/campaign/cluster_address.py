@@ -12,9 +12,11 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
+from batsched_py.support.extras import extra
 from batsched_py.support.json_values import did_you_mean
 
+CLUSTER = parameter("cluster")
 _ADDRESSES = ("dask", "tcp", "tls")
 _SYSTEMS = {
     "slurm": "SLURMCluster",
@@ -67,7 +69,7 @@ def parse_cluster(text: str) -> Request:
     kind, _, rest = text.partition(":")
     if kind not in (*_SYSTEMS, LOCAL):
         raise _mistake(
-            f"--cluster {text}: there is no {kind!r}{did_you_mean(kind, [*_SYSTEMS, LOCAL])}",
+            f"{CLUSTER} {text}: there is no {kind!r}{did_you_mean(kind, [*_SYSTEMS, LOCAL])}",
             f"dask://HOST:PORT, local, or one of {', '.join(_SYSTEMS)} with options: {_EXAMPLE}",
         )
     allowed = ["workers", "threads"] if kind == LOCAL else [*_accepted(kind), _JOBS]
@@ -82,16 +84,12 @@ def parse_cluster(text: str) -> Request:
 
 
 def needed(module: str) -> Any:
-    """Return a module of the extra ``cluster``; raises :class:`UsageError` if it is missing."""
+    """Return a module of the extra ``cluster``; raises :class:`MissingExtraError`."""
     handled = (signal.SIGINT, signal.SIGTERM)
     before = [signal.getsignal(number) for number in handled]
     try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"--cluster needs dask, and {error.name} is not installed: "
-            "pip install 'batsched_py[cluster]'"
-        ) from None
+        with extra("cluster"):
+            return import_module(module)
     finally:
         if current_thread() is main_thread():
             # dask-jobqueue makes Ctrl-C a silent end of the program.
@@ -123,7 +121,7 @@ def check_submission(request: Request) -> None:
     command = cluster_class(request).job_cls.submit_command
     if shutil.which(command) is None:
         raise UsageError(
-            f"--cluster {request.kind}: there is no command {command} on this machine; start the "
+            f"{CLUSTER} {request.kind}: there is no command {command} on this machine; start the "
             "campaign where jobs are submitted"
         )
 
@@ -135,13 +133,13 @@ def _mistake(seen: str, expected: str) -> UsageError:
 def _address(text: str, scheme: str, place: str) -> Request:
     if scheme not in _ADDRESSES:
         raise _mistake(
-            f"--cluster {text}: there is no {scheme}://{did_you_mean(scheme, _ADDRESSES)}",
+            f"{CLUSTER} {text}: there is no {scheme}://{did_you_mean(scheme, _ADDRESSES)}",
             "dask://HOST:PORT, the address of a running dask scheduler",
         )
     host, _, port = place.rstrip("/").rpartition(":")
     if not (host and port.isdecimal() and 0 < int(port) < 65536):
         raise _mistake(
-            f"--cluster {text}: {place!r} is no host and port",
+            f"{CLUSTER} {text}: {place!r} is no host and port",
             f"{scheme}://HOST:PORT; dask scheduler prints its own, usually with port 8786",
         )
     return Request("dask", address=f"{'tcp' if scheme == 'dask' else scheme}://{host}:{port}")
@@ -164,19 +162,19 @@ def _options(kind: str, text: str, allowed: list[str]) -> dict[str, Any]:
     for item in next(csv.reader([text])) if text else []:
         name, equals, value = item.strip().partition("=")
         if not (equals and name and value):
-            raise _mistake(f"--cluster {kind}: {item!r}", f"NAME=VALUE, as in {_EXAMPLE}")
+            raise _mistake(f"{CLUSTER} {kind}: {item!r}", f"NAME=VALUE, as in {_EXAMPLE}")
         if name not in allowed:
             known = ", ".join(sorted(allowed))
-            seen = f"--cluster {kind}: there is no option {name!r}{did_you_mean(name, allowed)}"
+            seen = f"{CLUSTER} {kind}: there is no option {name!r}{did_you_mean(name, allowed)}"
             raise _mistake(seen, f"one of {known}")
         if name in options:
-            raise UsageError(f"--cluster {kind}: {name} is given twice")
+            raise UsageError(f"{CLUSTER} {kind}: {name} is given twice")
         options[name] = _value(kind, name, value)
     return options
 
 
 def _value(kind: str, name: str, value: str) -> Any:
-    seen = f"--cluster {kind}: {name}={value}"
+    seen = f"{CLUSTER} {kind}: {name}={value}"
     if name in _LISTS:
         return [one.strip() for one in value.split(";") if one.strip()]
     if name in _SWITCHES:
@@ -210,11 +208,11 @@ def _check_needed(kind: str, options: dict[str, Any]) -> None:
     ]
     if missing:
         raise _mistake(
-            f"--cluster {kind}: {' and '.join(missing)} of a job not given",
+            f"{CLUSTER} {kind}: {' and '.join(missing)} of a job not given",
             f"for example {kind}:{_EXAMPLE.partition(':')[2]}; or set them in dask's jobqueue.yaml",
         )
     cores = options.get("cores", config.get(f"jobqueue.{kind}.cores", None))
     if options.get("processes", 1) > cores:
         raise _mistake(
-            f"--cluster {kind}: processes={options['processes']}", f"at most {cores}, the cores"
+            f"{CLUSTER} {kind}: processes={options['processes']}", f"at most {cores}, the cores"
         )

@@ -19,13 +19,17 @@ import numpy as np
 
 from batsched_py.errors import CampaignError
 from batsched_py.metrics import COUNTS, METRICS
+from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.support.json_values import did_you_mean, is_integer, is_number
 
-Setting = str | int | float | bool
+Label = str | int | float | bool
+"""A value of an axis, or of an option."""
 
 _MOST = 200_000
 """Runs of a campaign; more are taken for a mistake."""
-_OPTIONS = ("scheduler_options", "user_options")
+KEYS = list(Settings.__struct_fields__)
+"""Keys of the table ``[run]`` that are settings."""
+_OPTIONS = tuple(name for name, field in SETTINGS.items() if field.is_table)
 REPLICATION = "replication"
 COLUMNS = (
     *("folder", "input", "nb_res", "hash", "version", "git_revision", "host", "started"),
@@ -34,42 +38,10 @@ COLUMNS = (
 """Columns of the table of results beside settings, labels, metrics and what is measured."""
 
 
-class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The settings of one run: the options of ``batsched-py simulate``, with underscores."""
-
-    log: str = "sample"
-    scheduler: str = "easy"
-    scheduler_options: dict[str, Setting] = {}
-    users: str = "rigid"
-    sessions: str | None = None
-    user_options: dict[str, Setting] = {}
-    platform: str | None = None
-    nodes: int | None = None
-    node_factor: float | None = None
-    """Number of nodes as a multiple of the log's."""
-    speed_factor: float = 1.0
-    rules: str = "replay-feedback"
-    size: str | None = None
-    walltime: str | None = None
-    runtime: str | None = None
-    drop: str | None = None
-    unknown_user: str | None = None
-    profile: str | None = None
-    first: int | None = None
-    skip_bad_lines: bool = False
-    seed: int = 0
-    shake: int | None = None
-    warm_up: str | None = None
-    cool_down: str | None = None
-    backend: str = "embedded"
-    batsim: str | None = None
-    timeouts: str | None = None
-
-
 class PlannedRun(msgspec.Struct):
     """One run of a campaign: its place on the axes, and its settings."""
 
-    labels: dict[str, Setting]
+    labels: dict[str, Label]
     settings: Settings
 
 
@@ -98,7 +70,7 @@ def expand(
 
     Raises :class:`CampaignError`.
     """
-    variants = {key: value for key, value in content.items() if key not in _OWN}
+    variants = {key: value for key, value in content.items() if key not in _RESERVED}
     rules = content.get("exclude", [])
     base = _Block(content["run"], dict.fromkeys(content["run"], ("run",)))
     blocks = [base]
@@ -109,17 +81,17 @@ def expand(
         block.replace(replaced or {})
         _check_values(block)
         _check_labels(block, replications is not None)
-    found = [list(_runs(block, variants)) for block in blocks]
+    of_blocks = [list(_runs(block, variants)) for block in blocks]
     for number, rule in enumerate(rules):
         _check_rule(rule, number, base.values, set(replaced or {}))
-    own = [run for run in found[0] if not _excluded(run.labels, rules)]
-    runs = _different([*own, *(run for further in found[1:] for run in further)])
+    kept = [run for run in of_blocks[0] if not _excluded(run.labels, rules)]
+    runs = _different([*kept, *(run for further in of_blocks[1:] for run in further)])
     if not runs:
         raise CampaignError(("exclude", 0), None, "every run is excluded: nothing is left to do")
     return runs if replications is None else list(_replicated(runs, replications))
 
 
-_OWN = ("run", "include", "exclude")
+_RESERVED = ("run", "include", "exclude")
 
 
 def _check_rule(
@@ -130,19 +102,21 @@ def _check_rule(
         raise CampaignError(("exclude", number), None, "it is empty, and would leave out every run")
     for key, value in rule.items():
         if isinstance(values.get(key), dict):
-            said = f"{key} is a table, which is no label of a run: name a key with plain values"
-            raise CampaignError(("exclude", number), key, said)
+            message = f"{key} is a table, which is no label of a run: name a key with plain values"
+            raise CampaignError(("exclude", number), key, message)
         if key not in values:
-            said = _unknown(key, [*values], "key of [run]")
-            raise CampaignError(("exclude", number), key, said)
-        known = _listed(values[key])
-        for one in _listed(value):
-            if one not in known and key not in free:
-                said = f"{key} = {one!r}: no run has it; there are: {', '.join(map(str, known))}"
-                raise CampaignError(("exclude", number), key, said)
+            message = _unknown(key, [*values], "key of [run]")
+            raise CampaignError(("exclude", number), key, message)
+        allowed = _listed(values[key])
+        for chosen in _listed(value):
+            if chosen not in allowed and key not in free:
+                message = (
+                    f"{key} = {chosen!r}: no run has it; there are: {', '.join(map(str, allowed))}"
+                )
+                raise CampaignError(("exclude", number), key, message)
 
 
-def _excluded(labels: Mapping[str, Setting], rules: Iterable[dict[str, Any]]) -> bool:
+def _excluded(labels: Mapping[str, Label], rules: Iterable[dict[str, Any]]) -> bool:
     return any(
         all(labels.get(_label(key)) in _listed(value) for key, value in rule.items())
         for rule in rules
@@ -157,13 +131,13 @@ def _different(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
 def _check_values(block: _Block) -> None:
     """Raise for axes that are none, and for values that no label can have."""
     for key, value in block.values.items():
-        for one in _listed(value):
-            if not _is_setting(one) and not (isinstance(one, dict) and one is value):
-                said = f"{key} = {one!r}: expected a text, a finite number, true or false"
-                raise block.mistake(key, said)
+        for item in _listed(value):
+            if not _is_label(item) and not (isinstance(item, dict) and item is value):
+                message = f"{key} = {item!r}: expected a text, a finite number, true or false"
+                raise block.mistake(key, message)
         if isinstance(value, list) and not value:
             raise block.mistake(key, f"axis {key!r} is empty: give it a value, or leave it out")
-        twice = [one for one in _listed(value) if _listed(value).count(one) > 1]
+        twice = [item for item in _listed(value) if _listed(value).count(item) > 1]
         if twice:
             raise block.mistake(key, f"axis {key!r} has {twice[0]!r} twice")
 
@@ -172,14 +146,14 @@ def _check_labels(block: _Block, replicated: bool) -> None:
     """Raise for keys whose column in the table of results would be that of something else."""
     if replicated and isinstance(block.values.get("seed"), list):
         raise block.mistake("seed", "seed is an axis and there are replications: one of them")
-    taken = {*Settings.__struct_fields__, *COLUMNS, *COUNTS, *METRICS, REPLICATION}
+    taken = {*KEYS, *COLUMNS, *COUNTS, *METRICS, REPLICATION}
     for key in block.values:
-        if key in Settings.__struct_fields__:
+        if key in KEYS:
             continue
         if _label(key) in taken:
-            said = f"{_label(key)!r} is another column of the results: "
+            message = f"{_label(key)!r} is another column of the results: "
             advice = "make it an axis of variants that has" if "." in key else "give the axis"
-            raise block.mistake(key, f"{said}{advice} another name")
+            raise block.mistake(key, f"{message}{advice} another name")
         taken.add(_label(key))
 
 
@@ -188,8 +162,8 @@ def _runs(block: _Block, variants: Mapping[str, Any]) -> Iterator[PlannedRun]:
     number = prod(map(len, axes.values()))
     if number > _MOST:
         sizes = " x ".join(f"{key} {len(values)}" for key, values in axes.items())
-        said = f"{sizes} are {number} runs, more than {_MOST}: is an axis too long?"
-        raise block.mistake(max(axes, key=lambda key: len(axes[key])), said)
+        message = f"{sizes} are {number} runs, more than {_MOST}: is an axis too long?"
+        raise block.mistake(max(axes, key=lambda key: len(axes[key])), message)
     for combination in product(*axes.values()):
         chosen = {**block.values, **dict(zip(axes, combination, strict=True))}
         yield _run(chosen, block, variants)
@@ -198,20 +172,20 @@ def _runs(block: _Block, variants: Mapping[str, Any]) -> Iterator[PlannedRun]:
 def _run(chosen: dict[str, Any], block: _Block, variants: Mapping[str, Any]) -> PlannedRun:
     settings: dict[str, Any] = {}
     options: dict[str, dict[str, Any]] = {kind: {} for kind in _OPTIONS}
-    labels: dict[str, Setting] = {}
+    labels: dict[str, Label] = {}
     for key, value in chosen.items():
         kind, _, option = key.partition(".")
         if kind in _OPTIONS:
             given = {option: value} if option else value
             _add_options(options[kind], given, kind, block.tables[key], key)
-        elif key in Settings.__struct_fields__:
+        elif key in KEYS:
             settings[key] = _checked(key, value, block.tables[key])
         elif "." in key or key not in variants:
-            raise block.mistake(key, _unknown(key, [*Settings.__struct_fields__], "setting"))
+            raise block.mistake(key, _unknown(key, KEYS, "setting"))
         if not isinstance(value, dict):
             labels[_label(key)] = value
     for key, value in chosen.items():
-        if key not in Settings.__struct_fields__ and "." not in key:
+        if key not in KEYS and "." not in key:
             _add_variant(settings, options, key, value, block, variants)
     settings |= {kind: given for kind, given in options.items() if given}
     return PlannedRun(labels, Settings(**settings))
@@ -226,23 +200,23 @@ def _add_variant(
     variants: Mapping[str, Any],
 ) -> None:
     """Add what the table ``[key.value]`` says."""
-    named = variants[key]
+    tables = variants[key]
     name = str(value).lower() if isinstance(value, bool) else str(value)  # as TOML has it
-    table = named.get(name) if isinstance(named, dict) else None
+    table = tables.get(name) if isinstance(tables, dict) else None
     if not isinstance(table, dict):
-        known = [*named] if isinstance(named, dict) else []
-        raise block.mistake(key, _unknown(name, known, f"table [{key}. ...]"))
+        variant_names = [*tables] if isinstance(tables, dict) else []
+        raise block.mistake(key, _unknown(name, variant_names, f"table [{key}. ...]"))
     place = (key, name)
     for setting, given in table.items():
         if setting in _OPTIONS:
             _add_options(options[setting], given, setting, place, setting)
             continue
-        if setting not in Settings.__struct_fields__:
-            said = _unknown(setting, [*Settings.__struct_fields__], "setting")
-            raise CampaignError(place, setting, said)
+        if setting not in KEYS:
+            message = _unknown(setting, KEYS, "setting")
+            raise CampaignError(place, setting, message)
         if setting in settings:
-            said = f"{setting!r} is set by [{key}.{name}] and elsewhere: a label would be wrong"
-            raise CampaignError(place, setting, said)
+            message = f"{setting!r} is set by [{key}.{name}] and elsewhere: a label would be wrong"
+            raise CampaignError(place, setting, message)
         settings[setting] = _checked(setting, given, place)
 
 
@@ -252,25 +226,30 @@ def _add_options(
     checked = _checked(kind, given, place, key)
     for name, value in checked.items():
         if name in options:
-            said = f"the option {name!r} of {kind} is given twice: here and elsewhere"
-            raise CampaignError(place, key, said)
+            message = f"the option {name!r} of {kind} is given twice: here and elsewhere"
+            raise CampaignError(place, key, message)
         options[name] = value
 
 
 def _checked(key: str, value: Any, place: tuple[str | int, ...], at: str | None = None) -> Any:
     """Return the value as the setting has it; raises for one of another type."""
+
+    def mistake(message: str) -> CampaignError:
+        return CampaignError(place, at or key, f"{key} = {value!r}: {message}")
+
     try:
         checked = getattr(msgspec.convert({key: value}, Settings), key)
     except msgspec.ValidationError as error:
-        said = re.sub(r" - at `\$\.[^`]*`", "", str(error))
-        parts = value if isinstance(value, dict) else {}
-        lists = [name for name, one in parts.items() if isinstance(one, list)]
-        hint = f'; an axis of [run] is "{key}.{lists[0]}" = [...], between quotes' if lists else ""
-        raise CampaignError(place, at or key, f"{key} = {value!r}: {said}{hint}") from None
-    if not all(map(_is_setting, value.values() if isinstance(value, dict) else (value,))):
-        raise CampaignError(place, at or key, f"{key} = {value!r}: expected finite numbers")
+        raise mistake(re.sub(r" - at `\$\.[^`]*`", "", str(error))) from None
+    if isinstance(value, dict) and key not in _OPTIONS:
+        raise mistake("expected a text, a number, true or false")
+    for name, item in value.items() if isinstance(value, dict) else [(key, value)]:
+        if isinstance(item, list):
+            raise mistake(f'an axis of [run] is "{key}.{name}" = [...], between quotes')
+        if not _is_label(item):
+            raise mistake("expected texts, finite numbers, true or false")
     if key == "seed" and checked < 0:
-        raise CampaignError(place, at or key, f"seed = {value!r}: expected at least 0")
+        raise mistake("expected at least 0")
     return checked
 
 
@@ -302,7 +281,7 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _is_setting(value: Any) -> bool:
+def _is_label(value: Any) -> bool:
     """Tell whether a value can be written and read again: JSON and tables have 64 bits."""
     if is_integer(value):
         return -(2**63) <= value < 2**63

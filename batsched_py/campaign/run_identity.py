@@ -7,29 +7,35 @@ setting, the content of a file, the code, the versions of what it is computed wi
 from __future__ import annotations
 
 import hashlib
+import subprocess
 import tomllib
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from batsched_py.campaign.planned_runs import Settings
-from batsched_py.results.result import versions
-from batsched_py.run.backends.dispatch import EMBEDDED, launcher
+import batsched_py
+from batsched_py.run.backends.dispatch import launcher
+from batsched_py.run.result import versions
+from batsched_py.run.settings import EMBEDDED, Settings
 from batsched_py.run.simulate import sha256
 from batsched_py.support import plugins
 
 _LIMITS = ("timeouts",)  # settings that bound a run and do not change what it gives
-# Code that cannot change what a simulation gives.
-_OUTSIDE: dict[str, set[str]] = {
-    "batsched_py": {"campaign", "report", "cli.py", "__main__.py"},
-    "batsched_users": set(),
+_DETERMINING = {
+    "batsched_py": (
+        *("decision_process.py", "errors.py", "units.py", "campaign/run_task.py"),
+        *("metrics", "model", "protocol", "results", "run", "schedulers", "simulator", "support"),
+        *("transport", "workload"),
+    ),
+    "batsched_users": ("behaviour", "data", "models", "resampling", "sessions"),
 }
+"""Files and folders of each package whose code determines what a simulation gives."""
 
 
 def identity(settings: Settings, log: Path, further: Iterable[Any] = ()) -> str:
@@ -72,7 +78,7 @@ def _files_of(value: Any, beside: Path | None = None) -> list[Path]:
     """
     if isinstance(value, dict | list):
         values = value.values() if isinstance(value, dict) else value
-        return [file for one in values for file in _files_of(one, beside)]
+        return [file for item in values for file in _files_of(item, beside)]
     if not isinstance(value, str) or not value:
         return []
     text, python, _ = value.partition(".py:")
@@ -126,22 +132,47 @@ def _digest_of_version(path: Path, mtime_ns: int) -> str:
 @cache
 def _batsim(backend: str, batsim: str | None) -> str:
     """Return what identifies a Batsim that is not this code; raises if it cannot be run."""
-    outside = launcher(backend, batsim)
-    assert outside is not None  # only asked for what is not the embedded simulator
-    found = outside.check()
-    return digest(Path(found)) if Path(found).is_file() else found
+    launcher_of_batsim = launcher(backend, batsim)
+    assert launcher_of_batsim is not None  # only asked for what is not the embedded simulator
+    identifier = launcher_of_batsim.check()
+    return digest(Path(identifier)) if Path(identifier).is_file() else identifier
 
 
 @cache
 def code_digest() -> str:
     """Return a digest of the code that determines a simulation, and of the data that ship."""
     content = hashlib.sha256()
-    for package, outside in _OUTSIDE.items():
-        spec = find_spec(package)
-        if spec is None or spec.origin is None:
-            continue
-        root = Path(spec.origin).parent
-        for path in sorted([*root.rglob("*.py"), *root.rglob("*.json")]):
-            if path.relative_to(root).parts[0] not in outside:
-                content.update(path.read_bytes())
+    for path in determining_code():
+        content.update(path.read_bytes())
     return content.hexdigest()
+
+
+def determining_code() -> list[Path]:
+    """Return the files of the code that determines a simulation, and of the data that ship."""
+    files: list[Path] = []
+    for package, parts in _DETERMINING.items():
+        spec = find_spec(package)
+        if spec is not None and spec.origin is not None:
+            places = [Path(spec.origin).parent / part for part in parts]
+            files += [place for place in places if place.is_file()]
+            files += [path for place in places for path in place.rglob("*.py")]
+            files += [path for place in places for path in place.rglob("*.json")]
+    return sorted(files)
+
+
+@cache
+def provenance() -> dict[str, Any]:
+    """Return the version and, in a checkout, the git revision (``-dirty``: with changes)."""
+    return {"version": version("batsched_py"), "git_revision": _revision()}
+
+
+def _revision() -> str | None:
+    checkout = Path(batsched_py.__file__).parents[1]
+    if not (checkout / ".git").exists():  # of an installed package
+        return None
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):  # no git here, or not our checkout
+        return None
+    return done.stdout.strip() or None

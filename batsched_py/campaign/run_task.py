@@ -1,7 +1,7 @@
 """One run as a task for a worker: everything that it takes, and what it gives.
 
-A task goes to a worker as a value and comes back as the content of files, so a worker needs
-neither the campaign's folder nor its file, only the inputs.
+A task goes to a worker as a value and comes back as the content of files, which the worker writes
+into the campaign's folder (:mod:`batsched_py.campaign.runner`).
 """
 
 from __future__ import annotations
@@ -20,19 +20,14 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.campaign.planned_runs import COLUMNS, Settings
+from batsched_py.campaign.finished_runs import LOG, PREFIX, RUN_JSON, TABLES
+from batsched_py.campaign.planned_runs import COLUMNS, KEYS
 from batsched_py.campaign.run_identity import code_digest, digest
 from batsched_py.errors import BatschedError, InputError, PluginError
-from batsched_py.results.result import Result
-from batsched_py.run.backends.dispatch import EMBEDDED, parse_timeouts
-from batsched_py.run.simulate import Loaded, Run, execute, load
-from batsched_py.support.option_values import parse_time
+from batsched_py.run.result import Result
+from batsched_py.run.settings import EMBEDDED, Settings
+from batsched_py.run.simulate import Loaded, execute, load
 from batsched_py.support.plugins import load_file
-from batsched_py.workload.conversion_rules import make_rules
-
-PREFIX = "out"
-RUN_JSON = f"{PREFIX}_run.json"
-LOG = "log.txt"
 
 Files = dict[str, bytes]
 """The files of a run: name to content."""
@@ -49,8 +44,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Absolute path to SHA-256 of all files that it reads."""
     code: str = ""
     """Digest of the code that it is to be simulated by; "": whatever there is."""
-    cwd: str = "."
-    """From where relative paths in the settings start."""
     measure: str | None = None
     """``file.py:function``: from a result to further columns."""
     keep: str = "jobs"
@@ -60,34 +53,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Where another process as back end leaves its logs; None: in a temporary folder."""
     provenance: dict[str, Any] = {}
     """What is stored with the run beside what the worker knows."""
-
-
-class EndedRun(msgspec.Struct):
-    """What a table of results needs of ``RUN_JSON``."""
-
-    run: dict[str, Any]
-    nb_processors: int
-    wall_time: float
-    metrics: EndedMetrics
-    provenance: dict[str, Any]
-
-
-class EndedMetrics(msgspec.Struct):
-    """The metrics of a whole run."""
-
-    overall: dict[str, Any]
-    study: dict[str, float | None] = {}
-
-
-def ended_run(folder: Path) -> EndedRun | None:
-    """Return what a run left in its folder, None if it is not done or its file is broken."""
-    try:
-        return _ENDED.decode((folder / RUN_JSON).read_bytes())
-    except (OSError, msgspec.DecodeError):
-        return None
-
-
-_ENDED = msgspec.json.Decoder(EndedRun)
 
 
 class RunFailed(Exception):  # noqa: N818 - it is not the program that failed
@@ -101,19 +66,19 @@ class RunFailed(Exception):  # noqa: N818 - it is not the program that failed
 
 def perform(task: Task) -> Files:
     """Simulate and return the files of the run; raises :class:`RunFailed`."""
-    said = io.StringIO()
+    output = io.StringIO()
     begin = time.perf_counter()
     started = datetime.now(UTC).isoformat(timespec="seconds")
     try:
-        with redirect_stdout(said), redirect_stderr(said):  # of plug-ins, and warnings
+        with redirect_stdout(output), redirect_stderr(output):  # of plug-ins, and warnings
             result = _simulate(task)
             files = _tables(result) if task.keep == "jobs" else {}
             measured = {} if task.measure is None else _measured(task, task.measure, result)
             _check_unchanged(task)
     except BatschedError as error:
-        raise RunFailed(_one_line(str(error)), f"{said.getvalue()}{error}\n") from None
+        raise RunFailed(_one_line(str(error)), f"{output.getvalue()}{error}\n") from None
     except Exception as error:  # of a plug-in, or ours: the other runs go on
-        text = f"{said.getvalue()}{traceback.format_exc()}"
+        text = f"{output.getvalue()}{traceback.format_exc()}"
         raise RunFailed(_one_line(f"{type(error).__name__}: {error}"), text) from None
     result.metrics["study"] = measured
     provenance = {
@@ -124,71 +89,28 @@ def perform(task: Task) -> Files:
     }
     files[RUN_JSON] = result.run_json({"provenance": provenance})
     notes = "".join(f"note: {note}\n" for note in result.settings["notes"])
-    files[LOG] = (said.getvalue() + notes).encode(errors="backslashreplace")
+    files[LOG] = (output.getvalue() + notes).encode(errors="backslashreplace")
     return files
 
 
-def run_of(settings: Settings) -> Run:
-    """Return what the settings say, as a simulation has it; raises :class:`UsageError`."""
-    user_options: dict[str, Any] = dict(settings.user_options)
-    if settings.sessions is not None:
-        user_options["sessions"] = settings.sessions
-    rules = ("size", "walltime", "runtime", "drop", "unknown_user", "profile", "first")
-    return Run(
-        scheduler=settings.scheduler,
-        scheduler_options=dict(settings.scheduler_options),
-        users=settings.users,
-        user_options=user_options,
-        rules=make_rules(settings.rules, **{name: getattr(settings, name) for name in rules}),
-        platform=settings.platform,
-        nodes=settings.nodes,
-        speed_factor=settings.speed_factor,
-        seed=settings.seed,
-        shake=settings.shake,
-        skip_bad_lines=settings.skip_bad_lines,
-        backend=settings.backend,
-        batsim=settings.batsim,
-        timeouts=parse_timeouts(settings.timeouts),
-        warm_up=parse_time("warm_up", settings.warm_up),
-        cool_down=parse_time("cool_down", settings.cool_down),
-    )
-
-
 def _simulate(task: Task) -> Result:
-    run = run_of(task.settings)
-    # What reading depends on, so that the runs of a log read it once.
-    parts = (run.rules, run.skip_bad_lines, run.platform, run.speed_factor)
-    stamp = Path(task.log).stat().st_mtime_ns
-    loaded = _loaded(task.log, stamp, msgspec.msgpack.encode(parts), _Reading(run))
+    run = task.settings.run()
+    loaded = _loaded(task.log, Path(task.log).stat().st_mtime_ns, *run.reading)
     root = None
     if run.backend != EMBEDDED and task.folder is not None:
         root = Path(task.folder) / f"{PREFIX}_{run.backend}"
     return execute(loaded, run, root)
 
 
-class _Reading:
-    """A run as an argument that no cache looks at."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Reading)
-
-    def __hash__(self) -> int:
-        return 0
-
-
 @lru_cache(maxsize=2)
-def _loaded(path: str, mtime_ns: int, key: bytes, reading: _Reading) -> Loaded:
-    return load(path, reading.run)
+def _loaded(path: str, mtime_ns: int, *reading: Any) -> Loaded:
+    """Read a log once for all runs of it."""
+    return load(path, *reading)
 
 
 def _tables(result: Result) -> Files:
-    return {
-        f"{PREFIX}_jobs.csv": result.jobs_csv().encode(),
-        f"{PREFIX}_schedule.csv": result.output.schedule_csv().encode(),
-    }
+    contents = (result.jobs_csv(), result.output.schedule_csv())
+    return {name: text.encode() for name, text in zip(TABLES, contents, strict=True)}
 
 
 def _check_unchanged(task: Task) -> None:
@@ -198,8 +120,8 @@ def _check_unchanged(task: Task) -> None:
     """
     if task.code and task.code != code_digest():
         raise InputError("the code has changed since the campaign began: start it again")
-    for path, known in task.files.items():
-        if digest(Path(path)) != known:
+    for path, expected in task.files.items():
+        if digest(Path(path)) != expected:
             raise InputError(f"{path} has changed since the campaign began: start it again")
 
 
@@ -212,7 +134,7 @@ def _measured(task: Task, place: str, result: Result) -> dict[str, float | None]
     if not isinstance(given, Mapping):
         raise InputError(f"{place} gave {given!r}: expected a dict of names and numbers")
     measured: dict[str, float | None] = {}
-    taken = {*Settings.__struct_fields__, *COLUMNS, *result.metrics["overall"], *task.taken}
+    taken = {*KEYS, *COLUMNS, *result.metrics["overall"], *task.taken}
     for name, value in given.items():
         if name in taken:
             raise InputError(f"{place} gave {name!r}, which is another column: call it otherwise")

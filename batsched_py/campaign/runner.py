@@ -8,11 +8,11 @@ from concurrent.futures import CancelledError, Executor, Future, as_completed
 
 import msgspec
 
-from batsched_py.campaign.preparation import ERROR, PreparedRun
-from batsched_py.campaign.run_task import LOG, RUN_JSON, Files, RunFailed, perform
+from batsched_py.campaign.finished_runs import LOG, write_run
+from batsched_py.campaign.preparation import PreparedRun
+from batsched_py.campaign.run_task import Files, RunFailed, perform
 from batsched_py.campaign.worker_processes import WorkerLost
 from batsched_py.errors import BatschedError
-from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.signals import stop_signals
 
 
@@ -36,12 +36,12 @@ def execute(
     failures = []
     with stop_signals():
         try:
-            futures: dict[Future[Files], PreparedRun] = {}
+            futures: dict[Future[str | None], PreparedRun] = {}
             for run in runs:
-                futures[executor.submit(perform, run.task)] = run
+                futures[executor.submit(run_in_folder, run)] = run
             for future in as_completed(futures):
-                run = futures.pop(future)  # or the content of all runs would be kept
-                message = _finish(run, future)
+                run = futures[future]
+                message = _outcome(run, future)
                 if message is not None:
                     failures.append(Failure(run, message))
                 ended(run)
@@ -51,45 +51,40 @@ def execute(
     return failures
 
 
-def _finish(run: PreparedRun, future: Future[Files]) -> str | None:
-    """Write what a run gave; return None, or why it failed."""
-    message: str | None = None
-    files: Files = {}
+def run_in_folder(run: PreparedRun) -> str | None:
+    """Perform a run and write its folder; return None, or why it failed.
+
+    Called in a worker: on this machine, or on a node that sees the folder.
+    """
     try:
-        files = future.result()
+        files, message = perform(run.task), None
     except RunFailed as failed:
         message, files = failed.message, {LOG: failed.log.encode(errors="backslashreplace")}
+    return _written(run, files, message)
+
+
+def _outcome(run: PreparedRun, future: Future[str | None]) -> str | None:
+    """Return why a run failed, None if it did not; write what its worker could not."""
+    try:
+        return future.result()
     except WorkerLost as lost:
         message = str(lost)
     except (BatschedError, CancelledError):  # nothing more can be run
         raise
     except Exception as error:  # of one task: the others go on
         message = f"{type(error).__name__}: {error}"
-    try:
-        _write(run, files, message)
-    except OSError as error:  # the disk is full: the next call tries again
-        return f"its files cannot be written: {error}"
-    return message
+    return _written(run, {}, message)
 
 
-def _write(run: PreparedRun, files: Files, error: str | None) -> None:
-    _clear(run)
-    write_whole(run.folder / "command.txt", shlex.join(run.command) + "\n")
+def _written(run: PreparedRun, files: Files, error: str | None) -> str | None:
+    """Write what a run gave; return ``error``, or why that cannot be written."""
     settings = msgspec.json.format(msgspec.json.encode(run.planned), indent=1)
-    write_whole(run.folder / "settings.json", settings + b"\n")
-    if error is not None:
-        write_whole(run.folder / ERROR, f"{error}\n".encode(errors="backslashreplace"))
-    # The last file says that all are there.
-    for name in sorted(files, key=lambda name: name == RUN_JSON):
-        write_whole(run.folder / name, files[name])
-
-
-def _clear(run: PreparedRun) -> None:
-    """Remove what an attempt before left, only now: until then it is known that it failed.
-
-    What another process as back end left is in a folder of its own, which it clears itself.
-    """
-    if run.folder.is_dir():
-        for path in run.folder.iterdir():
-            if not path.is_dir():
-                path.unlink()
+    told: dict[str, str | bytes] = {
+        "command.txt": f"{shlex.join(run.command)}\n",
+        "settings.json": settings + b"\n",
+    }
+    try:
+        write_run(run.folder, {**told, **files}, error)
+    except OSError as refused:  # the disk is full: the next call tries again
+        return f"its files cannot be written: {refused}"
+    return error

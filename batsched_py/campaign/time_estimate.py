@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from batsched_py.campaign.finished_runs import finished_run
 from batsched_py.campaign.preparation import PreparedRun
-from batsched_py.campaign.run_task import ended_run
 from batsched_py.support.json_values import is_number
 
 # From the most alike to the least: what two runs have in common for the time of one to tell that
@@ -33,33 +33,33 @@ class Estimate(msgspec.Struct, frozen=True):
 
     def text(self, jobs: int) -> str:
         """Return it as a sentence, for ``jobs`` runs at a time."""
-        said = []
+        parts = []
         if self.known:
             span = _span(self.seconds / jobs)
-            said.append(f"about {span} for {self.known} runs, {jobs} at a time")
+            parts.append(f"about {span} for {self.known} runs, {jobs} at a time")
         if self.unknown:
-            said.append(
+            parts.append(
                 f"{self.unknown} runs are like none that was timed in this folder: Ctrl-C after "
                 "some of them, and ask again"
             )
-        return "; ".join(said) or "nothing is left to do"
+        return "; ".join(parts) or "nothing is left to do"
 
 
 def estimate(missing: Iterable[PreparedRun], done: Sequence[PreparedRun]) -> Estimate:
     """Return how long ``missing`` runs take, by the ``done`` ones that are most like each."""
     timed = [(run, _seconds(run)) for run in done]
-    known = [(run, seconds) for run, seconds in timed if seconds is not None]
-    means = [_means(known, fields) for fields in _LIKE]
-    total, found, unknown = 0.0, 0, 0
+    with_seconds = [(run, seconds) for run, seconds in timed if seconds is not None]
+    means = [_means(with_seconds, fields) for fields in _LIKE]
+    total, nb_known, nb_unknown = 0.0, 0, 0
     for run in missing:
         keys = [_key(run, fields) for fields in _LIKE]
         likes = [mean[key] for mean, key in zip(means, keys, strict=True) if key in mean]
         if likes:
             total += likes[0]
-            found += 1
+            nb_known += 1
         else:
-            unknown += 1
-    return Estimate(total, found, unknown)
+            nb_unknown += 1
+    return Estimate(total, nb_known, nb_unknown)
 
 
 def _means(
@@ -79,7 +79,7 @@ def _key(run: PreparedRun, fields: tuple[str, ...]) -> bytes:
 
 def _seconds(run: PreparedRun) -> float | None:
     """Return how long a run took, all in all; None if it does not say."""
-    ended = ended_run(run.folder)
+    ended = finished_run(run.folder)
     seconds = None if ended is None else ended.provenance.get("seconds")
     return float(seconds) if is_number(seconds) else None
 

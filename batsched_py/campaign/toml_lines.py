@@ -25,8 +25,8 @@ def line_of(text: str, table: Sequence[str | int], key: str | None = None) -> in
             if key is None and here == tuple(table):
                 return number
         elif key is not None and here == tuple(table):
-            found = _KEY.match(line)
-            if found and _names(found[1])[:1] == [key]:
+            match = _KEY.match(line)
+            if match and _names(match[1])[:1] == [key]:
                 return number
     return None
 

@@ -3,8 +3,11 @@
 Starting Python and loading what a simulation needs takes longer than many a simulation. A worker
 is a process of its own, so that one that is lost (killed, out of memory) costs only its task.
 
-The two sides exchange pickles, each after its length. A worker ends when its input does: it does
-not outlive the process that started it, however that ended.
+The two sides exchange pickles. A worker ends when its input does: it does not outlive the process
+that started it, however that ended.
+
+``concurrent.futures`` and pebble have pools of processes too; both are of no more use after a
+worker was killed while it had no task, and pebble's also after an error that cannot be unpickled.
 """
 
 from __future__ import annotations
@@ -12,24 +15,24 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import IO, Any
 
-from batsched_py.campaign.run_task import Files, Task, perform
 from batsched_py.run.backends.child_processes import ending
 
-_LENGTH = struct.Struct("<Q")
 _COMMAND = (sys.executable, "-P", "-m", "batsched_py.campaign.worker_processes")
 _PATIENCE = 3.0
 """Seconds that a worker has to end when it is asked to."""
+_IDLE = 60.0
+"""Seconds that a process waits for its next task: then it ends, and another one is started."""
+_RETIRED = 75
+"""Exit code of a process that waited too long."""
 
 
 class WorkerLost(Exception):  # noqa: N818 - the task may be well
@@ -42,16 +45,12 @@ class Worker:
     After a loss the next task starts another process. For one thread, but for :meth:`stop`.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: str | None = None, idle: float = _IDLE) -> None:
+        """``folder`` is its working directory, None: that of this process."""
         self._folder = folder
-        """Its working directory; None: that of this process."""
+        self._idle = idle
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
-
-    def perform(self, task: Task) -> Files:
-        """Return the files of a run, see :func:`~batsched_py.campaign.run_task.perform`."""
-        files: Files = self.call(perform, task)
-        return files
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return what a function of a module gives, or raise what it raises.
@@ -66,6 +65,8 @@ class Worker:
             reply = _receive(process.stdout)
         except (OSError, EOFError):
             code = self._ended(process)
+            if code == _RETIRED:  # before it had the task
+                return self.call(function, *arguments)
             raise WorkerLost(f"the process of the run {ending(code)}") from None
         done, value = pickle.loads(reply)
         if not done:
@@ -91,7 +92,7 @@ class Worker:
             raise WorkerLost("it was stopped")
         if self._process is None:
             self._process = subprocess.Popen(
-                _COMMAND,
+                (*_COMMAND, str(self._idle)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 cwd=self._folder,
@@ -118,8 +119,9 @@ class Worker:
 class LocalWorkers(Executor):
     """Some workers of this machine. Functions are called in their processes, by pickling."""
 
-    def __init__(self, jobs: int) -> None:
-        """``jobs`` is how many tasks are performed at a time."""
+    def __init__(self, jobs: int, folder: str | None = None) -> None:
+        """``jobs`` is how many tasks are performed at a time, ``folder`` as for a worker."""
+        self._folder = folder
         self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="worker")
         self._own = threading.local()
         self._workers: list[Worker] = []
@@ -138,28 +140,35 @@ class LocalWorkers(Executor):
             for worker in self._workers:
                 worker.stop()
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
-        for worker in self._workers:
-            worker.close()
+        if wait:
+            for worker in self._workers:
+                worker.close()
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         worker = getattr(self._own, "worker", None)
         if worker is None:
-            worker = self._own.worker = Worker()
+            worker = self._own.worker = Worker(self._folder)
             self._workers.append(worker)
             if self._stopped:  # the one that stops may have looked before
                 worker.stop()
         return worker.call(function, *arguments)
 
 
-def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
-    """Perform tasks until there are no more; end at once if the other side is gone."""
+def serve(requests: IO[bytes], replies: IO[bytes], idle: float) -> int:
+    """Perform tasks until there are no more; end at once if the other side is gone.
+
+    Returns the exit code, which tells whether none came for ``idle`` seconds.
+    """
     tasks: SimpleQueue[bytes | None] = SimpleQueue()
     busy = threading.Event()
     threading.Thread(target=_read, args=(requests, tasks, busy), daemon=True).start()
     while True:
-        task = tasks.get()
+        try:
+            task = tasks.get(timeout=idle)
+        except Empty:
+            return _RETIRED
         if task is None:
-            return
+            return 0
         busy.set()
         reply = _reply(task)
         busy.clear()
@@ -195,19 +204,15 @@ def _read(requests: IO[bytes], tasks: SimpleQueue[bytes | None], busy: threading
 
 
 def _send(stream: IO[bytes], content: bytes) -> None:
-    stream.write(_LENGTH.pack(len(content)))
-    stream.write(content)
+    pickle.dump(content, stream)  # bytes, which the other side can read whatever is in them
     stream.flush()
 
 
 def _receive(stream: IO[bytes]) -> bytes:
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        raise EOFError
-    (length,) = _LENGTH.unpack(head)
-    content = stream.read(length)
-    if len(content) < length:
-        raise EOFError
+    try:
+        content: bytes = pickle.load(stream)
+    except pickle.UnpicklingError:  # it ends in the middle
+        raise EOFError from None
     return content
 
 
@@ -226,9 +231,11 @@ def _main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     with stop_signals():
         try:
-            serve(sys.stdin.buffer, replies)
+            code = serve(sys.stdin.buffer, replies, float(sys.argv[1]))
         except (KeyboardInterrupt, BrokenPipeError):
-            os._exit(130)  # threads of plug-ins are not waited for
+            code = 130
+    if code:
+        os._exit(code)  # threads of plug-ins, and that which reads, are not waited for
 
 
 if __name__ == "__main__":

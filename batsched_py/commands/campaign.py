@@ -16,6 +16,7 @@ from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.support.atomic_files import locked, make_folder_of
+from batsched_py.support.extras import check_extra
 from batsched_py.workload.log_archive import SAMPLE
 
 _SHOWN = 10
@@ -87,6 +88,8 @@ def campaign(
         raise UsageError(f"--jobs {jobs}: expected at least 1")
     if out is not None and not out.strip():
         raise UsageError(f"-e {out!r}: expected a folder")
+    if report:
+        check_extra("figures", "vl_convert")
     outside = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
     spec = read_campaign(find_campaign(file), log, outside, quick=quick)
     folder = Path(out) if out is not None else Path("campaigns") / spec.name
@@ -108,7 +111,7 @@ def campaign(
     make_folder_of(folder / "results.csv")
     with locked(folder):
         missing = [run for run in missing if not run.done]  # another command was in it until now
-        with _executor(at_a_time, cluster, missing) as executor:
+        with _executor(at_a_time, cluster, missing, folder) as executor:
             store(spec, runs, folder)  # not before it is sure that something can be run
             failures = _run(missing, executor) if missing else []
         _say_failures(failures)
@@ -137,9 +140,9 @@ def _say_failures(failures: list[Failure]) -> None:
     alike: dict[str, list[Failure]] = {}
     for failure in failures:
         alike.setdefault(failure.message, []).append(failure)
-    for message, own in list(alike.items())[:_SHOWN]:
-        others = f" (and {len(own) - 1} more like it)" if len(own) > 1 else ""
-        _say(f"failed: {own[0].run.folder}{others}: {message}")
+    for message, same in list(alike.items())[:_SHOWN]:
+        others = f" (and {len(same) - 1} more like it)" if len(same) > 1 else ""
+        _say(f"failed: {same[0].run.folder}{others}: {message}")
     if len(alike) > _SHOWN:
         _say(f"failed: {len(alike) - _SHOWN} messages more")
 
@@ -169,8 +172,8 @@ def _show(
         left = "" if str(run.folder) in chosen or state == "done" else ", left out"
         labels = " ".join(f"{key}={value}" for key, value in run.planned.labels.items())
         print(f"{state}{left}: {labels}: {run.folder}")
-    found = estimate(missing, [run for run in runs if run.done])
-    print(f"estimate: {found.text(jobs)}")
+    estimated = estimate(missing, [run for run in runs if run.done])
+    print(f"estimate: {estimated.text(jobs)}")
     if cluster is not None:
         from batsched_py.campaign.cluster import describe
 
@@ -187,7 +190,9 @@ def _run(missing: list[PreparedRun], executor: Executor) -> list[Failure]:
 
 
 @contextmanager
-def _executor(jobs: int, cluster: str | None, missing: list[PreparedRun]) -> Iterator[Executor]:
+def _executor(
+    jobs: int, cluster: str | None, missing: list[PreparedRun], folder: Path
+) -> Iterator[Executor]:
     if cluster is None or not missing:
         from batsched_py.campaign.worker_processes import LocalWorkers
 
@@ -196,8 +201,8 @@ def _executor(jobs: int, cluster: str | None, missing: list[PreparedRun]) -> Ite
     else:
         from batsched_py.campaign.cluster import open_cluster
 
-        files = {path: digest for run in missing for path, digest in run.task.files.items()}
-        with open_cluster(cluster, files) as executor:
+        inputs = {path for run in missing for path in run.task.files}
+        with open_cluster(cluster, folder, inputs) as executor:
             yield executor
 
 
@@ -238,8 +243,11 @@ def _write_results(folder: Path, with_report: bool) -> None:
     if results.runs.empty:
         results.remove_table()
         return
-    for path in results.write_table():
+    written = results.write_table()
+    for path in written:
         print(f"wrote {path}")
+    if len(written) == 1:
+        _say("note: results.parquet is not written: pip install 'batsched_py[parquet]'")
     if alike := results.nb_equal_replications:
         _say(
             f"note: nothing was drawn at random: all replications of {alike} combinations of the "

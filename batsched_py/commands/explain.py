@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from batsched_py.commands.protocol.process_options import json_object
+from batsched_py.commands import shared_options as o
+from batsched_py.commands.protocol.decision_process_options import json_object
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, UsageError
 from batsched_py.explain.job_history import find_job, job_ids
@@ -23,7 +24,8 @@ from batsched_py.explain.replayed_exchange import (
 )
 from batsched_py.explain.waiting_lines import MOST, explanation
 from batsched_py.explain.wording import in_words
-from batsched_py.run.simulate import ProcessSettings, make_process
+from batsched_py.run.settings import ProcessSettings
+from batsched_py.run.simulate import make_process
 from batsched_py.support.atomic_files import make_folder_of
 from batsched_py.support.option_values import parse_options
 from batsched_py.support.signals import stop_signals
@@ -52,10 +54,7 @@ def explain(
             metavar="NAME",
         ),
     ] = None,
-    scheduler_option: Annotated[
-        list[str] | None,
-        typer.Option("-O", help="Option of that policy (repeatable).", metavar="KEY=VALUE"),
-    ] = None,
+    scheduler_options: o.SchedulerOptions = None,
     gantt: Annotated[
         Path | None,
         typer.Option("--gantt", help="Draw the schedule around the job.", metavar="FILE.png"),
@@ -69,13 +68,13 @@ def explain(
 
     RUN was recorded by `simulate ... --record -e RUN` or `serve --record`.
     """
-    if scheduler is None and scheduler_option:
+    if scheduler is None and scheduler_options:
         raise UsageError("-O means nothing without --scheduler: the options are in PREFIX_run.json")
     if gantt is not None:
         _check_picture(gantt)
     exchange, described = _paths(run)
     settings, nb_messages = (
-        (ProcessSettings(scheduler=scheduler, scheduler_options=_options(scheduler_option)), None)
+        (ProcessSettings(scheduler=scheduler, scheduler_options=_options(scheduler_options)), None)
         if scheduler is not None
         else _read_run(described)
     )

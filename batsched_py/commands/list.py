@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batsched_py.errors import PluginError
-from batsched_py.run.simulate import RIGID
+from batsched_py.run.settings import RIGID
 from batsched_py.support import plugins
 
 

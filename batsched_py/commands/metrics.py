@@ -14,7 +14,8 @@ import typer
 
 from batsched_py.errors import UsageError
 from batsched_py.metrics import COUNTS, METRICS, JobTable, overall, per_user
-from batsched_py.results.jobs_file import machine_size, read_jobs
+from batsched_py.results.jobs import read_jobs
+from batsched_py.results.run_files import machine_size
 from batsched_py.support.json_values import did_you_mean
 
 _Rows = list[dict[str, Any]]
@@ -74,10 +75,11 @@ def _table(file: Path, nodes: int | None) -> JobTable:
             f"{file} has a job on {widest} processors, more than the {table.nb_processors} of the "
             "machine; give the right number by --nodes"
         )
-    if rare := int(table.rare.sum()):
+    if left_out := int((~table.measured).sum()):
+        ends = "" if table.rare[~table.measured].all() else ", of the warm-up or of the cool-down"
         print(
-            f"note: {rare} of {len(table.submit)} jobs are of rare behaviour; they load the "
-            "machine and are not measured",
+            f"note: {left_out} of {len(table.submit)} jobs are of rare behaviour{ends}; they load "
+            "the machine and are not measured",
             file=sys.stderr,
         )
     if not len(table.submit):

@@ -26,10 +26,7 @@ def optimum(
     prefix: Annotated[
         str, typer.Option("-e", "--export", help="Prefix of the output file.", metavar="PREFIX")
     ] = "out",
-    scheduler_option: Annotated[
-        list[str] | None,
-        typer.Option("-O", help="Option of dynp (repeatable).", metavar="KEY=VALUE"),
-    ] = None,
+    scheduler_options: o.SchedulerOptions = None,
     nodes: o.Nodes = None,
     steps: Annotated[int, typer.Option("--steps", help="Most steps to solve.", metavar="K")] = 10,
     from_time: Annotated[
@@ -76,7 +73,7 @@ def optimum(
     )
     time_scale = study.parse_scale(scale)
     _check(nodes, time_limit, gap)
-    options = parse_options(scheduler_option or [], "-O")
+    options = parse_options(scheduler_options or [], "-O")
     path = f"{prefix}_optimum.csv"
     make_folder_of(path)  # before the work, not after it
     workload = load_workload(find_log(source, log_dir or []), rules, skip_bad_lines=skip_bad_lines)

@@ -1,71 +1,30 @@
-"""Options that several commands share: the rules by which a log becomes jobs."""
+"""Options that several commands share; those of settings are made from the schema of these."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from batsched_py.errors import UsageError
-from batsched_py.workload.conversion_rules import make_rules
+from batsched_py.run.settings import SETTINGS, SINGLE_RULES, Settings
+from batsched_py.support.option_values import parse_options
+from batsched_py.support.setting_fields import SettingField
 
-RulesPreset = Annotated[
-    str,
-    typer.Option(
-        "--rules",
-        metavar="PRESET",
-        help="How a log becomes jobs: replay-feedback, predictsim or dynp; the options below "
-        "change single rules.",
-    ),
-]
-Size = Annotated[
-    str | None,
-    typer.Option("--size", metavar="requested|allocated", help="Processors of a job."),
-]
-Walltime = Annotated[
-    str | None,
-    typer.Option(
-        "--walltime",
-        metavar="requested|double|exact",
-        help="Kill limit; double: max(request, 2 x run time); exact: none, policies are told the "
-        "run time.",
-    ),
-]
-Runtime = Annotated[
-    str | None,
-    typer.Option("--runtime", metavar="recorded|cut-at-request", help="Run time of a job."),
-]
-Drop = Annotated[
-    str | None,
-    typer.Option(
-        "--drop",
-        metavar="KIND,...",
-        help="Jobs to leave out: zero-runtime, no-request, no-allocation, too-wide, cancelled, "
-        "failed, no-user.",
-    ),
-]
-UnknownUser = Annotated[
-    str | None,
-    typer.Option(
-        "--unknown-user",
-        metavar="one|each|drop",
-        help="Jobs of unknown users: all of one user, each of its own, or left out.",
-    ),
-]
-Profile = Annotated[
-    str | None,
-    typer.Option(
-        "--profile", metavar="delay|parallel_homogeneous", help="What a job does in Batsim's terms."
-    ),
-]
-First = Annotated[int | None, typer.Option("--first", metavar="N", help="Only the first N jobs.")]
-SkipBadLines = Annotated[
-    bool, typer.Option("--skip-bad-lines", help="Leave malformed lines out and count them.")
-]
+
+def option(field: SettingField) -> Any:
+    """Return the option of a setting, as Typer takes it."""
+    return typer.Option(
+        *field.flags,
+        metavar=field.setting.metavar,
+        help=field.setting.help,
+        show_default=not isinstance(field.default, bool),
+    )
+
+
 LogDirs = Annotated[
     list[Path] | None,
     typer.Option(
@@ -81,66 +40,64 @@ Input = Annotated[
         help="SWF log (.swf, .swf.gz) or Batsim workload (.json): a file or a log's name.",
     ),
 ]
-Nodes = Annotated[
-    int | None,
-    typer.Option("--nodes", help="Number of processors (default: the log's machine)."),
-]
-Backend = Annotated[
-    str | None,
-    typer.Option(
-        "--backend",
-        metavar="NAME",
-        help="What simulates: embedded (default), batsim (the program), docker (its image), or "
-        "socket (the embedded simulator as another process).",
-    ),
-]
-Batsim = Annotated[
-    str | None,
-    typer.Option(
-        "--batsim", metavar="COMMAND", help="Batsim's program or command line (--backend batsim)."
-    ),
-]
-Timeouts = Annotated[
-    str | None,
-    typer.Option(
-        "--timeouts",
-        metavar="NAME=S,...",
-        help="Seconds for another process as back end: ready, run, success, failure.",
-    ),
-]
-WarmUp = Annotated[
-    str | None,
-    typer.Option(
-        "--warm-up",
-        metavar="TIME",
-        help="Jobs submitted in so much time from the first submission on are not measured, such "
-        "as '4 weeks'.",
-    ),
-]
-CoolDown = Annotated[
-    str | None,
-    typer.Option("--cool-down", metavar="TIME", help="The same up to the last submission."),
-]
+SkipBadLines = Annotated[bool, option(SETTINGS["skip_bad_lines"])]
+Nodes = Annotated[int | None, option(SETTINGS["nodes"])]
+Backend = Annotated[str | None, option(SETTINGS["backend"])]
+Batsim = Annotated[str | None, option(SETTINGS["batsim"])]
+Timeouts = Annotated[str | None, option(SETTINGS["timeouts"])]
+SchedulerOptions = Annotated[list[str] | None, option(SETTINGS["scheduler_options"])]
 
-_RULES: dict[str, Any] = {
-    "rules": RulesPreset,
-    "size": Size,
-    "walltime": Walltime,
-    "runtime": Runtime,
-    "drop": Drop,
-    "unknown_user": UnknownUser,
-    "profile": Profile,
-    "first": First,
-}
+RULES = ("rules", *SINGLE_RULES)
+_Command = Callable[..., None]
 
 
-def refuse_twice(name: str, user_options: dict[str, Any]) -> None:
-    """Raise :class:`UsageError` if an option is given as -U too."""
-    if name in user_options:
-        raise UsageError(f"--{name} and -U {name}={user_options[name]}: give one of them")
+def with_fields(
+    argument: str,
+    make: Callable[..., Any],
+    fields: Iterable[SettingField],
+    **defaults: Any,
+) -> Callable[[_Command], _Command]:
+    """Give a command options instead of an ``argument``, which is ``make`` of what they say.
+
+    ``defaults`` are those that the command has instead of the fields', where none is given.
+    """
+    chosen = list(fields)
+
+    def decorate(command: _Command) -> _Command:
+        @wraps(command)
+        def wrapper(**arguments: Any) -> None:
+            values = {field.name: _value(field, arguments.pop(field.name)) for field in chosen}
+            command(**arguments, **{argument: make(**values)})
+
+        hints = get_type_hints(command, include_extras=True)
+        parameters = [
+            parameter.replace(annotation=hints[name])
+            for name, parameter in inspect.signature(command).parameters.items()
+            if name != argument
+        ]
+        parameters += [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=Annotated[_typed_in(field), option(field)],
+                default=None if field.is_table else defaults.get(field.name, field.default),
+            )
+            for field in chosen
+        ]
+        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
+        return wrapper
+
+    return decorate
 
 
-def with_rules(command: Callable[..., None] | None = None, **defaults: str) -> Callable[..., Any]:
+def with_settings(*names: str, **defaults: Any) -> Callable[[_Command], _Command]:
+    """Give a command the options of settings (none named: all), as ``settings: Settings``."""
+    fields = [SETTINGS[name] for name in names or SETTINGS]
+    return with_fields("settings", Settings, fields, **defaults)
+
+
+def with_rules(command: _Command | None = None, **defaults: str) -> Callable[..., Any]:
     """Give a command the options of the rules; it takes what they say as ``rules: Rules``.
 
     ``defaults`` are rules that the command has instead of the preset's, where none is given.
@@ -148,27 +105,22 @@ def with_rules(command: Callable[..., None] | None = None, **defaults: str) -> C
     if command is None:
         return lambda decorated: with_rules(decorated, **defaults)
 
-    @wraps(command)
-    def wrapper(**arguments: Any) -> None:
-        chosen = {name: arguments.pop(name) for name in _RULES}
-        chosen |= {name: value for name, value in defaults.items() if chosen[name] is None}
-        command(**arguments, rules=make_rules(chosen.pop("rules"), **chosen))
+    def rules(**values: Any) -> Any:
+        given = {name: value for name, value in values.items() if value is not None}
+        return Settings(**{**defaults, **given}).run().rules
 
-    own = get_type_hints(command, include_extras=True)
-    parameters = [
-        parameter.replace(annotation=own[name])
-        for name, parameter in inspect.signature(command).parameters.items()
-        if name != "rules"
-    ]
-    parameters += [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            annotation=annotation,
-            default="replay-feedback" if name == "rules" else None,
-        )
-        for name, annotation in _RULES.items()
-    ]
-    wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
-    return wrapper
+    return with_fields("rules", rules, [SETTINGS[name] for name in RULES])(command)
+
+
+def _typed_in(field: SettingField) -> Any:
+    """Return the type of a field as a command line has it: text, where it may be one."""
+    if field.is_table:
+        return list[str] | None
+    kinds = get_args(field.kind) or (field.kind,)
+    if str not in kinds:
+        return field.kind
+    return str | None if type(None) in kinds else str
+
+
+def _value(field: SettingField, given: Any) -> Any:
+    return parse_options(given or [], field.flags[-1]) if field.is_table else given

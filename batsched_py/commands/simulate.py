@@ -12,14 +12,14 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.metrics import saturated
-from batsched_py.results.result import Result
 from batsched_py.results.swf_export import write_result_log
-from batsched_py.run.backends.dispatch import EMBEDDED, parse_timeouts
-from batsched_py.run.simulate import Run, check, execute
+from batsched_py.run.result import Result
+from batsched_py.run.settings import EMBEDDED, Run, Settings
+from batsched_py.run.simulate import check, execute
 from batsched_py.support.atomic_files import keep_inputs, make_folder_of, write_whole
-from batsched_py.support.option_values import parse_options, parse_time
 from batsched_py.support.signals import stop_signals
-from batsched_py.workload.conversion_rules import Rules, describe
+from batsched_py.workload.conversion_rules import describe
+from batsched_py.workload.load import size_of_machine
 from batsched_py.workload.log_archive import find_log
 
 FILES = ("jobs.csv", "schedule.csv", "run.json")
@@ -27,66 +27,15 @@ SHOWN = 10
 """Differences that are printed; all are in the file."""
 
 
-@o.with_rules
+@o.with_settings()
 def simulate(
     *,
-    rules: Rules,
+    settings: Settings,
     source: o.Input,
     prefix: Annotated[
         str, typer.Option("-e", "--export", help="Prefix of the output files.", metavar="PREFIX")
     ] = "out",
-    scheduler: Annotated[
-        str, typer.Option("--scheduler", help="Policy: a name, or file.py:Class.", metavar="NAME")
-    ] = "easy",
-    scheduler_option: Annotated[
-        list[str] | None,
-        typer.Option("-O", help="Option of the policy (repeatable).", metavar="KEY=VALUE"),
-    ] = None,
-    users: Annotated[
-        str,
-        typer.Option(
-            "--users",
-            help="rigid (recorded times), feedback, another user model's name, or file.py:Class.",
-            metavar="NAME",
-        ),
-    ] = "rigid",
-    sessions: Annotated[
-        str | None,
-        typer.Option("--sessions", help="Delimitation in minutes, such as arrival:60 or max:20."),
-    ] = None,
-    user_option: Annotated[
-        list[str] | None,
-        typer.Option("-U", help="Option of the user model (repeatable).", metavar="KEY=VALUE"),
-    ] = None,
-    platform: Annotated[
-        str | None,
-        typer.Option("-p", "--platform", help="SimGrid platform file.", metavar="X.xml"),
-    ] = None,
-    nodes: o.Nodes = None,
-    speed_factor: Annotated[
-        float, typer.Option("--speed-factor", help="Speed of the processors, as a multiple.")
-    ] = 1.0,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the users' chance.")] = 0,
-    shake: Annotated[
-        int | None,
-        typer.Option(
-            "--shake", help="Seed of a shaken order of simultaneous events (default: log order)."
-        ),
-    ] = None,
-    each_event: Annotated[
-        bool,
-        typer.Option(
-            "--each-event",
-            help="Run the policy after every event, submissions before ends, not once an instant.",
-        ),
-    ] = False,
-    skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
-    backend: o.Backend = None,
-    batsim: o.Batsim = None,
-    timeouts: o.Timeouts = None,
-    warm_up: o.WarmUp = None,
-    cool_down: o.CoolDown = None,
     record: Annotated[
         bool,
         typer.Option(
@@ -117,31 +66,14 @@ def simulate(
     """
     for name in FILES:  # before the work, not after it
         make_folder_of(f"{prefix}_{name}")
-    user_options = parse_options(user_option or [], "-U")
-    if sessions is not None:
-        o.refuse_twice("sessions", user_options)
-        user_options["sessions"] = sessions
-    run = Run(
-        scheduler=scheduler,
-        scheduler_options=parse_options(scheduler_option or [], "-O"),
-        users=users,
-        user_options=user_options,
-        rules=rules,
-        platform=platform,
-        nodes=nodes,
-        speed_factor=speed_factor,
-        seed=seed,
-        shake=shake,
-        skip_bad_lines=skip_bad_lines,
-        each_event=each_event,
-        backend=EMBEDDED if backend is None else backend,
-        batsim=batsim if check_against != "batsim" else None,
-        timeouts=parse_timeouts(timeouts),
-        warm_up=parse_time("--warm-up", warm_up),
-        cool_down=parse_time("--cool-down", cool_down),
-    )
-    if timeouts is not None and {run.backend, check_against or EMBEDDED} == {EMBEDDED}:
-        raise UsageError(f"--timeouts {timeouts}: only another process as back end has limits")
+    run = settings.on_machine(lambda: size_of_machine(find_log(source, log_dir or []))).run()
+    batsim = run.batsim
+    if check_against == "batsim":
+        run = msgspec.structs.replace(run, batsim=None)
+    if settings.timeouts is not None and {run.backend, check_against or EMBEDDED} == {EMBEDDED}:
+        raise UsageError(
+            f"--timeouts {settings.timeouts}: only another process as back end has limits"
+        )
     other = None
     if check_against is not None:
         if check_against == run.backend:
@@ -158,7 +90,7 @@ def simulate(
         exchange = Path(f"{prefix}_exchange.jsonl") if record else None
         result = _execute(path, run, prefix, f"{prefix}_{run.backend}", exchange)
         if swf is not None:
-            write_result_log(result, swf)
+            write_result_log(result.table_as_written(), result.settings, swf)
             print(f"wrote {swf}, a log of the simulated jobs")
         if other is not None:
             second = f"{prefix}_{other.backend}"
@@ -175,27 +107,27 @@ def _execute(
     return result
 
 
-def _compare(one: Result, run: Run, other: Result, other_run: Run, prefix: str) -> None:
+def _compare(result: Result, run: Run, other: Result, other_run: Run, prefix: str) -> None:
     """Say which jobs differ; raises :class:`SimulationError` if any does."""
     from batsched_py.report.comparing.job_differences import differences, differences_csv
 
     names = run.backend, other_run.backend
     path = Path(f"{prefix}_differences.csv")
-    found = differences(one, other)
-    jobs = len({difference.job for difference in found})
-    total = one.metrics["overall"]["nb_jobs"]
-    if not found:
+    different = differences(result, other)
+    jobs = len({difference.job for difference in different})
+    total = result.metrics["overall"]["nb_jobs"]
+    if not different:
         path.unlink(missing_ok=True)
         print(f"{names[0]} and {names[1]}: all {total} jobs are equal")
         return
-    write_whole(path, differences_csv(found, *names))
-    for difference in found[:SHOWN]:
+    write_whole(path, differences_csv(different, *names))
+    for difference in different[:SHOWN]:
         print(
             f"{difference.job} {difference.column}: {names[0]} {difference.one}, "
             f"{names[1]} {difference.other}"
         )
-    if len(found) > SHOWN:
-        print(f"... {len(found) - SHOWN} more in {path}")
+    if len(different) > SHOWN:
+        print(f"... {len(different) - SHOWN} more in {path}")
     hint = (
         "; Batsim may split an instant into several messages, so compare with the spread that "
         "--shake shows"

@@ -18,6 +18,7 @@ from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.waiting_lines import overtakers
 from batsched_py.explain.wording import lasting
 from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.extras import extra
 from batsched_py.support.processor_sets import intervals
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Picture(msgspec.Struct, frozen=True):
     """What is to be drawn; times in seconds of the simulation."""
 
     job: str
-    submitted: float
+    submit_time: float
     left: float
     """When it waited no more."""
     begin: float
@@ -84,15 +85,15 @@ def picture(watch: Watch, margin: float) -> Picture:
         raise InputError(f"job {life.id} was rejected: there is nothing to draw")
     end = watch.now if life.end is None else life.end
     left = watch.now if life.start is None else life.start
-    room = margin * (end - life.submitted) or 1.0
-    begin, end = life.submitted - room, end + room
+    room = margin * (end - life.submit_time) or 1.0
+    begin, end = life.submit_time - room, end + room
     roles = _roles(watch, life, left)
     bars = [
         Bar(job.id, roles.get(job.id, "other"), max(start, begin), min(stop, end), first, last)
         for job, start, stop in _around(watch, begin, end)
         for first, last in intervals(job.processors)
     ]
-    return Picture(life.id, life.submitted, left, begin, end, watch.history.nb_processors, bars)
+    return Picture(life.id, life.submit_time, left, begin, end, watch.history.nb_processors, bars)
 
 
 def _around(watch: Watch, begin: float, end: float) -> Iterator[tuple[Life, float, float]]:
@@ -123,6 +124,7 @@ def draw(watch: Watch, path: Path, margin: float) -> None:
     write_whole(path, content.getvalue())
 
 
+@extra("figures")
 def figure_of(shown: Picture) -> Figure:
     """Draw: processors upwards, hours or days since the submission to the right."""
     from matplotlib.figure import Figure
@@ -132,11 +134,11 @@ def figure_of(shown: Picture) -> Figure:
     unit, name = next(
         (unit, name) for least, unit, name in _UNITS if shown.end - shown.begin >= least
     )
-    axes.set_xlim((shown.begin - shown.submitted) / unit, (shown.end - shown.submitted) / unit)
+    axes.set_xlim((shown.begin - shown.submit_time) / unit, (shown.end - shown.submit_time) / unit)
     axes.set_ylim(-0.5, shown.nb_processors - 0.5)
     axes.set_xlabel(f"{name} since the submission of {shown.job}")
     axes.set_ylabel("processor")
-    axes.set_title(f"{shown.job} waited {lasting(shown.left - shown.submitted)}", loc="left")
+    axes.set_title(f"{shown.job} waited {lasting(shown.left - shown.submit_time)}", loc="left")
     for role in NAMES:
         _draw_bars(axes, shown, [bar for bar in shown.bars if bar.role == role], unit)
     _draw_waiting(axes, shown, unit)
@@ -158,7 +160,7 @@ def _draw_bars(axes: Axes, shown: Picture, bars: Sequence[Bar], unit: float) -> 
         PatchCollection(
             [
                 Rectangle(
-                    ((bar.begin - shown.submitted) / unit, bar.first - 0.5),
+                    ((bar.begin - shown.submit_time) / unit, bar.first - 0.5),
                     (bar.end - bar.begin) / unit,
                     bar.last - bar.first + 1,
                 )
@@ -178,7 +180,7 @@ def _draw_waiting(axes: Axes, shown: Picture, unit: float) -> None:
     height = (shown.nb_processors - 1) / 2
     if largest is not None:
         height = (largest.first + largest.last) / 2
-    start = (shown.left - shown.submitted) / unit
+    start = (shown.left - shown.submit_time) / unit
     for time in {0.0, start}:
         axes.axvline(time, color=WAITING, linestyle="--", linewidth=1.0)
     if start:
@@ -210,7 +212,7 @@ def _label(axes: Axes, shown: Picture, unit: float) -> None:
         if (wide and high) and written < LABELS:
             written += 1
             axes.text(
-                ((bar.begin + bar.end) / 2 - shown.submitted) / unit,
+                ((bar.begin + bar.end) / 2 - shown.submit_time) / unit,
                 (bar.first + bar.last) / 2,
                 bar.job,
                 ha="center",
@@ -234,6 +236,6 @@ def _legend(shown: Picture) -> list[object]:
         for role, name in reversed(NAMES.items())
         if role in roles
     ]
-    if shown.left > shown.submitted:
+    if shown.left > shown.submit_time:
         handles.append(Line2D([], [], color=WAITING, linewidth=2.2, label="it waits"))
     return handles

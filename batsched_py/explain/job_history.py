@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
 from batsched_py.protocol import messages as m
 from batsched_py.support.json_values import did_you_mean
 
@@ -22,7 +22,7 @@ class Life(msgspec.Struct):
     number: int
     """Rank of its submission."""
     size: int
-    submitted: float
+    submit_time: float
     estimate: float
     """Run time that the policy plans with, inf where nothing is known."""
     extra: dict[str, Any]
@@ -82,12 +82,12 @@ class History:
 
 def job_ids(messages: Iterable[tuple[m.Message, m.Message]]) -> list[str]:
     """Return the jobs that messages or their replies submit, in order."""
-    found: dict[str, None] = {}
+    submitted: dict[str, None] = {}
     for message, reply in messages:
         for event in (*message.events, *reply.events):
             if isinstance(event, m.JobSubmitted | m.RegisterJob):
-                found[event.job_id] = None
-    return list(found)
+                submitted[event.job_id] = None
+    return list(submitted)
 
 
 def find_job(wanted: str, ids: list[str]) -> str:
@@ -97,13 +97,13 @@ def find_job(wanted: str, ids: list[str]) -> str:
     """
     if wanted in ids:
         return wanted
-    found = [name for name in ids if name.partition("!")[2] == wanted]
-    if not found:
+    meant = [name for name in ids if name.partition("!")[2] == wanted]
+    if not meant:
         near = did_you_mean(wanted, ids) or did_you_mean(
             wanted, (name.partition("!")[2] for name in ids)
         )
         hint = near or (f"; its jobs are {ids[0]} to {ids[-1]}" if ids else "; it has no jobs")
-        raise UsageError(f"--job {wanted}: there is no such job in the log{hint}")
-    if len(found) > 1:
-        raise UsageError(f"--job {wanted}: which one, {' or '.join(found)}?")
-    return found[0]
+        raise UsageError(f"{parameter('job')} {wanted}: there is no such job in the log{hint}")
+    if len(meant) > 1:
+        raise UsageError(f"{parameter('job')} {wanted}: which one, {' or '.join(meant)}?")
+    return meant[0]

@@ -8,11 +8,11 @@ import msgspec
 
 from batsched_py.errors import PluginError
 from batsched_py.explain.job_history import History, Life
-from batsched_py.model.decisions import Scheduler
-from batsched_py.model.explanation import Held
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
+from batsched_py.model.policy import ExplainingScheduler, Scheduler
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.protocol import messages as m
 
 
@@ -39,7 +39,7 @@ class Pass(msgspec.Struct, frozen=True):
     """A scheduling pass after which the job waits."""
 
     time: float
-    held: Held
+    held: WaitingReason
     waiting: int
     """Jobs in the queue."""
     happened: Happened
@@ -92,7 +92,7 @@ class Watch:
         life = self.life
         if life is None or life.end is None:
             return False
-        return now > life.end + self._margin * (life.end - life.submitted)
+        return now > life.end + self._margin * (life.end - life.submit_time)
 
     def heard(self, message: m.Message) -> None:
         """Note what happened."""
@@ -177,21 +177,22 @@ class Watch:
             self._newest = news[-1].number
         return next((job for job in news if job.id == self._wanted), None)
 
-    def _held(self, job: Job) -> Held:
+    def _held(self, job: Job) -> WaitingReason:
         """Ask the policy; one that does not answer leaves what everybody can see."""
-        ask = getattr(self.policy, "held", None)
-        queue, machine = self._queue, self._machine
-        answer = None if ask is None else ask(job, self.now, queue, machine)
+        policy, queue, machine = self.policy, self._queue, self._machine
+        answer: object = None
+        if isinstance(policy, ExplainingScheduler):
+            answer = policy.held(job, self.now, queue, machine)
         if answer is None:
             place = next(at for at, other in enumerate(queue, 1) if other is job)
-            return Held("unknown", place, free=machine.free)
-        if not isinstance(answer, Held):
+            return WaitingReason("unknown", place, free=machine.free)
+        if not isinstance(answer, WaitingReason):
             name = type(self.policy).__name__
-            raise PluginError(f"{name}.held returned {answer!r}: expected Held or None")
+            raise PluginError(f"{name}.held returned {answer!r}: expected WaitingReason or None")
         return answer
 
 
-def _counts_on(job: Job, held: Held, machine: Machine) -> list[str]:
+def _counts_on(job: Job, held: WaitingReason, machine: Machine) -> list[str]:
     """Return the running jobs whose expected ends make room for the head by its reservation."""
     if held.until == inf:
         return []

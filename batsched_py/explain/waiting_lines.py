@@ -10,7 +10,7 @@ import msgspec
 
 from batsched_py.explain.job_history import History, Life
 from batsched_py.explain.job_watch import Happened, Pass, Started, Watch
-from batsched_py.model.explanation import Why
+from batsched_py.model.waiting_reason import Why
 from batsched_py.support.processor_sets import to_text
 
 MOST = 30
@@ -43,7 +43,7 @@ class Line(msgspec.Struct, omit_defaults=True):
     moved_by: Happened | None = None
 
 
-class Explanation(msgspec.Struct):
+class Explanation(msgspec.Struct, rename={"submit_time": "submitted"}):
     """Why a job started when it did, or why it did not."""
 
     job: str
@@ -53,7 +53,7 @@ class Explanation(msgspec.Struct):
     nb_processors: int
     explains_itself: bool
     """Whether the policy says what holds a job."""
-    submitted: float
+    submit_time: float
     start: float | None
     end: float | None
     state: str
@@ -81,12 +81,12 @@ def explanation(watch: Watch, policy: str, explains_itself: bool, most: int) -> 
         policy=policy,
         nb_processors=watch.history.nb_processors,
         explains_itself=explains_itself,
-        submitted=life.submitted,
+        submit_time=life.submit_time,
         start=life.start,
         end=life.end,
         state=life.state,
         processors=to_text(life.processors),
-        waited=left - life.submitted,
+        waited=left - life.submit_time,
         log_end=watch.now,
         overtaken_by=overtakers(watch.history, life, left),
         held=lines(watch.passes, left, most),

@@ -8,7 +8,7 @@ from math import inf
 from batsched_py.explain.job_history import REJECTED
 from batsched_py.explain.job_watch import Ended, Happened, Started
 from batsched_py.explain.waiting_lines import Explanation, Line
-from batsched_py.model.explanation import Why
+from batsched_py.model.waiting_reason import Why
 
 LISTED = 5
 """Jobs that a list names; of the others it says how many they are."""
@@ -42,10 +42,10 @@ def in_words(told: Explanation) -> Iterator[str]:
 
 def _summary(told: Explanation) -> str:
     job = f"{told.job} ({_processors(told.size)}, expected to run {lasting(told.estimate)}): "
-    job += f"submitted at {at(told.submitted)}"
+    job += f"submitted at {at(told.submit_time)}"
     if told.start is None and told.state == REJECTED:
         waited = f", after {lasting(told.waited)}" if told.waited else ""
-        return f"{job}, rejected at {at(told.submitted + told.waited)}{waited}"
+        return f"{job}, rejected at {at(told.submit_time + told.waited)}{waited}"
     if told.start is None:
         return (
             f"{job}, never started: the log ends at {at(told.log_end)}, when it had waited "

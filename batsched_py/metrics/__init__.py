@@ -9,9 +9,9 @@ Rejected jobs have no start and finish: metrics of times exclude them, metrics o
 users include them; :data:`METRICS` says for each over which jobs it is, and the papers' short
 names. One short name can stand for several metrics: four are called AWRT.
 
-Jobs of rare behaviour (:attr:`JobTable.rare`) load the machine and are not measured: of
-:data:`METRICS` those of the machine (:attr:`Metric.of_machine`) are over all jobs of a table, the
-others over :attr:`JobTable.measured`. :meth:`Metric.value`, :func:`overall`, :func:`per_user` and
+Jobs that are not measured (:attr:`JobTable.measured`) load the machine: of :data:`METRICS` those
+of the machine (:attr:`Metric.of_machine`) are over all jobs of a table, the others over
+:attr:`JobTable.only_measured`. :meth:`Metric.value`, :func:`overall`, :func:`per_user` and
 :func:`windows` see to that; what computes one metric takes all jobs of the table that it gets.
 """
 
@@ -27,7 +27,6 @@ from batsched_py.metrics.machine import (
 from batsched_py.metrics.registry import COUNTS, METRICS, Metric, overall, per_user
 from batsched_py.metrics.saturation import backlog_growth, saturated
 from batsched_py.metrics.slowdown import BOUND, mean_bounded_slowdown, mean_slowdown
-from batsched_py.metrics.table import Column, JobTable
 from batsched_py.metrics.users import jobs_by_hour_of_week
 from batsched_py.metrics.waiting import (
     max_over_min,
@@ -35,7 +34,8 @@ from batsched_py.metrics.waiting import (
     mean_turnaround_time,
     mean_waiting_time,
 )
-from batsched_py.metrics.windows import DAY, MONTH, window, windows, without_ends
+from batsched_py.metrics.windows import DAY, MONTH, window, windows
+from batsched_py.results.job_table import Column, JobTable
 
 __all__ = [
     "BOUND",
@@ -66,5 +66,4 @@ __all__ = [
     "utilisation",
     "window",
     "windows",
-    "without_ends",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from batsched_py.metrics.table import JobTable
+from batsched_py.results.job_table import JobTable
 
 
 def mean_lateness(table: JobTable) -> float:

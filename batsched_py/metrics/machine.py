@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.metrics.table import Column, JobTable, ratio
+from batsched_py.results.job_table import Column, JobTable
+from batsched_py.support.statistics import ratio
 
 HOUR = 3_600.0
 

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.metrics import lateness, machine, saturation, slowdown, users, waiting
-from batsched_py.metrics.table import JobTable
+from batsched_py.results.job_table import JobTable
 
 RAN = "jobs that ran"
 ALL = "all jobs"
@@ -30,7 +30,7 @@ class Metric(msgspec.Struct, frozen=True):
     needs_machine: bool = False
     """Whether it is defined only with :attr:`JobTable.nb_processors`."""
     of_machine: bool = False
-    """Whether it is over all jobs of a table, and not only :attr:`JobTable.measured`."""
+    """Whether it is over all jobs of a table, and not only :attr:`JobTable.only_measured`."""
 
     @property
     def formula(self) -> str:
@@ -39,7 +39,7 @@ class Metric(msgspec.Struct, frozen=True):
 
     def value(self, table: JobTable) -> float | None:
         """Return the metric of those jobs of a table that it is over, None if not defined."""
-        rows = table if self.of_machine else table.measured
+        rows = table if self.of_machine else table.only_measured
         if not len(rows.submit) or (self.denominator == RAN and not rows.ran.any()):
             return None
         if self.needs_machine and rows.nb_processors is None:
@@ -230,9 +230,9 @@ _PER_USER = ("mean_waiting_time", "mean_lateness", "relative_lateness", "additio
 def overall(table: JobTable) -> dict[str, float | int | None]:
     """Return every metric of the whole table, None where it is not defined, and the counts.
 
-    Counts and metrics are over :attr:`JobTable.measured`, those of the machine over all jobs.
+    Counts and metrics are over :attr:`JobTable.only_measured`, those of the machine over all jobs.
     """
-    rows = table.measured
+    rows = table.only_measured
     ran = int(rows.ran.sum())
     counts = (len(rows.submit), ran, len(rows.submit) - ran)
     values: dict[str, float | int | None] = dict(zip(COUNTS, counts, strict=True))
@@ -244,9 +244,9 @@ def per_user(
 ) -> dict[str, dict[str, float | int | None]]:
     """Return metrics of each user's own jobs, by user in order of first appearance.
 
-    All are over :attr:`JobTable.measured`: none is about the machine as a whole.
+    All are over :attr:`JobTable.only_measured`: none is about the machine as a whole.
     """
-    table = table.measured
+    table = table.only_measured
     rows: dict[str, list[int]] = {}
     for row, user in enumerate(table.user):
         rows.setdefault(user, []).append(row)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from batsched_py.metrics.table import JobTable, ratio
+from batsched_py.results.job_table import JobTable
+from batsched_py.support.statistics import ratio
 
 WEEK = 7 * 86_400.0
 LIMIT = 1.0

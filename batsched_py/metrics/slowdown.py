@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from batsched_py.metrics.table import Column, JobTable, ratio
+from batsched_py.results.job_table import Column, JobTable
+from batsched_py.support.statistics import ratio
 
 BOUND = 10.0
 """Threshold tau of Feitelson's bounded slowdown, seconds."""

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from batsched_py.metrics.table import JobTable, ratio
+from batsched_py.results.job_table import JobTable
+from batsched_py.support.statistics import ratio
 
 
 def mean_waiting_time(table: JobTable) -> float:

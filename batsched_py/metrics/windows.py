@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
 import numpy as np
 
 from batsched_py.metrics.machine import busy_time, makespan
-from batsched_py.metrics.table import JobTable
+from batsched_py.results.job_table import JobTable
 
 DAY = 86_400.0
 MONTH = 30 * DAY
@@ -26,7 +25,7 @@ def window(table: JobTable, start: float, length: float) -> dict[str, float]:
     """
     begin = float(np.min(table.submit)) + start
     end = begin + length
-    finished = table.measured.finish  # nan of rejected jobs is in no window
+    finished = table.only_measured.finish  # nan of rejected jobs is in no window
     ended = int(((finished >= begin) & (finished < end)).sum())
     return {
         "start": start,
@@ -48,16 +47,3 @@ def windows(
         return []
     span = makespan(table)
     return [window(table, start, n * MONTH) for n in months if start + n * MONTH <= span]
-
-
-def without_ends(table: JobTable, warm_up: float, cool_down: float) -> JobTable:
-    """Return the table with the jobs of the warm-up and the cool-down marked as not measured.
-
-    Those are the jobs submitted less than ``warm_up`` seconds after the first submission, or less
-    than ``cool_down`` seconds before the last. They load the machine, as rare behaviour does.
-    """
-    if not len(table.submit):
-        return table
-    first, last = float(table.submit.min()), float(table.submit.max())
-    outside = (table.submit < first + warm_up) | (table.submit > last - cool_down)
-    return msgspec.structs.replace(table, rare=table.rare | outside)

@@ -1,22 +1,26 @@
-"""What a policy may decide, and what a policy is."""
+"""What a policy may decide."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Machine
-from batsched_py.model.queue import WaitingQueue
+
+if TYPE_CHECKING:
+    from procset import ProcSet
 
 
 class Start(msgspec.Struct, gc=False, eq=False):
-    """Run ``job`` now, on ``processors`` (a bitmask; None = the lowest free ones)."""
+    """Run ``job`` now, on ``processors``.
+
+    These are a :class:`procset.ProcSet`, a bitmask, or None for the lowest free ones; their
+    number is the size of the job.
+    """
 
     job: Job
-    processors: int | None = None
+    processors: int | ProcSet | None = None
 
 
 class Reject(msgspec.Struct, gc=False, eq=False):
@@ -38,16 +42,3 @@ class CallMeLater(msgspec.Struct, gc=False, eq=False):
 
 
 Decision = Start | Reject | Kill | CallMeLater
-
-
-class Scheduler(Protocol):
-    """A policy: a function of the state of the system.
-
-    The decision process calls :meth:`schedule` once per instant, after all job ends and
-    submissions of that instant. Each decision is carried out when it is yielded, so that
-    ``queue`` and ``machine`` are up to date when the generator goes on.
-    """
-
-    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        """Yield decisions for the instant ``now`` (seconds)."""
-        ...

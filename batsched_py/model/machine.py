@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
-from math import inf
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from batsched_py.errors import InvariantError
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.timeline import Timeline
-from batsched_py.support.processor_sets import lowest, to_text
+from batsched_py.support.processor_sets import from_procset, lowest, to_procset, to_text
+
+if TYPE_CHECKING:
+    from procset import ProcSet
 
 
 class Machine:
@@ -35,31 +38,19 @@ class Machine:
         """Give the running jobs by (expected end, size, submission order)."""
         return (release[3] for release in self._releases)
 
-    def reservation(self, size: int, whole_instant: bool = False) -> tuple[float, int]:
-        """Return shadow time and extra nodes for a waiting job that needs ``size`` processors.
+    def expected_releases(self) -> Sequence[tuple[float, int, int, Job]]:
+        """Return (expected end, processors that come back then, submission number, job).
 
-        The walk over the running jobs, by (expected end, size, job), adds their processors to
-        the free ones and stops at the *first* job that lets the waiting one fit. Its expected
-        end is the shadow time; what is then free beyond ``size`` are the extra nodes, so a job
-        that ends at the same instant but later in the walk does not count, unless
-        ``whole_instant`` asks for it. The shadow time is infinite where the ends are
-        not known; for sizes beyond the machine there are no extra nodes either.
-
-        Source: Mu'alem and Feitelson 2001, section 2; in the definite form that the results of
-        Madon et al. 2024 need.
+        Of the running jobs, in ascending order; seconds, inf where an end is not known. What is
+        out of order does not come back.
         """
-        available = self.free
-        shadow_time, extra = inf, 0
-        releases = self._releases if not self.unavailable else self._usable_releases()
-        for expected_end, job_size, _, _ in releases:
-            if expected_end > shadow_time:
-                break
-            available += job_size
-            if available >= size:
-                shadow_time, extra = expected_end, available - size
-                if not whole_instant or expected_end == inf:  # unknown ends are no instant
-                    break
-        return shadow_time, extra
+        if not self.unavailable:
+            return self._releases
+        usable = ~self.unavailable
+        return [
+            (end, (job.processors & usable).bit_count(), number, job)
+            for end, _, number, job in self._releases
+        ]
 
     @property
     def nb_available(self) -> int:
@@ -68,21 +59,17 @@ class Machine:
 
     def timeline(self, now: float) -> Timeline:
         """Return the free processors from ``now`` on if no further job starts."""
-        releases = self._releases if not self.unavailable else self._usable_releases()
-        return Timeline.of_releases(self.free, now, ((end, size) for end, size, _, _ in releases))
+        releases = ((end, size) for end, size, _, _ in self.expected_releases())
+        return Timeline.of_releases(self.free, now, releases)
 
     def free_at(self, time: float) -> int:
         """Return how many processors are free at ``time`` (seconds) if no further job starts."""
-        releases = self._releases if not self.unavailable else self._usable_releases()
+        releases = self.expected_releases()
         return self.free + sum(size for end, size, _, _ in releases if end <= time)
 
-    def _usable_releases(self) -> list[tuple[float, int, int, Job]]:
-        """Return the releases with the number of processors that can be used again."""
-        usable = ~self.unavailable
-        return [
-            (end, (job.processors & usable).bit_count(), number, job)
-            for end, _, number, job in self._releases
-        ]
+    def free_procset(self) -> ProcSet:
+        """Return the free processors as a :class:`procset.ProcSet`."""
+        return to_procset(self.free_processors)
 
     def set_available(self, processors: int, available: bool) -> None:
         """Put processors out of order, or back; running jobs are left alone."""
@@ -97,8 +84,9 @@ class Machine:
         self.free_processors = everything & ~self.unavailable & ~in_use
         self.free = self.free_processors.bit_count()
 
-    def start(self, job: Job, now: float, processors: int | None = None) -> int:
-        """Run ``job`` from ``now`` on ``processors`` (default: the lowest free ones).
+    def start(self, job: Job, now: float, processors: int | ProcSet | None = None) -> int:
+        """Run ``job`` from ``now`` on ``processors``: a bitmask, a :class:`procset.ProcSet`, or
+        None for the lowest free ones.
 
         Returns the processors as a bitmask. Raises :class:`InvariantError` for a job that is not
         waiting, for processors that are not free, and where their number is not the job's size.
@@ -112,11 +100,13 @@ class Machine:
                     f"job {job.id} needs {job.size} processors, {self.free} are free"
                 )
             processors = lowest(free, job.size)
-        elif processors & ~free or processors.bit_count() != job.size:
-            raise InvariantError(
-                f"job {job.id} of size {job.size} cannot start on processors "
-                f"{to_text(processors)!r}: free are {to_text(free)!r}"
-            )
+        else:
+            processors = _bitmask(processors, job)
+            if processors & ~free or processors.bit_count() != job.size:
+                raise InvariantError(
+                    f"job {job.id} of size {job.size} cannot start on processors "
+                    f"{to_text(processors)!r}: free are {to_text(free)!r}"
+                )
         self.free_processors = free & ~processors
         self.free -= job.size
         job.state = JobState.RUNNING
@@ -140,3 +130,15 @@ class Machine:
         del self._releases[
             bisect_left(self._releases, (job.expected_end, job.size, job.number, job))
         ]
+
+
+def _bitmask(processors: int | ProcSet, job: Job) -> int:
+    """Return the processors that a policy gave as a bitmask; raises :class:`InvariantError`."""
+    if isinstance(processors, int):
+        return processors
+    try:
+        return from_procset(processors)
+    except AttributeError:
+        raise InvariantError(
+            f"job {job.id} was started on {processors!r}: expected a bitmask or a ProcSet"
+        ) from None

@@ -11,7 +11,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from math import inf, nextafter
 
-from batsched_py.errors import InvariantError
+from batsched_py.errors import InvariantError, UsageError, parameter
+from batsched_py.model.job import Job
 
 
 class Timeline:
@@ -165,3 +166,11 @@ class Timeline:
     def __repr__(self) -> str:
         steps = ", ".join(f"{t:g}: {f}" for t, f in zip(self.times, self.free, strict=True))
         return f"Timeline({steps})"
+
+
+def check_estimate(job: Job, who: str) -> None:
+    """Raise :class:`UsageError` for a job without one: ``who`` (reservations, ...) needs it."""
+    if job.estimate == inf:
+        raise UsageError(
+            f"job {job.id} has no walltime: {who} one, or {parameter('walltime')} exact"
+        )

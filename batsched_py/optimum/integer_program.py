@@ -20,12 +20,16 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
 from batsched_py.optimum.scheduling_step import Instance
+from batsched_py.support.extras import extra
 
 MOST_ENTRIES = 10_000_000
 """Entries of a matrix that is still tried: HiGHS needs some hundred bytes for each."""
-TOO_LARGE = "the step at {0:g} with {1} jobs is too large for the solver: take a larger --scale"
+TOO_LARGE = (
+    "the step at {0:g} with {1} jobs is too large for the solver: take a larger "
+    + parameter("scale")
+)
 
 
 class Relaxed(msgspec.Struct, frozen=True):
@@ -70,6 +74,7 @@ class Program:
         )
         self._matrix = self._make_matrix(instance)
 
+    @extra("optimum")
     def _make_matrix(self, instance: Instance) -> Any:
         """Return the constraints: one row for each point, then one for each class."""
         from scipy.sparse import coo_array

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
 from batsched_py.optimum.scheduling_step import (
     Instance,
     Plan,
@@ -31,10 +31,11 @@ from batsched_py.optimum.scheduling_step import (
     scale,
 )
 from batsched_py.optimum.solver import solve
-from batsched_py.schedulers.dynp import POLICIES, Dynp
-from batsched_py.schedulers.dynp import Step as SelfTuningStep
+from batsched_py.schedulers.dynp.dynp import Dynp
+from batsched_py.schedulers.dynp.dynp import Step as SelfTuningStep
+from batsched_py.schedulers.dynp.order_switching import POLICIES
 from batsched_py.simulator.engine import Simulator
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.support import plugins
 from batsched_py.workload import Workload
 
@@ -56,16 +57,17 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     most_waiting: int | None = None
 
     def __post_init__(self) -> None:
-        for option, value in (
-            ("--steps", self.steps),
-            ("--every", self.every),
-            ("--least-waiting", self.least_waiting),
+        for name, value in (
+            ("steps", self.steps),
+            ("every", self.every),
+            ("least_waiting", self.least_waiting),
         ):
             if value < 1:
-                raise UsageError(f"{option} {value}: expected at least 1")
+                raise UsageError(f"{parameter(name)} {value}: expected at least 1")
         if self.most_waiting is not None and self.most_waiting < self.least_waiting:
             raise UsageError(
-                f"--most-waiting {self.most_waiting}: expected at least --least-waiting, "
+                f"{parameter('most_waiting')} {self.most_waiting}: expected at least "
+                f"{parameter('least_waiting')}, "
                 f"{self.least_waiting}"
             )
 
@@ -120,7 +122,7 @@ def collect(
     if not collector.found:
         raise UsageError(
             f"no self-tuning step of {workload.name} is as selected: try a smaller "
-            f"--least-waiting ({selection.least_waiting}) or --from-time "
+            f"{parameter('least_waiting')} ({selection.least_waiting}) or {parameter('from_time')} "
             f"({selection.from_time:g})"
         )
     return collector.found
@@ -241,7 +243,7 @@ def parse_scale(text: str) -> str | float:
     except ValueError:
         seconds = 0.0
     if not (isfinite(seconds) and seconds > 0):
-        raise UsageError(f"--scale {text}: expected auto, exact, or seconds")
+        raise UsageError(f"{parameter('scale')} {text}: expected auto, exact, or seconds")
     return seconds
 
 

@@ -22,26 +22,12 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.dynamic_registration import Registration, split_id
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import from_text, to_text
+from batsched_py.workload.profile_types import profile_type
 
 TERMINAL = ("COMPLETED_", "REJECTED")
-PROFILE_TYPES = (
-    "delay",
-    "parallel",
-    "parallel_homogeneous",
-    "parallel_homogeneous_total",
-    "parallel_homogeneous_pfs",
-    "data_staging",
-    "composed",
-    "smpi",
-    "usage_trace",
-    "send",
-    "recv",
-)
-_NOT_DYNAMIC = ("composed", "smpi", "usage_trace")
-"""Types of profiles that crash Batsim 4.2.0 when a scheduler registers them."""
 
 
-class _Job(msgspec.Struct, gc=False):
+class _LiveJob(msgspec.Struct, gc=False):
     """A job that the scheduler may speak of."""
 
     size: int
@@ -67,7 +53,7 @@ class Referee:
         """Time of the last message from Batsim."""
         self._now = -inf
         self._ended = False
-        self._jobs: dict[str, _Job] = {}
+        self._jobs: dict[str, _LiveJob] = {}
         self._past = UsedNames()
         self._machines = 0
         self._used = 0
@@ -178,9 +164,9 @@ class Referee:
 
     def _add_job(self, job_id: str, job: m.JobDescription) -> None:
         content = self._profile(job_id, job.profile)
-        self._jobs[job_id] = _Job(job.size, job.profile, content)
+        self._jobs[job_id] = _LiveJob(job.size, job.profile, content)
 
-    def _known(self, job_id: str, doing: str) -> _Job:
+    def _known(self, job_id: str, doing: str) -> _LiveJob:
         job = self._jobs.get(job_id)
         if job is None:
             split_id(job_id, doing)
@@ -188,7 +174,7 @@ class Referee:
             raise ProtocolError(f"{doing}: job {job_id!r} {why}")
         return job
 
-    def _waiting(self, job_id: str, doing: str) -> _Job:
+    def _waiting(self, job_id: str, doing: str) -> _LiveJob:
         job = self._known(job_id, doing)
         if job.running:
             raise ProtocolError(f"{doing}: job {job_id!r} runs already")
@@ -197,8 +183,8 @@ class Referee:
     def _execute(self, decision: m.ExecuteJob) -> None:
         job = self._waiting(decision.job_id, "EXECUTE_JOB")
         alloc, size = decision.alloc, job.size
-        said = (decision.mapping, decision.storage_mapping, decision.additional_io_job)
-        if sum(part is not None for part in said) > 1:
+        mappings = (decision.mapping, decision.storage_mapping, decision.additional_io_job)
+        if sum(mapping is not None for mapping in mappings) > 1:
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} has more than one of mapping, "
                 "storage_mapping and additional_io_job: Batsim takes one"
@@ -241,12 +227,12 @@ class Referee:
                 "use, not available, or does not exist"
             )
 
-    def _profile(self, job_id: str, name: str, job: _Job | None = None) -> dict[str, Any]:
+    def _profile(self, job_id: str, name: str, job: _LiveJob | None = None) -> dict[str, Any]:
         if job is not None and name == job.profile:
             return job.content
         return self._registration.content(job_id.partition("!")[0], name) or {}
 
-    def _shares_work(self, decision: m.ExecuteJob, job: _Job) -> bool:
+    def _shares_work(self, decision: m.ExecuteJob, job: _LiveJob) -> bool:
         """Tell whether any number of processors will do: the work is shared among them."""
         names = [job.profile]
         for name in names:
@@ -309,16 +295,17 @@ class Referee:
     def _register_profile(self, decision: m.RegisterProfile) -> None:
         self._registration.add_profile(decision)
         kind = decision.profile.get("type")
+        known_type = profile_type(kind)
         delay = decision.profile.get("delay")
         if self._strict and (
-            kind not in PROFILE_TYPES
+            known_type is None
             or (kind == "delay" and not (isinstance(delay, float | int) and delay > 0))
         ):
             raise ProtocolError(
                 f"REGISTER_PROFILE: profile {decision.profile_name!r} is of type {kind!r} with "
                 f"delay {delay!r}: expected a type of Batsim, and for a delay seconds above 0"
             )
-        if kind not in _NOT_DYNAMIC:
+        if known_type is None or known_type.registrable:
             return
         if self._strict:
             raise ProtocolError(

@@ -1,8 +1,7 @@
 """Dynamic registration: which jobs and profiles a scheduler may add, and when.
 
 The embedded simulator obeys these rules, and :mod:`batsched_py.protocol.decision_checks` judges by
-them.
-Source: the protocol as observed from Batsim 4.2.0.
+them. Source: the protocol as observed from Batsim 4.2.0.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The codec knows the shape of messages, not what is allowed when: that is for the two partners
 and for :mod:`batsched_py.protocol.decision_checks`. A codec for another version of the protocol
-would
-stand beside this one, with the same functions (:mod:`batsched_py.protocol.handshake` chooses).
+would stand beside this one, with the same functions (:mod:`batsched_py.protocol.handshake`
+chooses).
 """
 
 from __future__ import annotations
@@ -238,8 +238,8 @@ def _convert(fields: dict[str, Any], kind: type[_T], what: str) -> _T:
     try:
         return msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:
-        said = str(error).replace("$.time`", "$.timestamp`")  # its name on the wire
-        raise ProtocolError(f"{what}: {said}") from None
+        reason = str(error).replace("$.time`", "$.timestamp`")  # its name on the wire
+        raise ProtocolError(f"{what}: {reason}") from None
 
 
 # Writing -------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from batsched_py.errors import BatschedError
 from batsched_py.metrics import BOUND
 from batsched_py.report.packed_columns import rounded
-from batsched_py.results.job_columns import RARE
 from batsched_py.support.processor_sets import from_text, intervals
 
 if TYPE_CHECKING:
@@ -97,13 +96,11 @@ def users_of(jobs: pd.DataFrame) -> dict[str, list[Any]]:
     """Return by column a row for each known user: jobs and means over the user's own jobs.
 
     Times in seconds; ``slowdown`` is bounded (10 s), ``activity`` is from the first to the last
-    submission, ``area`` in processor-seconds. Jobs of rare behaviour are not measured.
+    submission, ``area`` in processor-seconds. Only jobs that are ``measured`` count.
     """
     if "user" not in jobs:
         return {}
-    measured = jobs[jobs["user"].notna() & (jobs["user"] != "")]
-    if "behaviour" in measured:
-        measured = measured[measured["behaviour"] != RARE]
+    measured = jobs[jobs["measured"] & jobs["user"].notna()]
     if measured.empty:
         return {}
     run_time = (measured["finish_time"] - measured["starting_time"]).to_numpy(float)

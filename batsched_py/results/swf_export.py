@@ -5,35 +5,29 @@ Source of the format: Chapin et al., JSSPP 1999, version 2.2 of the archive's de
 
 from __future__ import annotations
 
-import csv
 import re
-from array import array
 from collections.abc import Iterable
 from pathlib import Path
-from sys import intern
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.simulator.execution import REJECTED
-from batsched_py.simulator.files.output_files import LEAST_EXECUTION_TIME
-from batsched_py.support.processor_sets import from_text
-from batsched_py.workload.swf import FIELDS, UNKNOWN, fields_in_order, write_swf
+from batsched_py.protocol.jobs_csv import LEAST_EXECUTION_TIME
+from batsched_py.results.job_table import JobTable
+from batsched_py.workload.swf import FIELDS, UNKNOWN, write_swf
 from batsched_py.workload.swf_header import header_lines
-
-if TYPE_CHECKING:
-    from batsched_py.results.result import Result
 
 _COMPLETED, _FAILED, _CANCELLED = 1, 0, 5
 _NUMBER = re.compile(r"[1-9]\d{0,14}")
 _USER = re.compile(r"-1|0|[1-9]\d{0,14}")
 
 
-def write_result_log(result: Result, path: str | Path) -> None:
-    """Write the jobs of ``result`` as an SWF log, gzipped if ``path`` ends with ``.gz``.
+def write_result_log(table: JobTable, settings: dict[str, Any], path: str | Path) -> None:
+    """Write the jobs of a simulation as an SWF log, gzipped if ``path`` ends with ``.gz``.
 
+    ``table`` is as it was read or is written, ``settings`` are those of ``PREFIX_run.json``.
     The lines are in order of submission. Times are those of ``PREFIX_jobs.csv``, so they are exact
     to the microsecond; waits are the simulated system's, and run times what the jobs took on the
     simulated processors. The requested time is the walltime, else the estimate that policies were
@@ -49,11 +43,7 @@ def write_result_log(result: Result, path: str | Path) -> None:
     Raises :class:`~batsched_py.errors.OutputError` if the file cannot be written; then nothing is
     left behind.
     """
-    jobs = _Jobs()
-    for row in csv.DictReader(result.output.jobs_lines()):
-        jobs.add(row)
-    lines, users = jobs.in_order()
-    settings = result.settings
+    lines, users = _lines(table)
     header = header_lines(
         nb_jobs=len(lines),
         nb_processors=settings["nb_processors"],
@@ -64,35 +54,33 @@ def write_result_log(result: Result, path: str | Path) -> None:
     write_swf(path, header, (line.tolist() for line in lines))
 
 
-class _Jobs:
-    """The lines of the log while they are collected, 144 bytes each beside the names."""
+def _lines(table: JobTable) -> tuple[NDArray[np.float64], dict[str, int]]:
+    """Return the lines in order of submission, shape (n, 18), and the number of each user.
 
-    def __init__(self) -> None:
-        self._ids: list[str] = []
-        self._users: list[str] = []
-        self._fields = array("d")
-
-    def add(self, row: dict[str, str]) -> None:
-        """Take a row of ``PREFIX_jobs.csv``."""
-        self._ids.append(row["job_id"])
-        self._users.append(intern(row["user"]))
-        self._fields.extend(_fields(row))
-
-    def in_order(self) -> tuple[NDArray[np.float64], dict[str, int]]:
-        """Return the lines in order of submission, shape (n, 18), and the number of each user.
-
-        Jobs of one instant are in order of their ids, numbers in them by value.
-        """
-        lines = np.array(self._fields).reshape(-1, len(FIELDS))
-        submit = lines[:, FIELDS.index("submit_time")].tolist()
-        ids, users = self._ids, self._users
-        order = sorted(range(len(ids)), key=lambda at: (submit[at], *_natural(ids[at])))
-        lines = lines[order]
-        number_of = _numbers((ids[at] for at in order), _NUMBER)
-        lines[:, FIELDS.index("job_number")] = [number_of[ids[at]] for at in order]
-        user_of = _numbers((users[at] for at in order), _USER)
-        lines[:, FIELDS.index("user")] = [user_of[users[at]] for at in order]
-        return lines, user_of
+    Jobs of one instant are in order of their ids, numbers in them by value.
+    """
+    ids, submit = table.text_column("job_id"), table.submit.tolist()
+    order = sorted(range(len(ids)), key=lambda row: (submit[row], *_natural(ids[row])))
+    number_of = _numbers((ids[row] for row in order), _NUMBER)
+    user_of = _numbers((table.user[row] for row in order), _USER)
+    walltime, estimate = map(table.number_column, ("requested_time", "estimate"))
+    run_time = np.where(table.execution > LEAST_EXECUTION_TIME, table.execution, 0)
+    status = np.where(table.number_column("success") == 1, _COMPLETED, _FAILED)
+    fields = {
+        "job_number": [number_of[name] for name in ids],
+        "submit_time": table.submit,
+        "wait_time": np.where(table.ran, table.number_column("waiting_time"), UNKNOWN),
+        "run_time": np.where(table.ran, run_time, UNKNOWN),
+        "allocated_processors": np.where(table.ran, table.size, UNKNOWN),
+        "requested_processors": table.number_column("requested_number_of_resources"),
+        "requested_time": np.where(walltime >= 0, walltime, np.nan_to_num(estimate, nan=UNKNOWN)),
+        "status": np.where(table.ran, status, _CANCELLED),
+        "user": [user_of[user] for user in table.user],
+    }
+    lines = np.full((len(ids), len(FIELDS)), float(UNKNOWN))
+    for name, column in fields.items():
+        lines[:, FIELDS.index(name)] = column
+    return lines[order], user_of
 
 
 def _natural(name: str) -> tuple[int | str, ...]:
@@ -112,33 +100,6 @@ def _numbers(texts: Iterable[str], form: re.Pattern[str]) -> dict[str, int]:
     else:
         numbers = {text: number for number, text in enumerate(there, start=1)}
     return numbers | {"": UNKNOWN}
-
-
-def _fields(row: dict[str, str]) -> list[float]:
-    """Return the 18 fields of a job, without its number and its user."""
-    fields: dict[str, float] = {
-        "submit_time": float(row["submission_time"]),
-        "requested_processors": int(row["requested_number_of_resources"]),
-        "requested_time": _requested_time(row),
-        "status": _CANCELLED,
-    }
-    if row["final_state"] != REJECTED:
-        run_time = float(row["execution_time"])
-        fields |= {
-            "wait_time": float(row["waiting_time"]),
-            "run_time": run_time if run_time > LEAST_EXECUTION_TIME else 0,
-            "allocated_processors": from_text(row["allocated_resources"]).bit_count(),
-            "status": _COMPLETED if row["success"] == "1" else _FAILED,
-        }
-    return fields_in_order(fields)
-
-
-def _requested_time(row: dict[str, str]) -> float:
-    """Return the walltime, else the run time that policies were told, else -1."""
-    walltime = float(row["requested_time"])
-    if walltime >= 0:
-        return walltime
-    return float(row.get("estimate") or UNKNOWN)
 
 
 def _notes(settings: dict[str, Any], users: dict[str, int]) -> list[str]:

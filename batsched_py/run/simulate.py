@@ -4,73 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
+from functools import wraps
+from inspect import Signature, signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, get_type_hints
 
 import msgspec
 import numpy as np
 
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
 from batsched_py.model.user_model import UserModel
-from batsched_py.results.result import EmbeddedOutput, Output, Result, versions
-from batsched_py.run.backends.dispatch import EMBEDDED, SOCKET, check_backend, run_outside
-from batsched_py.run.backends.side_by_side import Timeouts
+from batsched_py.results.embedded_output import EmbeddedOutput
+from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
+from batsched_py.run.result import Output, Result, versions
+from batsched_py.run.settings import EMBEDDED, RIGID, ProcessSettings, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import (
-    Platform,
-    homogeneous,
-    read_platform,
-    scaled,
-)
+from batsched_py.simulator.platform.hosts import Platform, homogeneous, scaled
+from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.support import plugins
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload import Workload
-from batsched_py.workload.conversion_rules import Rules, make_rules
-from batsched_py.workload.load import load_workload
+from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.load import load_workload, size_of_machine
 from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.workload import REFERENCE_SPEED
-
-RIGID = "rigid"
-"""Name of the replay without users: every job at its recorded time."""
-
-
-class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What determines a decision process: its policy, its users, and their chance."""
-
-    scheduler: str = "easy"
-    scheduler_options: dict[str, Any] = {}
-    users: str = RIGID
-    user_options: dict[str, Any] = {}
-    seed: int = 0
-    shake: int | None = None
-
-    @property
-    def dynamic(self) -> bool:
-        """Whether users submit the jobs; else they are the simulator's workload."""
-        return self.users != RIGID
-
-
-class Run(ProcessSettings, frozen=True, kw_only=True):
-    """Everything that determines a simulation, apart from the content of its files."""
-
-    rules: Rules = Rules()
-    platform: str | None = None
-    nodes: int | None = None
-    speed_factor: float = 1.0
-    skip_bad_lines: bool = False
-    each_event: bool = False
-    """Run the policy after every single event (embedded simulator only)."""
-    backend: str = EMBEDDED
-    batsim: str | None = None
-    """Command line of Batsim, for the back end ``batsim``."""
-    timeouts: Timeouts = Timeouts()
-    """Limits of a back end that is another process."""
-    warm_up: float = 0.0
-    """Seconds from the first submission on whose jobs load the machine and are not measured."""
-    cool_down: float = 0.0
-    """The same up to the last submission."""
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -81,46 +40,62 @@ class Loaded(msgspec.Struct, frozen=True):
     """Of the file."""
 
 
-def simulate(
-    source: str | Path | Workload,
-    *,
-    scheduler: str = "easy",
-    scheduler_options: Mapping[str, Any] | None = None,
-    users: str = RIGID,
-    sessions: str | None = None,
-    user_options: Mapping[str, Any] | None = None,
-    rules: Rules | str = "replay-feedback",
-    platform: str | Path | None = None,
-    nodes: int | None = None,
-    speed_factor: float = 1.0,
-    seed: int = 0,
-    shake: int | None = None,
-    skip_bad_lines: bool = False,
-    each_event: bool = False,
-    backend: str = EMBEDDED,
-    batsim: str | None = None,
-    timeouts: Timeouts | None = None,
-    warm_up: float = 0.0,
-    cool_down: float = 0.0,
-    folder: str | Path | None = None,
-    record: str | Path | None = None,
-) -> Result:
+class Arguments(Settings, kw_only=True):
+    """What :func:`simulate` takes beside the workload."""
+
+    folder: str | Path | None = None
+    record: str | Path | None = None
+
+
+Source = str | Path | Workload
+_P = ParamSpec("_P")
+
+
+def _with_keywords_of(
+    arguments: Callable[_P, Arguments],
+) -> Callable[[Callable[[Source, Arguments], Result]], Callable[Concatenate[Source, _P], Result]]:
+    """Let a function take the fields of ``arguments`` as keywords, for editors and mypy too."""
+
+    def decorate(
+        function: Callable[[Source, Arguments], Result],
+    ) -> Callable[Concatenate[Source, _P], Result]:
+        @wraps(function)
+        def called(source: Source, /, *args: _P.args, **keywords: _P.kwargs) -> Result:
+            return function(source, arguments(*args, **keywords))
+
+        source, *_ = signature(function).parameters.values()
+        kinds = get_type_hints(arguments)
+        settings = [
+            part.replace(annotation=kinds[part.name])
+            for part in signature(arguments).parameters.values()
+            if part.name != "log"  # that is ``source``
+        ]
+        called.__signature__ = Signature([source, *settings])  # type: ignore[attr-defined]
+        return called
+
+    return decorate
+
+
+@_with_keywords_of(Arguments)
+def simulate(source: Source, arguments: Arguments) -> Result:
     """Simulate a workload under a policy, with or without users who react.
 
-    ``source`` is an SWF log, a Batsim workload file, the name of a log, or a :class:`Workload`;
+    ``source`` is an SWF log, a Batsim workload file, the name of a log, or a :class:`Workload`; the
+    keywords are the :class:`~batsched_py.run.settings.Settings`:
     ``scheduler`` and ``users`` are names (see ``batsched-py list``) or ``file.py:Class``;
     ``rigid`` submits at the recorded times. ``sessions`` (such as ``arrival:60``, minutes) is the
-    user model's option of that name. ``rules`` say how a log becomes jobs. The machine is a SimGrid
-    ``platform`` file, or ``nodes`` equal processors (default: as many as the log's machine);
-    ``speed_factor`` multiplies their speed. ``seed`` is for the users' chance, ``shake`` for the
-    order of simultaneous events (None: log order). ``each_event`` runs the policy after every
-    single event rather than once per instant. ``backend`` is ``embedded``, ``batsim`` (the
-    program, ``batsim`` on PATH or the command line given), ``docker``, or ``socket``: the embedded
-    simulator in another process. Such a run is limited by ``timeouts``, and its inputs, outputs,
-    logs and commands are in ``folder`` (None: a temporary one, kept if the run fails).
-    Jobs submitted in the first ``warm_up`` and the last ``cool_down`` seconds load the machine and
-    are not measured. ``record`` is a file for all messages of the simulation, which ``explain``
-    reads.
+    user model's option of that name. ``rules`` say how a log becomes jobs (a preset's name or
+    :class:`Rules`, of which ``size``, ``walltime`` ... change single ones). The machine is a
+    SimGrid ``platform`` file, or ``nodes`` equal processors (default: as many as the log's machine,
+    times ``node_factor``); ``speed_factor`` multiplies their speed. ``seed`` is for the users'
+    chance, ``shake`` for the order of simultaneous events (None: log order). ``each_event`` runs
+    the policy after every single event rather than once per instant. ``backend`` is ``embedded``,
+    ``batsim`` (the program, ``batsim`` on PATH or the command line given), ``docker``, or
+    ``socket``: the embedded simulator in another process. Such a run is limited by ``timeouts``,
+    and its inputs, outputs, logs and commands are in ``folder`` (None: a temporary one, kept if the
+    run fails). Jobs submitted in the first ``warm_up`` and the last ``cool_down`` seconds (or texts
+    such as ``4 weeks``) load the machine and are not measured. ``record`` is a file for all
+    messages of the simulation, which ``explain`` reads.
 
     Raises :class:`UsageError` for arguments that make no sense, :class:`InputError` for files
     that are not what they should be, :class:`SimulationError` for a deadlock, and
@@ -130,41 +105,28 @@ def simulate(
     ... # doctest: +SKIP
     >>> result.metrics["overall"]["mean_lateness"]  # doctest: +SKIP
     """
-    options = dict(user_options or {})
-    if sessions is not None:
-        options["sessions"] = sessions
-    run = Run(
-        scheduler=scheduler,
-        scheduler_options=dict(scheduler_options or {}),
-        users=users,
-        user_options=options,
-        rules=make_rules(rules) if isinstance(rules, str) else rules,
-        platform=None if platform is None else str(platform),
-        nodes=nodes,
-        speed_factor=speed_factor,
-        seed=seed,
-        shake=shake,
-        skip_bad_lines=skip_bad_lines,
-        each_event=each_event,
-        backend=backend,
-        batsim=batsim,
-        timeouts=timeouts or Timeouts(),
-        warm_up=warm_up,
-        cool_down=cool_down,
-    )
-    return execute(source, run, folder, record)
+
+    if arguments.log != Settings().log:
+        raise UsageError(f"log = {arguments.log!r}: the first argument says what is simulated")
+
+    def machine_size() -> int:
+        return source.nb_res if isinstance(source, Workload) else size_of_machine(find_log(source))
+
+    run = arguments.on_machine(machine_size).run()
+    return execute(source, run, arguments.folder, arguments.record)
 
 
-def load(path: str | Path, run: Run) -> Loaded:
-    """Read the workload of ``run``: see :func:`~batsched_py.workload.load.load_workload`."""
+def load(
+    path: str | Path, rules: Rules, skip_bad_lines: bool, platform: str | None, speed_factor: float
+) -> Loaded:
+    """Read a workload: see :func:`~batsched_py.workload.load.load_workload`.
+
+    The platform file and the factor are those of the run, for its exact estimates.
+    """
     path = find_log(path)
-    given = read_platform(run.platform) if run.platform and _must_read(run) else None
-    workload = load_workload(
-        path,
-        run.rules,
-        skip_bad_lines=run.skip_bad_lines,
-        speed_factor=run.speed_factor * _relative_speed(given, run),
-    )
+    if platform is not None and rules.walltime == "exact":
+        speed_factor *= _relative_speed(platform)
+    workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines, speed_factor=speed_factor)
     return Loaded(workload, sha256(path))
 
 
@@ -186,7 +148,7 @@ def execute(
     if isinstance(source, Workload):
         workload = source
     else:
-        loaded = source if isinstance(source, Loaded) else load(source, run)
+        loaded = source if isinstance(source, Loaded) else load(source, *run.reading)
         workload, digest = loaded.workload, loaded.sha256
     workload = _on_machine(workload, run, given)
     part = None if record is None else Path(f"{record}.part")
@@ -203,10 +165,8 @@ def execute(
     if part is not None and record is not None:
         part.replace(record)  # an earlier recording is lost only now
     notes = list(workload.notes)
-    if output.nb_rare:
-        notes.append(
-            f"{output.nb_rare} jobs of rare behaviour load the machine and are not measured"
-        )
+    if nb_rare := int(output.table.rare.sum()):
+        notes.append(f"{nb_rare} jobs of rare behaviour load the machine and are not measured")
     settings = {
         "input": {"name": workload.name, "sha256": digest, "nb_jobs": len(workload.jobs)},
         "run": msgspec.to_builtins(run),
@@ -230,7 +190,7 @@ def execute(
 def _check_measured(result: Result, run: Run) -> None:
     """Raise :class:`UsageError` if warm-up and cool-down leave nothing to measure."""
     table = result.table
-    if len(table.submit) and not len(table.measured.submit):
+    if len(table.submit) and not table.measured.any():
         span = table.submit.max() - table.submit.min()
         raise UsageError(
             f"a warm-up of {run.warm_up:g} s and a cool-down of {run.cool_down:g} s leave no job "
@@ -285,16 +245,15 @@ def _default_platform(run: Run, workload: Workload) -> Platform:
     return homogeneous(workload.nb_res if run.nodes is None else run.nodes, run.speed_factor)
 
 
-def _relative_speed(platform: Platform | None, run: Run) -> float:
+def _relative_speed(platform: str) -> float:
     """Return the speed of the processors relative to the log's, for exact estimates."""
-    if platform is None or run.rules.walltime != "exact":
-        return 1.0
-    if platform.uniform_speed is None:
+    speed = read_platform(platform).uniform_speed
+    if speed is None:
         raise UsageError(
-            f"--walltime exact with {run.platform}: its hosts differ in speed, so the run time of "
-            "a job is not known before it is placed"
+            f"{parameter('walltime')} exact with {platform}: its hosts differ in speed, so "
+            "the run time of a job is not known before it is placed"
         )
-    return platform.uniform_speed / REFERENCE_SPEED
+    return speed / REFERENCE_SPEED
 
 
 def sha256(path: str | Path) -> str:
@@ -305,32 +264,8 @@ def sha256(path: str | Path) -> str:
 
 def check(run: Run) -> None:
     """Raise :class:`UsageError` for what makes no sense before a file is read."""
-    if run.nodes is not None and run.nodes <= 0:
-        raise UsageError(f"--nodes {run.nodes}: expected at least 1")
-    if run.platform is not None and run.nodes is not None:
-        raise UsageError("--platform and --nodes both say how large the machine is: give one")
-    if not 0 < run.speed_factor < float("inf"):
-        raise UsageError(f"--speed-factor {run.speed_factor}: expected a positive number")
-    for flag, seconds in (("--warm-up", run.warm_up), ("--cool-down", run.cool_down)):
-        if not 0 <= seconds < float("inf"):
-            raise UsageError(f"{flag} {seconds}: expected a time of at least 0 s")
-    if run.each_event and (run.backend != EMBEDDED or run.shake is not None):
-        raise UsageError("--each-event works with --backend embedded only, and not with --shake")
-    check_settings(run)
+    run.check()
     check_backend(run)
-
-
-def check_settings(settings: ProcessSettings) -> None:
-    """Raise :class:`UsageError` for what makes no sense before a file is read."""
-    for name, seed in (("--seed", settings.seed), ("--shake", settings.shake)):
-        if seed is not None and seed < 0:
-            raise UsageError(f"{name} {seed}: expected at least 0")
-    if settings.users == RIGID and settings.user_options:
-        option = next(iter(settings.user_options))
-        raise UsageError(
-            f"rigid replay has no users, so the option {option!r} means nothing: "
-            "choose users by --users, or leave it out"
-        )
 
 
 def make_process(

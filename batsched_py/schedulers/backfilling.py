@@ -1,39 +1,33 @@
-"""Backfilling behind a reservation for the head of the queue, in any two orders."""
+"""Backfilling behind a reservation for the head of the queue: in any two orders, by any rule."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from math import inf
 
 from batsched_py.errors import InvariantError
 from batsched_py.model.decisions import Decision, Start
-from batsched_py.model.explanation import Held
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import Order
-from batsched_py.support.option_values import one_of
+from batsched_py.model.queue.orders import Order, place_in
+from batsched_py.model.waiting_reason import WaitingReason, Why
 
-EXTRA_NODES = ("first", "instant", "none")
+Reservation = Callable[[Job, Machine], tuple[float, int]]
+"""(head, machine) -> shadow time (seconds: by when later jobs must end) and extra nodes (how many
+processors they may keep longer). It is asked once a pass, if the head does not fit."""
 
 
 class Backfilling:
-    """Start jobs in one order; where the first does not fit, backfill behind it in another.
-
-    What a later job must respect is decided by :meth:`_reservation`, which some policies that
-    are built on this one replace; here it is EASY's. ``extra_nodes`` is explained there.
-    """
+    """Start jobs in ``order``; where the first does not fit, backfill in ``backfill_order``."""
 
     def __init__(
-        self, order: Order, backfill_order: Order | None = None, extra_nodes: str = "first"
+        self, reservation: Reservation, order: Order, backfill_order: Order | None = None
     ) -> None:
-        self.order = order
-        self.backfill_order = backfill_order or order
-        self._extra_nodes = one_of("extra_nodes", extra_nodes, EXTRA_NODES)
-        self.head: Job | None = None
-        """The job that has the reservation since the last pass."""
-        self.shadow_time = inf
-        self.extra = 0
+        self.order, self.backfill_order = order, backfill_order or order
+        self._reservation = reservation
+        self.head: Job | None = None  # it has the reservation since the last pass
+        self.shadow_time, self.extra_nodes = inf, 0
         self._unavailable = 0
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
@@ -46,59 +40,31 @@ class Backfilling:
         if not head:
             self.head = None
             return
-        shadow_time, extra = self._reservation(head, now, machine)
-        if not overtaken:
-            self._check_promise(head, shadow_time, now, machine.unavailable)
-        self.head, self._unavailable = head, machine.unavailable
-        self.shadow_time, self.extra = shadow_time, extra
+        shadow_time, self.extra_nodes = self._reservation(head, machine)
+        promised = self.shadow_time if head is self.head and not overtaken else inf
+        if shadow_time > promised > now and machine.unavailable == self._unavailable:
+            raise InvariantError(  # only jobs that outlive their estimates may delay it
+                f"{type(self).__name__} delayed the head of the queue: job {head.id} was to start "
+                f"by {promised}, now by {shadow_time}"
+            )
+        self.head, self.shadow_time, self._unavailable = head, shadow_time, machine.unavailable
         if not machine.free:
             return
         # Where nothing is known of the ends, nothing ends in time: only extra nodes are safe. A
         # head that must wait for a repair is delayed by nobody.
-        horizon = shadow_time
-        if shadow_time == inf and head.size <= machine.nb_available:
-            horizon = -inf
+        ends_known = shadow_time < inf or head.size > machine.nb_available
+        horizon = shadow_time if ends_known else -inf
         if self.backfill_order is not self.order:
             ranked = self.backfill_order.at(now, queue)
-        while job := ranked.first_to_backfill(now, machine.free, horizon, self.extra):
+        while job := ranked.first_to_backfill(now, machine.free, horizon, self.extra_nodes):
             if now + job.estimate > horizon:
-                self.extra -= job.size
+                self.extra_nodes -= job.size
             yield Start(job)
 
-    def _reservation(self, head: Job, now: float, machine: Machine) -> tuple[float, int]:
-        """Return by when later jobs must end, and the processors that they may keep longer."""
-        shadow_time, extra = machine.reservation(head.size, self._extra_nodes == "instant")
-        return shadow_time, 0 if self._extra_nodes == "none" else extra
-
-    def _check_promise(self, head: Job, shadow_time: float, now: float, unavailable: int) -> None:
-        """Raise :class:`InvariantError` if backfilling has delayed the head's reservation.
-
-        Jobs that run beyond their estimate (possible without a kill limit) do delay it: then
-        the shadow time is in the past, and the promise starts anew. So it does when processors
-        fail or come back.
-        """
-        same = head is self.head and unavailable == self._unavailable
-        if same and shadow_time > self.shadow_time > now:
-            raise InvariantError(
-                f"{type(self).__name__} delayed the head of the queue: job {head.id} was to start "
-                f"by {self.shadow_time}, now by {shadow_time}"
-            )
-
-    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> Held:
+    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
-        place = place_in(self.order.at(now, queue), job)
-        head = self.head
-        if head is None or job is head:
-            return Held("head", place, until=self.shadow_time, free=machine.free)
-        return Held(
-            "processors" if job.size > machine.free else "reservation", place, by=head.id,
-            until=self.shadow_time, free=machine.free, extra=self.extra,
-        )  # fmt: skip
-
-
-def place_in(ranked: Iterable[Job], job: Job) -> int:
-    """Return the place of ``job`` in an order, 1 for the first."""
-    for place, other in enumerate(ranked, 1):
-        if other is job:
-            return place
-    raise InvariantError(f"job {job.id} does not wait")
+        place, free = place_in(self.order.at(now, queue), job), machine.free
+        if self.head is None or job is self.head:
+            return WaitingReason("head", place, until=self.shadow_time, free=free)
+        why: Why = "processors" if job.size > free else "reservation"
+        return WaitingReason(why, place, self.head.id, self.shadow_time, free, self.extra_nodes)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from batsched_py.errors import UsageError
 from batsched_py.model.decisions import CallMeLater, Decision, Start
-from batsched_py.model.explanation import Held
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.orders import fixed_key
-from batsched_py.model.timeline import Timeline
+from batsched_py.model.timeline import Timeline, check_estimate
+from batsched_py.model.waiting_reason import WaitingReason
 
 LATE = 1e-3
 """Seconds by which an end may come late: Batsim's clock has six decimals, and it may tell the
@@ -99,17 +98,16 @@ class Conservative:
     def _reserve_for_new_jobs(self, queue: WaitingQueue) -> None:
         for job in queue.since(self._seen):
             self._seen = job.number + 1
-            if job.estimate == inf:
-                raise UsageError(
-                    f"job {job.id} has no walltime: reservations need one, or --walltime exact"
-                )
+            check_estimate(job, "reservations need")
             self._starts[job.number] = self._line.place(job.size, job.estimate)
 
-    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> Held:
+    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
         start = self._starts[job.number]
         place = 1 + sum(other < start for other in self._starts.values())
-        return Held("plan", place, until=start, free=machine.free, note="its own reservation")
+        return WaitingReason(
+            "plan", place, until=start, free=machine.free, note="its own reservation"
+        )
 
 
 def _breaks_promises(now: float, machine: Machine) -> bool:

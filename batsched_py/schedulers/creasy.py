@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING
 from batsched_py.model.queue.orders import ClockOrder, FixedOrder
 from batsched_py.model.queue.waiting_queue import by_submission
 from batsched_py.schedulers.backfilling import Backfilling
+from batsched_py.schedulers.easy import easy_reservation
 from batsched_py.support.option_values import number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from batsched_py.model.decisions import Decision
-    from batsched_py.model.machine import Machine
-    from batsched_py.model.queue import WaitingQueue
     from batsched_py.model.queue.job_arrays import Columns, Floats
 
 MINUTE = 60.0
@@ -34,7 +30,7 @@ def priority(alpha: float, now: float, columns: Columns) -> Floats:
 
     The response time that is feared is the time waited so far plus the estimate.
     """
-    seniority = (now - columns.submit) / MINUTE
+    seniority = (now - columns.submit_time) / MINUTE
     return alpha * criticality(seniority + columns.estimate / MINUTE) + seniority
 
 
@@ -52,11 +48,4 @@ class Creasy(Backfilling):
         alpha = number("alpha", alpha, 0)
         # By seniority alone, jobs are in the order of their submissions: nothing to compute.
         order = ClockOrder(partial(priority, alpha)) if alpha else FixedOrder(by_submission)
-        super().__init__(order, extra_nodes=extra_nodes)
-
-    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        """Start the most critical job while it fits, then backfill behind it."""
-        if not queue:  # after most events: there are no priorities to compute
-            self.head = None
-            return iter(())
-        return super().schedule(now, queue, machine)
+        super().__init__(easy_reservation(extra_nodes), order)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from batsched_py.model.queue.orders import ClockOrder
 from batsched_py.schedulers.backfilling import Backfilling
+from batsched_py.schedulers.easy import easy_reservation
 from batsched_py.support.option_values import number, one_of
 
 if TYPE_CHECKING:
@@ -32,9 +33,8 @@ class Ups(Backfilling):
     def __init__(
         self, *, a_user: float = 0.5, rank: str = "load", extra_nodes: str = "first"
     ) -> None:
-        super().__init__(
-            ClockOrder(self._job_priority), ClockOrder(self._user_priority), extra_nodes
-        )
+        orders = ClockOrder(self._job_priority), ClockOrder(self._user_priority)
+        super().__init__(easy_reservation(extra_nodes), *orders)
         self._a_user = number("a_user", a_user, 0, 1)
         self._by_load = one_of("rank", rank, ("load", "recency")) == "load"
         self._users = _Users()
@@ -44,7 +44,7 @@ class Ups(Backfilling):
         scores = self._users.load(columns) if self._by_load else -self._users.last_arrival(columns)
         self._of_rows = self._users.priority(scores, columns)[columns.user]
         a_user = self._a_user
-        return a_user * self._of_rows + (1 - a_user) * (now - columns.submit) / AGEING
+        return a_user * self._of_rows + (1 - a_user) * (now - columns.submit_time) / AGEING
 
     def _user_priority(self, now: float, columns: Columns) -> Floats:
         return self._of_rows  # the ranks hold for the whole pass, which begins with the job order
@@ -70,7 +70,7 @@ class _Users:
 
         last = np.zeros(columns.nb_users)
         last[: len(self._arrivals)] = self._arrivals
-        last[columns.user] = columns.submit  # in submission order: the last one counts
+        last[columns.user] = columns.submit_time  # in submission order: the last one counts
         self._arrivals = last.tolist()
         return last
 

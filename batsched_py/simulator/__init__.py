@@ -1,14 +1,31 @@
 """The embedded simulator: behaves as Batsim 4.2, in process or in its place behind a socket.
 
-Where what is:
+The kernel, in the order in which it is best read:
 
-- time, messages, decisions: ``engine``, with what it is asked for and leaves (``setting``), the
-  first message (``begins``), external events (``external``)
-- jobs: ``registry`` (which there are), ``profiles`` (what they do), ``execution`` (start and end),
-  ``programs`` (those that are more than a duration), ``ended``
-- what jobs run on: ``site``, ``machines`` (their states), ``power`` and ``energy``, ``ptask`` and
-  ``fair_bottleneck`` (how they share hosts and links)
-- platforms: ``platform``, ``network``; read by ``platform_reader``, ``network_reader`` and
-  ``platform_values``; written by ``platform_xml``
-- in Batsim's place: ``stand_in`` (from files), ``front`` (the socket), ``outputs`` (Batsim's files)
+- ``options``: what a simulation is asked for
+- ``agenda``: timers, and the time now
+- ``profiles``: what a job does while it runs
+- ``jobs``: the jobs and profiles that there are, and which of them the scheduler may speak of
+- ``machines``: which machines are free
+- ``execution``: a job starts, ends, is rejected or killed
+- ``decisions``: what each decision of the scheduler does, at its time
+- ``engine``: :class:`~batsched_py.simulator.engine.Simulator`: events of an instant, messages, the
+  end
+- ``simulation_begins``: the first message
+
+What a simulation needs only if it is asked for:
+
+- ``tasks``: jobs that are more than one fixed duration are ``stepwise_jobs``; in which order the
+  parts of a profile come, and how they repeat, is in ``composed_profiles``; ``parallel_tasks``
+  share hosts and links by rates that ``fair_bottleneck`` finds
+- ``energy``: ``power_states`` that machines are switched to, and their ``consumption``
+- ``machine_states``: how long machines were idle, computing, asleep, ...
+- ``external_events``: machines fail and come back
+- ``finished_jobs``: more of them than fit into memory; ``outcome``: what a simulation leaves
+
+Around it:
+
+- ``platform``: ``hosts`` and their ``network``; SimGrid's files are read by ``platform_reader`` (of
+  ``attribute_values``, and ``network_reader``), and written by ``platform_writer``
+- ``files``: ``input_files`` make a simulation, ``output_files`` are what Batsim writes
 """

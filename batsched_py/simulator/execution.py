@@ -1,85 +1,103 @@
-"""The processors and what runs on them: start, end, reject and kill, with Batsim's states."""
+"""The machines and what runs on them: start, end, reject and kill, with Batsim's states."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_checks import check_mapping
-from batsched_py.simulator.energy.consumption import Energy
-from batsched_py.simulator.finished_jobs import EndedJobs
-from batsched_py.simulator.jobs import SimulatedJob, State
+from batsched_py.protocol.jobs_csv import REJECTED
+from batsched_py.simulator.agenda import Agenda, Timer
+from batsched_py.simulator.finished_jobs import FinishedJobs
+from batsched_py.simulator.jobs import SimulatedJob, State, final_state
 from batsched_py.simulator.machines import Machines
-from batsched_py.simulator.platform.platform import Platform
-from batsched_py.simulator.tasks.composed_jobs import Programs
-from batsched_py.simulator.tasks.profiles import Composed, Profile
+from batsched_py.simulator.platform.hosts import Platform
+from batsched_py.simulator.profiles import Composed, Profile
+from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.processor_sets import numbers, to_text
 
 KILLED = "COMPLETED_KILLED"
-REJECTED = "REJECTED"
+
+
+class EnergyMeter(Protocol):
+    """What machines consume, joules, asked when jobs start and end."""
+
+    def consumed(self, hosts: int, now: float) -> float:
+        """Return what a set of hosts has consumed until now."""
+        ...
+
+    def note(self, kind: str, now: float) -> None:
+        """Note the energy at the start (``s``) or the end (``e``) of a job."""
+        ...
 
 
 class Execution:
-    """Who uses which processor, and how each job ended.
+    """Who uses which machine, and how each job ended.
 
-    The jobs go to ``ended``, in order of completion or rejection. A delay, and a computation on
-    hosts of its own with speeds that stay (not ``varying``), end at a time that is known when
-    they start; ``programs`` runs all others, and ``energy``, if there is one, is told. Times are
-    in seconds.
+    The jobs go to ``finished``, in order of completion or rejection. A delay, and a computation
+    on hosts of its own with speeds that stay (not ``varying``), end at a time that is known when
+    they start; ``stepwise`` runs all others, and ``energy``, if there is one, is told.
     """
 
     def __init__(
         self,
+        agenda: Agenda,
         platform: Platform,
         machines: Machines,
-        ended: list[SimulatedJob] | EndedJobs,
-        programs: Callable[[], Programs],
+        stepwise: StepwiseJobs,
+        finished: list[SimulatedJob] | FinishedJobs,
         *,
-        energy: Energy | None = None,
+        energy: EnergyMeter | None = None,
         varying: bool = False,
     ) -> None:
-        self.ended = ended
-        self.machines = machines
+        self.finished = finished
+        self._agenda, self._machines, self._stepwise = agenda, machines, stepwise
         self._energy = energy
-        self._programs = programs
         self._varying = varying
         self._speed = platform.uniform_speed
         self._speeds = _by_speed(platform)
+        self._ends: dict[str, Timer] = {}
+        """By the ids of the jobs whose end is known."""
 
-    def start(self, job: SimulatedJob, decision: m.ExecuteJob, now: float) -> None:
-        """Run ``job`` as decided; its ``finish_time`` is when it will end, inf if not known.
+    def start(self, job: SimulatedJob, decision: m.ExecuteJob) -> None:
+        """Run a job as decided; its ``finish_time`` is when it will end, inf if not known.
 
         Raises :class:`ProtocolError` where Batsim would abort.
         """
-        alloc = decision.alloc
+        alloc, now = decision.alloc, self._agenda.now
         self._check(job, decision)
         if self._energy is not None:
             job.consumed_energy = self._energy.consumed(alloc, now)
             self._energy.note("s", now)
-        self.machines.occupy(alloc, now)
+        self._machines.occupy(alloc, now)
         job.alloc = alloc
         job.state = State.RUNNING
         job.start_time = now
-        profile = job.profile
-        if not self._is_simple(profile, decision):
+        if self._is_simple(job.profile, decision):
+            self._set_end(job)
+        else:
             job.finish_time = inf
-            self._programs().begin(job, _hosts(job, decision), now)
-            return
-        walltime = job.description.walltime
-        duration = self._duration(job)
-        return_code = profile.return_code
+            self._stepwise.begin(job, _hosts(job, decision))
+            self._stepwise.ended.clear()  # it is there if it did nothing that takes time
+        if job.finish_time < inf:
+            end = self._agenda.at(job.finish_time, partial(self._completions, job))
+            self._ends[job.description.id] = end
+
+    def _set_end(self, job: SimulatedJob) -> None:
+        """Find out when and how a job ends whose duration is known."""
+        profile, walltime = job.profile, job.description.walltime
+        duration, return_code = self._duration(job), profile.return_code
         # A delay as long as the walltime counts as too long, a computation does not: so does
         # Batsim (of 13,096 such computations on KTH, 13,045 succeeded).
         if walltime is not None and (
             walltime < duration or (walltime == duration and profile.delay is not None)
         ):
             duration, return_code = walltime, -1
-        job.finish_time = now + duration
-        job.return_code = return_code
-        job.final_state = "COMPLETED_SUCCESSFULLY" if not return_code else final_state(return_code)
+        job.finish_time = job.start_time + duration
+        job.return_code, job.final_state = return_code, final_state(return_code)
 
     def _is_simple(self, profile: Profile, decision: m.ExecuteJob) -> bool:
         """Tell whether a job's duration is known when it starts."""
@@ -96,15 +114,33 @@ class Execution:
         places = len(set(map(int, mapping.values())))
         return places == len(mapping) == decision.alloc.bit_count()
 
-    def end(self, job: SimulatedJob) -> None:
-        """Free the processors of a job that ended or was killed."""
+    def complete(self, job: SimulatedJob) -> m.JobCompleted:
+        """Free the machines of a job that ended or was killed; return what is told of it."""
+        self._ends.pop(job.description.id, None)
         job.state = State.ENDED
         now = job.finish_time
-        self.machines.release(job.alloc, now)
+        self._machines.release(job.alloc, now)
         if self._energy is not None:
             job.consumed_energy = self._energy.consumed(job.alloc, now) - job.consumed_energy
             self._energy.note("e", now)
-        self.ended.append(job)
+        self.finished.append(job)
+        return m.JobCompleted(
+            timestamp=now,
+            job_id=job.description.id,
+            job_state=job.final_state,
+            return_code=job.return_code,
+            alloc=job.alloc,
+        )
+
+    def _completions(self, job: SimulatedJob) -> tuple[m.JobCompleted]:
+        return (self.complete(job),)
+
+    def complete_stepwise(self) -> list[m.JobCompleted]:
+        """Complete the jobs whose last step has ended at this instant."""
+        ended = self._stepwise.ended
+        completions = list(map(self.complete, ended))
+        ended.clear()
+        return completions
 
     def reject(self, job: SimulatedJob) -> None:
         """Refuse a submitted job; raises :class:`ProtocolError` for others."""
@@ -112,38 +148,39 @@ class Execution:
             raise ProtocolError(f"REJECT_JOB: job {job.description.id} is {job.state.value}")
         job.state = State.FORGOTTEN
         job.final_state = REJECTED
-        self.ended.append(job)
+        self.finished.append(job)
 
-    def kill(self, job: SimulatedJob, now: float) -> dict[str, Any] | None:
+    def kill(self, job: SimulatedJob) -> dict[str, Any] | None:
         """Stop a job; return how much of it was done, as Batsim reports it.
 
-        A job that ends at ``now`` ends by itself; None is returned for it.
+        A job that ends now ends by itself; None is returned for it.
         """
+        now = self._agenda.now
         if job.state is not State.RUNNING or job.finish_time <= now:
             return None
         progress = self._progress(job, now)
-        if self._is_program(job):
-            self._programs().kill(job, now)
+        end = self._ends.pop(job.description.id, None)
+        if end is not None:
+            end.cancel()
+        elif self._stepwise.runs(job):
+            self._stepwise.kill(job)
         job.state = State.ENDED
         job.finish_time = now
         job.final_state = KILLED
         job.return_code = -2 if job.profile.is_parallel_task else -1
         return progress
 
-    def _is_program(self, job: SimulatedJob) -> bool:
-        """Tell whether a job is run step by step; others may last for ever, too (1e308 flops)."""
-        return job.finish_time == inf and self._programs().runs(job)
-
     def _progress(self, job: SimulatedJob, now: float) -> dict[str, Any]:
+        if self._stepwise.runs(job):
+            return self._stepwise.progress(job)
         if not job.alloc:  # set to running by CHANGE_JOB_STATE
-            return {"profile_name": job.description.profile, "progress": 0.0}
-        if self._is_program(job):
-            return self._programs().progress(job, now)
-        duration = self._duration(job)
-        done = (now - job.start_time) / duration if duration else 1.0
+            done = 0.0
+        else:
+            duration = self._duration(job)
+            done = (now - job.start_time) / duration if duration else 1.0
         return {"profile_name": job.description.profile, "progress": done}
 
-    def change_state(self, job: SimulatedJob, state: str, now: float) -> None:
+    def change_state(self, job: SimulatedJob, state: str) -> None:
         """Set the state of a job as the scheduler says: only from submitted to running.
 
         Raises :class:`ProtocolError` for all others, which Batsim 4.2.0 does not survive.
@@ -154,7 +191,7 @@ class Execution:
                 f"set to {state}: Batsim 4.2.0 survives only a submitted job that is set to RUNNING"
             )
         job.state = State.RUNNING
-        job.start_time, job.finish_time = now, inf
+        job.start_time, job.finish_time = self._agenda.now, inf
         if self._energy is not None:
             job.consumed_energy = 0.0  # of no machines, until now
 
@@ -180,11 +217,11 @@ class Execution:
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} of size {size} was given no processors"
             )
-        wrong = alloc & ~self.machines.free
+        wrong = alloc & ~self._machines.free
         if wrong:
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} was given {to_text(wrong)!r}: "
-                f"{self.machines.why_not(wrong)}"
+                f"{self._machines.why_not(wrong)}"
             )
         if isinstance(job.profile.body, Composed) and not job.profile.body.parts:
             raise ProtocolError(
@@ -197,13 +234,6 @@ class Execution:
                 f"EXECUTE_JOB: job {decision.job_id} uses storage, which the embedded simulator "
                 "does not run: use real Batsim"
             )
-
-
-def final_state(return_code: int) -> str:
-    """Return Batsim's state of a job that ended: to it, any code below 0 means its walltime."""
-    if return_code == 0:
-        return "COMPLETED_SUCCESSFULLY"
-    return "COMPLETED_FAILED" if return_code > 0 else "COMPLETED_WALLTIME_REACHED"
 
 
 def _hosts(job: SimulatedJob, decision: m.ExecuteJob) -> list[int]:

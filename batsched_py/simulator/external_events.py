@@ -6,13 +6,17 @@ A file has one JSON object a line: ``{"type": "machine_unavailable", "resources"
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from batsched_py.errors import InputError, ProtocolError
+from batsched_py.errors import InputError, ProtocolError, parameter
+from batsched_py.protocol import messages as m
+from batsched_py.simulator.agenda import Agenda
+from batsched_py.simulator.machine_states import TracedMachines
 from batsched_py.support.json_values import is_number
 from batsched_py.support.processor_sets import from_text, to_text
 
@@ -31,6 +35,38 @@ class ExternalEvent(msgspec.Struct, frozen=True):
     available: bool | None = None
     """None for an event that is only handed on."""
     content: dict[str, Any] = {}
+
+
+def schedule_events(
+    events: Sequence[ExternalEvent], agenda: Agenda, machines: TracedMachines
+) -> None:
+    """Let external events happen; with the last one comes the notice that it was."""
+    for event in events:
+        agenda.at(event.time, partial(_happen, event, agenda, machines))
+    last = max((event.time for event in events), default=0.0)
+    agenda.at(last, lambda: [_notice(agenda, "no_more_external_event_to_occur")])
+
+
+def _happen(event: ExternalEvent, agenda: Agenda, machines: TracedMachines) -> list[m.Event]:
+    if event.available is None:
+        details = {name: value for name, value in event.content.items() if name != "type"}
+        return [_notice(agenda, event.content["type"], details)]
+    if event.available:
+        kind = "event_machine_available"
+        machines.give_back(event.machines, agenda.now)
+    else:
+        kind = "event_machine_unavailable"
+        machines.withdraw(event.machines, agenda.now)
+    if not event.machines:
+        return []
+    return [_notice(agenda, kind, {"resources": to_text(event.machines)})]
+
+
+def _notice(agenda: Agenda, kind: str, details: dict[str, Any] | None = None) -> m.Notify:
+    return m.Notify(timestamp=agenda.now, type=kind, details=details or {})
+
+
+# Reading -----------------------------------------------------------------------------------------
 
 
 def read_events(
@@ -77,7 +113,7 @@ def _event(where: str, line: bytes, forward_unknown: bool) -> ExternalEvent:
     if not isinstance(kind, str) or not forward_unknown:
         raise InputError(
             f"{where}: type is {kind!r}, expected machine_available or machine_unavailable "
-            "(--forward-unknown-events hands others on to the scheduler)"
+            f"({parameter('forward_unknown_events')} hands others on to the scheduler)"
         )
     return ExternalEvent(float(time), where, content=content)
 

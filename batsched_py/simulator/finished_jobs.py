@@ -8,7 +8,7 @@ from typing import Any, overload
 from batsched_py.errors import InvariantError
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.jobs import SimulatedJob, State
-from batsched_py.simulator.tasks.profiles import Profile
+from batsched_py.simulator.profiles import Profile
 from batsched_py.support.temporary_rows import Spool
 
 IN_MEMORY = 1 << 15
@@ -19,7 +19,7 @@ BATCH = 4096
 _Row = tuple[Any, ...]
 
 
-class EndedJobs(Sequence[SimulatedJob]):
+class FinishedJobs(Sequence[SimulatedJob]):
     """Jobs in order of completion; of many only the latest are objects, the others on disk.
 
     Jobs read from the disk are equal in all fields but for the bodies of their profiles, which may
@@ -82,16 +82,16 @@ def _all_forgotten(jobs: list[SimulatedJob]) -> bool:
 
 def _row(job: SimulatedJob) -> _Row:
     """Return a job as plain values, which takes a tenth of the space of the object."""
-    told, profile = job.description, job.profile
+    description, profile = job.description, job.profile
     return (
-        told.id,
-        told.submit_time,
-        told.size,
-        told.profile,
-        told.walltime,
-        told.estimate,
-        told.user,
-        told.extra,
+        description.id,
+        description.submit_time,
+        description.size,
+        description.profile,
+        description.walltime,
+        description.estimate,
+        description.user,
+        description.extra,
         profile.delay,
         profile.flops,
         profile.total,

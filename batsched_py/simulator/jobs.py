@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum
-from typing import Any
 
 import msgspec
 
@@ -12,7 +11,8 @@ from batsched_py.errors import ProtocolError, WorkloadError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.dynamic_registration import Registration
 from batsched_py.protocol.messages import JobDescription
-from batsched_py.simulator.tasks.profiles import Profile, parse_profiles, parse_registered
+from batsched_py.simulator.options import Options
+from batsched_py.simulator.profiles import Profile, parse_profiles, parse_registered
 from batsched_py.support.name_set import UsedNames
 from batsched_py.workload.workload import Workload, WorkloadJob
 
@@ -25,6 +25,9 @@ class State(Enum):
     RUNNING = "running"
     ENDED = "ended"  # ended, the scheduler does not know yet
     FORGOTTEN = "completed or rejected"  # the scheduler knows; Batsim then knows the job no more
+
+
+_OPEN = (State.SUBMITTED, State.RUNNING)
 
 
 class SimulatedJob(msgspec.Struct, eq=False, gc=False):
@@ -45,16 +48,26 @@ class SimulatedJob(msgspec.Struct, eq=False, gc=False):
     """What the scheduler has said to it and it has not taken yet."""
 
 
-class Registry:
+def final_state(return_code: int) -> str:
+    """Return Batsim's state of a job that ended: to it, any code below 0 means its walltime."""
+    if return_code == 0:
+        return "COMPLETED_SUCCESSFULLY"
+    return "COMPLETED_FAILED" if return_code > 0 else "COMPLETED_WALLTIME_REACHED"
+
+
+class JobRegistry:
     """All jobs by id and all profiles by workload, static and dynamic.
 
     Where jobs may be registered, there can be any number of them: only the names are kept of
     those whose end the scheduler knows.
     """
 
-    def __init__(self, *, dynamic: bool, profile_reuse: bool) -> None:
-        self.registration = Registration(dynamic=dynamic, profile_reuse=profile_reuse)
-        self._dynamic = dynamic
+    def __init__(self, options: Options) -> None:
+        self.registration = Registration(
+            dynamic=options.dynamic_jobs, profile_reuse=options.profile_reuse
+        )
+        self._dynamic = options.dynamic_jobs
+        self._forward_profiles = options.forward_profiles
         self._releases = self.registration.releases
         self.jobs: dict[str, SimulatedJob] = {}
         """Those that the scheduler may speak of, or may have spoken of."""
@@ -91,13 +104,23 @@ class Registry:
             jobs.append(simulated)
         return jobs
 
-    def content(self, job: JobDescription) -> dict[str, Any] | None:
-        """Return the profile of a job that is being submitted, as it was written."""
-        return self.registration.content(job.id.partition("!")[0], job.profile)
+    def submission(self, job: SimulatedJob, now: float) -> m.JobSubmitted:
+        """Return what the scheduler is told of a job that is submitted now."""
+        description, profile = job.description, None
+        if self._forward_profiles:
+            workload = description.id.partition("!")[0]
+            profile = self.registration.content(workload, description.profile)
+        return m.JobSubmitted(
+            timestamp=now, job_id=description.id, job=description, profile=profile
+        )
 
     def profile(self, workload: str, name: str) -> Profile | None:
         """Return a profile that is kept, None if there is none of that name."""
         return self._parsed.get((workload, name))
+
+    def unfinished(self) -> list[SimulatedJob]:
+        """Return the jobs that were submitted and have not ended."""
+        return [job for job in self.jobs.values() if job.state in _OPEN]
 
     def known(self, job_id: str, doing: str) -> SimulatedJob:
         """Return a job that the scheduler may speak of; raises :class:`ProtocolError`."""

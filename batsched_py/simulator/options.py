@@ -1,56 +1,59 @@
-"""What a simulation is asked for, and what it leaves."""
+"""What a simulation is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import msgspec
 
-if TYPE_CHECKING:
-    from batsched_py.simulator.energy.power_states import PowerManagement
-    from batsched_py.simulator.jobs import SimulatedJob
-    from batsched_py.simulator.machines import TracedMachines
+from batsched_py.support.setting_fields import Setting
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Batsim's options, as far as they mean something here."""
 
-    dynamic_jobs: bool = False
-    acknowledge_dynamic_jobs: bool = False
-    profile_reuse: bool = False
-    forward_profiles: bool = False
-    compute_sharing: bool = False
-    """A machine may run several jobs at once, which then share it."""
-    storage_sharing: bool = True
-    """Said to the scheduler, as there is nothing to share: storage jobs are not run."""
-    energy: bool = False
-    """Account for energy, and let the scheduler switch machines."""
-    forward_unknown_events: bool = False
-    sched_config: str = ""
-    trace_machines: bool = False
-    """Keep how many machines are in each state, for ``_machine_states.csv``."""
-    exact_times: bool = False
-    """Say in SIMULATION_BEGINS that times come with all digits (ours, not Batsim's)."""
-    shake: int | None = None
-    """Seed of a shaken order of simultaneous events: those of an instant come in random order,
-    and as real Batsim sometimes does, instants are cut into several messages. How often is drawn
-    too, from never to always, since it depends on the platform. None: log order, one message."""
+    dynamic_jobs: Annotated[
+        bool, Setting("The scheduler may register jobs.", flags=("--enable-dynamic-jobs",))
+    ] = False
+    acknowledge_dynamic_jobs: Annotated[bool, Setting("Echo registered jobs.")] = False
+    profile_reuse: Annotated[
+        bool, Setting("Keep profiles after their use.", flags=("--enable-profile-reuse",))
+    ] = False
+    forward_profiles: Annotated[
+        bool,
+        Setting("Send the profile with each job.", flags=("--forward-profiles-on-submission",)),
+    ] = False
+    compute_sharing: Annotated[
+        bool, Setting("A machine may run several jobs.", flags=("--enable-compute-sharing",))
+    ] = False
+    """They then share it."""
+    storage_sharing: Annotated[
+        bool, Setting("Said to the scheduler, no more.", flags=(" /--disable-storage-sharing",))
+    ] = True
+    """There is nothing to share: storage jobs are not run."""
+    energy: Annotated[
+        bool, Setting("Account for energy; machines can be switched.", flags=("-E", "--energy"))
+    ] = False
+    forward_unknown_events: Annotated[bool, Setting("Hand on events of other types.")] = False
+    sched_config: Annotated[
+        str, Setting("Text for the scheduler.", "TEXT", flags=("--sched-cfg",))
+    ] = ""
+    trace_machines: Annotated[
+        bool,
+        Setting("No PREFIX_machine_states.csv.", flags=(" /--disable-machine-state-tracing",)),
+    ] = False
+    """Keep how many machines are in each state."""
+    exact_times: Annotated[
+        bool, Setting("Say and trace times with all digits, not six (not Batsim's).")
+    ] = False
+    """SIMULATION_BEGINS says so."""
+    shake: Annotated[
+        int | None,
+        Setting("Seed of a shaken order of simultaneous events (not Batsim's)."),
+    ] = None
+    """Those of an instant come in random order, and as real Batsim sometimes does, instants are cut
+    into several messages. How often is drawn too, from never to always, since it depends on the
+    platform. None: log order, one message."""
     each_event: bool = False
     """Every event in a message of its own, so that the policy runs after each; submissions come
     before ends of the same instant (as in the simulator behind Gaussier et al. 2015)."""
-
-
-class Outcome(msgspec.Struct):
-    """What a simulation leaves: its jobs in order of completion, and counts."""
-
-    jobs: Sequence[SimulatedJob]
-    nb_messages: int
-    nb_processors: int
-    end: float = 0.0
-    """Seconds: the time of the last message."""
-    nb_storages: int = 0
-    machines: TracedMachines | None = None
-    """The states of the machines, if they were followed."""
-    power: PowerManagement | None = None
-    """Energy and pstates, if they were accounted for."""

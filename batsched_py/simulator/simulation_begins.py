@@ -7,7 +7,7 @@ from typing import Any
 
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.options import Options
-from batsched_py.simulator.platform.platform import Host, Platform
+from batsched_py.simulator.platform.hosts import Host, Platform
 from batsched_py.workload.workload import Workload
 
 

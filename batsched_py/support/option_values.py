@@ -15,10 +15,10 @@ from batsched_py.support.json_values import did_you_mean
 
 def one_of(option: str, value: Any, allowed: Iterable[str]) -> str:
     """Return ``value``, one of the texts ``allowed``; raises :class:`UsageError`."""
-    known = list(allowed)
-    if value not in known:
-        hint = did_you_mean(str(value), known)
-        raise UsageError(f"{option}={value}{hint}: expected one of {', '.join(known)}")
+    names = list(allowed)
+    if value not in names:
+        hint = did_you_mean(str(value), names)
+        raise UsageError(f"{option}={value}{hint}: expected one of {', '.join(names)}")
     return str(value)
 
 
@@ -68,13 +68,14 @@ def finite(text: str) -> float:
     return value if isfinite(value) else nan
 
 
-def parse_time(option: str, text: str | None) -> float:
+def parse_time(option: str, text: str | float | None) -> float:
     """Return a length of time in seconds: ``4 weeks``, ``1.5 h``, ``90 min``; a number is seconds.
 
-    None is 0. Raises :class:`UsageError` for what is no time of at least 0 s.
+    None is 0, and a number is taken as it is. Raises :class:`UsageError` for a text that is no time
+    of at least 0 s.
     """
-    if text is None:
-        return 0.0
+    if not isinstance(text, str):
+        return text or 0.0
     amount = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz")
     unit = text.strip()[len(amount) :]
     value = finite(amount) * _UNITS.get(unit.removesuffix("s") or "s", nan)

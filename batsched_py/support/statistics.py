@@ -20,6 +20,11 @@ RESAMPLES = 2000
 CONFIDENCE = 0.95
 
 
+def ratio(numerator: float, denominator: float) -> float:
+    """Return the quotient, nan if the denominator is 0."""
+    return float(numerator / denominator) if denominator else nan
+
+
 class Interval(msgspec.Struct, frozen=True):
     """A statistic of a sample and its bootstrap interval."""
 

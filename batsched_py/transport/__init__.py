@@ -1,10 +1,9 @@
-"""How messages travel between a simulator and the decision process.
+"""How messages travel between a simulator and a scheduler.
 
 There is one shape for all ways: a :data:`Partner` takes each message and returns the reply. In
-process the embedded simulator calls :meth:`batsched_py.decision_process.DecisionProcess.answer`
-directly
-and hands structs over. Over a socket (:mod:`batsched_py.transport.scheduler_socket`) or from a
-recorded exchange (:mod:`batsched_py.transport.recording`) come bytes, and
+process the embedded simulator calls a decision process directly and hands structs over. Over a
+socket (:mod:`batsched_py.transport.scheduler_socket`) or from a recorded exchange
+(:mod:`batsched_py.transport.recording`) come bytes, and
 :class:`batsched_py.transport.conversation.Conversation` stands in between.
 """
 

@@ -1,4 +1,4 @@
-"""One simulation as bytes: the decision process behind Batsim's protocol."""
+"""One simulation as bytes: a scheduler behind Batsim's protocol."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from time import monotonic
 
 import msgspec
 
-from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import ProtocolError, SimulationError
+from batsched_py.errors import ProtocolError, SimulationError, parameter
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_checks import Referee
 from batsched_py.protocol.handshake import Codec, codec_for
+from batsched_py.transport import Partner
 from batsched_py.transport.recording import Recorder
-from batsched_py.transport.scheduler_socket import Endpoint, Request
+from batsched_py.transport.scheduler_socket import SchedulerSocket, SocketRequest
 
 FAREWELL = 2.0
 """Seconds that a simulator has to ask once more, to be told that there will be no answers."""
-Observer = Callable[[m.Message, m.Message], None]
+ExchangeObserver = Callable[[m.Message, m.Message], None]
 """Sees every message and its reply."""
 
 
@@ -29,35 +29,30 @@ class Unexpected(ProtocolError):  # noqa: N818 - somebody else's error, or an ea
 class Conversation:
     """Answers the messages of one simulation, from SIMULATION_BEGINS to SIMULATION_ENDS.
 
-    ``make_process`` is called with SIMULATION_BEGINS, which says what the machine is and how
-    Batsim was started. Every reply is checked before it leaves.
+    ``make_scheduler`` is called with SIMULATION_BEGINS, which says what the machine is and how
+    Batsim was started; what it returns answers the messages. Every reply is checked before it
+    leaves.
     """
 
     def __init__(
         self,
-        make_process: Callable[[m.SimulationBegins], DecisionProcess],
-        observe: Observer | None = None,
+        make_scheduler: Callable[[m.SimulationBegins], Partner],
+        observe: ExchangeObserver | None = None,
     ) -> None:
-        self._make_process = make_process
+        self.now = 0.0
+        """Simulated time of the last message (seconds)."""
+        self.ended = False
+        """Whether SIMULATION_ENDS was answered."""
+        self._make_scheduler = make_scheduler
         self._observe = observe
         self._codec: Codec | None = None
-        self._process: DecisionProcess | None = None
+        self._scheduler: Partner | None = None
         self._referee = Referee(strict=True)
 
     @property
     def begun(self) -> bool:
         """Whether SIMULATION_BEGINS was seen."""
-        return self._process is not None
-
-    @property
-    def ended(self) -> bool:
-        """Whether SIMULATION_ENDS was seen."""
-        return self._process is not None and self._process.ended
-
-    @property
-    def now(self) -> float:
-        """Simulated time of the last message (seconds)."""
-        return 0.0 if self._process is None else self._process.now
+        return self._scheduler is not None
 
     def answer(self, raw: bytes) -> bytes:
         """Return the reply to a message.
@@ -65,26 +60,28 @@ class Conversation:
         Raises :class:`Unexpected` as long as nothing has begun, for what does not begin a
         simulation, and :class:`~batsched_py.errors.BatschedError` for what cannot be answered.
         """
-        if self._codec is None or self._process is None:
+        if self._codec is None or self._scheduler is None:
             self._codec = codec_for(raw)
-            message, self._process = self._begin(self._codec, raw)
+            message, self._scheduler = self._begin(self._codec, raw)
         else:
             message = self._codec.decode_events(raw)
         self._referee.heard(message)
-        reply = self._process.answer(message)
+        self.now = message.now
+        reply = self._scheduler(message)
+        self.ended = any(type(event) is m.SimulationEnds for event in message.events)
         self._referee.check(reply)
         if self._observe is not None:
             self._observe(message, reply)
         return self._codec.encode_decisions(reply)
 
-    def _begin(self, codec: Codec, raw: bytes) -> tuple[m.Message, DecisionProcess]:
+    def _begin(self, codec: Codec, raw: bytes) -> tuple[m.Message, Partner]:
         try:
             message = codec.decode_events(raw)
         except ProtocolError as error:
             raise Unexpected(str(error)) from None
         for event in message.events:
             if isinstance(event, m.SimulationBegins):
-                return message, self._make_process(event)
+                return message, self._make_scheduler(event)
         raise Unexpected(
             "the first message is not SIMULATION_BEGINS: was the simulation under way before "
             "this process? Start both anew"
@@ -96,7 +93,7 @@ def refusal(reason: object) -> bytes:
     return f"batsched_py cannot answer: {reason}".encode(errors="replace")
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class WaitLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How long to wait, in seconds."""
 
     first: float
@@ -106,9 +103,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def serve(
-    endpoint: Endpoint,
+    socket: SchedulerSocket,
     conversation: Conversation,
-    limits: Limits,
+    limits: WaitLimits,
     recorder: Recorder | None = None,
 ) -> None:
     """Answer until the reply to SIMULATION_ENDS is sent.
@@ -117,27 +114,27 @@ def serve(
     Raises :class:`SimulationError` when a limit passes or the simulator goes away, and what
     answering raises; the simulator is told, if it asks within :data:`FAREWELL` seconds.
     """
-    partner: Request | None = None
-    waiting: Request | None = None
+    simulator: SocketRequest | None = None
+    waiting: SocketRequest | None = None
     deadline = monotonic() + limits.first
     try:
         while not conversation.ended:
-            waiting = request = _next(endpoint, conversation, limits, partner, deadline)
+            waiting = request = _next(socket, conversation, limits, simulator, deadline)
             try:
                 reply = _answer(conversation, request, recorder)
             except Unexpected as error:
-                _refuse(endpoint, request, str(error))
+                _refuse(socket, request, str(error))
                 waiting = None
                 continue
-            endpoint.reply(request, reply)
-            partner, waiting = request, None
+            socket.reply(request, reply)
+            simulator, waiting = request, None
             deadline = monotonic() + limits.silence
     except BaseException as error:
-        _take_leave(endpoint, partner, waiting, refusal(str(error) or type(error).__name__))
+        _take_leave(socket, simulator, waiting, refusal(str(error) or type(error).__name__))
         raise
 
 
-def _answer(conversation: Conversation, request: Request, recorder: Recorder | None) -> bytes:
+def _answer(conversation: Conversation, request: SocketRequest, recorder: Recorder | None) -> bytes:
     """Answer and record; what begins no simulation is not part of the recording."""
     raw = b"".join(request.frames)
     try:
@@ -158,44 +155,47 @@ def _answer(conversation: Conversation, request: Request, recorder: Recorder | N
 
 
 def _next(
-    endpoint: Endpoint,
+    socket: SchedulerSocket,
     conversation: Conversation,
-    limits: Limits,
-    partner: Request | None,
+    limits: WaitLimits,
+    simulator: SocketRequest | None,
     deadline: float,
-) -> Request:
+) -> SocketRequest:
     """Return the next request of the simulator, or the first of anybody."""
     where = f"at {conversation.now:f} s of simulated time, before SIMULATION_ENDS"
     while True:
         try:
-            request = endpoint.receive(deadline - monotonic(), partner)
+            request = socket.receive(deadline - monotonic(), simulator)
         except SimulationError as error:
             raise SimulationError(
                 f"{error} {where}: Batsim was stopped, crashed, or ended in a deadlock (jobs wait "
                 "and nothing can happen; it exits with 0 then); its log says which"
             ) from None
-        if request is None and partner is None:
+        if request is None and simulator is None:
             raise SimulationError(
-                f"no simulation began at {endpoint.address} within {limits.first:g} s: start "
-                f"Batsim with -s {endpoint.address}; --first-timeout allows more time"
+                f"no simulation began at {socket.address} within {limits.first:g} s: start "
+                f"Batsim with -s {socket.address}; {parameter('first_timeout')} allows more time"
             )
         if request is None:
             raise SimulationError(
-                f"Batsim said nothing for {limits.silence:g} s {where}; --silence-timeout allows "
-                "more"
+                f"Batsim said nothing for {limits.silence:g} s {where}; "
+                f"{parameter('silence_timeout')} allows more"
             )
-        if partner is None or request.sender == partner.sender:
+        if simulator is None or request.sender == simulator.sender:
             return request
-        _refuse(endpoint, request, "a simulation is going on here, and one process serves one")
+        _refuse(socket, request, "a simulation is going on here, and one process serves one")
 
 
-def _refuse(endpoint: Endpoint, request: Request, reason: str) -> None:
+def _refuse(socket: SchedulerSocket, request: SocketRequest, reason: str) -> None:
     print(f"note: refused a message: {reason}", file=sys.stderr)
-    endpoint.reply(request, refusal(reason))
+    socket.reply(request, refusal(reason))
 
 
 def _take_leave(
-    endpoint: Endpoint, partner: Request | None, waiting: Request | None, reason: bytes
+    socket: SchedulerSocket,
+    simulator: SocketRequest | None,
+    waiting: SocketRequest | None,
+    reason: bytes,
 ) -> None:
     """Tell the simulator that there will be no more answers: now, or when it asks next.
 
@@ -203,15 +203,15 @@ def _take_leave(
     then not heard, so the next question is waited for in any case.
     """
     if waiting is not None:
-        endpoint.reply(waiting, reason)
-        partner = waiting
-    if partner is None:
+        socket.reply(waiting, reason)
+        simulator = waiting
+    if simulator is None:
         return
     deadline = monotonic() + FAREWELL
     try:
         while (left := deadline - monotonic()) > 0:
-            request = endpoint.receive(left, partner)
+            request = socket.receive(left, simulator)
             if request is not None:
-                endpoint.reply(request, reason)
+                socket.reply(request, reason)
     except SimulationError:
         pass  # it is gone

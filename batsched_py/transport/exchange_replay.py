@@ -15,7 +15,7 @@ from batsched_py.transport.conversation import Conversation
 from batsched_py.transport.recording import Record
 
 
-class Difference(msgspec.Struct):
+class ReplyDifference(msgspec.Struct):
     """The first reply that is not the recorded one."""
 
     n: int
@@ -42,15 +42,15 @@ def pairs(records: Sequence[Record]) -> list[tuple[Record, Record]]:
                 f"message {record.n} of the recording is from {record.sender}, expected one from "
                 f"{sender}: they take turns"
             )
-    found = list(pairwise(records))[::2]
-    if not found:
+    exchange = list(pairwise(records))[::2]
+    if not exchange:
         raise InputError("the recording has no message of Batsim with a reply")
-    return found
+    return exchange
 
 
 def first_difference(
     exchange: Sequence[tuple[Record, Record]], conversation: Conversation
-) -> Difference | None:
+) -> ReplyDifference | None:
     """Feed the messages of Batsim to ``conversation`` until a reply differs.
 
     Replies are equal if they hold the same decisions; their order and their times do not count.
@@ -61,9 +61,9 @@ def first_difference(
         try:
             ours = _decisions(conversation.answer(message.raw.encode()))
         except BatschedError as error:
-            return Difference(message.n, message.raw, _listed(theirs), [], str(error))
+            return ReplyDifference(message.n, message.raw, _listed(theirs), [], str(error))
         if ours != theirs:
-            return Difference(
+            return ReplyDifference(
                 message.n, message.raw, _listed(theirs - ours), _listed(ours - theirs)
             )
     return None

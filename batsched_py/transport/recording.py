@@ -87,7 +87,7 @@ def read_exchange(path: str | Path) -> list[Record]:
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise InputError(
                 f"{path}:{number}: {error}; expected an object with n, from (batsim or sched) and "
-                "raw, as `batsched-py serve --record` writes it"
+                "raw, as in a recorded exchange"
             ) from None
     if not records:
         raise InputError(f"{path}: there is no message in it")

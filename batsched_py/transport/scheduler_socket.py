@@ -28,7 +28,7 @@ _FLUSH = 2.0
 """Seconds to get the last reply out."""
 
 
-class Request(msgspec.Struct):
+class SocketRequest(msgspec.Struct):
     """A message that waits for its reply."""
 
     sender: bytes
@@ -37,7 +37,7 @@ class Request(msgspec.Struct):
     """Number of the connection it came by, -1 if not known."""
 
 
-class Endpoint(Closing):
+class SchedulerSocket(Closing):
     """A socket bound to ``address`` (tcp or ipc); the port ``*`` stands for any free one.
 
     Raises :class:`UsageError` for what is no address, and :class:`SimulationError` where it
@@ -75,14 +75,16 @@ class Endpoint(Closing):
         if self._path is not None and self._bound:
             self._path.unlink(missing_ok=True)
 
-    def reply(self, request: Request, raw: bytes) -> None:
+    def reply(self, request: SocketRequest, raw: bytes) -> None:
         """Answer a request; nothing happens if who asked is gone."""
         self._socket.send_multipart([request.sender, b"", raw])
 
-    def receive(self, timeout: float, partner: Request | None = None) -> Request | None:
+    def receive(
+        self, timeout: float, simulator: SocketRequest | None = None
+    ) -> SocketRequest | None:
         """Return the next request, or None if none comes within ``timeout`` seconds.
 
-        ``partner`` is an earlier request of who must not go away: :class:`SimulationError` is
+        ``simulator`` is an earlier request of who must not go away: :class:`SimulationError` is
         raised as soon as the connection it came by is closed.
         """
         deadline = monotonic() + timeout
@@ -90,17 +92,17 @@ class Endpoint(Closing):
             try:
                 frames = self._socket.recv_multipart(copy=False)
             except zmq.Again:
-                if partner is not None and self._is_lost(partner):
+                if simulator is not None and self._is_lost(simulator):
                     raise SimulationError("the connection was closed by the other side") from None
                 if monotonic() >= deadline:
                     return None
                 continue
             if len(frames) > 2 and not frames[1].bytes:  # else it is no request
-                return Request(
+                return SocketRequest(
                     frames[0].bytes, [frame.bytes for frame in frames[2:]], _connection(frames[2])
                 )
 
-    def _is_lost(self, request: Request) -> bool:
+    def _is_lost(self, request: SocketRequest) -> bool:
         while self._monitor.poll(0):
             self._lost.add(recv_monitor_message(self._monitor)["value"])
         return request.connection in self._lost
@@ -142,6 +144,5 @@ def _cannot_listen(address: str, reason: str) -> SimulationError:
     if path != address and len(path.encode()) > longest:
         reason = f"the path of a socket has at most {longest} bytes, this one {len(path.encode())}"
     return SimulationError(
-        f"cannot listen on {address}: {reason}; choose another endpoint with -s, or stop who "
-        "listens there"
+        f"cannot listen on {address}: {reason}; choose another endpoint, or stop who listens there"
     )

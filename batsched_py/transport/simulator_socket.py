@@ -9,7 +9,7 @@ from time import monotonic
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from batsched_py.errors import ProtocolError, SimulationError, UsageError
+from batsched_py.errors import ProtocolError, SimulationError, UsageError, parameter
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.transport.closing import Closing
@@ -21,7 +21,7 @@ _PATIENCE = 5.0
 """Seconds without a scheduler after which it is said that one is waited for."""
 
 
-class Front(Closing):
+class SimulatorSocket(Closing):
     """A REQ socket that connects to a scheduler at ``address``: what Batsim's side is.
 
     A :data:`~batsched_py.transport.Partner` for the simulator. ``timeout`` is in seconds, for
@@ -81,8 +81,8 @@ class Front(Closing):
                 raise ProtocolError(f"a reply of {len(frames)} frames, expected one")
             reply = codec.decode_decisions(frames[0])
         except ProtocolError as error:
-            said = frames[0][:300].decode(errors="replace")
-            raise ProtocolError(f"{error}; it said: {said}") from None
+            beginning = frames[0][:300].decode(errors="replace")
+            raise ProtocolError(f"{error}; it said: {beginning}") from None
         if not self._exact:
             _restore_digits(reply, message.now)
         return reply
@@ -118,7 +118,7 @@ class Front(Closing):
             self._note(f"waiting for a scheduler at {self._address}: {self._listener}")
 
     def _why_late(self, now: float) -> str:
-        within = f"within {self._timeout:g} s; --timeout allows more"
+        within = f"within {self._timeout:g} s; {parameter('timeout')} allows more"
         if self._met:
             return f"the scheduler at {self._address} did not reply at {now:f} s {within}"
         return f"no scheduler was reached at {self._address} {within} ({self._listener})"

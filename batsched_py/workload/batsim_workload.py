@@ -19,33 +19,15 @@ from batsched_py.errors import InputError, WorkloadError
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.json_values import is_integer, is_number, shown, whole
 from batsched_py.workload.clock import parse_time_zone
+from batsched_py.workload.profile_types import PROFILE_TYPES, profile_type
 from batsched_py.workload.swf import decompress
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 _PREFIX = "w0"
 """Batsim's name of the first workload."""
 _REQUIRED = ("id", "subtime", "res", "profile")
-_OWN = frozenset((*_REQUIRED, "walltime", "finish_time", "estimate"))
+_TYPED = frozenset((*_REQUIRED, "walltime", "finish_time", "estimate"))
 """Fields of a job that have a place in :class:`WorkloadJob`; ``user`` only if it is a name."""
-_NUMBERS = {
-    "delay": ("delay",),
-    "parallel_homogeneous": ("cpu", "com"),
-    "parallel_homogeneous_total": ("cpu", "com"),
-    "data_staging": ("nb_bytes",),
-}
-"""Fields of a profile that must be numbers, at least 0."""
-_TYPES = frozenset(
-    (
-        *_NUMBERS,
-        "parallel",
-        "composed",
-        "parallel_homogeneous_pfs",
-        "smpi",
-        "usage_trace",
-        "send",
-        "recv",
-    )
-)
 
 
 def read_workload(path: str | Path, *, negative_subtimes: bool = False) -> Workload:
@@ -232,8 +214,8 @@ def _job(path: Path, index: int, item: Any) -> WorkloadJob:
 
 def _extra(item: dict[str, Any], named: bool) -> dict[str, Any]:
     """Return the fields that go on as they came; a walltime of -1 is no walltime, but was said."""
-    own = _OWN | {"user"} if named else _OWN
-    return {k: v for k, v in item.items() if k not in own or (k == "walltime" and v == -1)}
+    typed = _TYPED | {"user"} if named else _TYPED
+    return {k: v for k, v in item.items() if k not in typed or (k == "walltime" and v == -1)}
 
 
 def _name(where: str, item: dict[str, Any]) -> str:
@@ -287,12 +269,13 @@ def _check_profile(where: str, profile: Any, profiles: dict[str, Any]) -> None:
     if not isinstance(profile, dict):
         raise WorkloadError(f"{where} is {shown(profile)}, expected an object")
     kind = profile.get("type")
-    if not isinstance(kind, str) or (kind not in _TYPES and "trace" not in profile):
-        expected = ", ".join(sorted(_TYPES))
+    known_type = profile_type(kind)
+    if not isinstance(kind, str) or (known_type is None and "trace" not in profile):
+        expected = ", ".join(sorted(PROFILE_TYPES))
         raise WorkloadError(f"{where}: type is {shown(kind)}, expected one of {expected}")
     if "ret" in profile and not is_integer(profile["ret"]):
         raise WorkloadError(f"{where}: ret is {shown(profile['ret'])}, expected an integer")
-    for field in _NUMBERS.get(kind, ()):
+    for field in known_type.amounts if known_type else ():
         value = _number(where, profile, field)
         if value < 0 or (kind == "delay" and value == 0):
             least = "seconds above 0" if kind == "delay" else "at least 0"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from batsched_py.errors import UsageError
 from batsched_py.workload.batsim_workload import read_workload
-from batsched_py.workload.conversion_rules import Rules, workload_from_log
+from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.swf import read_swf
 from batsched_py.workload.workload import Workload
 
@@ -18,7 +20,7 @@ def load_workload(
 
     ``rules``, ``skip_bad_lines`` and ``speed_factor`` are for logs, see
     :func:`~batsched_py.workload.swf.read_swf` and
-    :func:`~batsched_py.workload.conversion_rules.workload_from_log`. A Batsim workload is taken as
+    :func:`~batsched_py.workload.log_conversion.workload_from_log`. A Batsim workload is taken as
     it is: its ``rules`` are those that it was made with, as far as the file says.
 
     Raises :class:`UsageError` for a missing file, :class:`InputError` for a wrong one.
@@ -35,6 +37,14 @@ def load_workload(
         return workload
     log = read_swf(path, skip_bad_lines=skip_bad_lines)
     return workload_from_log(log, rules, speed_factor=speed_factor)
+
+
+@cache
+def size_of_machine(path: Path) -> int:
+    """Return the number of processors of the machine of a log or of a Batsim workload."""
+    if is_batsim_json(path):
+        return read_workload(path).nb_res
+    return read_swf(path, skip_bad_lines=True).max_processors
 
 
 def is_batsim_json(path: str | Path) -> bool:

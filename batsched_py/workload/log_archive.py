@@ -16,7 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from batsched_py.errors import LogError, UsageError
+from batsched_py.errors import LogError, UsageError, parameter
+from batsched_py.support.extras import extra
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.workload.swf import read_swf
 
@@ -130,6 +131,7 @@ def find_log(name: str | Path, log_dirs: Iterable[Path] = ()) -> Path:
     )
 
 
+@extra("logs")
 def fetch_log(name: str, log_dirs: Iterable[Path] = (), archive: str = ARCHIVE) -> Path:
     """Return a log of :data:`CATALOGUE`, downloading it into the cache if it is not at hand.
 
@@ -166,7 +168,8 @@ def fetch_log(name: str, log_dirs: Iterable[Path] = (), archive: str = ARCHIVE) 
 
 
 _BY_HAND = (
-    "a file that you download yourself works too: name its folder by --log-dir or BATSCHED_LOGS"
+    f"a file that you download yourself works too: name its folder by {parameter('log_dir')} "
+    "or BATSCHED_LOGS"
 )
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.errors import InputError, LogError, UsageError
+from batsched_py.errors import InputError, LogError, UsageError, parameter
 from batsched_py.support.atomic_files import write_whole
 
 FIELDS = (
@@ -245,7 +245,8 @@ def _parse(
         problem = values if isinstance(values, str) else _problem(values, seen)
         if problem and not skip:
             raise LogError(
-                f"{path}:{number}: {problem}: {row[:120]!r}; --skip-bad-lines leaves such lines out"
+                f"{path}:{number}: {problem}: {row[:120]!r}; {parameter('skip_bad_lines')} "
+                "leaves such lines out"
             )
         if problem or isinstance(values, str):
             bad.append(number)

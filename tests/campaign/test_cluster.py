@@ -10,18 +10,18 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
-import msgspec
 import pytest
+from helpers.waiting import LIMIT, wait_until
 
 from batsched_py.campaign import cluster as module
-from batsched_py.campaign import cluster_node as station
+from batsched_py.campaign import cluster_node as node
+from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.cluster import (
     ClusterLostError,
     describe,
@@ -30,26 +30,29 @@ from batsched_py.campaign.cluster import (
     parse_cluster,
 )
 from batsched_py.campaign.cluster_address import Request
-from batsched_py.campaign.planned_runs import Settings
+from batsched_py.campaign.preparation import prepare
+from batsched_py.campaign.run_identity import digest
 from batsched_py.campaign.run_task import Files, RunFailed, Task, perform
+from batsched_py.campaign.runner import execute
 from batsched_py.campaign.worker_processes import LocalWorkers, WorkerLost
 from batsched_py.errors import UsageError
-from batsched_py.run.simulate import sha256
+from batsched_py.run.settings import Settings
 from batsched_py.workload.log_archive import find_log
+
+pytestmark = pytest.mark.process
 
 distributed = pytest.importorskip("distributed", reason="the extra cluster is not installed")
 pytest.importorskip("dask_jobqueue", reason="the extra cluster is not installed")
 
 SLURM = "slurm:cores=4,memory=8GB"
-ELSEWHERE = "/no/such/place"  # a path that no worker has, though it is on this machine
 
 # A policy that tells of each run of it where it is; what it does next is filled in.
 POLICY = """
 import os, time
 from pathlib import Path
-from batsched_py.campaign.study_files import study_module
+from batsched_py.support.plugins import load_file
 
-beside = study_module(Path(__file__).with_name("beside.py"))
+Start = load_file(str(Path(__file__).with_name("beside.py")) + ":Start")
 
 class Policy:
     def __init__(self, *, name="run"):
@@ -62,7 +65,7 @@ class Policy:
     def schedule(self, now, queue, machine):
         for job in list(queue):
             if job.size <= machine.free:
-                yield beside.Start(job)
+                yield Start(job)
 """
 
 
@@ -169,13 +172,13 @@ def test_where_runs_would_be_is_told() -> None:
 
 @pytest.mark.parametrize("text", ["dask://127.0.0.1:8786", "local:workers=1", SLURM])
 def test_without_dask_the_message_says_how_to_get_it(
-    text: str, monkeypatch: pytest.MonkeyPatch
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("distributed", "dask_jobqueue"):
         monkeypatch.setitem(sys.modules, name, None)
     with (
         pytest.raises(UsageError, match=r"pip install 'batsched_py\[cluster\]'"),
-        open_cluster(text, {}),
+        open_cluster(text, tmp_path),
     ):
         pass
 
@@ -190,41 +193,6 @@ assert job_script({SLURM!r})
 assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
-
-
-# What goes to a node
-
-
-def test_every_path_of_an_input_is_moved_and_nothing_else() -> None:
-    files = {"/in/log.swf": "1", "/code/policy.py": "2", "/code/users/a.toml": "3"}
-    settings = Settings(
-        log="sample",
-        scheduler="/code/policy.py:Policy",
-        users="relative.py:Users",
-        platform="/elsewhere/platform.xml",
-        user_options={
-            "folder": "/code/users/",
-            "file": "/code/users/a.toml",
-            "text": "/x:y",
-            "n": 3,
-        },
-    )
-    task = Task(settings=settings, log="/in/log.swf", files=files, cwd="/home/me", folder="/out")
-    there = station.moved(task, Path("/root"))
-    assert there.log == "/root/in/log.swf"
-    assert there.cwd == "/root/home/me"
-    assert there.folder is None  # it is the coordinator's
-    assert there.files == {f"/root{path}": digest for path, digest in files.items()}
-    assert there.settings == msgspec.structs.replace(
-        settings,
-        scheduler="/root/code/policy.py:Policy",
-        user_options={
-            "folder": "/root/code/users",
-            "file": "/root/code/users/a.toml",
-            "text": "/x:y",
-            "n": 3,
-        },
-    )
 
 
 # Runs on a cluster of processes
@@ -253,22 +221,14 @@ class Study:
         (self.folder / "policy.py").write_text(text)
         (self.folder / "beside.py").write_text("from batsched_py import Start\n")
 
-    @property
-    def files(self) -> dict[str, str]:
-        paths = (self.log, self.folder / "policy.py", self.folder / "beside.py")
-        return {str(path): sha256(path) for path in paths}
-
-    def task(self, name: str = "run", place: str = "") -> Task:
-        """A short run; ``place`` is put before all paths, as if the worker were far."""
+    def task(self, name: str = "run") -> Task:
+        """A short run, whose policy is in a file beside where the campaign is started."""
         settings = Settings(
             scheduler="policy.py:Policy", scheduler_options={"name": name}, first=100
         )
-        return Task(
-            settings=settings,
-            log=f"{place}{self.log}",
-            files={place + path: digest for path, digest in self.files.items()},
-            cwd=f"{place}{self.folder}",
-        )
+        paths = (self.log, self.folder / "policy.py", self.folder / "beside.py")
+        files = {str(path): digest(path) for path in paths}
+        return Task(settings=settings, log=str(self.log), files=files)
 
     def runs(self) -> list[list[str]]:
         """Name, process and parent process of each run that began."""
@@ -281,17 +241,9 @@ class Study:
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> Study:
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    monkeypatch.chdir(tmp_path)
     return Study(tmp_path)
-
-
-def wait_until(condition: Callable[[], Any], seconds: float = 20) -> Any:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if found := condition():
-            return found
-        time.sleep(0.05)
-    raise AssertionError("it did not happen")
 
 
 def alive(pid: str) -> bool:
@@ -311,68 +263,70 @@ def lasting(files: Files) -> dict[str, Any]:
 
 
 def test_results_are_those_of_local_workers(address: str, study: Study) -> None:
-    names = [f"run{number}" for number in range(6)]
-    here = [study.task(name) for name in names]
-    with LocalWorkers(1) as local, pytest.MonkeyPatch.context() as patch:
-        patch.chdir(study.folder)
-        expected = [lasting(local.submit(perform, task).result(30)) for task in here]
-    with open_cluster(address, study.files) as executor:
-        found = [executor.submit(perform, task) for task in here]
-        assert [lasting(future.result(30)) for future in found] == expected
-        assert executor.nb_sent == 0  # all of it is at its place
-        far = [executor.submit(perform, study.task(name, ELSEWHERE)) for name in names]
-        assert [lasting(future.result(30)) for future in far] == expected
-    assert Counter(run[0] for run in study.runs()) == dict.fromkeys(names, 3)
+    tasks = [study.task(f"run{number}") for number in range(6)]
+    with LocalWorkers(1) as local:
+        expected = [lasting(local.submit(perform, task).result(LIMIT)) for task in tasks]
+    with open_cluster(address, study.folder) as executor:
+        futures = [executor.submit(perform, task) for task in tasks]
+        assert [lasting(future.result(LIMIT)) for future in futures] == expected
+    assert [*study.folder.glob(".session*")] == []
 
 
-def test_inputs_travel_once_to_each_worker(address: str, study: Study) -> None:
-    with open_cluster(address, study.files) as executor:
-        for _ in range(2):
-            tasks = [study.task(f"run{number}", ELSEWHERE) for number in range(6)]
-            for future in [executor.submit(perform, task) for task in tasks]:
-                future.result(30)
-            parents = {run[2] for run in study.runs()}
-            assert executor.nb_sent == len(study.files) * len(parents)
-
-
-def test_paths_of_the_node_are_in_no_result(address: str, study: Study) -> None:
-    study.policy("name == 'bad'", "raise ValueError(__file__)")
-    with open_cluster(address, study.files) as executor:
-        good = executor.submit(perform, study.task("good", ELSEWHERE))
-        bad = executor.submit(perform, study.task("bad", ELSEWHERE))
-        assert not [name for name, text in good.result(30).items() if b"batsched_py-" in text]
-        with pytest.raises(RunFailed) as failed:
-            bad.result(30)
-    assert "ValueError" in failed.value.message
-    assert "batsched_py-" not in failed.value.message + failed.value.log
+def test_nodes_write_the_folders_of_the_runs(address: str, study: Study) -> None:
+    """A campaign's folder holds the same whoever ran it."""
+    (study.folder / "test.toml").write_text(
+        '[run]\nfirst = 50\nscheduler = ["fcfs", "no.py:No", "easy"]\n'
+    )
+    (study.folder / "no.py").write_text(
+        "class No:\n def schedule(self, *state): raise ValueError\n"
+    )
+    contents = []
+    for place in ("here", "there"):
+        folder = study.folder / place
+        runs = prepare(read_campaign(study.folder / "test.toml"), folder)
+        inputs = {path for run in runs for path in run.task.files}
+        with LocalWorkers(1) if place == "here" else open_cluster(address, folder, inputs) as them:
+            failures = execute(runs, them)
+        assert [failure.message for failure in failures] == ["ValueError:"]
+        assert [run.done for run in runs] == [True, False, True]
+        tables = {path.relative_to(folder): path for path in folder.glob("runs/*/*")}
+        contents.append(
+            {
+                name: path.read_bytes()
+                for name, path in tables.items()
+                if path.suffix == ".csv" or path.name in ("settings.json", "error.txt")
+            }
+        )
+        assert len(tables) == 2 * 6 + 4
+    assert contents[0] == contents[1]
 
 
 def test_a_lost_worker_costs_only_its_run(address: str, study: Study) -> None:
-    study.policy("name == 'slow' and number == 1", "time.sleep(60)")
+    study.policy("name == 'slow' and number == 1", "time.sleep(600)")
     names = [f"run{number}" for number in range(5)]
-    with open_cluster(address, study.files) as executor:
-        slow = executor.submit(perform, study.task("slow", ELSEWHERE))
+    with open_cluster(address, study.folder) as executor:
+        slow = executor.submit(perform, study.task("slow"))
         _, child, worker = study.began("slow")
-        others = [executor.submit(perform, study.task(name, ELSEWHERE)) for name in names]
+        others = [executor.submit(perform, study.task(name)) for name in names]
         for future in others[:3]:
-            future.result(30)
+            future.result(LIMIT)
         os.kill(int(worker), signal.SIGKILL)
         for future in [*others, slow]:
-            assert future.result(30)["out_jobs.csv"]
+            assert future.result(LIMIT)["out_jobs.csv"]
     assert Counter(run[0] for run in study.runs()) == {"slow": 2, **dict.fromkeys(names, 1)}
     wait_until(lambda: not alive(child))  # it does not outlive the worker
 
 
 def test_a_lost_process_costs_only_its_run(address: str, study: Study) -> None:
     study.policy("name == 'bad' or name == 'once' and number == 1", "os.kill(os.getpid(), 9)")
-    with open_cluster(address, study.files) as executor:
+    with open_cluster(address, study.folder) as executor:
         futures = {
             name: executor.submit(perform, study.task(name)) for name in ("bad", "good", "once")
         }
-        assert futures["good"].result(30)["out_jobs.csv"]
-        assert futures["once"].result(30)["out_jobs.csv"]
+        assert futures["good"].result(LIMIT)["out_jobs.csv"]
+        assert futures["once"].result(LIMIT)["out_jobs.csv"]
         with pytest.raises(WorkerLost) as lost:
-            futures["bad"].result(30)
+            futures["bad"].result(LIMIT)
     assert "lost 3 times" in str(lost.value)
     assert socket.gethostname() in str(lost.value)
     assert "was killed by SIGKILL" in str(lost.value)
@@ -380,10 +334,10 @@ def test_a_lost_process_costs_only_its_run(address: str, study: Study) -> None:
 
 
 def test_ctrl_c_stops_what_runs_and_leaves_the_workers(address: str, study: Study) -> None:
-    study.policy("name == 'slow'", "time.sleep(60)")
+    study.policy("name == 'slow'", "time.sleep(600)")
 
     def interrupted() -> None:
-        with open_cluster(address, study.files) as executor:
+        with open_cluster(address, study.folder) as executor:
             waiting = [executor.submit(perform, study.task("slow")) for _ in range(20)]
             study.began("slow")
             assert not any(future.done() for future in waiting)
@@ -396,48 +350,76 @@ def test_ctrl_c_stops_what_runs_and_leaves_the_workers(address: str, study: Stud
     assert len(study.runs()) <= 2  # one to a worker: the others have not begun
 
 
+def test_a_run_that_comes_after_the_stop_does_not_begin(study: Study) -> None:
+    """dask had sent it to the worker before Ctrl-C; else it would hold the worker to its end."""
+    with module._session(study.folder, ()) as place:
+        node.stop(place)
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            node.run(place, perform, study.task())
+    assert study.runs() == []
+
+
 def test_nothing_is_taken_after_the_end(address: str, study: Study) -> None:
-    with open_cluster(address, study.files) as executor:
+    with open_cluster(address, study.folder) as executor:
         executor.shutdown()
         with pytest.raises(RuntimeError, match="after the end"):
             executor.submit(perform, study.task())
 
 
 def test_a_changed_input_is_told(address: str, study: Study) -> None:
-    files = study.files
-    task = study.task("run", ELSEWHERE)
+    task = study.task()
     with (study.folder / "beside.py").open("a") as file:
         file.write("\n")
     with (
-        open_cluster(address, files) as executor,
+        open_cluster(address, study.folder) as executor,
         pytest.raises(RunFailed, match=r"beside\.py has changed since the campaign began"),
     ):
-        executor.submit(perform, task).result(30)
+        executor.submit(perform, task).result(LIMIT)
 
 
-@pytest.mark.parametrize("late", [False, True])
-def test_other_code_is_refused(
-    address: str, study: Study, late: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(params=["at first", "late"])
+def joining(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that joins late is looked at when it gets its first run."""
-    ours = {**station.identity(), "batsched_py": "9.9", "code": "f" * 64}
-    monkeypatch.setattr(station, "identity", lambda: ours)
-    if late:
-        monkeypatch.setattr(module.ClusterExecutor, "check_workers", lambda self: None)
+    if request.param == "late":
+        monkeypatch.setattr(module.ClusterExecutor, "check_nodes", lambda self: None)
 
+
+def refusal(address: str, study: Study, *inputs: str) -> str:
     def use() -> None:
-        with open_cluster(address, study.files) as executor:
+        with open_cluster(address, study.folder, inputs) as executor:
             futures = [executor.submit(perform, study.task()) for _ in range(3)]
-            for future in reversed(futures):
-                error = future.exception(30)
-                assert isinstance(error, UsageError)
-            raise error
+            errors = [future.exception(LIMIT) for future in reversed(futures)]
+            assert {type(error) for error in errors} == {UsageError}
+            raise errors[0]
 
     with pytest.raises(UsageError) as refused:
         use()
-    assert f"has batsched_py {version('batsched_py')}, here 9.9; code " in str(refused.value)
-    assert "here ffffffffffff" in str(refused.value)
     assert study.runs() == []
+    return str(refused.value)
+
+
+@pytest.mark.usefixtures("joining")
+def test_other_code_is_refused(address: str, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = {**node.identity(), "batsched_py": "9.9", "code": "f" * 64}
+    monkeypatch.setattr(node, "identity", lambda: ours)
+    said = refusal(address, study)
+    assert f"has batsched_py {version('batsched_py')}, here 9.9; code " in said
+    assert "here ffffffffffff" in said
+
+
+@pytest.mark.usefixtures("joining")
+def test_a_node_that_does_not_see_an_input_is_told(address: str, study: Study) -> None:
+    said = refusal(address, study, "/no/such/place/log.swf")
+    assert f"node {socket.gethostname()} does not see /no/such/place/log.swf: the camp" in said
+
+
+@pytest.mark.usefixtures("joining")
+def test_a_node_that_does_not_see_the_folder_is_told(
+    address: str, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its path may be there, as another folder: what counts is the file of this campaign."""
+    monkeypatch.setattr(module, "write_whole", lambda path, content: None)
+    assert f"does not see {study.folder}: the campaign's folder" in refusal(address, study)
 
 
 # Schedulers that are not there
@@ -449,15 +431,13 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_CONNECT", 1.0)
-    begin = time.monotonic()
     with (
         pytest.raises(UsageError, match=r"no dask scheduler answers at tcp://127\.0\.0\.1"),
-        open_cluster(f"dask://127.0.0.1:{free_port()}", {}),
+        open_cluster(f"dask://127.0.0.1:{free_port()}", tmp_path),
     ):
         pass
-    assert time.monotonic() - begin < 5
 
 
 @pytest.mark.parametrize("end", ["SIGKILL", "SIGSTOP"])
@@ -472,14 +452,14 @@ def test_a_scheduler_that_goes(
     command += ["--host", "127.0.0.1", "--port", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        with open_cluster(f"dask://127.0.0.1:{port}", study.files) as executor:
+        with open_cluster(f"dask://127.0.0.1:{port}", study.folder) as executor:
             futures = [executor.submit(perform, study.task()) for _ in range(3)]
             wait_until(lambda: "runs wait, for there is no worker" in capfd.readouterr().err)
             assert not any(future.done() for future in futures)
             process.send_signal(getattr(signal, end))
             for future in futures:
                 with pytest.raises(ClusterLostError, match="the dask scheduler is gone"):
-                    future.result(15)
+                    future.result(LIMIT)
     finally:
         process.kill()
         process.wait()
@@ -535,10 +515,10 @@ def test_jobs_of_a_queueing_system(
     text = (
         f"{queue}:cores=2,memory=1GB,jobs=2,interface=lo,nanny=false,local_directory={study.folder}"
     )
-    with open_cluster(text, study.files) as executor:
-        tasks = [study.task(f"run{number}", ELSEWHERE) for number in range(6)]
+    with open_cluster(text, study.folder) as executor:
+        tasks = [study.task(f"run{number}") for number in range(6)]
         futures = [executor.submit(perform, task) for task in tasks]
-        assert all(future.result(40)["out_jobs.csv"] for future in futures)
+        assert all(future.result(LIMIT)["out_jobs.csv"] for future in futures)
         pids = (folder / "jobs").read_text().split()
         assert len(pids) == 2
     said = (folder / "queue").read_text().splitlines()
@@ -553,19 +533,19 @@ def test_a_job_that_ends_early_is_asked_for_again(
     queue: str, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_PULSE", 0.2)
-    study.policy("name == 'slow' and number == 1", "time.sleep(60)")
+    study.policy("name == 'slow' and number == 1", "time.sleep(600)")
     folder = study.folder / "bin"
     import dask
 
     text = f"{queue}:cores=1,memory=1GB,interface=lo,nanny=false,local_directory={study.folder}"
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": "100ms"}),
-        open_cluster(text, study.files) as executor,
+        open_cluster(text, study.folder) as executor,
     ):
-        slow = executor.submit(perform, study.task("slow", ELSEWHERE))
+        slow = executor.submit(perform, study.task("slow"))
         study.began("slow")
         os.killpg(int((folder / "jobs").read_text()), signal.SIGKILL)
-        assert slow.result(40)["out_jobs.csv"]
+        assert slow.result(LIMIT)["out_jobs.csv"]
         assert len((folder / "jobs").read_text().split()) == 2
 
 
@@ -600,15 +580,15 @@ def test_a_job_that_is_refused(queue: str, study: Study) -> None:
     command.write_text("#!/bin/sh\necho 'sbatch: error: invalid partition' >&2\nexit 1\n")
     with (
         pytest.raises(UsageError, match="invalid partition"),
-        open_cluster(f"{SLURM},interface=lo", study.files),
+        open_cluster(f"{SLURM},interface=lo", study.folder),
     ):
         pass
 
 
-def test_where_jobs_cannot_be_submitted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_jobs_cannot_be_submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with (
         pytest.raises(UsageError, match="no command sbatch on this machine"),
-        open_cluster(SLURM, {}),
+        open_cluster(SLURM, tmp_path),
     ):
         pass

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from helpers.waiting import LIMIT, wait_until
+
+pytestmark = pytest.mark.process
 
 FILE = """
 name = "test"
@@ -38,7 +41,7 @@ def table(folder: Path) -> pd.DataFrame:
 
 def run(folder: Path, out: str) -> None:
     done = subprocess.run(
-        [*COMMAND, "-e", out], cwd=folder, capture_output=True, text=True, timeout=120
+        [*COMMAND, "-e", out], cwd=folder, capture_output=True, text=True, timeout=LIMIT
     )
     assert done.returncode == 0, done.stderr
 
@@ -83,21 +86,16 @@ def test_workers_end_with_who_started_them(tmp_path: Path) -> None:
         "class Slow:\n"
         " def schedule(self, now, queue, machine):\n"
         "  pathlib.Path('worker').write_text(str(os.getpid()))\n"
-        "  time.sleep(60)\n"
+        "  time.sleep(600)\n"
         "  return iter(())\n"
     )
     (tmp_path / "test.toml").write_text('[run]\nscheduler = "slow.py:Slow"\n')
     process = subprocess.Popen([*COMMAND, "-e", "out"], cwd=tmp_path, stderr=subprocess.DEVNULL)
     noted = tmp_path / "worker"
-    deadline = time.monotonic() + 60
-    while not (noted.exists() and noted.read_text()) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    worker = int(wait_until(lambda: noted.exists() and noted.read_text()))
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    worker = int(noted.read_text())
-    while _alive(worker) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not _alive(worker)
+    wait_until(lambda: not _alive(worker))
 
 
 def _alive(pid: int) -> bool:

@@ -9,16 +9,19 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.waiting import LIMIT, wait_until
 
 from batsched_py.campaign import run_identity as identity
-from batsched_py.campaign.campaign_file import Campaign, PlannedRun, Settings
+from batsched_py.campaign.campaign_file import Campaign, PlannedRun
 from batsched_py.campaign.preparation import prepare
+from batsched_py.run.settings import Settings
 from batsched_py.support.option_values import parse_options
+
+pytestmark = pytest.mark.process
 
 FILE = """
 name = "test"
@@ -33,7 +36,7 @@ def campaign(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "batsched_py", "campaign", "test.toml", "-e", "out"]
     command.append("--no-report")
     return subprocess.run(
-        [*command, *arguments], cwd=folder, capture_output=True, text=True, timeout=120
+        [*command, *arguments], cwd=folder, capture_output=True, text=True, timeout=LIMIT
     )
 
 
@@ -97,7 +100,7 @@ def test_interruption_stops_cleanly_and_can_be_continued(
         "class Slow:\n"
         " def schedule(self, now, queue, machine):\n"
         "  pathlib.Path('begun').touch()\n"
-        "  time.sleep(60)\n"
+        "  time.sleep(600)\n"
         "  return iter(())\n"
     )
     (tmp_path / "test.toml").write_text(FILE.replace('"fcfs"]', '"slow.py:Slow"]'))
@@ -110,11 +113,9 @@ def test_interruption_stops_cleanly_and_can_be_continued(
         text=True,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "begun").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until((tmp_path / "begun").exists)
     os.killpg(process.pid, number)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=LIMIT)
     assert process.returncode == 130
     assert "interrupted" in said
     assert "Traceback" not in said
@@ -149,6 +150,7 @@ CHANGED: dict[str, Any] = {
     "skip_bad_lines": True,
     "seed": 1,
     "shake": 0,
+    "each_event": True,
     "warm_up": "1 h",
     "cool_down": "60",
     "backend": "socket",

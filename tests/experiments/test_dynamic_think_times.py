@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from batsched_studies.dynamic_think_times import cases, claims, tables
 from batsched_studies.dynamic_think_times.report import report
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import simulate
@@ -160,7 +160,6 @@ def test_replications_are_not_mixed_at_equal_work() -> None:
     assert list(found["art_constant"]) == pytest.approx([150, 300])
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.floats(0.1, 10), min_size=2, max_size=6, unique=True),
     st.floats(0, 1),
@@ -300,7 +299,6 @@ def test_report_of_a_part(kept: dict[str, Any]) -> None:
     assert {"cases", "workload", *FIGURES} <= names(rows)
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_tables_of_any_part_of_the_runs(data: st.DataObject) -> None:
     rows = world(2)

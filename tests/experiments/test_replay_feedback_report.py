@@ -35,7 +35,7 @@ from batsched_py.report.kit.beside_published import read_published
 from batsched_py.run.simulate import simulate
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.log_archive import find_log
-from batsched_py.workload.sample import UNIX_START_TIME, generate_sample_log
+from batsched_py.workload.sample import sample_log
 
 STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "replay_feedback"
 KTH = "KTH-SP2-1996-2.1-cln"
@@ -54,7 +54,8 @@ class FakeResults:
     def __init__(self, runs: pd.DataFrame, days: int = 20, *, kept: bool = True) -> None:
         self.runs = runs
         self.kept = kept
-        lines = [line for line in generate_sample_log(days=days) if not line.startswith(";")]
+        text = sample_log(days=days).decode()
+        lines = [line for line in text.splitlines() if not line.startswith(";")]
         self._log = np.array([line.split() for line in lines], dtype=float)
 
     def workload(self, run: Any) -> Workload:
@@ -74,7 +75,7 @@ class FakeResults:
             nb_res=64,
             jobs=jobs,
             profiles={},
-            unix_start_time=UNIX_START_TIME,
+            unix_start_time=1_767_567_600,  # of the sample log
             time_zone="Europe/Paris",
         )
 

@@ -78,7 +78,7 @@ def test_open_replay_has_the_same_throughput_with_easy_and_fcfs() -> None:
 def test_feedback_changes_when_users_submit_and_not_what(replay: str) -> None:
     results = [simulate(sample(), users=replay, scheduler=name) for name in ("easy", "fcfs")]
     for result in results:  # the jobs of the log, each once
-        names = [line.split(",")[0] for line in result.output.jobs_lines()][1:]
+        names = [line.split(",")[0] for line in result.jobs_lines()][1:]
         assert sorted(names) == sorted(job.id for job in sample().jobs)
     took = [result.metrics["overall"][claims.ACTIVITY] for result in results]
     assert took[0] < 0.98 * took[1], "with EASY users are through earlier"

@@ -13,7 +13,7 @@ import pytest
 from batsched_studies.tbuos_ups import claims, measures, verdicts
 from batsched_studies.tbuos_ups import waits as waited
 from batsched_studies.tbuos_ups.report import report
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import load_workload, simulate
@@ -107,7 +107,6 @@ def test_systems_are_compared_seed_by_seed() -> None:
     assert (effect.least, effect.low, effect.value, effect.high, effect.most) == expected
 
 
-@settings(deadline=None, max_examples=20)
 @given(
     base=st.lists(st.floats(0.5, 2.0), min_size=2, max_size=8),
     factor=st.floats(1.01, 2.0),

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from helpers.calling import command
 from helpers.explained import JOBS, record
-from helpers.schedules import workload
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.explain.gantt import NAMES, Bar, figure_of, picture
 from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.replayed_exchange import read_turns, replay
 from batsched_py.schedulers.easy import Easy
+from batsched_py.testing import workload
 from batsched_py.workload.sample import cached_sample_log
 
 PNG = b"\x89PNG"
-
-
-def command(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "batsched_py", *map(str, arguments)]
-    return subprocess.run(line, capture_output=True, text=True, cwd=folder, timeout=120)
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +123,7 @@ def test_the_rectangles(tmp_path: Path) -> None:
     replay(read_turns(path), DecisionProcess(watch.policy), watch)
     shown = picture(watch, 0.1)
     # submitted at 14, started at 150 and ended at 450: 43.6 s more on both sides
-    assert (shown.submitted, shown.left) == (14, 150)
+    assert (shown.submit_time, shown.left) == (14, 150)
     assert (shown.begin, shown.end) == pytest.approx((14 - 43.6, 450 + 43.6))
     assert shown.bars == [
         Bar("w0!0000", "other", 0, 100, 0, 5),

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import pytest
 from helpers.explained import JOBS, record
-from helpers.schedules import J, workload
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,18 +18,22 @@ from batsched_py.explain.job_watch import Ended, Watch
 from batsched_py.explain.replayed_exchange import has_six_decimals, read_turns, replay
 from batsched_py.explain.waiting_lines import Explanation, Line, explanation
 from batsched_py.explain.wording import in_words, lasting
-from batsched_py.model.decisions import CallMeLater, Decision, Reject, Scheduler, Start
-from batsched_py.model.explanation import Held
+from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
+from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.creasy import Creasy
-from batsched_py.schedulers.dynp import Dynp
+from batsched_py.schedulers.dynp.dynp import Dynp
 from batsched_py.schedulers.easy import Easy
-from batsched_py.schedulers.fcfs import Fcfs, ListScheduling
-from batsched_py.schedulers.planning import Planning
+from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.schedulers.list_scheduling import ListScheduling
+from batsched_py.schedulers.planning.planning import Planning
 from batsched_py.schedulers.ups import Ups
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
 from batsched_py.workload import WorkloadJob
 
 Maker = Callable[[], Scheduler]
@@ -273,10 +276,12 @@ class Silent:
 
 
 class Speaking(Silent):
-    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> Held | None:
+    def held(
+        self, job: Job, now: float, queue: WaitingQueue, machine: Machine
+    ) -> WaitingReason | None:
         if now >= 100:
             return None
-        return Held("limit", until=100, free=machine.free, note="lunch")
+        return WaitingReason("limit", until=100, free=machine.free, note="lunch")
 
 
 class Wrong(Silent):
@@ -298,7 +303,7 @@ def test_a_plugin_with_held(tmp_path: Path) -> None:
     text = "\n".join(in_words(found))
     assert "a rule of the site forbids it to run before t=100 (00:01:40) (lunch)" in text
     assert "explain itself" not in text
-    with pytest.raises(PluginError, match="expected Held or None"):
+    with pytest.raises(PluginError, match="expected WaitingReason or None"):
         why(tmp_path, JOBS[:3], 8, Wrong, 2)
 
 
@@ -401,9 +406,7 @@ chains = st.lists(
 )
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=chains, second=chains, picky=st.booleans(), reuse=st.booleans())
 def test_any_users_can_be_replayed(
     tmp_path: Path,

@@ -2,17 +2,49 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sys
+from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import patch
 
 import pytest
 
 from batsched_py.cli import main
 
 
+class Called(NamedTuple):
+    """What a call gave."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def command(folder: Path | None, *arguments: object) -> Called:
+    """Call the command line in ``folder`` (default: here)."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with (
+        contextlib.chdir(folder or "."),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        patch.object(sys, "argv", ["batsched-py", *map(str, arguments)]),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main()
+    out.seek(0)
+    err.seek(0)
+    return Called(_exit_code(ended.value), out.read(), err.read())
+
+
 def call(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    """Call the command line in this process; return its exit code."""
+    """Call the command line; what it prints goes to where the test's own prints go."""
     monkeypatch.setattr(sys, "argv", ["batsched-py", *map(str, arguments)])
     with pytest.raises(SystemExit) as ended:
         main()
-    code = ended.value.code
-    return code if isinstance(code, int) else int(code is not None)
+    return _exit_code(ended.value)
+
+
+def _exit_code(ended: SystemExit) -> int:
+    return ended.code if isinstance(ended.code, int) else int(ended.code is not None)

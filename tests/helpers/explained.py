@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.model.decisions import Scheduler
+from batsched_py.model.policy import Scheduler
 from batsched_py.model.user_model import UserModel
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.testing import DrawnJob as J
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload import Workload
-from helpers.schedules import J
 
 # 6 of 8 processors until 100; a head; three that are short, too long, and long and narrow
 JOBS = [J(0, 6, 100), J(10, 8, 50), J(12, 2, 80), J(14, 2, 300), J(15, 4, 60), J(16, 1, 20)]

@@ -99,6 +99,7 @@ def some_jobs(nb: int = 200, *, nb_res: int = 64, seed: int = 0) -> pd.DataFrame
                 "allocated_resources": f"{first}-{first + size - 1}" if size > 1 else f"{first}",
                 "user": str(number % 11),
                 "lateness": float(number % 7) * 600,
+                "measured": True,
             }
         )
     return pd.DataFrame(rows)

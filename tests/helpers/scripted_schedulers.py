@@ -8,7 +8,7 @@ from typing import Any
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.external_events import ExternalEvent
-from batsched_py.simulator.platform.platform import Platform, homogeneous
+from batsched_py.simulator.platform.hosts import Platform, homogeneous
 from batsched_py.workload import Workload, WorkloadJob
 
 Make = Callable[[float], m.Event]
@@ -81,6 +81,17 @@ def tell(job_id: str, text: str) -> Make:
 
 def switch(machines: int, state: str) -> Make:
     return say(m.SetResourceState, resources=machines, state=state)
+
+
+def register_profile(name: str, profile: dict[str, Any]) -> Make:
+    """Register a profile of the workload ``dyn``."""
+    return say(m.RegisterProfile, workload_name="dyn", profile_name=name, profile=profile)
+
+
+def register_job(name: str, profile: str, walltime: float | None = None) -> Make:
+    """Register a job of one processor in the workload ``dyn``."""
+    description = m.JobDescription(f"dyn!{name}", 0.0, 1, profile, walltime)
+    return say(m.RegisterJob, job_id=f"dyn!{name}", job=description)
 
 
 FINISHED = say(m.Notify, type="registration_finished")

@@ -12,14 +12,16 @@ import numpy as np
 from hypothesis import strategies as st
 
 from batsched_py.metrics import METRICS, JobTable
-from batsched_py.model.decisions import CallMeLater, Decision, Reject, Scheduler, Start
+from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
+from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.results.result import EmbeddedOutput
+from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.simulator.engine import Outcome
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, workload
 from batsched_py.workload import Workload
-from helpers.schedules import J, run, workload
 
 # Worked examples: (submission, width, run time, estimate) ----------------------------------------
 
@@ -119,7 +121,7 @@ class Watch:
         waiting = list(queue)
         running = [(job.expected_end, job.size) for job in machine.releases()]
         yield from self.policy.schedule(now, queue, machine)
-        planned = self.policy._planner.plan
+        planned = self.policy.planner.plan
         plan = {place_of(job): start for job, start in planned}
         self.passes.append(Pass(now, running, waiting, plan, getattr(self.policy, "active", "")))
 

@@ -14,8 +14,9 @@ import zmq
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.protocol.messages import SimulationBegins
 from batsched_py.schedulers.fcfs import Fcfs
-from batsched_py.transport.conversation import Conversation, Limits, serve
-from batsched_py.transport.scheduler_socket import Endpoint
+from batsched_py.transport import Partner
+from batsched_py.transport.conversation import Conversation, WaitLimits, serve
+from batsched_py.transport.scheduler_socket import SchedulerSocket
 
 
 def message(now: float, *events: tuple[str, dict[str, Any]]) -> bytes:
@@ -53,8 +54,8 @@ def decisions(reply: bytes) -> list[tuple[str, dict[str, Any]]]:
     return [(event["type"], event["data"]) for event in json.loads(reply)["events"]]
 
 
-def fcfs(_: SimulationBegins) -> DecisionProcess:
-    return DecisionProcess(Fcfs(), six_decimals=True)
+def fcfs(_: SimulationBegins) -> Partner:
+    return DecisionProcess(Fcfs(), six_decimals=True).answer
 
 
 class Serving(Thread):
@@ -62,7 +63,7 @@ class Serving(Thread):
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: SchedulerSocket,
         conversation: Conversation,
         first_timeout: float,
         silence_timeout: float,
@@ -70,7 +71,7 @@ class Serving(Thread):
         super().__init__(daemon=True)
         self.endpoint, self.conversation = endpoint, conversation
         self.error: BaseException | None = None
-        self._limits = Limits(first=first_timeout, silence=silence_timeout)
+        self._limits = WaitLimits(first=first_timeout, silence=silence_timeout)
 
     def run(self) -> None:
         try:
@@ -83,13 +84,13 @@ class Serving(Thread):
 @contextmanager
 def serving(
     folder: Path,
-    make: Callable[[SimulationBegins], DecisionProcess] = fcfs,
+    make: Callable[[SimulationBegins], Partner] = fcfs,
     *,
     first_timeout: float = 5.0,
     silence_timeout: float = 5.0,
 ) -> Iterator[Serving]:
     """Serve in a thread, which has ended when the block has."""
-    endpoint = Endpoint(f"ipc://{folder}/s")
+    endpoint = SchedulerSocket(f"ipc://{folder}/s")
     thread = Serving(endpoint, Conversation(make), first_timeout, silence_timeout)
     thread.start()
     yield thread
@@ -103,7 +104,7 @@ def peer(address: str, kind: int = zmq.REQ) -> Iterator[zmq.Socket[bytes]]:
     context = zmq.Context()
     socket = context.socket(kind)
     socket.setsockopt(zmq.LINGER, 200)
-    socket.setsockopt(zmq.RCVTIMEO, 5000)
+    socket.setsockopt(zmq.RCVTIMEO, 60_000)
     socket.connect(address)
     try:
         yield socket

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.external_events import ExternalEvent
-from batsched_py.simulator.platform.platform import Platform, read_platform
+from batsched_py.simulator.platform.hosts import Platform
+from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.support.processor_sets import from_text, numbers, to_text
 from batsched_py.workload import Workload, WorkloadJob
 

@@ -15,7 +15,7 @@ from batsched_py import simulate
 from batsched_py.commands.metrics import metrics
 from batsched_py.errors import BatschedError, InputError, UsageError
 from batsched_py.metrics import COUNTS, METRICS
-from batsched_py.results.jobs_file import read_jobs
+from batsched_py.results.jobs import read_jobs
 from batsched_py.simulator.files.output_files import JOBS_COLUMNS
 
 app = typer.Typer()
@@ -211,8 +211,6 @@ def test_files_that_cannot_be_read(batsims: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("out_run.json", "{"),
-        ("out_run.json", "[]"),
         ("out_run.json", '{"nb_processors": "4"}'),
         ("out_run.json", '{"nb_processors": 0}'),
         ("out_schedule.csv", ""),
@@ -221,9 +219,16 @@ def test_files_that_cannot_be_read(batsims: Path) -> None:
 )
 def test_bad_files_beside(batsims: Path, name: str, content: str) -> None:
     batsims.with_name(name).write_text(content)
-    with pytest.raises(InputError, match=f"{name}: .*--nodes"):
+    with pytest.raises(InputError, match=f"{name}: .*processors"):
         run(batsims)
     run(batsims, "--nodes", 5)
+
+
+@pytest.mark.parametrize("content", ["{", "[]"])
+def test_a_bad_run_file_does_not_say_who_is_measured(batsims: Path, content: str) -> None:
+    batsims.with_name("out_run.json").write_text(content)
+    with pytest.raises(InputError, match=r"out_run\.json"):
+        run(batsims, "--nodes", 5)
 
 
 def test_tables_that_batsim_wrote(shared: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InvariantError, UsageError
@@ -20,7 +20,7 @@ from batsched_py.model.queue.orders import (
     ClockOrder,
     FixedOrder,
     fixed_key,
-    order,
+    order_named,
 )
 from batsched_py.model.queue.sorted_jobs import FANOUT, SortedJobs
 
@@ -69,7 +69,6 @@ def test_every_order_has_a_twin() -> None:
     assert KEYS.keys() == ORDERS.keys()
 
 
-@settings(max_examples=150, deadline=None)
 @given(shapes, st.sampled_from(sorted(ORDERS)), st.data())
 def test_orders_equal_sorted_lists(
     shapes: list[tuple[int, int, int]], name: str, data: st.DataObject
@@ -80,7 +79,7 @@ def test_orders_equal_sorted_lists(
     ask_first = data.draw(st.booleans())
     for one in everybody:
         if ask_first:  # the order is kept from the first question on
-            order(name).at(NOW, queue)
+            order_named(name).at(NOW, queue)
         queue.append(one)
         waiting.append(one)
         if len(waiting) > 1 and data.draw(st.integers(0, 3)) == 0:
@@ -88,7 +87,7 @@ def test_orders_equal_sorted_lists(
             queue.remove(gone)
     assert list(queue) == waiting
     assert (queue.head, len(queue)) == (waiting[0], len(waiting))
-    ranked = order(name).at(NOW, queue)
+    ranked = order_named(name).at(NOW, queue)
     free, extra = data.draw(st.integers(0, 10)), data.draw(st.integers(0, 9))
     horizon = NOW + data.draw(st.sampled_from([-inf, 0, 10, 25, 60, inf]))
     assert list(ranked) == sorted(waiting, key=KEYS[name])
@@ -105,7 +104,6 @@ def test_orders_equal_sorted_lists(
         assert ranked.head is None
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(0, 10_000), unique=True, max_size=20 * FANOUT), st.randoms())
 def test_sorted_jobs_grow_and_shrink(numbers: list[int], random: Any) -> None:
     """Deep enough for several levels; least estimates stay exact."""
@@ -144,7 +142,7 @@ def test_a_search_does_not_look_at_each_job() -> None:
     for number in range(5_000):
         size, estimate = (8, 1.0) if number % 2 else (1, 500.0)
         queue.append(job(number, size, Counted(estimate)))
-    ranked = order("fcfs").at(NOW, queue)
+    ranked = order_named("fcfs").at(NOW, queue)
     assert ranked.first_to_backfill(NOW, 4, NOW + 60, 0) is None
     assert 0 < len(looked_at) <= 2 * FANOUT
     wanted = job(5_000, 3, 60.0)
@@ -172,16 +170,16 @@ def test_batscheds_names_are_the_same_orders() -> None:
         *("desc_slowdown", "desc_bounded_slowdown"),
     }
     for theirs, ours in SAME_ORDERS.items():
-        assert order(theirs) is order(ours)
+        assert order_named(theirs) is order_named(ours)
 
 
 def test_wrong_orders() -> None:
     with pytest.raises(UsageError, match="did you mean 'widest'"):
-        order("widst")
+        order_named("widst")
     with pytest.raises(UsageError, match="does not change with the clock"):
         fixed_key("expansion_factor")
-    assert isinstance(order("sjf"), FixedOrder)
-    assert isinstance(order("desc_slowdown"), ClockOrder)
+    assert isinstance(order_named("sjf"), FixedOrder)
+    assert isinstance(order_named("desc_slowdown"), ClockOrder)
 
 
 def test_removing_who_does_not_wait() -> None:

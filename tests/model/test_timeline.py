@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, nextafter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InvariantError
@@ -64,7 +64,6 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(steps, st.integers(1, 8))
 def test_equals_its_twin(steps: list[tuple[str, int, int, int]], nb: int) -> None:
     line, twin = Timeline(nb, 0), PerSecond(nb, 0)
@@ -135,6 +134,8 @@ def test_by_hand(
     for start, end, width in taken:
         line.reserve(start, end, width)
     assert line.earliest(size, duration) == expected, why
+    if expected < inf:
+        line.reserve(expected, expected + duration, size)  # it is free up to its very end
 
 
 def running(number: int, size: int, start: float, estimate: float) -> Job:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InvariantError, UsageError
@@ -115,7 +115,6 @@ def test_list_plans_are_those_of_the_slow_twin(instance: Instance) -> None:
     check(instance, plan)
 
 
-@settings(max_examples=60, deadline=None)
 @given(instances(), st.sampled_from([None, 1]))
 def test_the_optimum_is_the_best_of_all_orders(instance: Instance, axis: float | None) -> None:
     best = min(
@@ -127,7 +126,6 @@ def test_the_optimum_is_the_best_of_all_orders(instance: Instance, axis: float |
     check(instance, solution.plan)
 
 
-@settings(max_examples=30, deadline=None)
 @given(instances(most=9), st.sampled_from([None, 1]))
 def test_no_policy_is_better_without_scaling(instance: Instance, axis: float | None) -> None:
     plans = policies(instance)
@@ -137,7 +135,6 @@ def test_no_policy_is_better_without_scaling(instance: Instance, axis: float | N
     check(instance, solution.plan)
 
 
-@settings(max_examples=30, deadline=None)
 @given(instances(most=8), st.integers(2, 5))
 def test_a_scaled_plan_is_possible(instance: Instance, axis: int) -> None:
     solution = solve(instance, policies(instance), scale=axis)
@@ -221,7 +218,7 @@ def test_a_time_limit_leaves_the_best_known_plan() -> None:
     solution = solve(instance, plans, scale=5, time_limit=0.0)
     assert solution.status == TIME_LIMIT
     assert 0 < solution.gap <= 1
-    assert solution.seconds < 5
+    assert solution.seconds < 60  # not the hours that an optimum takes
     check(instance, solution.plan)
 
 
@@ -239,5 +236,5 @@ def test_what_cannot_be_planned_is_said() -> None:
             Instance(0.0, history, ())
     jobs = tuple(job(f"{i}", 0, 1, 1000 + 0.7**i) for i in range(30))
     instance = Instance(0.0, ((0.0, 2),), jobs)
-    with pytest.raises(UsageError, match=r"at 0 with 30 jobs is too large.*--scale"):
+    with pytest.raises(UsageError, match=r"at 0 with 30 jobs is too large.*scale"):
         solve(instance, policies(instance))

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import ProtocolError
@@ -114,7 +114,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-@settings(max_examples=300)
 @given(messages(events(codec.EVENTS) | UNKNOWN))
 def test_events(message: m.Message) -> None:
     raw = codec.encode_events(message)
@@ -122,7 +121,6 @@ def test_events(message: m.Message) -> None:
     assert codec.encode_events(codec.decode_events(raw)) == raw
 
 
-@settings(max_examples=300)
 @given(messages(events(codec.DECISIONS)))
 def test_decisions(message: m.Message) -> None:
     raw = codec.encode_decisions(message)

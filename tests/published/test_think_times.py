@@ -16,11 +16,12 @@ from batsched_users.learning.learn_think_times import (
     think_time_pairs,
 )
 from batsched_users.measures.job_columns import JobColumns, columns_of_log, columns_of_workload
-from helpers.schedules import J, workload
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InputError, UsageError
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.swf import read_swf

@@ -110,6 +110,7 @@ def test_a_folder_of_no_campaign_is_said(
     assert "is no folder of a campaign" in capsys.readouterr().err
 
 
+@pytest.mark.process
 def test_serve_says_where_and_ends_with_a_line(folder: Path) -> None:
     command = [sys.executable, "-m", "batsched_py", "report", str(folder), "--serve", "--port", "0"]
     environment = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.made_up_report import MadeUp, some_jobs
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from batsched_py import simulate
 from batsched_py.report import schedule_view as schedules
 from batsched_py.report.packed_columns import packed, words
 from batsched_py.report.runs_table import provenance, runs_table, stored_of
@@ -22,7 +23,6 @@ def test_a_short_run_is_shown_whole() -> None:
     assert shown["from"] == pytest.approx(min(shown["jobs"]["start"]), abs=0.1)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(2, 120), st.integers(1, 60), st.integers(0, 3))
 def test_a_window_is_bounded_and_has_all_that_runs_in_it(nb: int, most: int, seed: int) -> None:
     jobs = some_jobs(nb, seed=seed)
@@ -97,8 +97,18 @@ def test_users_are_means_over_their_own_jobs() -> None:
     assert {name: users[name][at] for name in expected} == pytest.approx(expected, rel=1e-5)
 
 
-def test_jobs_of_rare_behaviour_and_unknown_users_are_not_measured() -> None:
-    jobs = some_jobs(20).assign(behaviour=["rare"] * 10 + ["usual"] * 10)
+def test_jobs_of_the_warm_up_are_not_counted() -> None:
+    """The same jobs as in the metrics."""
+    result = simulate("sample", users="feedback", warm_up=20 * 86_400)
+    users = users_of(result.jobs)
+    counted = dict(zip(users["user"], users["jobs"], strict=True))
+    expected = {user: own["nb_jobs"] for user, own in result.metrics["per_user"].items()}
+    assert counted["24"] == 115
+    assert counted == expected
+
+
+def test_jobs_that_are_not_measured_and_unknown_users_are_not_counted() -> None:
+    jobs = some_jobs(20).assign(measured=[False] * 10 + [True] * 10)
     jobs.loc[15, "user"] = None
     assert sum(users_of(jobs)["jobs"]) == 9
     assert users_of(jobs.drop(columns="user")) == {}

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 import yaml
+from helpers import calling
 
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 
@@ -211,14 +212,8 @@ def starts(path: Path) -> list[tuple[float, str]]:
 def embedded(compose: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the service ``embedded`` writes."""
     out = tmp_path_factory.mktemp("embedded")
-    run = subprocess.run(
-        [*BATSCHED, *here(compose["services"]["embedded"], out)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
+    called = calling.command(ROOT, *here(compose["services"]["embedded"], out))
+    assert called.returncode == 0, called.stderr
     return out
 
 
@@ -235,6 +230,8 @@ def endpoint() -> Iterator[str]:
         yield f"ipc://{folder}/s"
 
 
+@pytest.mark.slow
+@pytest.mark.process
 def test_the_two_services_of_profile_batsim_give_the_embedded_schedule(
     compose: dict[str, Any], embedded: Path, endpoint: str, tmp_path: Path
 ) -> None:
@@ -262,12 +259,9 @@ def test_the_two_services_of_profile_batsim_give_the_embedded_schedule(
 
 
 def test_the_study_of_the_service_campaign_is_found(compose: dict[str, Any]) -> None:
-    command, study, *options = shlex.split(compose["services"]["campaign"]["command"])
-    assert command == "campaign"
-    assert len(read_campaign(find_campaign(study)).runs) == 18
+    line = shlex.split(compose["services"]["campaign"]["command"])
+    assert line[0] == "campaign"
+    assert len(read_campaign(find_campaign(line[1])).runs) == 18
     # Options are parsed before the help is printed: a wrong one would be an error.
-    line = [*BATSCHED, command, study, *options, "--help"]
-    run = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    wrong = subprocess.run([*line, "--no-such"], capture_output=True, text=True, check=False)
-    assert wrong.returncode == 2
+    assert calling.command(None, *line, "--help").returncode == 0
+    assert calling.command(None, *line, "--help", "--no-such").returncode == 2

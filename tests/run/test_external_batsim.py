@@ -5,20 +5,24 @@ from __future__ import annotations
 import csv
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.calling import Called, command
+from helpers.waiting import LIMIT, wait_until
 
 from batsched_py.errors import BatschedError, PlatformError, SimulationError, UsageError
-from batsched_py.run.backends.side_by_side import Timeouts
+from batsched_py.run.backends.batsim_results import BatsimOutput
+from batsched_py.run.settings import Timeouts
 from batsched_py.run.simulate import simulate
 from batsched_py.support.own_command import PROGRAM
 
+pytestmark = pytest.mark.process
 STAND_IN = Path(__file__).with_name("recorded_batsim.py")
 QUICK = Timeouts(ready=30, run=30, success=5, failure=3)
 FCFS = "40_random300_batsched_fcfs"
@@ -65,14 +69,17 @@ def test_what_batsim_wrote_comes_back_with_our_columns(
     assert result.settings["backend"]["batsim_version"] == "v4.2.0"
 
 
+def checked(folder: Path, tmp_path: Path) -> Called:
+    """Call for a simulation here beside one by the stand-in."""
+    line = ["simulate", folder / "workload0.json", "--scheduler", "fcfs", "-e", "out/x"]
+    line += ["-p", folder / "ideal_16.xml", "--check-against", "batsim"]
+    return command(tmp_path, *line, "--batsim", stand_in(folder))
+
+
 def test_the_embedded_simulator_gives_what_batsim_gave(shared: Path, tmp_path: Path) -> None:
     """--check-against with recorded outputs of the real program: every job is equal."""
     folder = shared / "batsim_transcripts" / FCFS
-    command = [*PROGRAM, "simulate", str(folder / "workload0.json"), "--scheduler", "fcfs"]
-    command += ["-p", str(folder / "ideal_16.xml"), "-e", "out/x", "--check-against", "batsim"]
-    done = subprocess.run(
-        [*command, "--batsim", stand_in(folder)], cwd=tmp_path, capture_output=True, text=True
-    )
+    done = checked(folder, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "embedded and batsim: all 300 jobs are equal" in done.stdout
     log = (tmp_path / "out/x_batsim/batsim.log").read_text()
@@ -91,11 +98,7 @@ def test_differences_are_shown_job_by_job(shared: Path, tmp_path: Path) -> None:
     cells[8] = f"{float(cells[8]) + 1:.6f}"
     lines[5] = ",".join(cells)
     jobs.write_text("\n".join(lines) + "\n")
-    command = [*PROGRAM, "simulate", str(folder / "workload0.json"), "--scheduler", "fcfs"]
-    command += ["-p", str(folder / "ideal_16.xml"), "-e", "out/x", "--check-against", "batsim"]
-    done = subprocess.run(
-        [*command, "--batsim", stand_in(folder)], cwd=tmp_path, capture_output=True, text=True
-    )
+    done = checked(folder, tmp_path)
     assert done.returncode == 1
     assert "1 of 300 jobs differ between embedded and batsim" in done.stderr
     (row,) = csv.DictReader((tmp_path / "out/x_differences.csv").open())
@@ -140,42 +143,45 @@ def test_a_recorded_deadlock_is_a_failure(shared: Path, tmp_path: Path) -> None:
         run(shared, "17_err_noop_stall", tmp_path, scheduler=f"{tmp_path}/idle.py:Idle")
 
 
-def altered(tmp_path: Path, python: str) -> str:
-    """Return Batsim's stand-in, the embedded simulator, with its files altered afterwards."""
-    script = tmp_path / "altered.py"
-    script.write_text(
-        "import subprocess, sys, pathlib\n"
-        f"code = subprocess.call([*{PROGRAM!r}, 'simulator', *sys.argv[1:]])\n"
-        "prefix = sys.argv[sys.argv.index('-e') + 1]\n"
-        "jobs, schedule = (pathlib.Path(f'{prefix}_{n}.csv') for n in ('jobs', 'schedule'))\n"
-        "lines = jobs.read_text().splitlines(keepends=True)\n"
-        f"{python}\n"
-        "sys.exit(code)\n"
-    )
-    return shlex.join([sys.executable, str(script)])
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of what Batsim and our process wrote."""
+    folder = tmp_path_factory.mktemp("whole")
+    simulate(small(folder), backend="socket", folder=folder / "run")
+    return folder / "run/output"
 
 
 @pytest.mark.parametrize(
-    ("python", "said"),
+    ("name", "alter", "said"),
     [
-        ("jobs.write_text(''.join(lines[:-3]))", "3 jobs are missing"),
-        ("jobs.write_text(lines[0])", "jobs are missing"),
-        ("jobs.write_text(''.join([*lines, lines[-1]]))", "1 jobs are there twice"),
-        ("jobs.write_text(''.join(lines[1:]))", "expected those of Batsim 4.2"),
-        ("jobs.write_text(lines[0] + 'x,y\\n')", ":2: 2 fields"),
-        ("jobs.unlink()", "cannot be read"),
-        ("jobs.write_bytes(bytes(range(128, 256)))", "is no text"),
+        ("jobs", lambda lines: lines[:-3], "3 jobs are missing"),
+        ("jobs", lambda lines: lines[:1], "jobs are missing"),
+        ("jobs", lambda lines: [*lines, lines[-1]], "1 jobs are there twice"),
+        ("jobs", lambda lines: lines[1:], "expected those of Batsim 4.2"),
+        ("jobs", lambda lines: [lines[0], b"x,y\n"], ":2: 2 fields"),
+        ("jobs", lambda lines: None, "cannot be read"),
+        ("jobs", lambda lines: [bytes(range(128, 256))], "is no text"),
         (
-            "jobs.write_text(''.join(lines).replace(',1,COMPLETED_SUCCESSFULLY,', ',1,X,x', 1))",
+            "jobs",
+            lambda lines: [line.replace(b"COMPLETED_SUCCESSFULLY,", b"X,x") for line in lines],
             ":2",
         ),
-        ("schedule.write_text('')", "a header and one row"),
-        ("schedule.write_text('a,b\\n1,2\\n')", "a header and one row"),
+        ("schedule", lambda lines: [], "a header and one row"),
+        ("schedule", lambda lines: [b"a,b\n", b"1,2\n"], "a header and one row"),
     ],
 )
-def test_outputs_that_are_not_whole_are_refused(tmp_path: Path, python: str, said: str) -> None:
+def test_outputs_that_are_not_whole_are_refused(
+    outputs: Path, tmp_path: Path, name: str, alter: Any, said: str
+) -> None:
+    BatsimOutput(shutil.copytree(outputs, tmp_path / "output"))
+    path = tmp_path / f"output/out_{name}.csv"
+    lines = alter(path.read_bytes().splitlines(keepends=True))
+    if lines is None:
+        path.unlink()
+    else:
+        path.write_bytes(b"".join(lines))
     with pytest.raises(SimulationError, match=said):
-        simulate(small(tmp_path), backend="batsim", batsim=altered(tmp_path, python))
+        BatsimOutput(path.parent)
 
 
 def small(tmp_path: Path) -> Path:
@@ -190,9 +196,10 @@ def small(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("speed_factor", [1.0, 0.7, 3.0])
-@pytest.mark.parametrize("users", ["rigid", "feedback"])
-@pytest.mark.parametrize("shake", [None, 3])
+@pytest.mark.parametrize(
+    ("users", "speed_factor", "shake"),
+    [("rigid", 0.7, 3), ("feedback", 1.0, None), ("feedback", 0.7, 3), ("feedback", 3.0, None)],
+)
 def test_our_simulator_behind_its_own_socket_is_equal(
     tmp_path: Path, users: str, speed_factor: float, shake: int | None
 ) -> None:
@@ -208,18 +215,17 @@ def test_our_simulator_behind_its_own_socket_is_equal(
 
 def test_runs_at_once_do_not_collide(tmp_path: Path) -> None:
     log = small(tmp_path)
-    commands = [
+    lines = [
         [*PROGRAM, "simulate", str(log), "--backend", "socket", "-e", str(tmp_path / f"{i}/out")]
-        for i in range(4)
+        for i in range(2)
     ]
     processes = [
-        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        for command in commands
+        subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for line in lines
     ]
     for process in processes:
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=LIMIT)
         assert process.returncode == 0, said
-    tables = {(tmp_path / f"{i}/out_jobs.csv").read_text() for i in range(4)}
+    tables = {(tmp_path / f"{i}/out_jobs.csv").read_text() for i in range(2)}
     assert len(tables) == 1
 
 
@@ -289,19 +295,20 @@ def test_a_policy_that_fails_is_told_from_batsim(tmp_path: Path) -> None:
 def test_a_request_to_end_leaves_nothing_behind(tmp_path: Path, number: int) -> None:
     """Even a Batsim that does not want to end, and what it started."""
     stubborn = tmp_path / "stubborn"
-    stubborn.write_text(f"#!/bin/sh\ntrap '' TERM INT\n(sleep 61; echo {tmp_path}) &\nsleep 62\n")
+    stubborn.write_text(
+        f"#!/bin/sh\ntrap 'touch {tmp_path}/asked' TERM INT\n"
+        f"(trap '' TERM INT; sleep 611; echo {tmp_path}) &\n"
+        f"touch {tmp_path}/began\nwhile :; do sleep 612 & wait; done\n"
+    )
     stubborn.chmod(0o755)
-    command = [*PROGRAM, "simulate", str(small(tmp_path)), "--backend", "batsim"]
-    command += ["--batsim", str(stubborn), "-e", str(tmp_path / "out")]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    deadline = time.monotonic() + 30
-    while not (tmp_path / "out_batsim/batsim.log").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.3)
+    line = [*PROGRAM, "simulate", str(small(tmp_path)), "--backend", "batsim"]
+    line += ["--batsim", str(stubborn), "-e", str(tmp_path / "out")]
+    process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    wait_until((tmp_path / "began").exists)
     os.kill(process.pid, number)
-    time.sleep(0.5)
+    wait_until((tmp_path / "asked").exists)
     os.kill(process.pid, number)  # again, while it cleans up
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=LIMIT)
     assert process.returncode == 130
     assert "Traceback" not in said
     left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True)

@@ -18,6 +18,7 @@ from threading import Lock
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,18 +27,19 @@ from batsched_py import metrics
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, OutputError, ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.results.job_columns import UsersTable
-from batsched_py.results.jobs_file import read_jobs
-from batsched_py.results.result import EmbeddedOutput, Result
+from batsched_py.results.added_columns import UsersTable
+from batsched_py.results.embedded_output import EmbeddedOutput
+from batsched_py.results.jobs import read_jobs
 from batsched_py.run.backends.batsim_results import BatsimOutput
+from batsched_py.run.result import Result
 from batsched_py.run.simulate import simulate
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.files.output_files import JOBS_COLUMNS
-from batsched_py.simulator.finished_jobs import EndedJobs
-from batsched_py.simulator.jobs import Registry, SimulatedJob, State
-from batsched_py.simulator.platform.platform import homogeneous
-from batsched_py.simulator.tasks.profiles import Profile
+from batsched_py.simulator.finished_jobs import FinishedJobs
+from batsched_py.simulator.jobs import JobRegistry, SimulatedJob, State
+from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.profiles import Profile
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.temporary_rows import Spool
 from batsched_py.workload import Workload, WorkloadJob
@@ -82,7 +84,7 @@ def run(users: Any, **options: Any) -> Outcome:
 @pytest.fixture
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a few jobs were many."""
-    monkeypatch.setattr("batsched_py.simulator.site.EndedJobs", partial(EndedJobs, 20, 8))
+    monkeypatch.setattr("batsched_py.simulator.engine.FinishedJobs", partial(FinishedJobs, 20, 8))
     for place in ("decision_process", "simulator.jobs"):
         monkeypatch.setattr(f"batsched_py.{place}.UsedNames", partial(UsedNames, 50))
 
@@ -135,7 +137,7 @@ def fields(job: SimulatedJob) -> Any:
 @pytest.mark.parametrize("count", [0, 5, 20, 21, 100])
 def test_ended_jobs_are_a_list(count: int, sizes: tuple[int, int]) -> None:
     """Whether they are in memory or not: all fields, in order, more than once, by number."""
-    jobs = EndedJobs(*sizes)
+    jobs = FinishedJobs(*sizes)
     for number in range(count):
         jobs.append(ended(number))
     expected = [fields(ended(number)) for number in range(count)]
@@ -151,12 +153,12 @@ def test_ended_jobs_are_a_list(count: int, sizes: tuple[int, int]) -> None:
 def test_batches_are_whole(sizes: tuple[int, int]) -> None:
     """Where a batch is, is its number times its size."""
     with pytest.raises(InvariantError, match="expected 1 <= batch <= in_memory"):
-        EndedJobs(*sizes)
+        FinishedJobs(*sizes)
 
 
 def test_a_job_whose_end_was_not_told_stays_an_object() -> None:
     """The scheduler may still set its metadata."""
-    jobs = EndedJobs(20, 8)
+    jobs = FinishedJobs(20, 8)
     open_job = ended(0, State.ENDED)
     for job in (open_job, *map(ended, range(1, 50))):
         jobs.append(job)
@@ -233,6 +235,7 @@ def passes(script: str) -> None:
     assert (ran.stderr, ran.returncode) == ("", 0)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("count", [2_000, 100_000])  # less and more than a buffer
 def test_a_write_that_is_half_done(count: int) -> None:
     """The batches before it stay, what is written next goes to its place, the end is quiet."""
@@ -260,6 +263,7 @@ except OutputError:
     )
 
 
+@pytest.mark.process
 def test_processes_after_a_fork() -> None:
     """Both read at once, and both go on, each in a file of its own."""
     passes("""
@@ -373,7 +377,7 @@ def test_memory_does_not_grow_with_what_jobs_were(
     little_memory: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither profiles, messages to jobs nor timers remain, which took some 2700 bytes a job."""
-    monkeypatch.setattr("batsched_py.simulator.engine._FEW_ENTRIES", 16)
+    monkeypatch.setattr("batsched_py.simulator.agenda.FEW_ENTRIES", 16)
     monkeypatch.setattr(
         "batsched_py.protocol.dynamic_registration.UsedNames", partial(UsedNames, 50)
     )
@@ -409,7 +413,7 @@ def test_an_ended_job_cannot_be_submitted_again(little_memory: None) -> None:
 
 
 def test_decisions_on_ended_jobs_are_refused(little_memory: None) -> None:
-    registry = Registry(dynamic=True, profile_reuse=False)
+    registry = JobRegistry(Options(dynamic_jobs=True))
     registration = {"timestamp": 0.0, "workload_name": "dyn", "profile": {"type": "delay"}}
     for number in range(200):
         name, profile = f"dyn!{number}", f"p{number}"
@@ -457,7 +461,7 @@ def test_profiles_of_their_own_have_names_of_their_own() -> None:
 
 
 def header(users: Any) -> str:
-    return next(EmbeddedOutput(run(users)).jobs_lines())
+    return next(Result(EmbeddedOutput(run(users)), {}, 0.0).jobs_lines())
 
 
 @pytest.mark.parametrize(
@@ -490,8 +494,8 @@ def test_rare_behaviour_is_not_measured(tmp_path: Path, little_memory: None) -> 
     result = Result(output, {}, 0.0)
     result.write(tmp_path / "r")
     rows = list(csv.DictReader((tmp_path / "r_jobs.csv").open()))
-    assert (len(rows), output.nb_rare, len(result.table.submit)) == (100, 33, 100)
-    assert len(result.table.measured.submit) == 67
+    assert (len(rows), output.table.rare.sum(), len(result.table.submit)) == (100, 33, 100)
+    assert result.table.measured.sum() == 67
     assert {row["job_id"]: row["think_time"] for row in rows}["7"] == "1.750000"
     waits = [float(row["waiting_time"]) for row in rows if row["behaviour"] != "rare"]
     assert result.metrics["overall"]["nb_jobs"] == 67
@@ -526,20 +530,20 @@ def test_counting_the_rare_ones_is_no_further_pass(little_memory: None) -> None:
     outcome = run(Loops(100, behaviour=lambda at: "rare" if at == 7 else None))
     passes = []
 
-    class Counted(EndedJobs):
+    class Counted(FinishedJobs):
         def __iter__(self) -> Any:
             passes.append(1)
             return iter(outcome.jobs)
 
     output = EmbeddedOutput(msgspec.structs.replace(outcome, jobs=Counted()))
-    assert (output.nb_rare, output.table().rare.sum(), len(passes)) == (1, 1, 1)
+    assert (output.table.rare.sum(), output.table.rare.sum(), len(passes)) == (1, 1, 1)
 
 
 def test_rare_behaviour_under_batsim(tmp_path: Path) -> None:
     """The same table from Batsim's files and ours beside them."""
     outcome = run(Loops(20, behaviour=lambda at: "rare" if at % 4 == 0 else None))
     output = EmbeddedOutput(outcome)
-    rows = list(csv.reader(output.jobs_lines()))
+    rows = list(csv.reader(output.jobs_lines(np.ones(20, dtype=bool))))
     nb_theirs = len(JOBS_COLUMNS.split(","))
     theirs, ours = [row[:nb_theirs] for row in rows], [row[:2] + row[nb_theirs:] for row in rows]
     for name, lines in (("jobs", theirs), ("users", ours)):
@@ -547,9 +551,9 @@ def test_rare_behaviour_under_batsim(tmp_path: Path) -> None:
             csv.writer(file, lineterminator="\n").writerows(lines)
     (tmp_path / "out_schedule.csv").write_text(output.schedule_csv())
     batsims = BatsimOutput(tmp_path)
-    assert (batsims.nb_rare, output.nb_rare) == (5, 5)
-    assert batsims.table().rare.tolist() == output.table().rare.tolist()
-    found, expected = metrics.overall(batsims.table()), metrics.overall(output.table())
+    assert (batsims.table.rare.sum(), output.table.rare.sum()) == (5, 5)
+    assert batsims.table.rare.tolist() == output.table.rare.tolist()
+    found, expected = metrics.overall(batsims.table), metrics.overall(output.table)
     assert found["nb_jobs"] == 15
     for name, value in found.items():
         assert expected[name] is value is None or value == pytest.approx(expected[name]), name
@@ -568,11 +572,11 @@ def test_null_is_no_user(said: dict[str, Any], tmp_path: Path) -> None:
     path.write_text(json.dumps(content))
     result = simulate(read_workload(path))
     assert result.table.user == ["", "None"]
-    ours = [(row["user"], row["session"]) for row in csv.DictReader(result.output.jobs_lines())]
+    ours = [(row["user"], row["session"]) for row in csv.DictReader(result.jobs_lines())]
     assert ours == [("", ""), ("None", "")]
     assert result.metrics["per_user"].keys() == {"None"}
     table = UsersTable()
-    told = m.JobDescription("w0!1", 0.0, 1, "p", extra=dict(said))
+    told = m.JobDescription("w0!1", 0.0, 1, "p", None, dict(said))
     event = m.JobSubmitted(timestamp=0.0, job_id=told.id, job=told)
     table.observe(m.Message(0.0, [event]), m.Message(0.0, []))
     assert table.csv().splitlines()[1] == "1,w0,,,0.000000,0.000000"
@@ -581,11 +585,11 @@ def test_null_is_no_user(said: dict[str, Any], tmp_path: Path) -> None:
 @pytest.mark.parametrize("batch", [2, 100])
 def test_users_table_has_the_same_columns(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row per job, once, in order of submission; a column if any job carries it."""
-    monkeypatch.setattr("batsched_py.results.job_columns._BATCH", batch)
+    monkeypatch.setattr("batsched_py.results.added_columns._BATCH", batch)
     table = UsersTable()
     for number in (1, 2, 1, 3, 4, 5):
-        extra = {"behaviour": "rare"} if number == 2 else {}
-        job = m.JobDescription(f"dyn!{number}", 1.0, 1, "p", user="u", extra=extra)
+        extra = {"user": "u", "behaviour": "rare"} if number == 2 else {"user": "u"}
+        job = m.JobDescription(f"dyn!{number}", 1.0, 1, "p", None, extra)
         event = m.RegisterJob(timestamp=1.0, job_id=job.id, job=job)
         table.observe(m.Message(1.0, []), m.Message(1.0, [event]))
     head, *rows = table.csv().splitlines()

@@ -10,23 +10,30 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.schedules import J, run, starts, workload
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError
-from batsched_py.model.decisions import Decision, Scheduler, Start
+from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
+from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.schedulers.conservative_streit import ConservativeOfStreit
 from batsched_py.schedulers.creasy import Creasy, criticality
-from batsched_py.schedulers.easy import ConservativeOfStreit, Easy, EasyFixed, Slack
-from batsched_py.schedulers.fcfs import Fcfs, Filler, ListScheduling
+from batsched_py.schedulers.easy import Easy
+from batsched_py.schedulers.easy_fixed import EasyFixed
+from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.schedulers.filler import Filler
+from batsched_py.schedulers.list_scheduling import ListScheduling
+from batsched_py.schedulers.slack import Slack
 from batsched_py.schedulers.ups import Ups
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, starts, workload
 
 HOUR = 3600
 
@@ -243,7 +250,6 @@ jobs_of = st.lists(
 
 
 @pytest.mark.parametrize("name", PAIRS)
-@settings(max_examples=40, deadline=None)
 @given(jobs=jobs_of)
 def test_equals_its_slow_twin(name: str, jobs: list[J]) -> None:
     fast, slow = PAIRS[name]
@@ -251,7 +257,6 @@ def test_equals_its_slow_twin(name: str, jobs: list[J]) -> None:
     assert starts(run(load, fast())) == starts(run(load, slow()))
 
 
-@settings(max_examples=50, deadline=None)
 @given(jobs_of, st.sampled_from(["first", "instant", "none"]))
 def test_creasy_without_alpha_is_easy(jobs: list[J], extra_nodes: str) -> None:
     load = workload(jobs, 8)
@@ -267,7 +272,6 @@ def test_creasy_without_alpha_is_easy_on_kth(shared: Path, options: dict[str, An
     assert creasy.jobs_csv() == simulate(log, scheduler_options=options).jobs_csv()
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     jobs_of,
     st.sampled_from(

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from helpers.schedules import J, run, starts, workload
 from helpers.streit_schedules import (
     FIVE,
     SORTED,
@@ -17,7 +16,7 @@ from helpers.streit_schedules import (
     random_jobs,
     with_fields,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
@@ -26,7 +25,9 @@ from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.conservative import Conservative
-from batsched_py.schedulers.planning import Planning
+from batsched_py.schedulers.planning.planning import Planning
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, starts, workload
 
 # (what it shows, processors, jobs, starts)
 CASES: list[tuple[str, int, list[J], list[Any]]] = [
@@ -151,7 +152,6 @@ class SlowConservative:
         return line
 
 
-@settings(max_examples=200, deadline=None)
 @given(random_jobs(25, spread=80), st.sampled_from(["fcfs", "sjf", "ljf"]))
 def test_equals_its_slow_twin(jobs: list[J], order: str) -> None:
     jobs = [*jobs[:5], *(job._replace(size=9) for job in jobs[5:6]), *jobs[6:]]
@@ -177,7 +177,6 @@ def promised(jobs: list[J], policy: Conservative) -> tuple[dict[int, list[float]
     return promises, run(load_of(jobs), Asking())
 
 
-@settings(max_examples=150, deadline=None)
 @given(random_jobs(25, spread=80), st.sampled_from(["fcfs", "sjf", "ljf", "widest"]))
 def test_never_later_than_promised(jobs: list[J], order: str) -> None:
     promises, outcome = promised(jobs, Conservative(order=order))
@@ -186,14 +185,12 @@ def test_never_later_than_promised(jobs: list[J], order: str) -> None:
         assert promises[at][-1] == start
 
 
-@settings(max_examples=60, deadline=None)
 @given(random_jobs(20, exact=True))
 def test_exact_estimates_are_planning_in_the_order_of_arrival(jobs: list[J]) -> None:
     load = load_of(jobs)
     assert starts(run(load, Conservative())) == starts(run(load, Planning()))
 
 
-@settings(max_examples=120, deadline=None)
 @given(
     random_jobs(20, spread=80),
     st.lists(st.integers(0, 30), min_size=20, max_size=20),
@@ -225,7 +222,6 @@ changes = st.lists(
 ).map(sorted)
 
 
-@settings(max_examples=120, deadline=None)
 @given(random_jobs(20, spread=80), changes)
 def test_processors_that_fail_do_not_crash(
     jobs: list[J], changes: list[tuple[float, int, bool]]

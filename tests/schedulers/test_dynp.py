@@ -11,7 +11,6 @@ from math import inf
 from typing import Any
 
 import pytest
-from helpers.schedules import J, run, starts, workload
 from helpers.streit_schedules import (
     FIVE,
     PC2_2001,
@@ -26,15 +25,19 @@ from helpers.streit_schedules import (
     shrunk,
     slow_plan,
 )
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.model.job import Job
-from batsched_py.schedulers.dynp import POLICIES, Dynp, DynpBounds, Step
-from batsched_py.schedulers.dynp_deciders import DECIDERS, case_of, with_slackness
-from batsched_py.schedulers.plan_values import PLAN_METRICS, plan_metric
-from batsched_py.schedulers.planning import Planning
+from batsched_py.schedulers.dynp.bounds import DynpBounds
+from batsched_py.schedulers.dynp.deciders import DECIDERS, case_of, with_slackness
+from batsched_py.schedulers.dynp.dynp import Dynp, Step
+from batsched_py.schedulers.dynp.order_switching import POLICIES
+from batsched_py.schedulers.dynp.self_tuning_metrics import PLAN_METRICS, plan_metric
+from batsched_py.schedulers.planning.planning import Planning
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, starts, workload
 
 
 def observed(jobs: list[J], nb: int, **options: Any) -> tuple[Any, Dynp, list[Step]]:
@@ -209,7 +212,6 @@ def test_bounds_nobody_waits_the_policy_stays() -> None:
     }
 
 
-@settings(max_examples=60, deadline=None)
 @given(random_jobs(), st.integers(1, 40))
 def test_property_13_bounds(jobs: list[J], bound: int) -> None:
     def used(**options: Any) -> set[str]:
@@ -222,7 +224,6 @@ def test_property_13_bounds(jobs: list[J], bound: int) -> None:
     assert "ljf" not in used(lower=bound, upper=None)
 
 
-@settings(max_examples=60, deadline=None)
 @given(random_jobs(), st.integers(0, 20), st.integers(0, 20))
 def test_bounds_equal_their_slow_twin(jobs: list[J], lower: int, more: int) -> None:
     _, watch = run_watched(load_of(jobs), DynpBounds(lower=lower, upper=lower + more))
@@ -315,7 +316,6 @@ def test_property_9_truth_table() -> None:
 three = st.tuples(*[st.integers(1, 12)] * 3).map(lambda row: dict(zip(POLICIES, row, strict=True)))
 
 
-@settings(max_examples=200)
 @given(three, st.sampled_from(POLICIES))
 def test_property_10_no_needless_switch(values: dict[str, float], old: str) -> None:
     best = min(values.values())
@@ -331,7 +331,6 @@ def test_property_10_no_needless_switch(values: dict[str, float], old: str) -> N
                 assert new == policy
 
 
-@settings(max_examples=300)
 @given(three, st.sampled_from(POLICIES), st.integers(0, 50), st.integers(0, 50))
 def test_property_11_slackness(values: dict[str, float], old: str, one: int, other: int) -> None:
     less, more = sorted((one, other))
@@ -372,7 +371,6 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=80, deadline=None)
 @given(random_jobs(), OPTIONS)
 def test_property_1_and_3_capacity_and_determinism(jobs: list[J], options: dict[str, Any]) -> None:
     outcome = run(load_of(jobs), Dynp(**options))
@@ -386,7 +384,6 @@ def test_property_1_and_3_capacity_and_determinism(jobs: list[J], options: dict[
     assert starts(outcome) == starts(run(turned, Dynp(**options)))
 
 
-@settings(max_examples=80, deadline=None)
 @given(random_jobs(), OPTIONS)
 def test_property_4_plans_do_not_depend_on_the_active_policy(
     jobs: list[J], options: dict[str, Any]
@@ -412,7 +409,6 @@ def test_property_4_plans_do_not_depend_on_the_active_policy(
         assert one.active == now_active
 
 
-@settings(max_examples=80, deadline=None)
 @given(random_jobs(12), st.booleans())
 def test_property_5_nothing_to_choose(jobs: list[J], equal: bool) -> None:
     """One job waits, or all estimates are equal: the values are, too."""
@@ -434,7 +430,6 @@ def test_property_5_one_job_waits_under_sjf() -> None:
         assert policy.active == new
 
 
-@settings(max_examples=60, deadline=None)
 @given(random_jobs())
 def test_property_6_equal_estimates(jobs: list[J]) -> None:
     jobs = [job._replace(walltime=30) for job in jobs]
@@ -443,7 +438,6 @@ def test_property_6_equal_estimates(jobs: list[J]) -> None:
         assert starts(run(load_of(jobs), policy)) == fcfs
 
 
-@settings(max_examples=60, deadline=None)
 @given(random_jobs(), st.sampled_from(["full", "half"]), st.sampled_from(list(DECIDERS)))
 def test_property_14_number_of_steps(jobs: list[J], when: str, decider: str) -> None:
     outcome, policy, steps = observed(jobs, 8, when=when, decider=decider)
@@ -526,7 +520,6 @@ def test_legacy_orders_of_evaluation() -> None:
         assert at_0 == [2, 3, 4]
 
 
-@settings(max_examples=60, deadline=None)
 @given(random_jobs(), OPTIONS)
 def test_legacy_runs_all_jobs(jobs: list[J], options: dict[str, Any]) -> None:
     outcome = run(load_of(jobs), Dynp(legacy_fcfs_list_order=True, **options))
@@ -562,7 +555,6 @@ def test_metrics_of_a_plan() -> None:
     assert set(empty.values()) == {0}
 
 
-@settings(max_examples=100)
 @given(
     st.lists(
         st.tuples(st.integers(1, 8), st.floats(0.1, 99), st.floats(0, 50), st.floats(50, 99)),
@@ -581,7 +573,6 @@ def test_values_do_not_depend_on_the_order_of_the_plan(
         assert metric(plan, 50) == metric(other, 50)
 
 
-@settings(max_examples=40, deadline=None)
 @given(random_jobs())
 def test_property_7_two_metrics_rank_plans_alike(jobs: list[J]) -> None:
     _, _, steps = observed(jobs, 8)
@@ -634,7 +625,6 @@ def test_jobs_that_start_soon_in_a_step() -> None:
     assert step.values == {"fcfs": 50, "sjf": 50, "ljf": 50}
 
 
-@settings(max_examples=60, deadline=None)
 @given(random_jobs(), st.integers(1, 20))
 def test_property_11_simulated(jobs: list[J], slackness: int) -> None:
     """With slackness both deciders do the same, but where values are equal after scaling."""

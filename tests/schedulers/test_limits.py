@@ -7,9 +7,8 @@ from math import inf
 from typing import Any
 
 import pytest
-from helpers.schedules import J, run, starts, workload
 from helpers.streit_schedules import check_machine, load_of, random_jobs, run_watched
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
@@ -17,9 +16,12 @@ from batsched_py.model.decisions import Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.schedulers.dynp import Dynp, DynpBounds
-from batsched_py.schedulers.planning import Planning
-from batsched_py.schedulers.start_limits import DAYS, Limits
+from batsched_py.schedulers.dynp.bounds import DynpBounds
+from batsched_py.schedulers.dynp.dynp import Dynp
+from batsched_py.schedulers.planning.planning import Planning
+from batsched_py.schedulers.planning.start_limits import DAYS, Limits
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, starts, workload
 
 HOUR, DAY = 3600, 86_400
 PRIME = {"days": "mon-fri", "from": "06:00", "to": "20:00"}
@@ -227,7 +229,6 @@ def forbidden(rule: dict[str, Any], job: Job, week_minute: int) -> bool:
     )
 
 
-@settings(max_examples=100, deadline=None)
 @given(rules, st.integers(1, 8), st.integers(1, 90), st.integers(0, 671), st.sampled_from(DAYS))
 def test_next_moment_equals_a_search(
     limits: list[dict[str, Any]], size: int, estimate: int, quarter: int, first: str
@@ -244,7 +245,6 @@ def test_next_moment_equals_a_search(
     assert found == next(allowed, inf)
 
 
-@settings(max_examples=50, deadline=None)
 @given(random_jobs(10), rules.filter(bool), st.sampled_from([Planning, Dynp, DynpBounds]))
 def test_no_job_starts_where_it_may_not(
     jobs: list[J], limits: list[dict[str, Any]], make: Any

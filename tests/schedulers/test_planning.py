@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.schedules import J, run, starts, workload
 from helpers.streit_schedules import (
     FIVE,
     PC2_2001,
@@ -30,16 +29,19 @@ from helpers.streit_schedules import (
     table,
     with_fields,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.model.decisions import Decision
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.schedulers.dynp import Dynp, DynpBounds
-from batsched_py.schedulers.planning import Planning
+from batsched_py.schedulers.dynp.bounds import DynpBounds
+from batsched_py.schedulers.dynp.dynp import Dynp
+from batsched_py.schedulers.planning.planning import Planning
 from batsched_py.simulator.engine import Outcome
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, starts, workload
 
 ORDERS = ("fcfs", "sjf", "ljf")
 
@@ -250,7 +252,6 @@ def test_six_jobs() -> None:
 orders = st.sampled_from(ORDERS)
 
 
-@settings(max_examples=80, deadline=None)
 @given(random_jobs(), orders, st.booleans())
 def test_property_1_and_2_as_early_as_possible(
     jobs: list[J], order: str, backfilling: bool
@@ -268,7 +269,6 @@ def test_property_1_and_2_as_early_as_possible(
     assert starts(outcome) == starts(run(load_of(jobs), SlowPlanning(order, backfilling)))
 
 
-@settings(max_examples=40, deadline=None)
 @given(random_jobs(), orders)
 def test_property_3_order_of_input(jobs: list[J], order: str) -> None:
     """The order of the jobs in the file does not count, only submissions and ids."""
@@ -278,7 +278,6 @@ def test_property_3_order_of_input(jobs: list[J], order: str) -> None:
     assert outcome == starts(run(other, Planning(order=order)))
 
 
-@settings(max_examples=40, deadline=None)
 @given(random_jobs(12, exact=True))
 def test_property_6_nobody_waits(jobs: list[J]) -> None:
     apart = [job._replace(submit=30 * at) for at, job in enumerate(jobs)]
@@ -289,7 +288,6 @@ def test_property_6_nobody_waits(jobs: list[J]) -> None:
         assert not jobs or measured(outcome, ["SLDwA"]) == [1]
 
 
-@settings(max_examples=60, deadline=None)
 @given(random_jobs().filter(bool), orders)
 def test_property_7_and_8_metrics_of_schedules(jobs: list[J], order: str) -> None:
     outcome = run(load_of(jobs), Planning(order=order))
@@ -322,7 +320,6 @@ def test_property_8_saturated() -> None:
     assert 1 - loc == pytest.approx(util)
 
 
-@settings(max_examples=60, deadline=None)
 @given(random_jobs(exact=True), orders)
 def test_property_12_exact_estimates(jobs: list[J], order: str) -> None:
     """Under FCFS a planned start never moves; in other orders not as long as nobody comes."""
@@ -333,7 +330,6 @@ def test_property_12_exact_estimates(jobs: list[J], order: str) -> None:
             assert one.plan == {at: actual[at] for at in one.plan}
 
 
-@settings(max_examples=40, deadline=None)
 @given(random_jobs(8), st.sampled_from([0, 0.25, 0.5, 2]))
 def test_property_15_shrinking(jobs: list[J], factor: float) -> None:
     """The areas stay, and the mean time between arrivals is multiplied."""
@@ -459,7 +455,6 @@ def with_reservations(draw: st.DrawFn) -> tuple[list[J], dict[int, dict[str, Any
     return jobs, fields
 
 
-@settings(max_examples=120, deadline=None)
 @given(with_reservations(), orders, st.booleans())
 def test_property_16_reservations(
     case: tuple[list[J], dict[int, dict[str, Any]]], order: str, full: bool
@@ -472,7 +467,6 @@ def test_property_16_reservations(
     check_reservations(jobs, fields, outcome, watch)
 
 
-@settings(max_examples=50, deadline=None)
 @given(with_reservations(), st.booleans())
 def test_property_16_reservations_under_dynp(
     case: tuple[list[J], dict[int, dict[str, Any]]], full: bool

@@ -23,7 +23,7 @@ from batsched_py.errors import DeadlockError, InputError, ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.external_events import ExternalEvent, read_events
-from batsched_py.simulator.machines import MachineState
+from batsched_py.simulator.machine_states import MachineState
 
 
 def line(kind: str, time: float, machines: str = "0") -> str:

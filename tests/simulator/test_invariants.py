@@ -18,7 +18,7 @@ import msgspec
 import pytest
 import zmq
 from helpers.worlds import SLEEP, WATTS, Profiles, Scheduler, World, worlds
-from hypothesis import given, settings
+from hypothesis import given
 
 from batsched_py.errors import DeadlockError
 from batsched_py.protocol import message_json as codec
@@ -27,11 +27,11 @@ from batsched_py.protocol.decision_checks import Referee
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.files.output_files import REJECTED, write_outputs
 from batsched_py.simulator.jobs import SimulatedJob
-from batsched_py.simulator.machines import MachineState
-from batsched_py.simulator.tasks.parallel_tasks import ParallelTasks, Task
+from batsched_py.simulator.machine_states import MachineState
+from batsched_py.simulator.tasks.parallel_tasks import ParallelTask
 from batsched_py.support.processor_sets import from_text, numbers
 from batsched_py.transport import Partner
-from batsched_py.transport.simulator_socket import Front
+from batsched_py.transport.simulator_socket import SimulatorSocket
 
 CLOSE = 1e-9  # s: the parallel tasks take dates closer than this for one
 TCP_WINDOW = 4194304  # bytes, SimGrid's
@@ -48,26 +48,28 @@ class Watch:
 
     def __init__(self, world: World, simulator: Simulator) -> None:
         self.world, self.simulator = world, simulator
-        self.site = simulator._site
+        self.energy, self.machines = simulator._energy, simulator._states
+        self.stepwise = simulator._stepwise
+        self.stepwise.in_use = True  # so that it is settled from the beginning on
         self.capacity = [link.bandwidth for link in world.platform.network.links]
         self.fatpipe = [link.fatpipe for link in world.platform.network.links]
-        self.rates: dict[Task, float] = {}
-        self.fastest: dict[Task, float] = {}
-        self.done: dict[Task, float] = {}
-        self.job_of: dict[Task, str] = {}
-        self.ended: list[Task] = []
+        self.rates: dict[ParallelTask, float] = {}
+        self.fastest: dict[ParallelTask, float] = {}
+        self.done: dict[ParallelTask, float] = {}
+        self.job_of: dict[ParallelTask, str] = {}
+        self.ended: list[ParallelTask] = []
         self.power = [0.0] * world.machine.nb_hosts
         self.looks: list[tuple[float, list[float]]] = [(0.0, self.power)]
         """Time, and joules of each host until then."""
         self.states: list[tuple[float, list[MachineState]]] = []
         """Time, and the state of each host from then on."""
         self.last = 0.0
-        if self.site.energy is not None:
+        if self.energy is not None:
             self.power = [WATTS[host.pstate][0] for host in world.platform.hosts]
-        self._tasks: ParallelTasks | None = None
-        self._after(self.site, "settle", lambda _: self.look())
-        if self.site.states is not None:
-            self._after(self.site.states, "_update", lambda _: self.note_states())
+        self._after(self.stepwise.tasks, "advance", self.ended.extend)
+        self._after(self.stepwise, "settle", lambda _: self.look())
+        if self.machines is not None:
+            self._after(self.machines, "_update", lambda _: self.note_states())
             self.note_states()
 
     @staticmethod
@@ -82,7 +84,7 @@ class Watch:
         setattr(place, name, both)
 
     def note_states(self) -> None:
-        machines = self.site.states
+        machines = self.machines
         assert machines is not None
         states = []
         for bit in (1 << host for host in range(self.world.machine.nb_hosts)):
@@ -93,32 +95,26 @@ class Watch:
         self.states.append((machines._last, states))
 
     def look(self) -> None:
-        now = self.simulator.now
+        now = self.simulator.agenda.now
         past, self.last = now - self.last, now
         assert past >= 0
         for task, rate in self.rates.items():
             self.done[task] += rate * past
         joules = [e + p * past for e, p in zip(self.looks[-1][1], self.power, strict=True)]
         self.looks.append((now, joules))
-        programs = self.site._programs
-        if programs is None:
-            return
-        if self._tasks is None:
-            self._tasks = programs.tasks
-            self._after(self._tasks, "advance", self.ended.extend)
-        for task, program in programs._by_task.items():
+        for task, running in self.stepwise._by_task.items():
             self.done.setdefault(task, 0.0)
-            self.job_of[task] = program.job.description.id
+            self.job_of[task] = running.job.description.id
             self.fastest[task] = max(self.fastest.get(task, 0.0), task.rate)
-        self.rates = {task: task.rate for task in programs._by_task}
+        self.rates = {task: task.rate for task in self.stepwise._by_task}
         self.check_capacity()
         self.check_those_alone()
-        if self.site.energy is not None:
+        if self.energy is not None:
             self.power = list(map(self.watts, range(self.world.machine.nb_hosts)))
 
     def speed(self, host: int) -> float:
         """Return the speed of a host by the platform file."""
-        energy = self.site.energy
+        energy = self.energy
         return self.world.machine.speeds(host)[0 if energy is None else energy.pstate(host)]
 
     def used(self, resource: int) -> float:
@@ -152,8 +148,8 @@ class Watch:
 
     def watts(self, host: int) -> float:
         """Return the power of a host by what the platform file says."""
-        assert self.site.energy is not None
-        pstate = self.site.energy.pstate(host)
+        assert self.energy is not None
+        pstate = self.energy.pstate(host)
         idle, least, full = WATTS[pstate]
         if pstate > SLEEP:
             return full
@@ -225,7 +221,6 @@ def table(outcome: Outcome, name: str) -> list[dict[str, str]]:
 # Jobs and messages -------------------------------------------------------------------------------
 
 
-@settings(max_examples=120, deadline=None)
 @given(worlds())
 def test_every_job_is_told_of_and_ends_once(world: World) -> None:
     """And is once among the outcome's jobs and once in the table, unless it waits for ever."""
@@ -246,7 +241,6 @@ def test_every_job_is_told_of_and_ends_once(world: World) -> None:
     assert [job.description.id for job in done.ran] == sorted(completed, key=ended.index)
 
 
-@settings(max_examples=100, deadline=None)
 @given(worlds())
 def test_time_never_goes_back(world: World) -> None:
     """Nor in the messages, nor from one event to the next, nor beyond a message's time."""
@@ -270,7 +264,6 @@ def test_time_never_goes_back(world: World) -> None:
         assert not isinstance(event, m.JobCompleted) or told.get(event.job_id, 0) < at
 
 
-@settings(max_examples=200, deadline=None)
 @given(worlds())
 def test_jobs_end_as_they_should(world: World) -> None:
     """By success or failure before the walltime, at the walltime, or because they were killed."""
@@ -320,7 +313,6 @@ def profiles_of(done: Run, job: SimulatedJob) -> Profiles:
     return done.world.profiles(job.description.id)
 
 
-@settings(max_examples=120, deadline=None)
 @given(worlds())
 def test_work_is_conserved(world: World) -> None:
     """A task that ends has done all of it, and a successful job all of its flops."""
@@ -363,7 +355,6 @@ def in_state(watch: Watch) -> dict[MachineState, float]:
     return times
 
 
-@settings(max_examples=120, deadline=None)
 @given(worlds())
 def test_machines_are_counted(world: World) -> None:
     """Their time in each state, their number in the trace, and those that compute."""
@@ -383,7 +374,6 @@ def test_machines_are_counted(world: World) -> None:
         assert all(sum(counts) == world.machine.nb_hosts for _, *counts in machines.rows())
 
 
-@settings(max_examples=60, deadline=None)
 @given(worlds(energy=False))
 def test_following_the_machines_changes_nothing(world: World) -> None:
     """The tables are the same with and without a trace of their states.
@@ -407,7 +397,6 @@ def test_following_the_machines_changes_nothing(world: World) -> None:
 # Energy ------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100, deadline=None)
 @given(worlds(energy=True))
 def test_energy_is_the_integral_of_power(world: World) -> None:
     """That of all hosts, and that of the machines of each job while it ran."""
@@ -431,7 +420,6 @@ def test_energy_is_the_integral_of_power(world: World) -> None:
     assert energies == sorted(energies)
 
 
-@settings(max_examples=60, deadline=None)
 @given(worlds(energy=True))
 def test_switches_are_answered(world: World) -> None:
     """Once each, and the table of pstates has all of them."""
@@ -457,7 +445,6 @@ def test_switches_are_answered(world: World) -> None:
 # Bytes -------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
 @given(worlds())
 def test_the_same_world_gives_the_same_bytes(world: World) -> None:
     first, second = (finish(world.simulator(), world.scheduler()) for _ in range(2))
@@ -490,7 +477,7 @@ def behind_a_socket(world: World, options: Options) -> tuple[Outcome, list[str] 
         address = f"ipc://{folder}/s"
         thread = Thread(target=serve, args=(address, world.scheduler(), errors), daemon=True)
         thread.start()
-        with Front(address, 5.0, exact=options.exact_times) as front:
+        with SimulatorSocket(address, 5.0, exact=options.exact_times) as front:
             outcome = finish(world.simulator(options), front)
             if outcome[1] is not None:
                 front._socket.send(STOP)
@@ -508,14 +495,12 @@ def check_socket(world: World, *, exact: bool) -> None:
     assert files(inside[0]) == files(outside[0])
 
 
-@settings(max_examples=15, deadline=None)
 @given(worlds(whole=True))
 def test_a_socket_changes_nothing_in_whole_seconds(world: World) -> None:
     """Six decimals are all that there are."""
     check_socket(world, exact=False)
 
 
-@settings(max_examples=15, deadline=None)
 @given(worlds())
 def test_a_socket_changes_nothing_with_exact_times(world: World) -> None:
     check_socket(world, exact=True)

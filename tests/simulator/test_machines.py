@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.simulator.machines import Machines, MachineState, TracedMachines
+from batsched_py.simulator.machine_states import MachineState, TracedMachines
+from batsched_py.simulator.machines import Machines
 
 IDLE, COMPUTING, SLEEPING = MachineState.IDLE, MachineState.COMPUTING, MachineState.SLEEPING
 ON, OFF = MachineState.SWITCHING_ON, MachineState.SWITCHING_OFF

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import PlatformError
+from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.platform.network import Cluster, Floats, Link, Network, Traffic
-from batsched_py.simulator.platform.platform import Platform, read_platform
+from batsched_py.simulator.platform.platform_reader import read_platform
 
 MASTER = '<host id="master_host" speed="1Gf" coordinates="0 0 0"/>'
 
@@ -30,11 +31,6 @@ def way(network: Network, source: str, target: str) -> tuple[list[str], float]:
 
 
 # Clusters ----------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def two_clusters(shared: Path) -> Platform:
-    return read_platform(shared / "oracles" / "simgrid_l07" / "ref_cluster.xml")
 
 
 @pytest.mark.parametrize(
@@ -57,9 +53,9 @@ def two_clusters(shared: Path) -> Platform:
     ],
 )
 def test_clusters_and_between_them(
-    two_clusters: Platform, source: str, target: str, links: list[str], latency: float
+    ref_cluster: Platform, source: str, target: str, links: list[str], latency: float
 ) -> None:
-    assert way(two_clusters.network, source, target) == (links, latency)
+    assert way(ref_cluster.network, source, target) == (links, latency)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +298,6 @@ def check(ours: Traffic, theirs: Traffic) -> None:
     assert ours.window == pytest.approx(theirs.window)
 
 
-@settings(deadline=None)
 @given(networks, executors, st.data())
 def test_sums_are_those_of_all_messages(
     network: Network, hosts: list[str], data: st.DataObject
@@ -314,7 +309,6 @@ def test_sums_are_those_of_all_messages(
     check(network.traffic(hosts, sent), by_pairs(network, hosts, sent))
 
 
-@settings(deadline=None)
 @given(networks, executors, st.sampled_from([0.0, 1.0, 1e6]))
 def test_equal_messages_need_no_matrix(network: Network, hosts: list[str], amount: float) -> None:
     sent = np.full((len(hosts),) * 2, amount)
@@ -347,7 +341,6 @@ def three_clusters(tmp_path_factory: pytest.TempPathFactory) -> Network:
     return network_of(tmp_path_factory.mktemp("between"), BETWEEN)
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from(["a0", "a1", "a2", "b0", "b1", "c0", "c1", "c2"]), min_size=2, max_size=7

@@ -16,6 +16,8 @@ from helpers.other_programs import CannotInstallError, play, pybatsim_in
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml
 from batsched_py.support.processor_sets import from_text
 
+pytestmark = pytest.mark.process
+
 # pybatsim's fillerSched goes through the waiting jobs in the order of a set, which is that of
 # their places in memory: another one in every run. With this hash, small sets are in order of
 # submission, which is what it happened to be in the recorded run.

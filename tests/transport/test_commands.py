@@ -13,10 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from helpers.calling import Called, command
+from helpers.waiting import LIMIT
 from helpers.wire import ask, begins, peer, submitted
 
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.shipped_files import platforms_folder
+
+pytestmark = pytest.mark.process
 
 LOG = "\n".join(
     [
@@ -41,12 +45,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=60
-    )
-
-
 @contextmanager
 def serving(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """Run serve on the ipc path s of the folder; it has ended when the block has."""
@@ -65,7 +63,7 @@ def serving(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         process.wait()
 
 
-def batsim(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def batsim(folder: Path, *arguments: str) -> Called:
     end = f"ipc://{folder}/s"
     return command(folder, "simulator", "-p", "p.xml", "-s", end, "-e", "o/b", *arguments)
 
@@ -190,7 +188,7 @@ def test_queue_orders_of_batsched(folder: Path, arguments: list[str]) -> None:
     with serving(folder, *arguments) as process:
         front = command(folder, "simulator", "-p", "p.xml", "-s", f"ipc://{folder}/s", "-e", "o")
         assert front.returncode == 0, front.stderr
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=LIMIT) == 0
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import BatschedError
 from batsched_py.protocol.messages import SimulationBegins
 from batsched_py.schedulers.easy import Easy
-from batsched_py.transport import conversation
+from batsched_py.transport import Partner, conversation
 from batsched_py.transport import scheduler_socket as transport
 from batsched_py.transport.conversation import Conversation
 from batsched_py.workload import Workload, WorkloadJob
@@ -89,7 +89,7 @@ TALK = st.lists(VALID | ODD, max_size=8) | st.lists(VALID, max_size=12).map(
 )
 
 
-def with_users(_: SimulationBegins) -> DecisionProcess:
+def with_users(_: SimulationBegins) -> Partner:
     """EASY for one user with two sessions."""
     jobs = [
         WorkloadJob(
@@ -99,20 +99,19 @@ def with_users(_: SimulationBegins) -> DecisionProcess:
     ]
     load = Workload(name="w", nb_res=4, jobs=jobs, profiles={"p": {"type": "delay", "delay": 1}})
     users = ThinkTimeFeedback(load, sessions="arrival:0")
-    return DecisionProcess(Easy(), users, six_decimals=True)
+    return DecisionProcess(Easy(), users, six_decimals=True).answer
 
 
-def easy(_: SimulationBegins) -> DecisionProcess:
-    return DecisionProcess(Easy(), six_decimals=True)
+def easy(_: SimulationBegins) -> Partner:
+    return DecisionProcess(Easy(), six_decimals=True).answer
 
 
 MAKERS = st.sampled_from([easy, with_users])
 
 
-@settings(max_examples=400, deadline=None)
 @given(TALK, MAKERS)
 def test_answers_or_says_why_not(
-    talk: list[bytes], make: Callable[[SimulationBegins], DecisionProcess]
+    talk: list[bytes], make: Callable[[SimulationBegins], Partner]
 ) -> None:
     """Whatever is said: a reply, or an error of ours; nothing else gets out."""
     conversation = Conversation(make)
@@ -132,15 +131,13 @@ def folders() -> Iterator[Iterator[Path]]:
         yield (Path(root, str(number)) for number in count())
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TALK, MAKERS, st.booleans())
 def test_never_hangs_over_a_socket(
     monkeypatch: pytest.MonkeyPatch,
     folders: Iterator[Path],
     talk: list[bytes],
-    make: Callable[[SimulationBegins], DecisionProcess],
+    make: Callable[[SimulationBegins], Partner],
     waits: bool,
 ) -> None:
     """The peer says its messages and goes, having waited for the last reply or not."""

@@ -10,6 +10,7 @@ import pytest
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.protocol import messages as m
 from batsched_py.support.plugins import SCHEDULERS, load
+from batsched_py.transport import Partner
 from batsched_py.transport.conversation import Conversation
 from batsched_py.transport.exchange_replay import first_difference, pairs
 from batsched_py.transport.recording import Record, read_exchange
@@ -42,8 +43,8 @@ OTHER = {
 
 
 def conversation(policy: str) -> Conversation:
-    def make(_: m.SimulationBegins) -> DecisionProcess:
-        return DecisionProcess(load(SCHEDULERS, policy)(), six_decimals=True)
+    def make(_: m.SimulationBegins) -> Partner:
+        return DecisionProcess(load(SCHEDULERS, policy)(), six_decimals=True).answer
 
     return Conversation(make)
 

@@ -13,7 +13,7 @@ from helpers.wire import ask, begins, completed, decisions, ends, peer, serving,
 from batsched_py.errors import BatschedError, ProtocolError, SimulationError, UsageError
 from batsched_py.transport import conversation
 from batsched_py.transport import scheduler_socket as transport
-from batsched_py.transport.scheduler_socket import Endpoint
+from batsched_py.transport.scheduler_socket import SchedulerSocket
 
 
 @pytest.fixture(autouse=True)
@@ -198,23 +198,23 @@ def test_jobs_that_are_left_at_the_end_are_an_error(tmp_path: Path) -> None:
 )
 def test_an_endpoint_that_cannot_be(address: str, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
-        Endpoint(address)
+        SchedulerSocket(address)
 
 
 @pytest.mark.parametrize("address", ["tcp://localhost:*", "ipc://{}/s"])
 def test_an_endpoint_in_use(address: str, tmp_path: Path) -> None:
     with (
-        Endpoint(address.format(tmp_path)) as first,
+        SchedulerSocket(address.format(tmp_path)) as first,
         pytest.raises(SimulationError, match="in use"),
     ):
-        Endpoint(first.address)
+        SchedulerSocket(first.address)
 
 
 def test_what_is_no_zeromq_is_not_heard(tmp_path: Path) -> None:
     """A browser that asks on the port does not disturb the simulation."""
     import socket
 
-    with Endpoint("tcp://127.0.0.1:*") as endpoint:
+    with SchedulerSocket("tcp://127.0.0.1:*") as endpoint:
         port = int(endpoint.address.rsplit(":", 1)[1])
         with socket.create_connection(("127.0.0.1", port)) as stranger:
             stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")

@@ -10,8 +10,9 @@ import pytest
 from helpers.calling import call
 
 from batsched_py import simulate
-from batsched_py.campaign.campaign_file import Campaign, PlannedRun, Settings
+from batsched_py.campaign.campaign_file import Campaign, PlannedRun
 from batsched_py.campaign.preparation import prepare
+from batsched_py.run.settings import Settings
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import NONE, find_log

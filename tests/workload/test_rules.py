@@ -9,8 +9,8 @@ import pytest
 
 from batsched_py.errors import BatschedError, UsageError
 from batsched_py.workload.conversion_rules import PRESETS, Rules, as_dict, describe, make_rules
-from batsched_py.workload.conversion_rules import workload_from_log as convert
 from batsched_py.workload.load import load_workload
+from batsched_py.workload.log_conversion import workload_from_log as convert
 from batsched_py.workload.swf import FIELDS, read_swf, write_swf
 from batsched_py.workload.workload import Workload, WorkloadJob
 

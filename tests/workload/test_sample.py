@@ -10,17 +10,15 @@ from statistics import median
 from typing import NamedTuple
 
 import pytest
+from helpers.calling import call
 
 from batsched_py.errors import UsageError
-from batsched_py.workload.sample import (
-    DAY,
-    HOUR,
-    PROCESSORS,
-    cached_sample_log,
-    generate_sample_log,
-    write_sample_log,
-)
+from batsched_py.support.plugins import load_file
+from batsched_py.support.shipped_files import platforms_folder
+from batsched_py.units import DAY, HOUR
+from batsched_py.workload.sample import cached_sample_log, sample_log
 
+PROCESSORS = 64
 GOLDEN = "2c53bfd4bc1fc1946a2eb9f8326d8219bfc54c95beba3fef288bb0bc9b3a478a"
 """Of the default log: a change must raise GENERATOR_VERSION."""
 
@@ -38,8 +36,8 @@ class Job(NamedTuple):
     application: int
 
 
-def parse(lines: list[str]) -> list[Job]:
-    rows = [line.split() for line in lines if not line.startswith(";")]
+def parse(text: bytes) -> list[Job]:
+    rows = [line.split() for line in text.decode().splitlines() if not line.startswith(";")]
     assert {len(row) for row in rows} == {18}
     columns = (0, 1, 2, 3, 4, 7, 8, 10, 11, 13)
     return [Job(*(int(row[column]) for column in columns)) for row in rows]
@@ -47,31 +45,31 @@ def parse(lines: list[str]) -> list[Job]:
 
 @pytest.fixture(scope="module")
 def jobs() -> list[Job]:
-    return parse(generate_sample_log())
+    return parse(sample_log())
 
 
-def test_default_log_is_the_same_on_every_computer(tmp_path: Path) -> None:
-    write_sample_log(tmp_path / "a.swf")
-    assert hashlib.sha256((tmp_path / "a.swf").read_bytes()).hexdigest() == GOLDEN
+def test_what_ships_is_what_the_generator_makes() -> None:
+    generate = load_file(f"{platforms_folder() / 'sample_log.py'}:generate_sample_log")
+    assert sample_log() == "".join(f"{line}\n" for line in generate()).encode()
+    assert hashlib.sha256(sample_log()).hexdigest() == GOLDEN
 
 
 def test_seed_and_days_make_another_log() -> None:
-    default = generate_sample_log()
-    assert generate_sample_log(seed=1) == default
-    assert generate_sample_log(seed=2) != default
-    assert max(job.submit for job in parse(generate_sample_log(days=7))) < 7 * DAY
+    assert sample_log(seed=2) != sample_log()
+    assert max(job.submit for job in parse(sample_log(days=7))) < 7 * DAY
     with pytest.raises(UsageError, match="0 days"):
-        generate_sample_log(days=0)
+        sample_log(days=0)
 
 
 def test_header_names_machine_and_origin() -> None:
-    lines = generate_sample_log(seed=5, days=10)
+    text = sample_log(seed=5, days=10)
+    lines = text.decode().splitlines()
     header = dict(line[2:].split(": ", 1) for line in lines if line[:1] == ";" and ": " in line)
     assert header["Version"] == "2.2"
     assert header["Installation"] == "synthetic"
     assert header["MaxProcs"] == header["MaxNodes"] == "64"
     assert header["TimeZoneString"] == "Europe/Paris"
-    assert header["MaxJobs"] == header["MaxRecords"] == str(len(parse(lines)))
+    assert header["MaxJobs"] == header["MaxRecords"] == str(len(parse(text)))
     assert any("seed 5, 10 days" in line for line in lines)
 
 
@@ -144,6 +142,11 @@ def test_oddities_of_real_logs_are_there(jobs: list[Job]) -> None:
     assert any(job.user == -1 for job in jobs)
     assert max(Counter(job.user for job in jobs).values()) > 100
     assert min(Counter(job.user for job in jobs).values()) < 20
+
+
+def test_the_command_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call(monkeypatch, "sample-log", str(tmp_path / "a.swf")) == 0
+    assert (tmp_path / "a.swf").read_bytes() == sample_log()
 
 
 def test_cache_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,14 +7,15 @@ from typing import Annotated
 
 import typer
 
-from batsched_py.workload.sample import write_sample_log
+from batsched_py.support.atomic_files import write_whole
+from batsched_py.workload import sample
 
 
 def sample_log(
     out: Annotated[Path, typer.Argument(help="SWF file to write.", metavar="OUT.swf")],
-    seed: Annotated[int, typer.Option(help="Seed of all random draws.")] = 1,
-    days: Annotated[int, typer.Option(help="Days during which jobs are submitted.")] = 60,
+    seed: Annotated[int, typer.Option(help="Seed of all random draws.")] = sample.SEED,
+    days: Annotated[int, typer.Option(help="Days during which jobs are submitted.")] = sample.DAYS,
 ) -> None:
     """Write a synthetic SWF log (64 processors, some 50 users), the same for the same seed."""
-    write_sample_log(out, seed, days)
+    write_whole(out, sample.sample_log(seed, days))
     typer.echo(f"wrote {out}")

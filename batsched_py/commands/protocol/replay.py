@@ -5,24 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from batsched_py.commands import shared_options as o
-from batsched_py.commands.protocol import process_options as p
+from batsched_py.commands.protocol import decision_process_options as p
 from batsched_py.errors import SimulationError
-from batsched_py.support.option_values import parse_options
+from batsched_py.run.settings import Settings
 from batsched_py.transport.exchange_replay import first_difference, pairs
 from batsched_py.transport.recording import read_exchange
-from batsched_py.workload.conversion_rules import Rules
 
 SHOWN = 2000
 """Characters of a message that are printed."""
 
 
-@o.with_rules
+@o.with_settings("scheduler_options", *p.OF_USERS)
 def replay(
     *,
-    rules: Rules,
+    settings: Settings,
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="Exchange, as `serve --record` writes it.")
     ],
@@ -30,17 +30,7 @@ def replay(
         str,
         typer.Option("-v", "--scheduler", help="Policy: a name, or file.py:Class.", metavar="NAME"),
     ] = "easy",
-    scheduler_option: Annotated[
-        list[str] | None,
-        typer.Option("-O", help="Option of the policy (repeatable).", metavar="KEY=VALUE"),
-    ] = None,
-    users: p.Users = "rigid",
-    sessions: p.Sessions = None,
-    user_option: p.UserOption = None,
     log: p.Log = None,
-    seed: p.Seed = 0,
-    shake: p.Shake = None,
-    skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
     """Feed a recorded exchange to a policy and show the first reply that differs.
@@ -48,29 +38,21 @@ def replay(
     Exits with 0 if every reply holds the recorded decisions, else with 1.
     """
     exchange = pairs(read_exchange(file))
-    settings = p.settings_of(
-        scheduler,
-        parse_options(scheduler_option or [], "-O"),
-        users,
-        sessions,
-        user_option,
-        seed,
-        shake,
-    )
-    workload = p.users_workload(settings, log, rules, log_dir, skip_bad_lines)
+    run = p.run_of(msgspec.structs.replace(settings, scheduler=scheduler))
+    workload = p.users_workload(run, log, log_dir)
     from batsched_py.transport.conversation import Conversation
 
-    conversation = Conversation(p.process_maker(settings, workload, "ENDPOINT"))
-    found = first_difference(exchange, conversation)
-    if found is None:
+    conversation = Conversation(p.scheduler_maker(run, workload, "ENDPOINT"))
+    difference = first_difference(exchange, conversation)
+    if difference is None:
         print(f"{scheduler}: the same decisions in reply to all {len(exchange)} messages")
         return
-    print(f"message {found.n}: {_cut(found.message)}")
-    for name, decisions in (("recorded", found.recorded), (scheduler, found.ours)):
+    print(f"message {difference.n}: {_cut(difference.message)}")
+    for name, decisions in (("recorded", difference.recorded), (scheduler, difference.ours)):
         for decision in decisions or ["(nothing more)"]:
             print(f"  only {name}: {_cut(decision)}")
-    reason = f": {found.error}" if found.error else ""
-    raise SimulationError(f"{file}: {scheduler} differs at message {found.n}{reason}")
+    reason = f": {difference.error}" if difference.error else ""
+    raise SimulationError(f"{file}: {scheduler} differs at message {difference.n}{reason}")
 
 
 def _cut(text: str) -> str:

@@ -9,20 +9,21 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from batsched_py.commands import shared_options as o
-from batsched_py.commands.protocol import process_options as p
+from batsched_py.commands.protocol import decision_process_options as p
 from batsched_py.errors import UsageError
 from batsched_py.protocol import messages as m
-from batsched_py.results.job_columns import UsersTable
+from batsched_py.results.added_columns import UsersTable
+from batsched_py.run.settings import Settings
 from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.support.signals import stop_signals
 from batsched_py.transport import LISTENING
-from batsched_py.workload.conversion_rules import Rules
 
 if TYPE_CHECKING:
-    from batsched_py.transport.conversation import Conversation, Observer
+    from batsched_py.transport.conversation import Conversation, ExchangeObserver
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -37,10 +38,10 @@ class Verbosity(StrEnum):
 
 
 @app.command(cls=p.ArgumentsFromFiles)
-@o.with_rules
+@o.with_settings(*p.OF_USERS)
 def serve(
     *,
-    rules: Rules,
+    settings: Settings,
     variant: Annotated[
         str, typer.Option("-v", "--variant", help="Policy: a name, or file.py:Class.")
     ] = "easy",
@@ -77,9 +78,6 @@ def serve(
     verbosity: Annotated[
         Verbosity, typer.Option("--verbosity", help="How much to say; debug: every message.")
     ] = Verbosity.info,
-    users: p.Users = "rigid",
-    sessions: p.Sessions = None,
-    user_option: p.UserOption = None,
     log: p.Log = None,
     prefix: Annotated[
         str | None,
@@ -100,9 +98,6 @@ def serve(
             min=0,
         ),
     ] = 3600,
-    seed: p.Seed = 0,
-    shake: p.Shake = None,
-    skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
     """Wait for Batsim 4.2, schedule its jobs, and end with the simulation.
@@ -113,30 +108,31 @@ def serve(
     options = p.json_options(variant_options, variant_options_filepath)
     if queue_order is not None:
         options |= _order_option(variant, queue_order, options)
-    settings = p.settings_of(variant, options, users, sessions, user_option, seed, shake)
-    workload = p.users_workload(settings, log, rules, log_dir, skip_bad_lines)
+    settings = msgspec.structs.replace(settings, scheduler=variant, scheduler_options=options)
+    run = p.run_of(settings)
+    workload = p.users_workload(run, log, log_dir)
     if prefix is not None:
         make_folder_of(f"{prefix}_users.csv")
     from batsched_py.transport import (
         conversation as c,  # ZeroMQ is imported here, after the mistakes
     )
     from batsched_py.transport.recording import Recorder
-    from batsched_py.transport.scheduler_socket import Endpoint
+    from batsched_py.transport.scheduler_socket import SchedulerSocket
 
     table = None if prefix is None else UsersTable()
     with ExitStack() as stack:
         stack.enter_context(stop_signals())
-        socket = stack.enter_context(Endpoint(endpoint))
+        socket = stack.enter_context(SchedulerSocket(endpoint))
         recorder = None if record is None else stack.enter_context(Recorder(record))
         conversation = c.Conversation(
-            p.process_maker(settings, workload, socket.address),
+            p.scheduler_maker(run, workload, socket.address),
             _observer(table, verbosity),
         )
         _say(f"{LISTENING}{socket.address}", verbosity)
         c.serve(
             socket,
             conversation,
-            c.Limits(first=first_timeout or inf, silence=silence_timeout or inf),
+            c.WaitLimits(first=first_timeout or inf, silence=silence_timeout or inf),
             recorder,
         )
     if table is not None:
@@ -161,7 +157,7 @@ def _order_option(variant: str, queue_order: str, options: dict[str, Any]) -> di
     return {"order": queue_order}
 
 
-def _observer(table: UsersTable | None, verbosity: Verbosity) -> Observer | None:
+def _observer(table: UsersTable | None, verbosity: Verbosity) -> ExchangeObserver | None:
     if verbosity is not Verbosity.debug:
         return None if table is None else table.observe
 

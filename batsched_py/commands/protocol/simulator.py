@@ -10,16 +10,19 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 from typer.core import TyperCommand
 
-from batsched_py.commands.protocol.process_options import ArgumentsFromFiles, read_text
+from batsched_py.commands.protocol.decision_process_options import ArgumentsFromFiles, read_text
+from batsched_py.commands.shared_options import with_fields
 from batsched_py.errors import BatschedError, UsageError
 from batsched_py.simulator.engine import Options, Outcome, Simulator
-from batsched_py.simulator.files.command_inputs import Inputs, parse_roles, prepare
+from batsched_py.simulator.files.input_files import Inputs, parse_roles, prepare
 from batsched_py.simulator.files.output_files import write_outputs
-from batsched_py.simulator.platform.platform import MASTER_HOST
+from batsched_py.simulator.platform.hosts import MASTER_HOST
 from batsched_py.support.atomic_files import make_folder_of
+from batsched_py.support.setting_fields import setting_fields
 from batsched_py.support.signals import stop_signals
 
 if TYPE_CHECKING:
@@ -85,8 +88,10 @@ def _print_version(wanted: bool) -> None:
 
 
 @app.command(cls=BatsimArguments)
+@with_fields("options", Options, setting_fields(Options).values(), trace_machines=True)
 def simulator(
     *,
+    options: Options,
     platform: Annotated[
         Path, typer.Option("-p", "--platform", metavar="FILE", help="SimGrid platform (XML).")
     ],
@@ -117,47 +122,15 @@ def simulator(
             help="Roles of hosts, such as host1,host2:storage (repeatable).",
         ),
     ] = None,
-    energy: Annotated[
-        bool, typer.Option("-E", "--energy", help="Account for energy; machines can be switched.")
-    ] = False,
     mmax: Annotated[
         int, typer.Option("--mmax", help="Use the first N machines only; 0: all.", min=0)
     ] = 0,
     mmax_workload: Annotated[
         bool, typer.Option("--mmax-workload", help="Use as many machines as the workloads say.")
     ] = False,
-    dynamic_jobs: Annotated[
-        bool, typer.Option("--enable-dynamic-jobs", help="The scheduler may register jobs.")
-    ] = False,
-    acknowledge: Annotated[
-        bool, typer.Option("--acknowledge-dynamic-jobs", help="Echo registered jobs.")
-    ] = False,
-    profile_reuse: Annotated[
-        bool, typer.Option("--enable-profile-reuse", help="Keep profiles after their use.")
-    ] = False,
-    forward_profiles: Annotated[
-        bool,
-        typer.Option("--forward-profiles-on-submission", help="Send the profile with each job."),
-    ] = False,
-    compute_sharing: Annotated[
-        bool, typer.Option("--enable-compute-sharing", help="A machine may run several jobs.")
-    ] = False,
-    no_storage_sharing: Annotated[
-        bool, typer.Option("--disable-storage-sharing", help="Said to the scheduler, no more.")
-    ] = False,
-    forward_unknown: Annotated[
-        bool, typer.Option("--forward-unknown-events", help="Hand on events of other types.")
-    ] = False,
-    sched_config: Annotated[
-        str, typer.Option("--sched-cfg", metavar="TEXT", help="Text for the scheduler.")
-    ] = "",
     sched_config_file: Annotated[
         Path | None, typer.Option("--sched-cfg-file", metavar="FILE", help="File with that text.")
     ] = None,
-    no_machine_states: Annotated[
-        bool,
-        typer.Option("--disable-machine-state-tracing", help="No PREFIX_machine_states.csv."),
-    ] = False,
     no_schedule_trace: Annotated[
         bool,
         typer.Option("--disable-schedule-tracing", help="Accepted: no Paje trace is written."),
@@ -182,24 +155,10 @@ def simulator(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
-    shake: Annotated[
-        int | None,
-        typer.Option(
-            "--shake",
-            help="Seed of a shaken order of simultaneous events (not Batsim's).",
-            min=0,
-        ),
-    ] = None,
     timeout: Annotated[
         float,
         typer.Option("--timeout", help="Seconds to wait for each reply; 0: for ever.", min=0),
     ] = 3600,
-    exact_times: Annotated[
-        bool,
-        typer.Option(
-            "--exact-times", help="Say and trace times with all digits, not six (not Batsim's)."
-        ),
-    ] = False,
     record: Annotated[
         Path | None,
         typer.Option("--record", metavar="FILE", help="Write the exchange to FILE (not Batsim's)."),
@@ -216,20 +175,8 @@ def simulator(
     if dump:
         print(_execution_context(endpoint, prefix))
         return
-    options = Options(
-        dynamic_jobs=dynamic_jobs,
-        acknowledge_dynamic_jobs=acknowledge,
-        profile_reuse=profile_reuse,
-        forward_profiles=forward_profiles,
-        compute_sharing=compute_sharing,
-        storage_sharing=not no_storage_sharing,
-        energy=energy,
-        forward_unknown_events=forward_unknown,
-        sched_config=_text(sched_config, sched_config_file),
-        trace_machines=not no_machine_states,
-        shake=shake,
-        exact_times=exact_times,
-    )
+    if sched_config_file is not None:
+        options = _with_text_of(sched_config_file, options)
     inputs = Inputs(
         platform=platform,
         workloads=workload or [],
@@ -246,9 +193,9 @@ def simulator(
             outcome = _run(made, endpoint, timeout or inf, verbosity, record)
         except BatschedError:
             if made.outcome is not None:  # a deadlock, or an error in the very last reply
-                write_outputs(made.outcome, prefix, exact=exact_times)
+                write_outputs(made.outcome, prefix, exact=options.exact_times)
             raise
-        paths = write_outputs(outcome, prefix, exact=exact_times)
+        paths = write_outputs(outcome, prefix, exact=options.exact_times)
     if verbosity is not Verbosity.quiet:
         print(f"{len(outcome.jobs)} jobs; wrote {', '.join(paths)}")
 
@@ -258,7 +205,7 @@ def _run(
 ) -> Outcome:
     from batsched_py.transport.recording import Recorder, recorded
     from batsched_py.transport.simulator_socket import (
-        Front,  # ZeroMQ is imported here, after the mistakes
+        SimulatorSocket,  # ZeroMQ is imported here, after the mistakes
     )
 
     exact = made.options.exact_times
@@ -268,7 +215,9 @@ def _run(
             print(text, file=sys.stderr)
 
     with ExitStack() as stack:
-        scheduler: Partner = stack.enter_context(Front(endpoint, timeout, exact=exact, note=note))
+        scheduler: Partner = stack.enter_context(
+            SimulatorSocket(endpoint, timeout, exact=exact, note=note)
+        )
         if record is not None:
             scheduler = recorded(scheduler, stack.enter_context(Recorder(record)))
         if verbosity in (Verbosity.network_only, Verbosity.debug):
@@ -304,9 +253,8 @@ def _execution_context(endpoint: str, prefix: str) -> str:
     )
 
 
-def _text(text: str, path: Path | None) -> str:
-    if path is None:
-        return text
-    if text:
+def _with_text_of(path: Path, options: Options) -> Options:
+    if options.sched_config:
         raise UsageError("--sched-cfg and --sched-cfg-file: give one")
-    return read_text(str(path), "--sched-cfg-file")
+    text = read_text(str(path), "--sched-cfg-file")
+    return msgspec.structs.replace(options, sched_config=text)

@@ -24,7 +24,7 @@ class Columns:
     that the next submission makes stale, so take them anew at each pass.
     """
 
-    __slots__ = ("_codes", "_estimate", "_rows", "_size", "_submit", "_user", "jobs")
+    __slots__ = ("_codes", "_estimate", "_rows", "_size", "_submit_time", "_user", "jobs")
 
     def __init__(self, jobs: Iterable[Job]) -> None:
         self.jobs: list[Job] = []
@@ -55,9 +55,9 @@ class Columns:
         return self._estimate[: len(self.jobs)]
 
     @property
-    def submit(self) -> Floats:
+    def submit_time(self) -> Floats:
         """Submission time of each job, seconds."""
-        return self._submit[: len(self.jobs)]
+        return self._submit_time[: len(self.jobs)]
 
     @property
     def user(self) -> NDArray[np.int64]:
@@ -82,7 +82,7 @@ class Columns:
             row = len(self.jobs)
         self._size[row] = job.size
         self._estimate[row] = job.estimate
-        self._submit[row] = job.submit_time
+        self._submit_time[row] = job.submit_time
         self._user[row] = self._codes.setdefault(job.user, len(self._codes))
         self._rows[job.number] = row
         self.jobs.append(job)
@@ -94,15 +94,15 @@ class Columns:
     def _allocate(self, rows: int) -> None:
         self._size: NDArray[np.int64] = np.full(rows, GONE)
         self._estimate: Floats = np.zeros(rows)
-        self._submit: Floats = np.zeros(rows)
+        self._submit_time: Floats = np.zeros(rows)
         self._user: NDArray[np.int64] = np.zeros(rows, dtype=np.int64)
 
     def _rebuild(self) -> None:
         """Close the holes and make room for as many rows again."""
         keep = np.flatnonzero(self.waiting)
-        old: tuple[NDArray[Any], ...] = (self._size, self._estimate, self._submit, self._user)
+        old: tuple[NDArray[Any], ...] = (self._size, self._estimate, self._submit_time, self._user)
         self._allocate(max(_LEAST_ROWS, 2 * len(keep)))
-        new: tuple[NDArray[Any], ...] = (self._size, self._estimate, self._submit, self._user)
+        new: tuple[NDArray[Any], ...] = (self._size, self._estimate, self._submit_time, self._user)
         for target, source in zip(new, old, strict=True):
             target[: len(keep)] = source[keep]
         self.jobs = [self.jobs[row] for row in keep.tolist()]

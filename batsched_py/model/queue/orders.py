@@ -6,12 +6,12 @@ submitted first, everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import InvariantError, UsageError
 from batsched_py.model.job import Job
 from batsched_py.model.queue.waiting_queue import Key, WaitingQueue, by_submission
 from batsched_py.support.json_values import did_you_mean
@@ -36,6 +36,14 @@ class RankedJobs(Protocol):
         """Return the first job that fits into ``free`` processors and either ends by ``horizon``
         or needs at most ``extra`` processors; None if there is none."""
         ...
+
+
+def place_in(ranked: Iterable[Job], job: Job) -> int:
+    """Return the place of ``job`` among the waiting jobs in some order, 1 for the first."""
+    for place, other in enumerate(ranked, 1):
+        if other is job:
+            return place
+    raise InvariantError(f"job {job.id} does not wait")
 
 
 class Order(Protocol):
@@ -73,8 +81,25 @@ class ClockOrder:
 
     def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
         """Return the waiting jobs with their priorities of ``now``."""
+        if not queue:  # after most events: there are no priorities to compute
+            return _NOBODY
         columns = queue.columns
         return _AtClock(columns, self.priority(now, columns))
+
+
+class _Nobody:
+    """No job waits."""
+
+    head = None
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(())
+
+    def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
+        return None
+
+
+_NOBODY = _Nobody()
 
 
 class _AtClock:
@@ -168,7 +193,7 @@ def expansion_factor(least: float, now: float, columns: Columns) -> Floats:
     """Return (waited + estimate) / estimate of each row, estimates below ``least`` s as such."""
     import numpy as np
 
-    return 1 + (now - columns.submit) / np.maximum(columns.estimate, least)
+    return 1 + (now - columns.submit_time) / np.maximum(columns.estimate, least)
 
 
 ORDERS: dict[str, Order] = {
@@ -197,20 +222,26 @@ SAME_ORDERS = {
 """batsched's names (with ``fcfs`` and ``lcfs`` its eight), and ours."""
 
 
-def order(name: str, option: str = "order") -> Order:
+def order_named(name: str, option: str = "order") -> Order:
     """Return the order called ``name``; raises :class:`UsageError`, naming the ``option``."""
-    known = [*ORDERS, *SAME_ORDERS]
-    found = ORDERS.get(SAME_ORDERS.get(name, name)) if isinstance(name, str) else None
-    if found is None:
+    names = [*ORDERS, *SAME_ORDERS]
+    order = ORDERS.get(SAME_ORDERS.get(name, name)) if isinstance(name, str) else None
+    if order is None:
         raise UsageError(
-            f"{option}={name}{did_you_mean(str(name), known)}: expected one of {', '.join(known)}"
+            f"{option}={name}{did_you_mean(str(name), names)}: expected one of {', '.join(names)}"
         )
-    return found
+    return order
+
+
+def two_orders(order: str, backfill_order: str | None) -> tuple[Order, Order]:
+    """Return the order of the queue and that of the jobs behind its head (None: the same)."""
+    first = order_named(order)
+    return first, first if backfill_order is None else order_named(backfill_order, "backfill_order")
 
 
 def fixed_key(name: str, option: str = "order") -> Key:
     """Return the key of a fixed order; raises :class:`UsageError` for orders by the clock."""
-    found = order(name, option)
-    if not isinstance(found, FixedOrder):
+    order = order_named(name, option)
+    if not isinstance(order, FixedOrder):
         raise UsageError(f"{option}={name}: expected an order that does not change with the clock")
-    return found.key
+    return order.key

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.campaign.campaign_folder import open_results
-from batsched_py.campaign.planned_runs import Settings
 from batsched_py.errors import InputError, UsageError
 from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.report.comparing import figures
@@ -26,6 +25,7 @@ from batsched_py.report.comparing.setting_differences import (
 )
 from batsched_py.report.comparing.source import Source, find_pair
 from batsched_py.report.document import Column, Part, Report, Section, Table, Text
+from batsched_py.run.settings import Settings
 from batsched_py.support.statistics import Interval
 
 if TYPE_CHECKING:

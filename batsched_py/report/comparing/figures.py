@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 
 from batsched_py.report.comparing.tables import job_names
 from batsched_py.report.document import Figure
+from batsched_py.support.extras import extra
 from batsched_py.support.statistics import quantiles
+
+with extra("figures"):
+    import altair as alt
 
 HOUR = 3_600.0
 DAY = 86_400.0

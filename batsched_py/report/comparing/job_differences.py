@@ -7,8 +7,9 @@ import io
 
 import msgspec
 
-from batsched_py.results.result import Result
-from batsched_py.simulator.files.output_files import JOBS_COLUMNS
+from batsched_py.protocol.jobs_csv import BATSIM_COLUMNS
+from batsched_py.results.jobs import read_columns
+from batsched_py.run.result import Result
 
 TOLERANCE = 1.5e-6
 """Seconds: both sides write six decimals."""
@@ -36,7 +37,7 @@ def differences(one: Result, other: Result) -> list[Difference]:
         if job not in ones or job not in others:
             found.append(Difference(job, "job_id", *_presence(job in ones)))
             continue
-        for column in JOBS_COLUMNS.split(","):
+        for column in BATSIM_COLUMNS:
             texts = ones[job][column], others[job][column]
             if not _equal(column, *texts):
                 found.append(Difference(job, column, *texts))
@@ -57,10 +58,11 @@ def _presence(in_one: bool) -> tuple[str, str]:
 
 
 def _rows(result: Result) -> dict[str, dict[str, str]]:
-    rows = sorted(
-        csv.DictReader(io.StringIO(result.jobs_csv())),
-        key=lambda row: float(row["submission_time"]),
-    )
+    """Return what is written of each job, by its name, in order of submission."""
+    _, columns = read_columns(result.jobs_lines(), {})
+    fields = zip(*columns.values(), strict=True)
+    rows = [dict(zip(columns, values, strict=True)) for values in fields]
+    rows.sort(key=lambda row: float(row["submission_time"]))
     return {f"{row['workload_name']}!{row['job_id']}": row for row in rows}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pandas as pd
 
-from batsched_py.campaign.planned_runs import Settings
+from batsched_py.run.settings import Settings
 from batsched_py.support.json_values import whole
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from batsched_py.report.comparing.source import Source, find_pair
 from batsched_py.report.document import Part, Report, Section, Table, Text
 
 if TYPE_CHECKING:
-    from batsched_py.results.result import Result
+    from batsched_py.run.result import Result
 
 _COMPARED = ("submit", "start", "finish")
 _CHANGES = ("state", "processors", "size", "user", "execution", "original")

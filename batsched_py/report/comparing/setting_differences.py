@@ -34,11 +34,13 @@ def of_code(stored: Mapping[str, Any]) -> dict[str, str]:
 
     Digests, shortened; empty for a run of ``simulate``. The log is left out: it is the input.
     """
-    known = stored.get(_PROVENANCE) or {}
+    provenance = stored.get(_PROVENANCE) or {}
     log = str((stored.get("input") or {}).get("sha256", ""))
-    found = {_CODE: str(known["code"])[:_SHORT_CODE]} if known.get("code") else {}
-    files = {name: str(digest)[:_SHORT_CODE] for name, digest in (known.get("files") or {}).items()}
-    return found | {
+    code = {_CODE: str(provenance["code"])[:_SHORT_CODE]} if provenance.get("code") else {}
+    files = {
+        name: str(digest)[:_SHORT_CODE] for name, digest in (provenance.get("files") or {}).items()
+    }
+    return code | {
         f"{_FILE}{name}": digest
         for name, digest in sorted(files.items())
         if not log.startswith(digest)
@@ -52,8 +54,8 @@ def is_of_code(name: str) -> bool:
 
 def settings_of(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return the flat settings of a run, with what identifies its code and files."""
-    known = dict(stored.get(_PROVENANCE) or {})
-    rest = {key: value for key, value in known.items() if key not in ("code", "files")}
+    provenance = dict(stored.get(_PROVENANCE) or {})
+    rest = {key: value for key, value in provenance.items() if key not in ("code", "files")}
     return flat({**stored, _PROVENANCE: rest}) | of_code(stored)
 
 
@@ -62,15 +64,15 @@ def flat(stored: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
     The rules of the workload are stored twice, as given and as used: the latter are left out.
     """
-    found: dict[str, Any] = {}
+    flattened: dict[str, Any] = {}
     for key, value in stored.items():
         if not prefix and (key in _NO_SETTINGS or (key == "rules" and "run" in stored)):
             continue
         if isinstance(value, Mapping):
-            found |= flat(value, f"{prefix}{key}.")
+            flattened |= flat(value, f"{prefix}{key}.")
         elif f"{prefix}{key}" not in _OF_THE_RUN:
-            found[f"{prefix}{key}"] = value
-    return found
+            flattened[f"{prefix}{key}"] = value
+    return flattened
 
 
 def differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
@@ -93,8 +95,8 @@ def _both_say(name: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     """Tell whether a setting can be compared; a file that only one has read can."""
     if name.startswith(_FILE):
         return all(any(map(is_of_code, settings)) for settings in (a, b))
-    known = name != _CODE and not name.startswith(f"{_PROVENANCE}.")
-    return known or (name in a and name in b)
+    always_known = name != _CODE and not name.startswith(f"{_PROVENANCE}.")
+    return always_known or (name in a and name in b)
 
 
 def settings_table(

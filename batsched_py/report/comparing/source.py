@@ -9,7 +9,7 @@ import msgspec
 
 from batsched_py.campaign.campaign_file import STORED
 from batsched_py.errors import UsageError
-from batsched_py.results.jobs_file import SUFFIX
+from batsched_py.results.run_files import SUFFIX
 
 _RUN = "_run.json"
 

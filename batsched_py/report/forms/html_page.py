@@ -32,6 +32,7 @@ from batsched_py.report.formatting import (
 )
 from batsched_py.report.runs_table import provenance, runs_table, stored_of
 from batsched_py.report.schedule_view import schedules_of
+from batsched_py.support.extras import extra
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
@@ -93,6 +94,7 @@ def safe_json(value: Any) -> str:
 
 
 @cache
+@extra("figures")
 def vega() -> str:
     """Return the libraries that draw, as one script; takes seconds the first time."""
     import vl_convert
@@ -106,7 +108,7 @@ def vega() -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("batsched_py.report", "templates"),
+        loader=PackageLoader("batsched_py.report.forms", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -134,7 +136,9 @@ def _markdown() -> MarkdownIt:
 
 @cache
 def _asset(name: str) -> str:
-    source, _, _ = PackageLoader("batsched_py.report", "templates").get_source(_environment(), name)
+    source, _, _ = PackageLoader("batsched_py.report.forms", "templates").get_source(
+        _environment(), name
+    )
     return source
 
 

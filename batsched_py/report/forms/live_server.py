@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from batsched_py.campaign.run_task import RUN_JSON
-from batsched_py.errors import BatschedError, UsageError
+from batsched_py.campaign.finished_runs import RUN_JSON
+from batsched_py.errors import BatschedError, UsageError, parameter
 from batsched_py.report.document import Report
 from batsched_py.report.formatting import cell
 from batsched_py.report.forms.html_page import page
@@ -117,9 +117,10 @@ def served(live: LiveReport, port: int = PORT) -> Iterator[_Server]:
     except (OSError, OverflowError) as error:
         if getattr(error, "errno", None) == errno.EADDRINUSE:
             raise UsageError(
-                f"--port {port} is in use: give another, or --port 0 for any that is free"
+                f"{parameter('port')} {port} is in use: give another, or {parameter('port')} 0 "
+                "for any that is free"
             ) from None
-        raise UsageError(f"--port {port}: {error}") from None
+        raise UsageError(f"{parameter('port')} {port}: {error}") from None
     stop = threading.Event()
     threads = [
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True),

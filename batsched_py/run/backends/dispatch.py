@@ -8,9 +8,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
 from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.backends.launchers import (
     EmbeddedLauncher,
@@ -18,23 +16,18 @@ from batsched_py.run.backends.launchers import (
     ProgramLauncher,
     RunFolder,
 )
-from batsched_py.run.backends.side_by_side import (
-    Timeouts,
-    prepare_folder,
-    run_side_by_side,
-    socket_folder,
-)
+from batsched_py.run.backends.side_by_side import prepare_folder, run_side_by_side, socket_folder
+from batsched_py.run.settings import EMBEDDED, SETTINGS, Run
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml, scaled_xml
 from batsched_py.support.atomic_files import locked, write_whole
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.own_command import PROGRAM
+from batsched_py.support.setting_fields import arguments, json_text
 from batsched_py.workload.batsim_workload import write_workload
 
 if TYPE_CHECKING:
-    from batsched_py.run.simulate import Run
     from batsched_py.workload import Workload
 
-EMBEDDED = "embedded"
 SOCKET = "socket"
 BACKENDS = {
     EMBEDDED: "the embedded simulator, in this process",
@@ -47,15 +40,15 @@ BACKENDS = {
 def check_backend(run: Run) -> None:
     """Raise :class:`UsageError` for a back end that does not exist, or not do what is asked."""
     if run.batsim is not None and run.backend != "batsim":
-        raise UsageError(f"--batsim {run.batsim} means nothing with --backend {run.backend}")
+        raise UsageError(
+            f"{parameter('batsim')} {run.batsim} means nothing with {parameter('backend')} "
+            f"{run.backend}"
+        )
     if run.shake is not None and run.backend in ("batsim", "docker") and not run.dynamic:
         raise UsageError(
-            f"--shake {run.shake}: Batsim orders simultaneous events itself, and without users "
-            "there is nothing else to shake"
+            f"{parameter('shake')} {run.shake}: Batsim orders simultaneous events itself, and "
+            "without users there is nothing else to shake"
         )
-    for name, seconds in msgspec.structs.asdict(run.timeouts).items():
-        if not seconds > 0:
-            raise UsageError(f"--timeouts {name}={seconds}: expected seconds above 0")
     launcher(run.backend, run.batsim)
 
 
@@ -128,43 +121,13 @@ def _scheduler(
         parts += ["--first-timeout", str(run.timeouts.ready)]
         parts += ["--silence-timeout", str(run.timeouts.run)]
         if run.scheduler_options:
-            parts += ["--variant_options", _json(run.scheduler_options)]
+            parts += ["--variant_options", json_text(run.scheduler_options)]
         if record is not None:
             parts += ["--record", str(Path(record).resolve())]
         if folder.dynamic:
             parts += ["--users", run.users, "--log", str(folder.inputs / "workload.json")]
-            for key, value in run.user_options.items():
-                parts += ["-U", f"{key}={_json(value)}"]
-            parts += ["--seed", str(run.seed)]
-            if run.shake is not None:
-                parts += ["--shake", str(run.shake)]
+            chance = {name: getattr(run, name) for name in ("user_options", "seed", "shake")}
+            parts += arguments(SETTINGS, chance, as_json=True)
         return parts
 
     return command
-
-
-def _json(value: Any) -> str:
-    try:
-        return msgspec.json.encode(value).decode()
-    except TypeError as error:
-        raise UsageError(
-            f"an option of {value!r} cannot be given to another process: {error}"
-        ) from None
-
-
-def parse_timeouts(text: str | None) -> Timeouts:
-    """Read ``ready=60,run=3600,success=60,failure=5`` (seconds, any of them)."""
-    limits: dict[str, float] = {}
-    for part in (text or "").split(",") if text else []:
-        name, _, seconds = part.strip().partition("=")
-        if name in limits:
-            raise UsageError(f"--timeouts {text}: {name} was given twice")
-        try:
-            limits[name] = float(seconds)
-        except ValueError:
-            raise UsageError(f"--timeouts {text}: {part!r}, expected NAME=SECONDS") from None
-    try:
-        return Timeouts(**limits)
-    except TypeError:
-        known = ", ".join(Timeouts.__struct_fields__)
-        raise UsageError(f"--timeouts {text}: expected some of {known}") from None

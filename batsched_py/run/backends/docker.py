@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from batsched_py.errors import SimulationError
+from batsched_py.errors import SimulationError, parameter
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
 from batsched_py.run.backends.child_processes import Process
 from batsched_py.run.backends.launchers import RunFolder
@@ -53,7 +53,7 @@ class DockerLauncher:
             raise SimulationError(
                 f"Docker does not answer ({_reason(error)}): start its daemon, see that this user "
                 "may use it, and set DOCKER_HOST where the socket is not the usual one; or use "
-                "--backend batsim or embedded"
+                f"{parameter('backend')} batsim or embedded"
             ) from None
         try:
             try:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
 from batsched_py.run.backends.child_processes import LocalProcess, Process
 from batsched_py.support.own_command import PROGRAM
@@ -77,7 +77,7 @@ class ProgramLauncher:
             self._program = ["batsim"] if program is None else shlex.split(program)
         except ValueError as error:
             raise UsageError(
-                f"--batsim {program}: {error}; expected a program or a command line"
+                f"{parameter('batsim')} {program}: {error}; expected a program or a command line"
             ) from None
         self._further: list[str] = []
 
@@ -88,7 +88,7 @@ class ProgramLauncher:
         if path is None:
             raise UsageError(
                 f"there is no program {name!r}: install Batsim 4.2 (docs/batsim.md), say where it "
-                "is with --batsim, or use --backend docker"
+                f"is with {parameter('batsim')}, or use {parameter('backend')} docker"
             )
         return path
 

@@ -14,11 +14,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic, sleep
 
-import msgspec
-
 from batsched_py.errors import SimulationError
 from batsched_py.run.backends.child_processes import LocalProcess, Process, ending, last_line
 from batsched_py.run.backends.launchers import Launcher, RunFolder
+from batsched_py.run.settings import Timeouts
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.transport import LISTENING
 
@@ -31,19 +30,6 @@ _WRITTEN = (
     "batsim.log",
     "commands.sh",
 )
-
-
-class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Limits of a run in seconds, with robin's names."""
-
-    ready: float = 300.0
-    """For our process to listen, and then for Batsim's first message."""
-    run: float = 604_800.0
-    """For the simulation (a week)."""
-    success: float = 60.0
-    """For the other side, once one has ended well."""
-    failure: float = 5.0
-    """For the other side, once one has failed."""
 
 
 def run_side_by_side(
@@ -84,8 +70,8 @@ def _wait_until_it_listens(ours: Process, folder: RunFolder, timeout: float) -> 
             if line.startswith(LISTENING) and line.endswith("\n"):
                 return line.removeprefix(LISTENING).strip()
         if code is not None:
-            said = last_line(folder.scheduler_log)
-            raise SimulationError(f"our process {ending(code)} before it listened: {said}")
+            message = last_line(folder.scheduler_log)
+            raise SimulationError(f"our process {ending(code)} before it listened: {message}")
         if monotonic() > deadline:
             raise SimulationError(f"our process did not listen within {timeout:g} s (ready)")
         sleep(_TICK)

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.errors import PlatformError
-from batsched_py.simulator.platform.platform import Host
+from batsched_py.simulator.platform.hosts import Host
 from batsched_py.support.processor_sets import numbers
 from batsched_py.support.temporary_rows import SpooledList
 
@@ -158,8 +158,8 @@ class Energy:
 
     def consumed(self, hosts: int, now: float) -> float:
         """Return the joules that a set of hosts has consumed until now."""
-        own = list(numbers(hosts))
-        spent = self._joules[own] + self._power[own] * (now - self._since[own])
+        at = list(numbers(hosts))
+        spent = self._joules[at] + self._power[at] * (now - self._since[at])
         return float(spent.sum())
 
     def total(self, now: float) -> float:

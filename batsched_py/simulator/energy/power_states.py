@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import msgspec
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
+from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.energy.consumption import Energy
-from batsched_py.simulator.machines import MachineState, TracedMachines
-from batsched_py.simulator.platform.platform import Platform
+from batsched_py.simulator.machine_states import MachineState, TracedMachines
+from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTasks
 from batsched_py.support.processor_sets import numbers, to_text
 from batsched_py.support.temporary_rows import SpooledList
@@ -32,24 +33,18 @@ class _Switch(msgspec.Struct):
 
 
 class PowerManagement:
-    """Carries out SET_RESOURCE_STATE, and traces it as Batsim does.
-
-    ``later(time, do)`` lets something happen at a time (seconds), ``send`` hands on an event.
-    """
+    """Carries out SET_RESOURCE_STATE, and traces it as Batsim does."""
 
     def __init__(
         self,
+        agenda: Agenda,
         platform: Platform,
         machines: TracedMachines,
         energy: Energy,
         tasks: ParallelTasks,
-        *,
-        later: Callable[[float, Callable[[], None]], None],
-        send: Callable[[m.Event], None],
     ) -> None:
-        self._hosts = platform.hosts
+        self._agenda, self._hosts = agenda, platform.hosts
         self._machines, self.energy, self._tasks = machines, energy, tasks
-        self._later, self._send = later, send
         self.nb_requests = 0
         self.nb_switches = 0
         """Machines that were switched, over all requests."""
@@ -64,13 +59,17 @@ class PowerManagement:
         """Yield time, machines, and the pstate that they are switched to (-1, -2: switching)."""
         return iter(self._changes)
 
-    def switch(self, decision: m.SetResourceState, now: float) -> None:
+    def consumed(self) -> float:
+        """Return the joules that all machines have consumed until now."""
+        return self.energy.total(self._agenda.now)
+
+    def switch(self, decision: m.SetResourceState) -> None:
         """Switch machines to a pstate; RESOURCE_STATE_CHANGED is sent when all have reached it.
 
         Raises :class:`ProtocolError` for what cannot be: a pstate that there is not, or that is
         only passed, machines that run jobs or are being switched, from sleep to sleep.
         """
-        machines, pstate = decision.resources, self._pstate(decision)
+        machines, pstate, now = decision.resources, self._pstate(decision), self._agenda.now
         sleeping = self._check(decision, machines, pstate)
         to_sleep = self._sleeps(next(numbers(machines)), pstate)
         self.nb_requests += 1
@@ -90,15 +89,16 @@ class PowerManagement:
             return
         times.pop(0.0, None)  # these are there, and may be switched again before the others are
         switched = _Switch(machines, pstate, to_sleep, set(times))
-        for lasts, some in times.items():
-            self._later(now + lasts, partial(self._reached, switched, lasts, some, now + lasts))
+        for lasts, hosts in times.items():
+            self._agenda.at(now + lasts, partial(self._reached, switched, lasts, hosts))
 
-    def _reached(self, switch: _Switch, lasts: float, some: int, now: float) -> None:
+    def _reached(self, switch: _Switch, lasts: float, hosts: int) -> None:
         """Let some machines of a request be in their new pstate."""
-        for host in numbers(some):
+        now = self._agenda.now
+        for host in numbers(hosts):
             self.energy.set_pstate(host, switch.pstate, now, load=0.0)
             self._tasks.set_speed(host, self._hosts[host].speeds[switch.pstate], now)
-        self._machines.switch(some, MachineState.SLEEPING if switch.to_sleep else None, now)
+        self._machines.switch(hosts, MachineState.SLEEPING if switch.to_sleep else None, now)
         switch.left.discard(lasts)
         if not switch.left:
             self._machines.trace(now)
@@ -121,7 +121,8 @@ class PowerManagement:
     def _done(self, machines: int, pstate: int, now: float) -> None:
         self.energy.note("p", now)
         self._trace(now, machines, pstate)
-        self._send(m.ResourceStateChanged(timestamp=now, resources=machines, state=str(pstate)))
+        changed = m.ResourceStateChanged(timestamp=now, resources=machines, state=str(pstate))
+        self._agenda.send(changed)
 
     def _trace(self, now: float, machines: int, pstate: int) -> None:
         self._changes.append((now, to_text(machines), pstate))

@@ -8,22 +8,20 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from batsched_py.protocol.jobs_csv import (
+    JOBS_COLUMNS,
+    LEAST_EXECUTION_TIME,
+    REJECTED,
+    SUCCESS,
+)
 from batsched_py.simulator.energy.power_states import PowerManagement
-from batsched_py.simulator.engine import Outcome
-from batsched_py.simulator.execution import REJECTED
 from batsched_py.simulator.jobs import SimulatedJob
-from batsched_py.simulator.machines import LastTimes, MachineState, TracedMachines
+from batsched_py.simulator.machine_states import LastTimes, MachineState, TracedMachines
+from batsched_py.simulator.outcome import Outcome
 from batsched_py.support.atomic_files import write_lines
 from batsched_py.support.processor_sets import to_text
 
-JOBS_COLUMNS = (
-    "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,"
-    "success,final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,"
-    "stretch,allocated_resources,consumed_energy,metadata"
-)
 _MUST_QUOTE = re.compile('[,"\n\r]').search
-LEAST_EXECUTION_TIME = 1e-5
-"""Batsim writes this run time (seconds) for a job that took none."""
 
 
 def times(job: SimulatedJob) -> tuple[float, float]:
@@ -62,7 +60,7 @@ def _row(job: SimulatedJob) -> str:
         return f'{head},0,{REJECTED},,,,,,,,,"{job.metadata}"'
     execution, finish = times(job)
     turnaround = finish - submit
-    success = int(job.final_state == "COMPLETED_SUCCESSFULLY")
+    success = int(job.final_state == SUCCESS)
     return (
         f"{head},{success},{job.final_state},{job.start_time:.6f},{execution:.6f},{finish:.6f},"
         f"{job.start_time - submit:.6f},{turnaround:.6f},{turnaround / execution:.6f},"
@@ -100,7 +98,7 @@ class _Summary:
         self.slowdowns.append((finish - submit) / execution)
         self.areas.append((job.finish_time - job.start_time) * job.alloc.bit_count())
         self.makespan = max(self.makespan, finish)
-        self.success += job.final_state == "COMPLETED_SUCCESSFULLY"
+        self.success += job.final_state == SUCCESS
         self._last.note(job.finish_time, job.alloc)
 
     def until(self) -> float:

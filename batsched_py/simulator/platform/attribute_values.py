@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from batsched_py.errors import PlatformError
-from batsched_py.simulator.platform.platform import MAX_HOSTS
+from batsched_py.simulator.platform.hosts import MAX_HOSTS
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -47,18 +47,18 @@ def read_speed(text: str, host: str) -> float:
     return _value(text, _SPEED_UNITS, f"host {host!r} has speed", "1Gf")
 
 
-def read_bandwidth(text: str, what: str) -> float:
-    """Read a bandwidth, bytes/s; raises :class:`PlatformError` naming ``what`` has it."""
-    return _value(text, _BANDWIDTH_UNITS, f"{what} has bandwidth", "125MBps")
+def read_bandwidth(text: str, description: str) -> float:
+    """Read a bandwidth, bytes/s; raises :class:`PlatformError` naming what has it."""
+    return _value(text, _BANDWIDTH_UNITS, f"{description} has bandwidth", "125MBps")
 
 
-def read_latency(text: str, what: str) -> float:
-    """Read a latency, seconds; raises :class:`PlatformError` naming ``what`` has it."""
-    return _value(text, _TIME_UNITS, f"{what} has latency", "50us", least=0.0)
+def read_latency(text: str, description: str) -> float:
+    """Read a latency, seconds; raises :class:`PlatformError` naming what has it."""
+    return _value(text, _TIME_UNITS, f"{description} has latency", "50us", least=0.0)
 
 
 def _value(
-    text: str, units: Mapping[str, float], what: str, example: str, least: float = 1e-300
+    text: str, units: Mapping[str, float], description: str, example: str, least: float = 1e-300
 ) -> float:
     """Return a number with a unit; raises :class:`PlatformError` for infinite and small ones."""
     match = _VALUE.fullmatch(text.strip())
@@ -67,7 +67,7 @@ def _value(
     except (KeyError, ValueError):
         value = -1.0
     if not least <= value < float("inf"):
-        raise PlatformError(f"{what} {text!r}: expected such as {example!r}")
+        raise PlatformError(f"{description} {text!r}: expected such as {example!r}")
     return value
 
 

@@ -210,22 +210,22 @@ class Network:
         if not self._zones:
             return Traffic({}, 0.0, 0.0)
         load = _Load(self.links)
-        sites = self._clusters(hosts)
-        for name, executors in sites.items():
+        clusters = self._clusters(hosts)
+        for name, executors in clusters.items():
             inside = sent[np.ix_(executors, executors)] if isinstance(sent, np.ndarray) else sent
             self._within(load, name, [hosts[at] for at in executors], inside)
-        if not sites:
+        if not clusters:
             self._by_pairs(load, hosts, sent)
-        elif len(sites) > 1:
-            for one, other in permutations(sites, 2):
-                sources, targets = sites[one], sites[other]
+        elif len(clusters) > 1:
+            for sender, receiver in permutations(clusters, 2):
+                sources, targets = clusters[sender], clusters[receiver]
                 if isinstance(sent, np.ndarray):
                     block = np.maximum(sent[np.ix_(sources, targets)], 0.0)
                 else:
                     block = np.full((len(sources), len(targets)), max(sent, 0.0))
                 if block.any():
                     ends = [hosts[at] for at in sources], [hosts[at] for at in targets]
-                    self._between(load, one, other, *ends, block)
+                    self._between(load, sender, receiver, *ends, block)
         return Traffic(load.weights, load.latency, load.window)
 
     # Routes --------------------------------------------------------------------------------------
@@ -280,13 +280,13 @@ class Network:
 
     def _clusters(self, hosts: Sequence[str]) -> dict[str, list[int]]:
         """Return which executors are in which cluster: nothing if some are in none."""
-        sites: dict[str, list[int]] = {}
+        clusters: dict[str, list[int]] = {}
         for at, name in enumerate(hosts):
             zone = self._zone_of(name)
             if not isinstance(zone, Cluster) or name not in zone.up:
                 return {}
-            sites.setdefault(zone.name, []).append(at)
-        return sites
+            clusters.setdefault(zone.name, []).append(at)
+        return clusters
 
     def _by_pairs(self, load: _Load, hosts: Sequence[str], sent: Floats | float) -> None:
         """Go through all pairs: slow, for any network."""
@@ -312,19 +312,19 @@ class Network:
             longest = max(longest, flow.out.peak)
             if zone.backbone is not None:
                 load.add(zone.backbone, flow.out)
-            if flow.own.peak:
+            if flow.itself.peak:
                 route = zone.hop(host, host)
                 for link in route.links:
-                    load.add(link, flow.own)
-                load.delay(route.latency, flow.own.peak)
+                    load.add(link, flow.itself)
+                load.delay(route.latency, flow.itself.peak)
         if longest:
             load.delay(2 * zone.link_latency + zone.backbone_latency, longest)
 
     def _between(
         self,
         load: _Load,
-        one: str,
-        other: str,
+        sender: str,
+        receiver: str,
         sources: Sequence[str],
         targets: Sequence[str],
         sent: Floats,
@@ -334,7 +334,7 @@ class Network:
         All messages go the same way but for the hosts' own links, unless a gateway is a host.
         """
         route = self.route(sources[0], targets[0])
-        up, down = self._zones[one], self._zones[other]
+        up, down = self._zones[sender], self._zones[receiver]
         assert isinstance(up, Cluster)
         assert isinstance(down, Cluster)
         middle = route.links[1:-1]
@@ -404,7 +404,7 @@ class _Flows(NamedTuple):
 
     out: _Flow
     into: _Flow
-    own: _Flow
+    itself: _Flow
 
 
 _NONE = _Flow(0.0, 0.0)
@@ -417,9 +417,9 @@ def _flows(hosts: Sequence[str], amount: float) -> dict[str, _Flows]:
     nb = len(hosts)
     flows = {}
     for name, count in Counter(hosts).items():
-        away, own = count * (nb - count), count * (count - 1)
+        away, home = count * (nb - count), count * (count - 1)
         out = _Flow(amount * away, amount) if away else _NONE
-        flows[name] = _Flows(out, out, _Flow(amount * own, amount) if own else _NONE)
+        flows[name] = _Flows(out, out, _Flow(amount * home, amount) if home else _NONE)
     return flows
 
 
@@ -436,7 +436,7 @@ def _matrix_flows(hosts: Sequence[str], sent: Floats) -> dict[str, _Flows]:
         np.add.at(total, at, sent)
         np.maximum.at(peaks, at, sent)
         sent = total
-    own, own_peak = sent.diagonal().tolist(), peaks.diagonal().tolist()
+    home, home_peak = sent.diagonal().tolist(), peaks.diagonal().tolist()
     sent, peaks = sent.copy(), peaks.copy()
     np.fill_diagonal(sent, 0.0)
     np.fill_diagonal(peaks, 0.0)
@@ -444,5 +444,5 @@ def _matrix_flows(hosts: Sequence[str], sent: Floats) -> dict[str, _Flows]:
     into = zip(sent.sum(0).tolist(), peaks.max(0).tolist(), strict=True)
     return {
         name: _Flows(_Flow(*a), _Flow(*b), _Flow(c, d))
-        for name, a, b, c, d in zip(names, out, into, own, own_peak, strict=True)
+        for name, a, b, c, d in zip(names, out, into, home, home_peak, strict=True)
     }

@@ -212,18 +212,20 @@ class _NetworkReader:
     # Clusters ------------------------------------------------------------------------------------
 
     def _cluster(self, element: Element, name: str, parent: str | None) -> Cluster:
-        what = f"cluster {name!r}"
+        description = f"cluster {name!r}"
         if (topology := element.get("topology", "FLAT").upper()) != "FLAT":
-            raise PlatformError(f"{what} has the topology {topology!r}")
+            raise PlatformError(f"{description} has the topology {topology!r}")
         if element.get("limiter_link"):
-            raise PlatformError(f"{what} has a limiter_link")
-        bandwidth = read_bandwidth(attribute(element, "bw"), what)
-        cluster = Cluster(name, parent, link_latency=read_latency(attribute(element, "lat"), what))
+            raise PlatformError(f"{description} has a limiter_link")
+        bandwidth = read_bandwidth(attribute(element, "bw"), description)
+        cluster = Cluster(
+            name, parent, link_latency=read_latency(attribute(element, "lat"), description)
+        )
         policy = element.get("sharing_policy", "SPLITDUPLEX")
         if policy not in ("SHARED", "FATPIPE", "SPLITDUPLEX"):
-            raise PlatformError(f"{what} has the sharing policy {policy!r}")
-        self._backbone(cluster, element, what)
-        loopback = self._loopback(cluster, element, what)
+            raise PlatformError(f"{description} has the sharing policy {policy!r}")
+        self._backbone(cluster, element, description)
+        loopback = self._loopback(cluster, element, description)
         for number, host in zip(
             radical_numbers(attribute(element, "radical")), host_names(element), strict=True
         ):
@@ -238,31 +240,31 @@ class _NetworkReader:
                 shared = Link(link.name, bandwidth, link.latency, policy == "FATPIPE")
                 cluster.up[host] = cluster.down[host] = self._link(shared)
             if loopback:
-                own = Link(f"{link.name}_loopback", loopback, cluster.loopback_latency, True)
-                cluster.loopback[host] = self._link(own)
+                itself = Link(f"{link.name}_loopback", loopback, cluster.loopback_latency, True)
+                cluster.loopback[host] = self._link(itself)
         prefix, suffix = element.get("prefix", ""), element.get("suffix", "")
         self._place(element.get("router_id") or f"{prefix}{name}_router{suffix}", name)
         return cluster
 
-    def _backbone(self, cluster: Cluster, element: Element, what: str) -> None:
+    def _backbone(self, cluster: Cluster, element: Element, description: str) -> None:
         if not element.get("bb_bw") and not element.get("bb_lat"):
             return
         policy = element.get("bb_sharing_policy", "SHARED")
         if policy not in ("SHARED", "FATPIPE"):
-            raise PlatformError(f"{what} has the bb_sharing_policy {policy!r}")
-        cluster.backbone_latency = read_latency(element.get("bb_lat") or "0", what)
-        bandwidth = read_bandwidth(attribute(element, "bb_bw"), f"the backbone of {what}")
+            raise PlatformError(f"{description} has the bb_sharing_policy {policy!r}")
+        cluster.backbone_latency = read_latency(element.get("bb_lat") or "0", description)
+        bandwidth = read_bandwidth(attribute(element, "bb_bw"), f"the backbone of {description}")
         link = Link(
             f"{cluster.name}_backbone", bandwidth, cluster.backbone_latency, policy == "FATPIPE"
         )
         cluster.backbone = self._link(link)
 
-    def _loopback(self, cluster: Cluster, element: Element, what: str) -> float | None:
+    def _loopback(self, cluster: Cluster, element: Element, description: str) -> float | None:
         """Return the bandwidth of the hosts' loopbacks, None if they have none."""
         if not element.get("loopback_bw") and not element.get("loopback_lat"):
             return None
-        cluster.loopback_latency = read_latency(element.get("loopback_lat") or "0", what)
-        return read_bandwidth(attribute(element, "loopback_bw"), f"the loopback of {what}")
+        cluster.loopback_latency = read_latency(element.get("loopback_lat") or "0", description)
+        return read_bandwidth(attribute(element, "loopback_bw"), f"the loopback of {description}")
 
 
 _BACK = {"UP": "DOWN", "DOWN": "UP"}

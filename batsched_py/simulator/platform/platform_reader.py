@@ -21,13 +21,13 @@ from batsched_py.simulator.platform.attribute_values import (
     properties,
     read_speed,
 )
+from batsched_py.simulator.platform.hosts import MASTER_HOST, MAX_HOSTS, Host, Platform
 from batsched_py.simulator.platform.network_reader import (
     IGNORED,
     ROUTES,
     ZONES,
     read_network,
 )
-from batsched_py.simulator.platform.platform import MASTER_HOST, MAX_HOSTS, Host, Platform
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -89,8 +89,8 @@ def _parse(path: str | Path) -> Element | None:
     except PlatformError as error:
         raise PlatformError(f"{path}: {error}") from None
     except DefusedXmlException as error:
-        said = _short(str(error))
-        raise PlatformError(f"{path}: entities are not allowed in a platform ({said})") from None
+        reason = _short(str(error))
+        raise PlatformError(f"{path}: entities are not allowed in a platform ({reason})") from None
     except (ElementTree.ParseError, LookupError, ValueError) as error:  # of unusual encodings, too
         raise PlatformError(f"{path}: not a well-formed XML file: {error}") from None
     return root
@@ -176,15 +176,15 @@ def _by_role(
     for name in sorted(hosts):
         host = hosts[name]
         given = {*host.properties.get("role", "").split(","), *roles.get(name, "").split(",")}
-        own = {role.strip() for role in given}
-        if own - _ROLES or {"compute_node", "storage"} <= own:
+        named = {role.strip() for role in given}
+        if named - _ROLES or {"compute_node", "storage"} <= named:
             raise PlatformError(
-                f"host {name!r} has the role {','.join(sorted(own - {''}))!r}: expected one of "
+                f"host {name!r} has the role {','.join(sorted(named - {''}))!r}: expected one of "
                 "compute_node, storage, master"
             )
-        if name == master_host or "master" in own:
+        if name == master_host or "master" in named:
             has_master = True
-        elif "storage" in own:
+        elif "storage" in named:
             storing.append(replace(host, properties={**host.properties, "role": "storage"}))
         else:
             computing.append(host)

@@ -16,11 +16,11 @@ _EXHAUSTED = 1e-5  # flop/s or bytes/s: a resource with less is closed
 _MAX_ROUNDS = 1_000_000
 
 
-class Limits(NamedTuple):
+class RateLimits(NamedTuple):
     """What limits the rate of a task beside the resources that it shares."""
 
     bound: float
-    own: tuple[float, float]
+    scarcest: tuple[float, float]
     """Capacity of the scarcest resource that it has for itself, and its weight there."""
 
 
@@ -42,11 +42,11 @@ class FairBottleneck:
     """
 
     def __init__(
-        self, tasks: Sequence[Limits], resources: Iterable[tuple[float, Sequence[Use]]]
+        self, tasks: Sequence[RateLimits], resources: Iterable[tuple[float, Sequence[Use]]]
     ) -> None:
         self._bounds = [task.bound for task in tasks]
-        self._own = [task.own for task in tasks]
-        self._own_left = [capacity for capacity, _ in self._own]
+        self._scarcest = [task.scarcest for task in tasks]
+        self._own_left = [capacity for capacity, _ in self._scarcest]
         self._value = [0.0] * len(tasks)
         self._last = [0.0] * len(tasks)  # the latest increment
         self._growing = [True] * len(tasks)
@@ -93,7 +93,7 @@ class FairBottleneck:
         value, last, own_left = self._value, self._last, self._own_left
         for at in tasks:
             bound = self._bounds[at]
-            increment = min(bound - value[at], own_left[at] / self._own[at][1])
+            increment = min(bound - value[at], own_left[at] / self._scarcest[at][1])
             for resource, largest in self._shared[at]:
                 share = resource.offer / largest
                 if share < increment:
@@ -111,7 +111,7 @@ class FairBottleneck:
         """
         last, growing = self._last, self._growing
         for at in tasks:
-            capacity, weight = self._own[at]
+            capacity, weight = self._scarcest[at]
             if capacity < inf:
                 left = self._own_left[at] = self._own_left[at] - weight * last[at]
                 if left < _EXHAUSTED:

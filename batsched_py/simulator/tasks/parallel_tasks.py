@@ -21,14 +21,14 @@ from math import inf
 
 import numpy as np
 
-from batsched_py.simulator.platform.platform import Platform
-from batsched_py.simulator.tasks.fair_bottleneck import FairBottleneck, Limits, Use
+from batsched_py.simulator.platform.hosts import Platform
+from batsched_py.simulator.tasks.fair_bottleneck import FairBottleneck, RateLimits, Use
 
 _SAME_DATE = 1e-9  # s: events closer than this are one
 _TCP_WINDOW = 4194304.0  # bytes
 
 
-class Task:
+class ParallelTask:
     """A parallel task, from its start until it ends or is cancelled."""
 
     __slots__ = (
@@ -67,7 +67,7 @@ class Task:
         self._scarcest: tuple[float, float] | None = None  # capacity, weight
 
     def __repr__(self) -> str:
-        return f"Task(number={self.number}, start={self.start}, end={self.end})"
+        return f"ParallelTask(number={self.number}, start={self.start}, end={self.end})"
 
 
 class ParallelTasks:
@@ -85,11 +85,13 @@ class ParallelTasks:
         links = platform.network.links
         self._capacity = [host.speed for host in hosts] + [link.bandwidth for link in links]
         self._fatpipe = {self._nb_hosts + at for at, link in enumerate(links) if link.fatpipe}
-        self._users: dict[int, dict[Task, float]] = {}
-        self._queue: list[tuple[float, int, int, Task]] = []
+        self._users: dict[int, dict[ParallelTask, float]] = {}
+        self._queue: list[tuple[float, int, int, ParallelTask]] = []
         self._nb_running = 0
         self._nb_started = 0
-        self._dirty: set[Task] = set()  # whose rates have to be found again, as of ``_dirty_at``
+        self._dirty: set[ParallelTask] = (
+            set()
+        )  # whose rates have to be found again, as of ``_dirty_at``
         self._dirty_at = 0.0
         self._changed: set[int] | None = None
 
@@ -101,7 +103,7 @@ class ParallelTasks:
         hosts: Sequence[int],
         flops: Sequence[float],
         bytes_: Sequence[float] | float = 0.0,
-    ) -> Task:
+    ) -> ParallelTask:
         """Start a task with one executor on each of ``hosts``, in which a host may come again.
 
         ``bytes_`` are those of every pair of executors, row by row (row sends to column; nothing
@@ -110,7 +112,7 @@ class ParallelTasks:
         :class:`ValueError` if the numbers of hosts, flops and bytes do not fit.
         """
         self._settle(now)
-        task = Task(self._nb_started, now)
+        task = ParallelTask(self._nb_started, now)
         self._compute(task, hosts, flops)
         latency = self._communicate(task, hosts, bytes_)
         self._nb_started += 1
@@ -123,7 +125,7 @@ class ParallelTasks:
             self._schedule(task, now)
         return task
 
-    def cancel(self, task: Task, now: float) -> None:
+    def cancel(self, task: ParallelTask, now: float) -> None:
         """Stop a task; nothing happens if it ended already."""
         if task.end is None:
             self._settle(now)
@@ -155,13 +157,13 @@ class ParallelTasks:
             heappop(queue)
         return inf
 
-    def advance(self, now: float) -> list[Task]:
+    def advance(self, now: float) -> list[ParallelTask]:
         """Carry on to ``now`` and return the tasks that ended.
 
         Dates closer than a nanosecond are one, so that a task which ends that little after ``now``
         has ended. The tasks are in order of start, date by date.
         """
-        ended: list[Task] = []
+        ended: list[ParallelTask] = []
         while (date := self.next_time()) - now < _SAME_DATE:
             at = min(date, now)
             due = []
@@ -178,7 +180,7 @@ class ParallelTasks:
 
     # State ---------------------------------------------------------------------------------------
 
-    def remaining(self, task: Task, now: float) -> float:
+    def remaining(self, task: ParallelTask, now: float) -> float:
         """Return the fraction of a task that is left at ``now``: 1 during the latency."""
         self._settle()
         if task._active:
@@ -210,7 +212,7 @@ class ParallelTasks:
 
     # What a task uses ----------------------------------------------------------------------------
 
-    def _compute(self, task: Task, hosts: Sequence[int], flops: Sequence[float]) -> None:
+    def _compute(self, task: ParallelTask, hosts: Sequence[int], flops: Sequence[float]) -> None:
         if len(flops) != len(hosts):
             raise ValueError(f"{len(flops)} amounts of flops for {len(hosts)} executors")
         uses = task._uses
@@ -225,7 +227,7 @@ class ParallelTasks:
                     task._several[host] = (count, largest)
 
     def _communicate(
-        self, task: Task, hosts: Sequence[int], bytes_: Sequence[float] | float
+        self, task: ParallelTask, hosts: Sequence[int], bytes_: Sequence[float] | float
     ) -> float:
         """Note the bytes over each link and return the latency."""
         nb = len(hosts)
@@ -252,7 +254,7 @@ class ParallelTasks:
 
     # Who uses what -------------------------------------------------------------------------------
 
-    def _activate(self, task: Task, now: float) -> None:
+    def _activate(self, task: ParallelTask, now: float) -> None:
         """Let a task use its resources from ``now`` on."""
         task._active = True
         task._since = now
@@ -275,7 +277,7 @@ class ParallelTasks:
         self._dirty.add(task)
         self._dirty_at = now
 
-    def _finish(self, task: Task, now: float) -> None:
+    def _finish(self, task: ParallelTask, now: float) -> None:
         """End a task and free its resources for those who share them."""
         task.end = now
         self._nb_running -= 1
@@ -304,7 +306,7 @@ class ParallelTasks:
                 other._scarcest = None
         self._dirty_at = now
 
-    def _note_change(self, task: Task) -> None:
+    def _note_change(self, task: ParallelTask) -> None:
         if self._changed is not None:
             nb_hosts = self._nb_hosts
             self._changed.update(resource for resource in task._uses if resource < nb_hosts)
@@ -322,9 +324,9 @@ class ParallelTasks:
         if now is not None:
             self._dirty_at = now
 
-    def _component(self, task: Task) -> tuple[list[Task], list[int]]:
+    def _component(self, task: ParallelTask) -> tuple[list[ParallelTask], list[int]]:
         """Return the tasks that ``task`` shares resources with, transitively, and those."""
-        found = {task}
+        together = {task}
         resources: set[int] = set()
         todo = [task]
         while todo:
@@ -332,12 +334,12 @@ class ParallelTasks:
                 if resource not in resources:
                     resources.add(resource)
                     for user in self._users[resource]:
-                        if user not in found:
-                            found.add(user)
+                        if user not in together:
+                            together.add(user)
                             todo.append(user)
-        return sorted(found, key=_number), sorted(resources)
+        return sorted(together, key=_number), sorted(resources)
 
-    def _share(self, tasks: list[Task], resources: list[int]) -> None:
+    def _share(self, tasks: list[ParallelTask], resources: list[int]) -> None:
         for task in tasks:
             if task._scarcest is None:
                 self._limit(task)
@@ -352,9 +354,9 @@ class ParallelTasks:
             if rate != task.rate or task._version == 0:
                 self._set_rate(task, rate)
 
-    def _rates_of_sharing(self, tasks: list[Task], resources: list[int]) -> list[float]:
+    def _rates_of_sharing(self, tasks: list[ParallelTask], resources: list[int]) -> list[float]:
         index = {task: at for at, task in enumerate(tasks)}
-        limits = [Limits(task._bound, task._scarcest or (inf, 1.0)) for task in tasks]
+        limits = [RateLimits(task._bound, task._scarcest or (inf, 1.0)) for task in tasks]
         shared = [
             (
                 self._capacity[resource],
@@ -367,7 +369,7 @@ class ParallelTasks:
         ]
         return FairBottleneck(limits, shared).rates()
 
-    def _limit(self, task: Task) -> None:
+    def _limit(self, task: ParallelTask) -> None:
         """Find the bound of a task's rate, and the scarcest resource that it has for itself."""
         bound = _TCP_WINDOW / (2.0 * task._window) if task._window else inf
         capacities, contested = self._capacity, task._contested
@@ -384,7 +386,7 @@ class ParallelTasks:
                 least, scarcest = ratio, (capacity, weight)
         task._bound, task._scarcest = bound, scarcest
 
-    def _set_rate(self, task: Task, rate: float) -> None:
+    def _set_rate(self, task: ParallelTask, rate: float) -> None:
         now = self._dirty_at
         task._left = max(0.0, task._left - task.rate * (now - task._since))
         task._since = now
@@ -392,7 +394,7 @@ class ParallelTasks:
         self._note_change(task)
         self._schedule(task, now + task._left / rate if rate > 0 else inf)
 
-    def _schedule(self, task: Task, date: float) -> None:
+    def _schedule(self, task: ParallelTask, date: float) -> None:
         task._version += 1
         queue = self._queue
         heappush(queue, (date, task.number, task._version, task))
@@ -401,15 +403,15 @@ class ParallelTasks:
             heapify(queue)
 
 
-def _number(task: Task) -> int:
+def _number(task: ParallelTask) -> int:
     return task.number
 
 
-def _is_uneven(task: Task, resource: int) -> bool:
+def _is_uneven(task: ParallelTask, resource: int) -> bool:
     """Whether unequal executors of one task are on a host, which takes several rounds to fill."""
     several = task._several.get(resource)
     return several is not None and several[0] * several[1] != task._uses[resource]
 
 
-def _holds(entry: tuple[float, int, int, Task]) -> bool:
+def _holds(entry: tuple[float, int, int, ParallelTask]) -> bool:
     return entry[3]._version == entry[2] and entry[3].end is None

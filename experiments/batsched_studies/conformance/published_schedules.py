@@ -12,10 +12,11 @@ import numpy as np
 
 from batsched_py import metrics
 from batsched_py.protocol import messages as m
-from batsched_py.results.result import EmbeddedOutput
-from batsched_py.run.simulate import ProcessSettings, make_process
+from batsched_py.results.embedded_output import EmbeddedOutput
+from batsched_py.run.settings import ProcessSettings
+from batsched_py.run.simulate import make_process
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.transport import Partner
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,11 @@ import msgspec
 from batsched_py import metrics
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.protocol import messages as m
-from batsched_py.results.result import EmbeddedOutput
+from batsched_py.results.embedded_output import EmbeddedOutput
+from batsched_py.results.jobs import read_jobs
 from batsched_py.run.simulate import simulate
 from batsched_py.support.plugins import SCHEDULERS, load, make
+from batsched_py.transport import Partner
 from batsched_py.transport.conversation import Conversation
 from batsched_py.transport.exchange_replay import first_difference, pairs
 from batsched_py.transport.recording import Record, read_exchange
@@ -124,12 +125,12 @@ def equal_replies(shared: Path, comparison: Comparison) -> tuple[int, int]:
     """Return how many replies are equal before the first that is not, and of how many."""
     recorded = exchange(shared, comparison.run, comparison.without)
 
-    def process(_: m.SimulationBegins) -> DecisionProcess:
+    def scheduler(_: m.SimulationBegins) -> Partner:
         kind = load(SCHEDULERS, comparison.policy)
         policy = make(kind, comparison.policy, (), comparison.options)
-        return DecisionProcess(policy, six_decimals=True)
+        return DecisionProcess(policy, six_decimals=True).answer
 
-    found = first_difference(recorded, Conversation(process))
+    found = first_difference(recorded, Conversation(scheduler))
     if found is None:
         return len(recorded), len(recorded)
     return [message.n for message, _ in recorded].index(found.n), len(recorded)
@@ -137,20 +138,14 @@ def equal_replies(shared: Path, comparison: Comparison) -> tuple[int, int]:
 
 def of_csv(path: Path) -> Schedule:
     """Return the schedule of a recorded ``jobs.csv``, without rejected jobs."""
-    with path.open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["final_state"] != "REJECTED"]
-    submit = [float(row["submission_time"]) for row in rows]
-    finish = [float(row["finish_time"]) for row in rows]
-    slowdowns = [
-        max(1.0, float(row["turnaround_time"]) / max(float(row["execution_time"]), metrics.BOUND))
-        for row in rows
-    ]
-    number = max(1, len(rows))
+    table = read_jobs(path)
+    values = metrics.overall(table.only_ran)
+    starts = zip(table.text_column("job_id"), table.start.tolist(), table.ran, strict=True)
     return Schedule(
-        starts={row["job_id"]: float(row["starting_time"]) for row in rows},
-        mean_wait=sum(float(row["waiting_time"]) for row in rows) / number,
-        slowdown=sum(slowdowns) / number,
-        makespan=max(finish, default=0.0) - min(submit, default=0.0),
+        starts={job: start for job, start, ran in starts if ran},
+        mean_wait=values["mean_waiting_time"] or 0.0,
+        slowdown=values["mean_bounded_slowdown"] or 0.0,
+        makespan=values["makespan"] or 0.0,
     )
 
 
@@ -229,7 +224,6 @@ def others(shared: Path) -> list[str]:
 
 def in_one_block(shared: Path, run: str) -> tuple[int, int]:
     """Return how many jobs of a recorded run have neighbouring processors only, and of how many."""
-    with (folder(shared, run) / "out_jobs.csv").open(newline="") as file:
-        places = [row["allocated_resources"] for row in csv.DictReader(file)]
+    places = read_jobs(folder(shared, run) / "out_jobs.csv").text_column("allocated_resources")
     ran = [place for place in places if place]
     return sum(" " not in place for place in ran), len(ran)

@@ -18,7 +18,7 @@ from batsched_py.errors import InputError, UsageError
 from batsched_py.report.comparing.runs import RunComparison, compare_runs
 from batsched_py.report.comparing.user_gains import effects
 from batsched_py.report.document import Table
-from batsched_py.workload.sample import generate_sample_log
+from batsched_py.workload.sample import sample_log
 
 BASE = (
     Row("1", 0, 0, run=100, size=2, user="ann"),
@@ -282,7 +282,7 @@ def test_tables_of_batsim_have_no_users_and_take_them_from_beside(tmp_path: Path
 
 def test_results_in_memory_are_compared_as_their_files(tmp_path: Path) -> None:
     log = tmp_path / "log.swf"
-    log.write_text("\n".join(generate_sample_log(days=3)) + "\n")
+    log.write_bytes(sample_log(days=3))
     easy, fcfs = (batsched_py.simulate(log, scheduler=name) for name in ("easy", "fcfs"))
     report = compare_runs(easy, fcfs)
     easy.write(tmp_path / "easy")
@@ -362,9 +362,7 @@ def rows_of_chance(draw: st.DrawFn) -> tuple[Row, ...]:
 
 
 RUNS = st.composite(rows_of_chance)()
-QUIET = hypothesis_settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+QUIET = hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @QUIET

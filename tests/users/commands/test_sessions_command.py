@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,7 @@ from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.sessions.graph_summary import quantile, summary, table
 from batsched_users.sessions.sabjson import read_sabjson
 from batsched_users.sessions.session_graph import build_graph
+from helpers.calling import Called, command
 from helpers.drawn_sessions import jobs_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,15 +28,9 @@ LOG = """\
 """
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *arguments: str) -> Called:
     (folder / "log.swf").write_text(LOG)
-    return subprocess.run(
-        [sys.executable, "-m", "batsched_py", "sessions", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return command(folder, "sessions", *arguments)
 
 
 def test_log_in_files_and_tables_out(tmp_path: Path) -> None:

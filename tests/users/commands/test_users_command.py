@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
 import pytest
+from helpers.calling import Called, command
 
 from batsched_py.support import plugins
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "batsched_py", "users", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+def run(folder: Path, *arguments: str) -> Called:
+    return command(folder, "users", *arguments)
 
 
 def test_every_model_is_listed_and_shown_with_its_options(tmp_path: Path) -> None:
@@ -60,17 +52,8 @@ def test_learn_site_writes_a_set_that_the_model_reads(tmp_path: Path) -> None:
     done = run(tmp_path, "learn", "site", "sample", "-o", "site")
     assert done.returncode == 0, done.stderr
     assert "69.2% negative think times" in done.stdout
-    simulated = subprocess.run(
-        [
-            *(sys.executable, "-m", "batsched_py", "simulate", "sample", "--users", "site"),
-            *("-U", "distributions=site", "-U", "nb_users=3", "-U", "weeks=1", "-e", "out"),
-        ],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    options = ("-U", "distributions=site", "-U", "nb_users=3", "-U", "weeks=1")
+    simulated = command(tmp_path, "simulate", "sample", "--users", "site", *options)
     assert simulated.returncode == 0, simulated.stderr
     largest = msgspec.json.decode((tmp_path / "site/sizes.json").read_bytes())
     assert "sample-v1.swf" in str(largest["sources"])

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from batsched_py.errors import InputError, UsageError
 from batsched_py.units import HOUR
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.conversion_rules import make_rules, workload_from_log
+from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
+from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.swf import read_swf
 
 LOG = """\
@@ -177,9 +178,9 @@ def test_the_users_of_a_result_of_batsim_are_beside_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("jobs", "message"),
     [
-        ("", "out_jobs.csv:1: no column submission_time, finish_time, user"),
+        ("", "out_jobs.csv is empty"),
         (HEADER.replace("user", "whose"), "no column user; .*Batsim alone does not say who"),
-        (HEADER.replace("finish", "end"), "no column finish_time; expected .*found 'job_id,"),
+        (HEADER.replace("finish", "end"), "no column finish_time; found .*job_id,"),
         (HEADER, "out_jobs.csv: no job is in it"),
         (HEADER + "1,w0,soon,X,1,u\n", "out_jobs.csv:2: submission_time is 'soon'"),
         (HEADER + "1,w0,5,X,nan,u\n", "out_jobs.csv:2: finish_time is 'nan', expected seconds"),

@@ -14,7 +14,7 @@ from batsched_py import Workload, simulate
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.platform import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.support import plugins
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload

@@ -16,12 +16,13 @@ from batsched_users.sessions.batches import Batch, Trace, traces
 from batsched_users.sessions.delimitation import Delimitation
 from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
 from helpers.drawn_sessions import intervals, job
-from helpers.schedules import J, run, workload
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, workload
 from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 
@@ -105,7 +106,6 @@ def replayed(kind: type[BatchFeedback], jobs: list[WorkloadJob], seed: int) -> l
     return list(play(kind(log(jobs), **options), lambda one, now: now + chance.randint(0, 20000)))
 
 
-@settings(max_examples=60)
 @given(intervals(4000).filter(bool), st.sampled_from(MODELS), st.integers(0, 99))
 def test_order_dependencies_and_offsets_are_kept(
     times: list[tuple[float, float]], kind: type[BatchFeedback], seed: int

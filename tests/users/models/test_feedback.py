@@ -9,12 +9,13 @@ import pytest
 from batsched_users.models.feedback import ThinkTimeFeedback
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.sessions.session_graph import build_graph
-from helpers.schedules import J, run, workload
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, workload
 from batsched_py.workload import Workload
 
 HOUR = 3600.0
@@ -119,7 +120,6 @@ def log_of(rows: list[tuple[int, int, int, int, str]], waits: bool = True) -> Wo
     return workload(jobs, 10_000)
 
 
-@settings(max_examples=200, deadline=None)
 @given(recorded, delimitations)
 def test_identity_when_all_start_at_once(
     rows: list[tuple[int, int, int, int, str]], how: str
@@ -149,7 +149,6 @@ def replay_recorded_ends(load: Workload, how: str) -> dict[str, float]:
     return submitted
 
 
-@settings(max_examples=200, deadline=None)
 @given(recorded, delimitations)
 def test_identity_with_recorded_ends(rows: list[tuple[int, int, int, int, str]], how: str) -> None:
     """Whatever the waits: if all ends are the recorded ones, so are all submissions."""
@@ -157,7 +156,6 @@ def test_identity_with_recorded_ends(rows: list[tuple[int, int, int, int, str]],
     assert replay_recorded_ends(load, how) == {job.id: job.submit_time for job in load.jobs}
 
 
-@settings(max_examples=100, deadline=None)
 @given(recorded, delimitations, st.sampled_from([0.5, 1.0, 2.0]), st.integers(1, 8))
 def test_sessions_wait_and_keep_their_offsets(
     rows: list[tuple[int, int, int, int, str]], how: str, speed: float, nb: int

@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.errors import BatschedError, InputError, InvariantError, UsageError
-from batsched_py.run.simulate import Run, execute
+from batsched_py.run.settings import Run
+from batsched_py.run.simulate import execute
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload

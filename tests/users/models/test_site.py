@@ -24,7 +24,7 @@ from batsched_users.learning.learn_site import (
     site_facts,
 )
 from batsched_users.models.site import SHIPPED, SiteDistributions, SiteUsers
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import simulate
@@ -234,7 +234,6 @@ def test_wrong_folders(fixed: Path) -> None:
 # Whole runs with the shipped distributions -------------------------------------------------------
 
 
-@settings(max_examples=15, deadline=None)
 @given(
     st.integers(1, 12),
     st.sampled_from([0.0, 0.5, 1.0, 3.0]),

@@ -16,7 +16,7 @@ from batsched_users.learning.ideal_machine import Played, play
 from batsched_users.learning.learn_weekly import learn_weekly, write_parameters
 from batsched_users.models import weekly
 from batsched_users.models.weekly import PUBLISHED, Parameters, WeeklyUsers, read_parameters
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import simulate
@@ -239,7 +239,6 @@ def test_seed_decides() -> None:
 RESPONSES = st.lists(st.integers(0, 200) | st.integers(0, 10**6), min_size=1, max_size=8)
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     responses=RESPONSES,
     think=st.sampled_from(["lin", "c20", "constant:60", "linear:-1:5000"]),
@@ -267,7 +266,6 @@ def test_invariants(responses: list[int], start: int | None, **options: Any) -> 
         ends[job.user], latest = played.end, submit
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(st.integers(0, 4 * 10**5), min_size=1, max_size=8), st.integers(0, 99))
 def test_next_submission_against_a_search(responses: list[int], seed: int) -> None:
     """The twin looks at every day from the first one on, and knows the weeks by their chance."""

@@ -16,7 +16,7 @@ from batsched_users.resampling.crowd import LONG_TERM, RARE, Arrival, Crowd, Siz
 from batsched_users.resampling.pools import Rare, make_pools, weeks_active
 from batsched_users.sessions.delimitation import Delimitation
 from helpers.drawn_sessions import job
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
@@ -308,7 +308,6 @@ def test_nothing_is_kept_of_jobs_that_have_ended() -> None:
 # Crowds --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 1000), st.integers(0, 7 * 86_400 - 1))
 def test_weeks_begin_on_monday_whenever_the_log_begins(seed: int, at_origin: int) -> None:
     """Users of the beginning begin in the first whole week, wherever second 0 lies."""

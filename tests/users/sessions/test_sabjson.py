@@ -111,7 +111,7 @@ def test_all_of_a_job_comes_back(tmp_path: Path) -> None:
     assert round_trip(tmp_path, content) == content
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(intervals(40).filter(bool), st.floats(0.01, 1e6), st.sampled_from(["arrival:0", "max:1"]))
 def test_round_trip_is_exact(
     tmp_path: Path, times: list[tuple[float, float]], unit: float, rule: str

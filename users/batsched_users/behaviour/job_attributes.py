@@ -95,16 +95,19 @@ class Joint:
             killed = job.run_time >= value
             cells[job.width][estimate][None if killed else run_times(job.run_time)] += 1
         self._widths = _Choice(
-            (width, sum(map(Counter.total, own.values()))) for width, own in sorted(cells.items())
+            (width, sum(map(Counter.total, estimates.values())))
+            for width, estimates in sorted(cells.items())
         )
         self._estimates = {
-            width: _Choice((estimate, own[estimate].total()) for estimate in sorted(own))
-            for width, own in cells.items()
+            width: _Choice(
+                (estimate, estimates[estimate].total()) for estimate in sorted(estimates)
+            )
+            for width, estimates in cells.items()
         }
         self._run_times = {
-            (width, estimate): _Choice(sorted(found.items(), key=_killed_last))
-            for width, own in cells.items()
-            for estimate, found in own.items()
+            (width, estimate): _Choice(sorted(run_times_of.items(), key=_killed_last))
+            for width, estimates in cells.items()
+            for estimate, run_times_of in estimates.items()
         }
 
     def at(self, u: float, v: float, w: float) -> Shape:
@@ -132,8 +135,8 @@ def _bins(values: Iterable[int], per_decade: int) -> Callable[[int], Bin]:
     members: dict[int, set[int]] = defaultdict(set)
     for value in values:
         members[_number(value, per_decade)].add(value)
-    found = {number: Bin(min(own), max(own)) for number, own in members.items()}
-    return lambda value: found[_number(value, per_decade)]
+    bins = {number: Bin(min(numbers), max(numbers)) for number, numbers in members.items()}
+    return lambda value: bins[_number(value, per_decade)]
 
 
 def _number(value: int, per_decade: int) -> int:

@@ -39,13 +39,13 @@ def compare(
         workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines)
         say_notes(workload, named=True)
         columns.append(columns_of_workload(workload))
-    found = measures_of(columns)
-    labels = [f"{line.name} ({line.unit})" if line.unit else line.name for line in found]
+    measures = measures_of(columns)
+    labels = [f"{line.name} ({line.unit})" if line.unit else line.name for line in measures]
     left = max(map(len, labels)) + 1
     names = [stem(path.name) for path in paths]
     wide = max(10, *(len(name) + 2 for name in names))
     print(" " * left + "".join(f"{name:>{wide}}" for name in names))
-    for label, line in zip(labels, found, strict=True):
+    for label, line in zip(labels, measures, strict=True):
         print(f"{label:{left}}" + "".join(f"{_text(value):>{wide}}" for value in line.values))
 
 

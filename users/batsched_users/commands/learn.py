@@ -92,7 +92,7 @@ def weekly(
     workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines)
     parameters = learn_weekly(workload, per=per)
     write_parameters(output, parameters)
-    users = sum(one.count for one in parameters.classes)
+    users = sum(user_class.count for user_class in parameters.classes)
     say(f"{workload.name}: {users} users, classes: {len(parameters.classes)}")
     say(f"wrote {output}; use it with --users weekly -U parameters={output}")
 

@@ -74,7 +74,7 @@ def sessions(
     workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines)
     say_notes(workload)
     users = partition(workload.jobs, delimitation)
-    graphs = [build_graph(own) for own in users.values()]
+    graphs = [build_graph(user_sessions) for user_sessions in users.values()]
     write_folder(folder, graphs, workload.profiles, delimitation)
     say(f"wrote {len(graphs)} files to {folder}")
     if summary_file is not None:

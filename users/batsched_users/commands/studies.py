@@ -10,6 +10,7 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
+from batsched_py.results.run_files import SUFFIX
 from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
@@ -17,7 +18,6 @@ from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
 from batsched_users.commands.output import say, say_notes, stem
 from batsched_users.measures.job_columns import (
-    SUFFIX,
     JobColumns,
     columns_of_jobs_file,
     columns_of_workload,
@@ -95,8 +95,8 @@ def thresholds(
     for path in paths:
         workload = _load(path, rules, skip_bad_lines)
         studies.append(study(_unused(stem(workload.name), studies), workload.jobs, tried))
-    for one in studies:
-        _show(one)
+    for study_of_log in studies:
+        _show(study_of_log)
     if figures is not None:
         _write_studies(studies, figures, form)
 
@@ -131,21 +131,21 @@ def portrait(
     names = _labels(labels, sources)
     format_of(output)
     make_folder_of(output)
-    drawn: list[Portrait] = []
+    pictures: list[Portrait] = []
     for source, name in zip(sources, names, strict=True):
         if source.endswith(".csv"):
             label, jobs = Path(source).name.removesuffix(SUFFIX), _simulated(Path(source))
         else:
             workload = _load(find_log(source, log_dir or []), rules, skip_bad_lines)
             label, jobs = stem(workload.name), columns_of_workload(workload)
-        one = portrait_of(jobs, name or label)
-        if not one.clock_known:
-            say(f"note: {one.label}: the weekday of second 0 is unknown, taken as Monday 0:00")
-        drawn.append(one)
-    write_figure(portrait_figure(drawn), output)
-    for one in drawn:
-        counts = f"{len(one.session_lengths)} sessions, {one.pairs.sum()} think times"
-        say(f"{one.label}: {counts}")
+        picture = portrait_of(jobs, name or label)
+        if not picture.clock_known:
+            say(f"note: {picture.label}: the weekday of second 0 is unknown, taken as Monday 0:00")
+        pictures.append(picture)
+    write_figure(portrait_figure(pictures), output)
+    for picture in pictures:
+        counts = f"{len(picture.session_lengths)} sessions, {picture.pairs.sum()} think times"
+        say(f"{picture.label}: {counts}")
     say(f"wrote {output}")
 
 
@@ -173,7 +173,7 @@ def _labels(text: str | None, sources: Sequence[str]) -> list[str | None]:
     return names
 
 
-def _show(one: ThresholdStudy) -> None:
+def _show(study_of_log: ThresholdStudy) -> None:
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
@@ -182,13 +182,13 @@ def _show(one: ThresholdStudy) -> None:
     shown.add_column(no_wrap=True)
     for heading, _ in _COUNTS.values():
         shown.add_column(heading, justify="right")
-    for name, counts in one.counts.items():
+    for name, counts in study_of_log.counts.items():
         values = [format(getattr(counts, field), form) for field, (_, form) in _COUNTS.items()]
         shown.add_row(name, *values)
-    jobs = next(iter(one.counts.values())).jobs
-    print(f"{one.name}, {jobs} jobs")
+    jobs = next(iter(study_of_log.counts.values())).jobs
+    print(f"{study_of_log.name}, {jobs} jobs")
     Console(width=_WIDTH).print(shown)
-    times = one.think_times
+    times = study_of_log.think_times
     print(
         f"Think times: {len(times.common_last)} after batches that Last and Max agree on; largest "
         "difference of the distributions of the others from these:"
@@ -203,21 +203,21 @@ def _far(unique: Values, common: Values) -> str:
 
 def _write_studies(studies: Sequence[ThresholdStudy], folder: Path, form: str) -> None:
     figures = {f"inter_arrival_times.{form}": inter_arrival_figure(studies)}
-    for one in studies:
-        figures[f"{one.name}_think_times.{form}"] = think_time_figure(one)
-        figures[f"{one.name}_session_lengths.{form}"] = session_length_figure(one)
+    for study_of_log in studies:
+        figures[f"{study_of_log.name}_think_times.{form}"] = think_time_figure(study_of_log)
+        figures[f"{study_of_log.name}_session_lengths.{form}"] = session_length_figure(study_of_log)
     for name, figure in figures.items():
         write_figure(figure, folder / name)
         say(f"wrote {folder / name}")
-    for one in studies:
-        path = folder / f"{one.name}_curves.csv"
-        write_whole(path, curves_csv(one))
+    for study_of_log in studies:
+        path = folder / f"{study_of_log.name}_curves.csv"
+        write_whole(path, curves_csv(study_of_log))
         say(f"wrote {path}")
 
 
 def _unused(name: str, studies: Sequence[ThresholdStudy]) -> str:
     """Return a name that no study has: logs in several folders may be called the same."""
-    taken = {one.name for one in studies}
+    taken = {study_of_log.name for study_of_log in studies}
     number = 2
     unused = name
     while unused in taken:

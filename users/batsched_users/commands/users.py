@@ -39,11 +39,11 @@ def list_models(
         _show(name)
         return
     print(f"{RIGID:14}Nobody: every job is submitted at its recorded time.")
-    for known in plugins.names(plugins.USERS):
+    for name in plugins.names(plugins.USERS):
         try:
-            print(f"{known:14}{plugins.summary(plugins.load(plugins.USERS, known))}")
+            print(f"{name:14}{plugins.summary(plugins.load(plugins.USERS, name))}")
         except PluginError as error:
-            print(f"{known:14}(cannot be used: {error})")
+            print(f"{name:14}(cannot be used: {error})")
     print("\n`batsched-py users list NAME` shows a model's options; --users NAME -U OPTION=VALUE")
 
 

@@ -244,10 +244,10 @@ def continuation_by_response(
         went_on.append(thoughts[waited] < SESSION_END)
     response, on = np.concatenate([*responses, []]), np.concatenate([*went_on, []])
     expected = np.array([thinking.continuation(minutes) for minutes in response.tolist()])
-    found = []
+    continuations = []
     for least, below in pairwise(edges):
         inside = (response >= least) & (response < below)
-        found.append(
+        continuations.append(
             Continuation(
                 float(least),
                 float(below),
@@ -256,7 +256,7 @@ def continuation_by_response(
                 _share(expected[inside]),
             )
         )
-    return found
+    return continuations
 
 
 def _share(flags: NDArray[np.bool_] | Column) -> float:

@@ -74,10 +74,10 @@ def think_time_pairs(jobs: JobColumns, most_think: float = BOUND) -> Pairs:
     A job that never ended is followed by nothing: give ``jobs.ended`` of a log that does not know
     all ends, in which the jobs before and after such a job are then consecutive.
     """
-    own = jobs.by_user(ties="end")
-    think = own.think_times
+    by_user = jobs.by_user(ties="end")
+    think = by_user.think_times
     kept = (think > 0) & (think < most_think)
-    return Pairs((own.end - own.submit)[kept], think[kept])
+    return Pairs((by_user.end - by_user.submit)[kept], think[kept])
 
 
 def pooled(parts: Iterable[Pairs]) -> Pairs:

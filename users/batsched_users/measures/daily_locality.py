@@ -22,10 +22,10 @@ def bin_edges(values: NDArray[np.float64], nb_bins: int = NB_BINS) -> NDArray[np
     the bins between them stay empty. Unknown values (nan) are left out. Raises
     :class:`UsageError` if nothing is left, or for less than one bin.
     """
-    known = values[~np.isnan(values)]
-    if nb_bins < 1 or not len(known):
-        raise UsageError(f"{nb_bins} bins of {len(known)} known values: expected at least 1 each")
-    return np.quantile(known, np.arange(1, nb_bins) / nb_bins, method="inverted_cdf")
+    numbers = values[~np.isnan(values)]
+    if nb_bins < 1 or not len(numbers):
+        raise UsageError(f"{nb_bins} bins of {len(numbers)} known values: expected at least 1 each")
+    return np.quantile(numbers, np.arange(1, nb_bins) / nb_bins, method="inverted_cdf")
 
 
 def daily_largest_shares(
@@ -43,14 +43,14 @@ def daily_largest_shares(
     share is in [1 / bins, 1]; without locality it comes near the lower end on busy days.
     """
     edges = bin_edges(values) if edges is None else edges
-    known = ~np.isnan(values)
+    is_known = ~np.isnan(values)
     origin = (calendar or Calendar()).at_origin
-    day = np.floor((submit[known] + origin) / DAY).astype(np.int64)
+    day = np.floor((submit[is_known] + origin) / DAY).astype(np.int64)
     if not len(day):
         return np.empty(0)
     day -= day.min()
     nb_bins = len(edges) + 1
-    place = np.searchsorted(edges, values[known], side="left")
+    place = np.searchsorted(edges, values[is_known], side="left")
     counts = np.bincount(day * nb_bins + place, minlength=(int(day.max()) + 1) * nb_bins)
     counts = counts.reshape(-1, nb_bins)
     jobs = counts.sum(axis=1)

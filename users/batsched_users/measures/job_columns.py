@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Sequence
-from math import isnan, nan
+from collections.abc import Sequence
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.support.option_values import finite, one_of
+from batsched_py.results.jobs import read_jobs
+from batsched_py.results.run_files import beside, stored_settings
+from batsched_py.support.option_values import one_of
 from batsched_py.workload import Workload
 from batsched_py.workload.clock import clock_of
 from batsched_py.workload.swf import SwfLog
@@ -25,7 +25,6 @@ Column = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 ATTRIBUTES = ("size", "run_time", "requested_time")
-SUFFIX = "_jobs.csv"
 
 
 class JobColumns(msgspec.Struct, frozen=True, eq=False, kw_only=True):
@@ -170,27 +169,28 @@ def columns_of_jobs_file(path: Path) -> JobColumns:
     Raises :class:`InputError`, naming file and line, for a missing column, what is no number, and
     a job without user.
     """
-    user_of = _users_beside(path)
-    needed = ("submission_time", "finish_time")
-    numbers: dict[str, int] = {}
-    rows = []
-    for where, row in _rows(path, needed if user_of else (*needed, "user")):
-        user = user_of[_key(row)] if _key(row) in user_of else row.get("user")
-        if not user:
-            raise InputError(f"{where}: the job has no user")
-        submit = _number(row, "submission_time", where)
-        rejected = not row["finish_time"] or row.get("final_state") == "REJECTED"
-        end = nan if rejected else _number(row, "finish_time", where)
-        if end < submit:
-            raise InputError(f"{where}: finish_time {end:g} is before submission_time {submit:g}")
-        rest = ("requested_number_of_resources", "execution_time", "requested_time")
-        size, run, requested = (_number_if_any(row, name, where) for name in rest)
-        number = numbers.setdefault(user, len(numbers))
-        run = nan if rejected else run
-        rows.append((number, submit, end, size, run, requested if requested > 0 else nan))
-    if not rows:
+    table = read_jobs(path, needed=("submission_time", "finish_time", "user"))
+    if not table.user:
         raise InputError(f"{path}: no job is in it")
-    return _in_order(rows, _calendar_beside(path))
+    if "" in table.user:
+        raise InputError(f"{path}:{table.user.index('') + 2}: the job has no user")
+    if len(early := np.flatnonzero(table.finish < table.submit)):
+        row = int(early[0])
+        raise InputError(
+            f"{path}:{row + 2}: finish_time {table.finish[row]:g} is before submission_time "
+            f"{table.submit[row]:g}"
+        )
+    requested = table.number_column("requested_time")
+    columns = JobColumns(
+        user=table.user_number,
+        submit=table.submit,
+        end=table.finish,
+        size=table.number_column("requested_number_of_resources"),
+        run_time=table.execution,
+        requested_time=_known(requested, requested > 0),
+        calendar=_calendar_beside(path),
+    )
+    return columns.select(np.argsort(table.submit, kind="stable"))
 
 
 def _in_order(rows: Sequence[tuple[float, ...]], calendar: Calendar) -> JobColumns:
@@ -214,68 +214,9 @@ def _known(column: Column, known: NDArray[np.bool_]) -> Column:
     return np.where(known, column, np.nan)
 
 
-# Files of a simulation ---------------------------------------------------------------------------
-
-
-def _users_beside(path: Path) -> dict[tuple[str | None, ...], str]:
-    """Return who submitted each job, from ``PREFIX_users.csv``; nothing without that file."""
-    beside = path.with_name(f"{path.name.removesuffix(SUFFIX)}_users.csv")
-    if not path.name.endswith(SUFFIX) or not beside.is_file():
-        return {}
-    return {_key(row): row["user"] for _, row in _rows(beside, ("job_id", "user"))}
-
-
-def _key(row: dict[str, str]) -> tuple[str | None, ...]:
-    return row.get("workload_name"), row.get("job_id")
-
-
-class _Run(msgspec.Struct):
-    """What is needed of ``PREFIX_run.json``."""
-
-    unix_start_time: float | None = None
-    time_zone: str = "UTC"
-
-
 def _calendar_beside(path: Path) -> Calendar:
-    beside = path.with_name(f"{path.name.removesuffix(SUFFIX)}_run.json")
-    if not beside.is_file():
-        return Calendar.of_clock(None)
-    try:
-        run = msgspec.json.decode(beside.read_bytes(), type=_Run)
-    except (OSError, msgspec.DecodeError) as error:
-        raise InputError(f"{beside}: no clock can be read: {error}") from None
-    return Calendar.of_clock(run.unix_start_time, run.time_zone)
-
-
-def _rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield where each row is, and its fields by column."""
-    try:
-        reader = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig")), restval="")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is no text in UTF-8") from None
-    header = list(reader.fieldnames or [])
-    if missing := [name for name in needed if name not in header]:
-        hint = "; Batsim alone does not say who submitted" if missing == ["user"] else ""
-        raise InputError(
-            f"{path}:1: no column {', '.join(missing)}; expected {', '.join(needed)}, found "
-            f"{','.join(header)[:200]!r}{hint}"
-        )
-    try:
-        for row in reader:
-            yield f"{path}:{reader.line_num}", row
-    except csv.Error as error:
-        raise InputError(f"{path}:{reader.line_num}: {error}") from None
-
-
-def _number(row: dict[str, str], column: str, where: str) -> float:
-    value = finite(row[column])
-    if isnan(value):
-        unit = "processors" if column == "requested_number_of_resources" else "seconds"
-        raise InputError(f"{where}: {column} is {row[column][:40]!r}, expected {unit}")
-    return value
-
-
-def _number_if_any(row: dict[str, str], column: str, where: str) -> float:
-    return _number(row, column, where) if row.get(column) else nan
+    run = stored_settings(path)
+    start, zone = run.get("unix_start_time"), run.get("time_zone", "UTC")
+    if not isinstance(start, int | float | None) or not isinstance(zone, str):
+        raise InputError(f"{beside(path, 'run.json')}: no clock, {start!r} in the zone {zone!r}")
+    return Calendar.of_clock(start, zone)

@@ -121,8 +121,8 @@ def null_test(
     one_of("pool", pool, POOLS)
     number("repetitions", repetitions, 1)
     sessions = _known_only(cut_sessions(columns) if sessions is None else sessions, values)
-    own = values[sessions.rows]
-    users = _SessionsOfUsers(own, sessions)
+    session_values = values[sessions.rows]
+    users = _SessionsOfUsers(session_values, sessions)
     if not (users.nb_jobs > 1).any():
         raise UsageError("null test of similarity: no session has two jobs with a known value")
     observed = float(np.nanmean(users.measure(measure, pool, 0)))
@@ -131,17 +131,17 @@ def null_test(
     draws = np.random.default_rng(chance.getrandbits(128))
     shuffled = np.empty(repetitions)
     for index in range(repetitions):
-        order = np.lexsort((draws.random(len(own)), owner))
-        dealt = _SessionsOfUsers(own[order], sessions)
+        order = np.lexsort((draws.random(len(session_values)), owner))
+        dealt = _SessionsOfUsers(session_values[order], sessions)
         shuffled[index] = np.nanmean(dealt.measure(measure, pool, 0))
     return NullTest(observed, shuffled)
 
 
 def _known_only(sessions: SessionRows, values: Column) -> SessionRows:
     """Return the sessions without the jobs of unknown value; some may be empty then."""
-    known = ~np.isnan(values[sessions.rows])
-    before = np.concatenate(([0], known.cumsum()))
-    return SessionRows(sessions.rows[known], before[sessions.bounds], sessions.user)
+    is_known = ~np.isnan(values[sessions.rows])
+    before = np.concatenate(([0], is_known.cumsum()))
+    return SessionRows(sessions.rows[is_known], before[sessions.bounds], sessions.user)
 
 
 class _SessionsOfUsers:
@@ -228,16 +228,16 @@ class _SessionsOfUsers:
     def _ratios(self, pairs: list[tuple[int, int]], distance: int) -> Iterator[Column]:
         """Yield r of all pairs of jobs of the pairs of sessions, not too many at once."""
         bounds = self.sessions.bounds
-        for one, other in pairs:
-            a = self.values[bounds[one] : bounds[one + 1]]
-            b = self.values[bounds[other] : bounds[other + 1]]
+        for first, second in pairs:
+            a = self.values[bounds[first] : bounds[first + 1]]
+            b = self.values[bounds[second] : bounds[second + 1]]
             rows = max(1, _CHUNK // len(b))
             for low in range(0, len(a), rows):
-                found = ratio(a[low : low + rows, None], b[None, :])
+                ratios = ratio(a[low : low + rows, None], b[None, :])
                 if distance:
-                    yield found.ravel()
+                    yield ratios.ravel()
                 else:  # each job with those after it
-                    yield found[np.arange(len(b)) > np.arange(low, low + len(found))[:, None]]
+                    yield ratios[np.arange(len(b)) > np.arange(low, low + len(ratios))[:, None]]
 
 
 def ratio(a: Column, b: Column) -> Column:

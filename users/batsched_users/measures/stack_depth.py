@@ -69,5 +69,5 @@ def mean_depth(depths: NDArray[np.int64]) -> float:
 
     It is small where there is locality, and about half the size of the stack where there is none.
     """
-    found = depths[depths != MISS]
-    return float(found.mean()) if len(found) else float("nan")
+    hits = depths[depths != MISS]
+    return float(hits.mean()) if len(hits) else float("nan")

@@ -80,8 +80,8 @@ class ThinkTimeFeedback:
         self._due: list[tuple[float, int, int, _Replayed]] = []  # time, rank, job in session
         self._session_of: dict[str, _Replayed] = {}
         ranks = {job.id: rank for rank, job in enumerate(workload.jobs)}
-        for own in partition(workload.jobs, Delimitation.parse(str(sessions))).values():
-            self._add_user(build_graph(own), ranks)
+        for user_sessions in partition(workload.jobs, Delimitation.parse(str(sessions))).values():
+            self._add_user(build_graph(user_sessions), ranks)
 
     def _add_user(self, graph: SessionGraph, ranks: dict[str, int]) -> None:
         replayed = [
@@ -93,14 +93,14 @@ class ThinkTimeFeedback:
             )
             for session, predecessors in zip(graph.sessions, graph.predecessors, strict=True)
         ]
-        for own, predecessors in zip(replayed, graph.predecessors, strict=True):
-            for job in own.session.jobs:
-                self._session_of[job.id] = own
+        for replay, predecessors in zip(replayed, graph.predecessors, strict=True):
+            for job in replay.session.jobs:
+                self._session_of[job.id] = replay
             for index, think_time in predecessors:
-                replayed[index].successors.append((own, think_time))
+                replayed[index].successors.append((replay, think_time))
             if not predecessors:  # think time after the root is the recorded first submission
-                own.start = own.session.start
-                self._plan(own, 0)
+                replay.start = replay.session.start
+                self._plan(replay, 0)
 
     def next_submission(self) -> float:
         """Return the time of the next planned submission, inf if none is planned."""
@@ -111,28 +111,28 @@ class ThinkTimeFeedback:
         due = self._due
         jobs = []
         while due and due[0][0] <= now:
-            _, _, at, own = heappop(due)
-            jobs.append(own.session.jobs[at])
-            if at + 1 < len(own.ranks):
-                self._plan(own, at + 1)
+            _, _, at, replay = heappop(due)
+            jobs.append(replay.session.jobs[at])
+            if at + 1 < len(replay.ranks):
+                self._plan(replay, at + 1)
         return jobs
 
     def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
         """Free the sessions that waited for the last job of a session."""
-        own = self._session_of.pop(job.id)
-        own.unfinished -= 1
-        if own.unfinished:
+        replay = self._session_of.pop(job.id)
+        replay.unfinished -= 1
+        if replay.unfinished:
             return
-        for successor, think_time in own.successors:
+        for successor, think_time in replay.successors:
             successor.start = max(successor.start, now + think_time)
             successor.waits_for -= 1
             if not successor.waits_for:
                 self._plan(successor, 0)
 
-    def _plan(self, own: _Replayed, at: int) -> None:
-        session = own.session
+    def _plan(self, replay: _Replayed, at: int) -> None:
+        session = replay.session
         offset = session.jobs[at].submit_time - session.start
-        heappush(self._due, (own.start + offset, own.ranks[at], at, own))
+        heappush(self._due, (replay.start + offset, replay.ranks[at], at, replay))
 
 
 def _annotated(session: Session) -> Session:

@@ -41,7 +41,9 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     def who(self) -> str:
         """What says which users of the log it has, empty if nothing does."""
         parts = {"share": self.share is not None, "users": self.users is not None}
-        return ", ".join(name for name, said in (parts | {"rest": self.rest}).items() if said)
+        return ", ".join(
+            name for name, is_given in (parts | {"rest": self.rest}).items() if is_given
+        )
 
 
 def where(path: Path, member: Member) -> str:
@@ -80,28 +82,30 @@ def read_members(path: Path) -> list[Member]:
 def _member(path: Path, place: int, table: dict[str, Any]) -> Member:
     model = table.get("model")
     name = table.get("name", model.rpartition(":")[2] if isinstance(model, str) else place)
-    said = f"{path}: member {name!r}"
-    _check_keys(said, table, Member.__struct_fields__)
+    where_said = f"{path}: member {name!r}"
+    _check_keys(where_said, table, Member.__struct_fields__)
     if model is None:
-        raise InputError(f"{said}: model is missing; expected a name or file.py:Class")
+        raise InputError(f"{where_said}: model is missing; expected a name or file.py:Class")
     try:
         member = msgspec.convert({**table, "name": name}, Member)
         if member.share is not None:
             number("share", member.share, 0, 1)
     except (msgspec.ValidationError, UsageError) as error:
-        raise InputError(f"{said}: {error}") from None
+        raise InputError(f"{where_said}: {error}") from None
     if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
-        raise InputError(f"{said}: expected a name of letters, digits and . _ -")
+        raise InputError(f"{where_said}: expected a name of letters, digits and . _ -")
     if ", " in member.who:
-        raise InputError(f"{said}: {member.who} say which users it has: give one of them")
+        raise InputError(f"{where_said}: {member.who} say which users it has: give one of them")
     return member
 
 
-def _check_keys(said: str, table: dict[str, Any], known: Sequence[str]) -> None:
+def _check_keys(where_said: str, table: dict[str, Any], allowed: Sequence[str]) -> None:
     for key in table:
-        if key not in known:
-            hint = did_you_mean(key, known)
-            raise InputError(f"{said}: unknown key {key!r}{hint}; expected {', '.join(known)}")
+        if key not in allowed:
+            hint = did_you_mean(key, allowed)
+            raise InputError(
+                f"{where_said}: unknown key {key!r}{hint}; expected {', '.join(allowed)}"
+            )
 
 
 def deal(
@@ -113,9 +117,9 @@ def deal(
     the first share has the first ones, and so on. A larger last share has the same users, and
     more. Raises :class:`InputError` for names and shares that the log cannot give.
     """
-    known = list(dict.fromkeys(job.user for job in workload.jobs if job.user is not None))
-    owners: dict[str | None, int] = _named(path, members, known)
-    others = [user for user in known if user not in owners]
+    all_users = list(dict.fromkeys(job.user for job in workload.jobs if job.user is not None))
+    owners: dict[str | None, int] = _named(path, members, all_users)
+    others = [user for user in all_users if user not in owners]
     chance.stream("shares").shuffle(others)
     total, begin = 0.0, 0
     for place, member in enumerate(members):
@@ -136,23 +140,25 @@ def deal(
     for member, part in zip(members, parts, strict=True):
         if member.who and not part:
             raise InputError(
-                f"{where(path, member)}: {member.who} leaves it nobody of the {len(known)} users "
-                f"of {workload.name}"
+                f"{where(path, member)}: {member.who} leaves it nobody of the "
+                f"{len(all_users)} users of {workload.name}"
             )
     return [msgspec.structs.replace(workload, jobs=part) for part in parts]
 
 
-def _named(path: Path, members: Sequence[Member], known: Iterable[str]) -> dict[str | None, int]:
+def _named(
+    path: Path, members: Sequence[Member], log_users: Iterable[str]
+) -> dict[str | None, int]:
     """Return the place of the member of each user that is named."""
     owners: dict[str | None, int] = {}
-    there = set(known)
+    users_of_log = set(log_users)
     for place, member in enumerate(members):
         for user in map(str, member.users or ()):
-            if user not in there:
-                hint = did_you_mean(user, there)
+            if user not in users_of_log:
+                hint = did_you_mean(user, users_of_log)
                 raise InputError(
                     f"{where(path, member)}: the log has no user {user!r}{hint}; it has "
-                    f"{len(there)} users"
+                    f"{len(users_of_log)} users"
                 )
             if user in owners:
                 other = members[owners[user]].name

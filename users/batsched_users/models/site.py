@@ -72,23 +72,23 @@ class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def read(cls, folder: str | Path) -> SiteDistributions:
         """Read a set; ``requested_times`` may be absent. Raises UsageError, InputError."""
-        found: dict[str, Any] = {}
+        read: dict[str, Any] = {}
         for name in cls.__struct_fields__:
             path = Path(folder) / f"{name}.json"
             if name == "requested_times" and not path.exists():
                 continue
-            found[name] = read_distribution(path)
+            read[name] = read_distribution(path)
             kind = Probabilities if name in ("batch_widths", "sizes", "repetitions") else Quantiles
-            if not isinstance(found[name], kind):
+            if not isinstance(read[name], kind):
                 wanted = "probabilities" if kind is Probabilities else "quantiles"
                 raise InputError(f"{path}: expected {wanted}")
             least = 1 if kind is Probabilities else 0
-            if found[name].quantile(0.0) < least:
-                raise InputError(f"{path}: {found[name].quantile(0.0):g} is less than {least}")
-            for value, _ in found[name].pairs if kind is Probabilities else ():
+            if read[name].quantile(0.0) < least:
+                raise InputError(f"{path}: {read[name].quantile(0.0):g} is less than {least}")
+            for value, _ in read[name].pairs if kind is Probabilities else ():
                 if value != int(value):
                     raise InputError(f"{path}: {value:g} is not a whole number")
-        return cls(**found)
+        return cls(**read)
 
     def write(self, folder: str | Path) -> None:
         """Write one file for each distribution to ``folder``; raises OutputError."""

@@ -168,7 +168,7 @@ class Crowd:
                 f"there twice, and there are {len(pool)} to draw from"
             )
         weeks = [weeks_active(trace, self._calendar) for trace in pool]
-        keys = [random.random() ** (1 / own) for own in weeks]
+        keys = [random.random() ** (1 / weeks_there) for weeks_there in weeks]
         for place in sorted(range(len(pool)), key=lambda place: -keys[place])[:wanted]:
             week = random.randrange(weeks[place])
             yield self._in_week(week, weeks[place], TEMPORARY, pool[place])

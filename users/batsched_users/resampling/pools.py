@@ -101,7 +101,9 @@ def make_pools(
     end = max(job.submit_time for job in jobs)
     kept, apart = _set_apart(jobs, rare)
     pools = Pools([], [], [], [], start, end, edge_weeks)
-    pools.rare = [trace for own in apart for trace in traces(own, sessions, tie).values()]
+    pools.rare = [
+        trace for jobs_apart in apart for trace in traces(jobs_apart, sessions, tie).values()
+    ]
     for trace in traces(kept, sessions, tie).values():
         if trace.last - trace.start > long_weeks * WEEK:
             pools.long_term.append(trace)
@@ -124,14 +126,14 @@ def _set_apart(
     kept: list[WorkloadJob] = []
     apart: list[list[WorkloadJob]] = [[] for _ in rare]
     for job in jobs:
-        for one, own in zip(rare, apart, strict=True):
-            if job.user == one.user and one.begin <= job.submit_time < one.end:
-                own.append(job)
+        for rule, its_jobs in zip(rare, apart, strict=True):
+            if job.user == rule.user and rule.begin <= job.submit_time < rule.end:
+                its_jobs.append(job)
                 break
         else:
             kept.append(job)
-    for one, own in zip(rare, apart, strict=True):
-        if not own:
-            days = "" if one.begin < 0 else f" from day {one.begin / DAY:g} to {one.end / DAY:g}"
-            raise UsageError(f"rare: user {one.user} has no job{days} in the log")
+    for rule, its_jobs in zip(rare, apart, strict=True):
+        if not its_jobs:
+            days = "" if rule.begin < 0 else f" from day {rule.begin / DAY:g} to {rule.end / DAY:g}"
+            raise UsageError(f"rare: user {rule.user} has no job{days} in the log")
     return kept, apart

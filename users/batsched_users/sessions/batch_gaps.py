@@ -38,13 +38,13 @@ def gaps_between_sessions(trace: Trace, below: float) -> Gaps:
 
 
 def _gaps(trace: Trace, *, opening: bool, below: float) -> Gaps:
-    found = Gaps([], [])
+    gaps_of_log = Gaps([], [])
     for batch in trace.batches:
         if batch.opens_session is opening:
             for gap, gaps in (
-                (batch.think_time, found.think_times),
-                (batch.inter_arrival, found.inter_arrivals),
+                (batch.think_time, gaps_of_log.think_times),
+                (batch.inter_arrival, gaps_of_log.inter_arrivals),
             ):
                 if gap is not None and gap < below:
                     gaps.append(gap)
-    return found
+    return gaps_of_log

@@ -71,8 +71,8 @@ def traces(
     Raises :class:`batsched_py.errors.UsageError` for jobs without user or recorded finish.
     """
     return {
-        user: Trace(user, own, batches_of(own, tie))
-        for user, own in partition(jobs, sessions).items()
+        user: Trace(user, user_sessions, batches_of(user_sessions, tie))
+        for user, user_sessions in partition(jobs, sessions).items()
     }
 
 

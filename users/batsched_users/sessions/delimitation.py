@@ -14,7 +14,7 @@ from operator import attrgetter, ge, gt
 
 import msgspec
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
 from batsched_py.support.json_values import did_you_mean, whole
 from batsched_py.workload import WorkloadJob
 
@@ -147,10 +147,10 @@ def partition(jobs: Iterable[WorkloadJob], delimitation: Delimitation) -> dict[s
     submitted, and, if the method needs them, for jobs without recorded finish.
     """
     own_jobs = _by_user(jobs)
-    for own in own_jobs.values():
-        own.sort(key=attrgetter("submit_time"))
-        _check_finish_times(own, delimitation)
-    return {user: _cut(user, own, delimitation) for user, own in own_jobs.items()}
+    for user_jobs in own_jobs.values():
+        user_jobs.sort(key=attrgetter("submit_time"))
+        _check_finish_times(user_jobs, delimitation)
+    return {user: _cut(user, user_jobs, delimitation) for user, user_jobs in own_jobs.items()}
 
 
 def _by_user(jobs: Iterable[WorkloadJob]) -> dict[str, list[WorkloadJob]]:
@@ -164,7 +164,8 @@ def _by_user(jobs: Iterable[WorkloadJob]) -> dict[str, list[WorkloadJob]]:
     if unknown:
         raise UsageError(
             f"{len(unknown)} jobs have no user (the first is job {unknown[0]}), but sessions are "
-            "cut per user; for a log, --unknown-user each takes each as a user of its own"
+            f"cut per user; for a log, {parameter('unknown_user')} each takes each as a user "
+            "of its own"
         )
     return own_jobs
 

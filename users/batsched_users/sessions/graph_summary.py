@@ -95,8 +95,8 @@ def table(graphs: Iterable[SessionGraph]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["user", *fields])
     for graph in graphs:
-        own = summary([graph])
-        writer.writerow([graph.user, *(getattr(own, name) for name in fields)])
+        of_user = summary([graph])
+        writer.writerow([graph.user, *(getattr(of_user, name) for name in fields)])
     return out.getvalue()
 
 

@@ -108,12 +108,12 @@ def write_folder(
 def _with_parts(names: Iterable[str], profiles: Mapping[str, dict[str, Any]]) -> _Profiles:
     """Return the named profiles and those that composed ones among them consist of."""
     todo = list(dict.fromkeys(names))
-    found: _Profiles = {}
+    with_parts: _Profiles = {}
     for name in todo:  # grows while it is walked through
-        if name not in found and name in profiles:
-            found[name] = profiles[name]
+        if name not in with_parts and name in profiles:
+            with_parts[name] = profiles[name]
             todo += profiles[name].get("seq", ())
-    return found
+    return with_parts
 
 
 def write_sabjson(path: Path, content: UserFile) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from batsched_py.errors import UsageError
+from batsched_py.support.extras import extra
 from batsched_users.sessions.delimitation import Session
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ def _check(sessions: Sequence[Session]) -> None:
             )
 
 
+@extra("graphs")
 def to_networkx(graph: SessionGraph) -> nx.DiGraph[int]:
     """Return the graph for networkx, the fictive root included.
 

@@ -13,7 +13,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
+from batsched_py.support.extras import extra
 from batsched_users.learning.learn_think_times import BOUND, think_time_pairs
 from batsched_users.measures.job_columns import Column, JobColumns
 from batsched_users.measures.marginals import jobs_by_hour_of_week
@@ -60,7 +61,7 @@ def portrait(jobs: JobColumns, label: str) -> Portrait:
     if nobodys := int((jobs.user < 0).sum()):
         raise UsageError(
             f"{label}: {nobodys} of {len(jobs)} jobs have no user, but a portrait is one of users; "
-            "for a log, --unknown-user each takes each as one of its own"
+            f"for a log, {parameter('unknown_user')} each takes each as one of its own"
         )
     quartiles, pairs = think_times_by_response(jobs)
     known = jobs.calendar.known
@@ -98,6 +99,7 @@ def think_times_by_response(jobs: JobColumns) -> tuple[Column, NDArray[np.int64]
     return quartiles, np.bincount(bins, minlength=len(RESPONSES))
 
 
+@extra("figures")
 def portrait_figure(portraits: Sequence[Portrait]) -> Figure:
     """Draw the portraits (at least one) over each other, told apart by colour and line."""
     from matplotlib.figure import Figure

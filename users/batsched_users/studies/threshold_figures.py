@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from batsched_py.support.extras import extra
 from batsched_users.sessions.delimitation import Delimitation
 from batsched_users.studies.common import COLOURS, look, minutes_axis, plain
 from batsched_users.studies.thresholds import DAY_MINUTES, LONG, ThresholdStudy, Values, survival
@@ -30,6 +31,7 @@ _KINDS = {
 }
 
 
+@extra("figures")
 def inter_arrival_figure(studies: Sequence[ThresholdStudy]) -> Figure:
     """Draw how inter-arrival times are distributed, and the derivative, a curve per log."""
     from matplotlib.figure import Figure
@@ -62,6 +64,7 @@ def inter_arrival_figure(studies: Sequence[ThresholdStudy]) -> Figure:
     return figure
 
 
+@extra("figures")
 def think_time_figure(one: ThresholdStudy) -> Figure:
     """Draw the think times after batches that Last and Max agree on, and after the others."""
     from matplotlib.figure import Figure
@@ -87,6 +90,7 @@ def think_time_figure(one: ThresholdStudy) -> Figure:
     return figure
 
 
+@extra("figures")
 def session_length_figure(one: ThresholdStudy) -> Figure:
     """Draw the share of the sessions that are longer than a time, a curve per delimitation."""
     from matplotlib.figure import Figure

@@ -119,11 +119,11 @@ def inter_arrival_curve(jobs: Iterable[WorkloadJob]) -> InterArrivalCurve:
     """
     everything = Delimitation("arrival", float("inf"))
     submits = [
-        np.array([job.submit_time for job in one.jobs])
+        np.array([job.submit_time for job in session.jobs])
         for sessions in partition(jobs, everything).values()
-        for one in sessions
+        for session in sessions
     ]
-    gaps = np.concatenate([np.diff(own) for own in submits]) / 60 if submits else np.empty(0)
+    gaps = np.concatenate([np.diff(times) for times in submits]) / 60 if submits else np.empty(0)
     gaps = np.sort(gaps[gaps <= DAY_MINUTES])
     minutes = np.arange(DAY_MINUTES + 1, dtype=float)
     cumulative = np.searchsorted(gaps, minutes, side="right") / max(len(gaps), 1)
@@ -140,8 +140,10 @@ def think_times(jobs: Iterable[WorkloadJob]) -> ThinkTimes:
     by_last, by_max = _think_times(jobs, "last"), _think_times(jobs, "max")
     common = by_last.keys() & by_max.keys()
 
-    def values(found: dict[_Batch, float], *, shared: bool) -> Values:
-        return np.array([time for batch, time in found.items() if (batch in common) is shared])
+    def values(times_by_batch: dict[_Batch, float], *, shared: bool) -> Values:
+        return np.array(
+            [time for batch, time in times_by_batch.items() if (batch in common) is shared]
+        )
 
     return ThinkTimes(
         values(by_last, shared=True),
@@ -213,13 +215,13 @@ def length_histogram(
     return edges, np.diff(ranks).astype(np.int64)
 
 
-def distance(one: Values, other: Values) -> float:
+def distance(a: Values, b: Values) -> float:
     """Return the largest difference of two cumulative distributions (Kolmogorov-Smirnov), 0 to 1.
 
     Both need a value at least.
     """
-    everywhere = np.concatenate([one, other])
-    return float(np.abs(survival(one, everywhere) - survival(other, everywhere)).max())
+    everywhere = np.concatenate([a, b])
+    return float(np.abs(survival(a, everywhere) - survival(b, everywhere)).max())
 
 
 _Batch = tuple[str, int, int]

@@ -1,0 +1,161 @@
+"""Options of the commands that run a decision process: ``serve`` and ``replay``."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from typer.core import TyperCommand
+
+from batsched_py.commands import shared_options as o
+from batsched_py.errors import ProtocolError, UsageError, parameter
+from batsched_py.protocol.messages import SimulationBegins
+from batsched_py.run.backends.batsim_arguments import batsim_arguments
+from batsched_py.run.settings import ProcessSettings, Run, Settings
+from batsched_py.run.simulate import make_process
+from batsched_py.transport import Partner
+from batsched_py.workload import Workload
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.log_archive import find_log
+
+OF_USERS = ("users", "sessions", "user_options", "seed", "shake", *o.RULES, "skip_bad_lines")
+"""Settings of the users of a decision process, and of the log that they replay."""
+Log = Annotated[
+    str | None,
+    typer.Option(
+        "--log",
+        metavar="INPUT",
+        help="What the users replay: SWF log or Batsim workload (.json), a file or a log's name.",
+    ),
+]
+
+
+class ArgumentsFromFiles(TyperCommand):
+    """A command whose argument ``@FILE`` stands for the arguments in that file."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the content of the files in place; comments begin with ``#``."""
+        expanded: list[str] = []
+        for at, argument in enumerate(args):
+            # behind --variant_options, @FILE is a value: see json_options
+            if argument.startswith("@") and not (at and args[at - 1] == "--variant_options"):
+                expanded += _arguments(argument)
+            else:
+                expanded.append(argument)
+        return super().parse_args(ctx, expanded)
+
+
+def _arguments(argument: str) -> list[str]:
+    try:
+        return shlex.split(read_text(argument[1:], argument), comments=True)
+    except ValueError as error:
+        raise UsageError(f"{argument}: {error}; expected arguments as a shell takes them") from None
+
+
+def json_options(text: str | None, path: str | None) -> dict[str, Any]:
+    """Return the options of the policy that batsched's two options give; both may be used.
+
+    ``text`` is a JSON object, or ``@FILE``; ``path`` a file with one.
+    """
+    options: dict[str, Any] = {}
+    for flag, given in (
+        ("--variant_options_filepath", None if path is None else f"@{path}"),
+        ("--variant_options", text),
+    ):
+        if given is not None:
+            content = read_text(given[1:], flag) if given.startswith("@") else given
+            options |= json_object(content, f"{flag} {given}")
+    return options
+
+
+def json_object(text: str, what: str) -> dict[str, Any]:
+    """Read a JSON object; raises :class:`UsageError`."""
+    try:
+        content = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        content = error
+    if not isinstance(content, dict):
+        raise UsageError(
+            f"{what}: expected a JSON object with options of the policy, such as "
+            '{"extra_nodes": "instant"}'
+        )
+    return content
+
+
+def run_of(settings: Settings) -> Run:
+    """Return what the settings of a decision process come to, checked."""
+    run = settings.run()
+    ProcessSettings.check(run)
+    if run.shake is not None and not run.dynamic:
+        raise UsageError(
+            f"{parameter('shake')} {run.shake}: without users there is nothing to shake on this "
+            "side (the embedded simulator, `batsched-py simulator`, has --shake too)"
+        )
+    return run
+
+
+def users_workload(run: Run, log: str | None, log_dirs: Sequence[Path] | None) -> Workload | None:
+    """Return what the users replay, None without users."""
+    if not run.dynamic:
+        if log is not None:
+            raise UsageError(
+                f"--log {log}: without users the jobs are Batsim's (its option -w); add --users "
+                "feedback, or leave --log out"
+            )
+        return None
+    if log is None:
+        raise UsageError(f"--users {run.users} needs --log: what do they replay?")
+    path = find_log(log, log_dirs or [])
+    return load_workload(path, run.rules, skip_bad_lines=run.skip_bad_lines)
+
+
+def scheduler_maker(
+    settings: ProcessSettings, workload: Workload | None, endpoint: str
+) -> Callable[[SimulationBegins], Partner]:
+    """Return what makes the decision process once Batsim has said how it was started.
+
+    Options in Batsim's ``--sched-cfg``, a JSON object, complete those of the command line. What
+    does not fit is found at once: a first process is made here.
+    """
+    first = make_process(settings, workload, six_decimals=True)
+
+    def make(begins: SimulationBegins) -> Partner:
+        config = begins.config
+        if workload is not None and not config.get("dynamic-jobs-enabled"):
+            arguments = batsim_arguments(
+                platform="PLATFORM.xml",
+                workloads=[],
+                endpoint=endpoint,
+                prefix="PREFIX",
+                dynamic=True,
+            )
+            raise ProtocolError(
+                "users who react submit their jobs during the simulation, and Batsim was started "
+                f"without that; start it as: batsim {shlex.join(arguments)}"
+            )
+        text = config.get("sched-config")
+        if not text:
+            return first.answer
+        options = json_object(text, f"Batsim's --sched-cfg {text}") | settings.scheduler_options
+        process = make_process(
+            msgspec.structs.replace(settings, scheduler_options=options),
+            workload,
+            six_decimals=True,
+        )
+        return process.answer
+
+    return make
+
+
+def read_text(path: str, option: str) -> str:
+    """Return the content of the file that ``option`` names; raises :class:`UsageError`."""
+    try:
+        return Path(path).read_text()
+    except OSError as error:
+        raise UsageError(f"{option}: {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{option}: {path} is not a text file") from None

@@ -1,0 +1,63 @@
+"""What a policy is: the method that it has, and the three things that it may have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from batsched_py.model.decisions import Decision
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.waiting_reason import WaitingReason
+
+
+class Scheduler(Protocol):
+    """A policy: a function of the state of the system.
+
+    The decision process calls :meth:`schedule` once per instant, after all job ends and
+    submissions of that instant. Each decision is carried out when it is yielded, so that
+    ``queue`` and ``machine`` are up to date when the generator goes on.
+    """
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        """Yield decisions for the instant ``now`` (seconds)."""
+        ...
+
+
+@runtime_checkable
+class ExplainingScheduler(Scheduler, Protocol):
+    """A policy that says why a job waits, for ``batsched-py explain``."""
+
+    def held(
+        self, job: Job, now: float, queue: WaitingQueue, machine: Machine
+    ) -> WaitingReason | None:
+        """Say what holds ``job``, which still waits after the pass at ``now``.
+
+        It is called after a pass, with the queue and the machine that the pass has left, and must
+        not change anything. None says that nothing is known.
+        """
+        ...
+
+
+@runtime_checkable
+class CountingScheduler(Scheduler, Protocol):
+    """A policy that counts what it does."""
+
+    def statistics(self) -> Mapping[str, Any]:
+        """Return the counters, asked for once, after the simulation.
+
+        They are written to ``_run.json`` under ``statistics``, so their values must be what JSON
+        can say.
+        """
+        ...
+
+
+@runtime_checkable
+class ObservedScheduler(Scheduler, Protocol):
+    """A policy that shows what goes on inside it, such as the plans that dynP compares."""
+
+    observer: Callable[[Any], None] | None
+    """Called with what the policy shows, each time; None (the default) must cost nothing.
+
+    It may look, and must not change anything. What it raises ends the simulation."""

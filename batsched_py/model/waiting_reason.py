@@ -1,0 +1,32 @@
+"""Why a job still waits, as a policy says it: the matter of ``batsched-py explain``."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Literal
+
+import msgspec
+
+Why = Literal["head", "processors", "reservation", "behind", "plan", "limit", "unknown"]
+
+
+class WaitingReason(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What holds a waiting job after a scheduling pass."""
+
+    why: Why
+    """``head``: it is first and does not fit; ``processors``: it may overtake and does not fit;
+    ``reservation``: it fits and would delay the reservation of ``by``; ``behind``: it fits, but
+    nobody overtakes ``by``; ``plan``: it is planned for ``until``; ``limit``: a rule of the site
+    forbids to run it now."""
+    place: int | None = None
+    """Its place in the order of the queue, 1 for the first."""
+    by: str | None = None
+    """The job that is in the way."""
+    until: float = inf
+    """When the reservation or the planned start is (seconds), inf where nobody knows."""
+    free: int | None = None
+    """Free processors after the pass."""
+    extra: int = 0
+    """Extra nodes: processors that the reservation leaves free."""
+    note: str = ""
+    """More, in words: the active policy, ..."""

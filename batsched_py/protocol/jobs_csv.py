@@ -1,0 +1,36 @@
+"""What Batsim writes of each job: its final states, and the columns of ``_jobs.csv``."""
+
+from __future__ import annotations
+
+REJECTED = "REJECTED"
+SUCCESS = "COMPLETED_SUCCESSFULLY"
+LEAST_EXECUTION_TIME = 1e-5
+"""Batsim writes this run time (seconds) for a job that took none."""
+
+TEXT = ""
+SECONDS = "seconds"
+PROCESSORS = "processors"
+FLAG = "0 or 1"
+
+BATSIM_COLUMNS = {
+    "job_id": TEXT,
+    "workload_name": TEXT,
+    "profile": TEXT,
+    "submission_time": SECONDS,
+    "requested_number_of_resources": PROCESSORS,
+    "requested_time": SECONDS,
+    "success": FLAG,
+    "final_state": TEXT,
+    "starting_time": SECONDS,
+    "execution_time": SECONDS,
+    "finish_time": SECONDS,
+    "waiting_time": SECONDS,
+    "turnaround_time": SECONDS,
+    "stretch": "a ratio",
+    "allocated_resources": TEXT,
+    "consumed_energy": "joules",
+    "metadata": TEXT,
+}
+"""The unit of each column of Batsim 4.2, in its order; ``TEXT`` has none. The requested time (the
+walltime) is -1 where there is none; a rejected job has nothing from its start to its energy."""
+JOBS_COLUMNS = ",".join(BATSIM_COLUMNS)

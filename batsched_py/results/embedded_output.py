@@ -1,0 +1,114 @@
+"""What the embedded simulator leaves, as the columns and the lines of ``_jobs.csv``."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from functools import cached_property
+from math import nan
+
+import numpy as np
+
+from batsched_py.protocol.jobs_csv import REJECTED
+from batsched_py.results import added_columns
+from batsched_py.results.job_table import (
+    ADDED_COLUMNS,
+    FURTHER_COLUMNS,
+    MEASURED,
+    JobTable,
+    Mask,
+)
+from batsched_py.simulator.engine import Outcome
+from batsched_py.simulator.files.output_files import jobs_lines, schedule_csv, times
+from batsched_py.simulator.jobs import SimulatedJob
+
+
+class EmbeddedOutput:
+    """What the embedded simulator leaves."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+        self.nb_messages: int | None = outcome.nb_messages
+        self.nb_processors = outcome.nb_processors
+
+    @cached_property
+    def table(self) -> JobTable:
+        """All jobs as numpy columns, in order of completion."""
+        return self._columns.table(self.nb_processors)
+
+    def jobs_lines(self, measured: Mask) -> Iterator[str]:
+        """Yield the lines of ``_jobs.csv``; ``measured`` is a column unless all jobs are."""
+        further = [name for name in FURTHER_COLUMNS if name in self._columns.carried]
+        names = [*ADDED_COLUMNS, *further]
+        if measured.all():
+            return jobs_lines(
+                self.outcome.jobs,
+                names,
+                lambda job: added_columns.fields(job.description, further),
+            )
+        marks = iter(measured.tolist())
+        return jobs_lines(
+            self.outcome.jobs,
+            [*names, MEASURED],
+            lambda job: [*added_columns.fields(job.description, further), str(int(next(marks)))],
+        )
+
+    @cached_property
+    def _columns(self) -> _Columns:
+        columns = _Columns()
+        for job in self.outcome.jobs:
+            columns.add(job)
+        return columns
+
+    def schedule_csv(self) -> str:
+        """Return the text of ``_schedule.csv``."""
+        return schedule_csv(self.outcome)
+
+
+class _Columns:
+    """What one pass over the jobs gives: 57 bytes per job, since users share their names."""
+
+    def __init__(self) -> None:
+        self._numbers = [array("d") for _ in range(6)]
+        self._user: list[str] = []
+        self._names: dict[str, str] = {}
+        self.carried: set[str] = set()
+        """Those of :data:`FURTHER_COLUMNS` that any job carries."""
+        self._rare = bytearray()  # of each job 1 if it is of rare behaviour, else 0
+
+    def add(self, job: SimulatedJob) -> None:
+        """Append a row."""
+        description = job.description
+        self.carried.update(added_columns.carried(description))
+        self._rare.append(added_columns.is_rare(description))
+        start = finish = execution = nan
+        if job.final_state != REJECTED:
+            start = job.start_time
+            execution, finish = times(job)
+        row = (
+            description.submit_time,
+            start,
+            finish,
+            execution,
+            job.alloc.bit_count(),
+            added_columns.original_submission(description),
+        )
+        for column, value in zip(self._numbers, row, strict=True):
+            column.append(value)
+        user = added_columns.user(description)
+        self._user.append(self._names.setdefault(user, user))
+
+    def table(self, nb_processors: int) -> JobTable:
+        """Return all jobs; nothing may be added any more."""
+        submit, start, finish, execution, size, original = map(np.asarray, self._numbers)
+        return JobTable(
+            submit=submit,
+            start=start,
+            finish=finish,
+            execution=execution,
+            size=size,
+            original_submit=original,
+            user=self._user,
+            nb_processors=nb_processors,
+            rare=np.frombuffer(self._rare, dtype=np.bool_),
+        )

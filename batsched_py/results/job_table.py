@@ -1,0 +1,164 @@
+"""The jobs of one simulation as numpy columns, and the schema of the file that holds them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.protocol.jobs_csv import BATSIM_COLUMNS, FLAG, PROCESSORS, SECONDS, TEXT
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Column = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+ADDED_COLUMNS = {
+    "user": TEXT,
+    "session": TEXT,
+    "original_submission_time": SECONDS,
+    "lateness": SECONDS,
+}
+"""Our columns of ``_jobs.csv``, which come after Batsim's, with their units."""
+FURTHER_COLUMNS = {"batch": TEXT, "think_time": SECONDS, "behaviour": TEXT, "estimate": SECONDS}
+"""Columns after those, each there only if a job of the run carries it."""
+MEASURED = "measured"
+"""The last column: 1 or 0 by job, there only if a job of the run is not measured."""
+COLUMNS = BATSIM_COLUMNS | ADDED_COLUMNS | FURTHER_COLUMNS | {MEASURED: FLAG}
+RARE = "rare"
+"""The ``behaviour`` of jobs that load the machine and are not measured."""
+
+
+class JobTable(msgspec.Struct, dict=True):
+    """Columns of one simulation, each of shape (n,); times in seconds, nan = none.
+
+    What several metrics need is computed once, so a table is not to be changed once it is made.
+    """
+
+    submit: Column
+    start: Column
+    finish: Column
+    execution: Column
+    """Time from start to finish; at least 1e-5 s, as Batsim writes it."""
+    size: Column
+    """Processors that the job got; 0 if it was rejected."""
+    original_submit: Column
+    user: list[str]
+    """User of each job, ``""`` where unknown."""
+    nb_processors: int | None = None
+    """Processors of the machine; without it there is no utilisation and the like."""
+    rare: Mask = msgspec.field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+    """Which jobs are of rare behaviour (Zakay); none unless said."""
+    measured: Mask = msgspec.field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+    """Which jobs are measured; the others, such as the rare ones, only load the machine."""
+    numbers: dict[str, Column] = {}
+    """All columns of numbers of the ``_jobs.csv`` that the table was read from, by their names
+    there, nan where empty; none if it was not read, or if its rows were selected."""
+    texts: dict[str, list[str]] = {}
+    """The same of texts."""
+
+    def __post_init__(self) -> None:
+        if not len(self.rare):
+            self.rare = np.zeros(len(self.submit), dtype=np.bool_)
+        if not len(self.measured):
+            self.measured = ~self.rare
+
+    def without_ends(self, warm_up: float, cool_down: float) -> JobTable:
+        """Return the table with the jobs of the warm-up and the cool-down as not measured.
+
+        Those are the jobs submitted less than ``warm_up`` seconds after the first submission, or
+        less than ``cool_down`` seconds before the last. They load the machine, as rare behaviour
+        does.
+        """
+        if not len(self.submit) or not (warm_up or cool_down):
+            return self
+        begin, end = float(self.submit.min()) + warm_up, float(self.submit.max()) - cool_down
+        inside = (self.submit >= begin) & (self.submit <= end)
+        return msgspec.structs.replace(self, measured=self.measured & inside)
+
+    @cached_property
+    def only_measured(self) -> JobTable:
+        """The table of the jobs that are measured."""
+        return self if self.measured.all() else self.select(self.measured)
+
+    @cached_property
+    def ran(self) -> Mask:
+        """Which jobs ran, that is were not rejected; shape (n,)."""
+        return np.isfinite(self.finish)
+
+    @cached_property
+    def only_ran(self) -> JobTable:
+        """The table of the jobs that ran."""
+        return self if self.ran.all() else self.select(self.ran)
+
+    @property
+    def lateness(self) -> Column:
+        """Replayed minus recorded submission time, seconds; shape (n,)."""
+        return self.submit - self.original_submit
+
+    @property
+    def waiting(self) -> Column:
+        """``s - a``, seconds; shape (n,)."""
+        return self.start - self.submit
+
+    @property
+    def turnaround(self) -> Column:
+        """``f - a``, seconds; shape (n,)."""
+        return self.finish - self.submit
+
+    @property
+    def area(self) -> Column:
+        """``w p``, processor-seconds; shape (n,)."""
+        return self.size * self.execution
+
+    @cached_property
+    def user_number(self) -> NDArray[np.int64]:
+        """A number for each job's user in order of first appearance, -1 if unknown; shape (n,)."""
+        known: dict[str, int] = {}
+        numbers = [known.setdefault(user, len(known)) if user else -1 for user in self.user]
+        return np.array(numbers, dtype=np.int64)
+
+    def number_column(self, name: str) -> Column:
+        """Return one of :attr:`numbers`, nan if there is none."""
+        return self.numbers.get(name, np.full(len(self.submit), np.nan))
+
+    def text_column(self, name: str) -> list[str]:
+        """Return one of :attr:`texts`, ``""`` if there is none."""
+        return self.texts.get(name, [""] * len(self.submit))
+
+    def frame(self) -> pd.DataFrame:
+        """Return the known columns of the file that was read, and ``measured``; nan where empty.
+
+        Texts are ``str``, counts ``int`` and all other numbers ``float``.
+        """
+        import pandas as pd
+
+        series: dict[str, pd.Series[Any]] = {}
+        for name, unit in COLUMNS.items():
+            if name in self.texts:
+                texts = pd.Series(self.texts[name], dtype=str)
+                series[name] = texts.mask(texts == "")
+            elif name in self.numbers:
+                column = self.numbers[name]
+                count = unit in (PROCESSORS, FLAG) and np.isfinite(column).all()
+                series[name] = pd.Series(column.astype(np.int64) if count else column)
+        return pd.DataFrame(series).assign(measured=self.measured)
+
+    def select(self, rows: NDArray[Any]) -> JobTable:
+        """Return the table of the given rows (indices or mask), without :attr:`columns`."""
+        return JobTable(
+            submit=self.submit[rows],
+            start=self.start[rows],
+            finish=self.finish[rows],
+            execution=self.execution[rows],
+            size=self.size[rows],
+            original_submit=self.original_submit[rows],
+            user=np.asarray(self.user, dtype=object)[rows].tolist(),
+            nb_processors=self.nb_processors,
+            rare=self.rare[rows],
+            measured=self.measured[rows],
+        )

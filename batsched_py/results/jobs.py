@@ -1,0 +1,198 @@
+"""The one reader of ``_jobs.csv``, ours and Batsim's; its schema is in :mod:`.job_table`."""
+
+from __future__ import annotations
+
+import csv
+import io
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from math import isfinite, nan
+from pathlib import Path
+from sys import intern
+
+import numpy as np
+
+from batsched_py.errors import InputError, ProtocolError
+from batsched_py.protocol.jobs_csv import REJECTED, TEXT
+from batsched_py.results.job_table import COLUMNS, MEASURED, RARE, Column, JobTable
+from batsched_py.results.run_files import SUFFIX, beside, ends_of, read_text
+from batsched_py.support.processor_sets import from_text
+
+_TIMES = ("starting_time", "execution_time", "finish_time")
+NEEDED = ("submission_time", "final_state", *_TIMES, "allocated_resources")
+_BATCH = 1 << 14
+
+Numbers = dict[str, Column]
+Texts = dict[str, list[str]]
+JobKey = tuple[str, str]
+
+
+def read_jobs(
+    path: str | Path, nb_processors: int | None = None, needed: Sequence[str] = NEEDED
+) -> JobTable:
+    """Read a ``_jobs.csv``, ours or one of Batsim, in order of completion.
+
+    Where it has no users, ``PREFIX_users.csv`` beside it has our columns; without that, jobs have
+    no user and came when recorded. Where it does not say which jobs are measured, it follows from
+    their behaviour and from warm-up and cool-down in ``PREFIX_run.json``. Columns that are not
+    ``needed`` may be missing, others may be there. Raises :class:`InputError`, which names file,
+    line and column, for what is no such file.
+    """
+    path = Path(path)
+    text = read_text(path)
+    users = beside(path, "users.csv")
+    try:
+        numbers, texts = read_columns(io.StringIO(text))
+        if users is not None and "user" not in texts:
+            _add_columns(users, numbers, texts)
+        _check_header(path, [*numbers, *texts], needed)
+        table = _table(numbers, texts, nb_processors, needed)
+    except (ValueError, csv.Error, ProtocolError) as error:
+        _raise_first_fault(path, text, [n for n in needed if n != "user" or users is None])
+        raise InputError(f"{path}: {error}") from None
+    return table if MEASURED in numbers else table.without_ends(*ends_of(path))
+
+
+def jobs_of(lines: Iterable[str], nb_processors: int | None = None) -> JobTable:
+    """Return the table that the lines of one of our own ``_jobs.csv`` give."""
+    return _table(*read_columns(lines), nb_processors)
+
+
+def read_columns(lines: Iterable[str], units: Mapping[str, str] = COLUMNS) -> tuple[Numbers, Texts]:
+    """Return the columns of a CSV file by name: numbers (nan = none) where ``units`` has a unit.
+
+    All others are texts. Raises :class:`ValueError` and ``csv.Error`` for what is none.
+    """
+    reader = csv.reader(lines)
+    header = next(reader, [])
+    if not header or len(set(header)) < len(header):
+        raise ValueError("expected a header, each column once")
+    numbers = {name: array("d") for name in header if units.get(name, TEXT) != TEXT}
+    texts: Texts = {name: [] for name in header if name not in numbers}
+    while rows := list(islice(reader, _BATCH)):
+        for name, *values in zip(header, *rows, strict=True):
+            if name in texts:
+                texts[name].extend(map(intern, values))
+            else:
+                numbers[name].extend([float(value) if value else nan for value in values])
+    return {name: np.asarray(column) for name, column in numbers.items()}, texts
+
+
+def job_keys(texts: Texts) -> list[JobKey]:
+    """Return what tells each job from all others: its workload and its name."""
+    return list(zip(texts["workload_name"], texts["job_id"], strict=True))
+
+
+def _table(
+    numbers: Numbers, texts: Texts, nb_processors: int | None, needed: Sequence[str] = NEEDED
+) -> JobTable:
+    """Return the table of columns; raises :class:`ValueError` for what :func:`_check_row` finds."""
+    submit = numbers["submission_time"]
+    none, unknown = np.full(len(submit), nan), [""] * len(submit)
+    state, behaviour = texts.get("final_state", unknown), texts.get("behaviour", unknown)
+    ran = np.array([name != REJECTED for name in state], dtype=np.bool_)
+    start, execution, finish = (np.where(ran, numbers.get(name, none), nan) for name in _TIMES)
+    original = numbers.get("original_submission_time", submit)
+    original = np.where(np.isnan(original), submit, original)
+    times = [submit, original, *(numbers[name][ran] for name in _TIMES if name in needed)]
+    if not all(np.isfinite(column).all() for column in times):
+        raise ValueError("a time is not a number of seconds")
+    if ((execution < 0) | (finish < start)).any():
+        raise ValueError("a job ends before it starts")
+    size = none
+    if "allocated_resources" in texts:
+        places = np.where(ran, np.array(texts["allocated_resources"], object), "").tolist()
+        sizes = {place: from_text(place).bit_count() for place in set(places) - {""}} | {"": 0}
+        size = np.array([sizes[place] for place in places], dtype=np.float64)
+    table = JobTable(
+        submit=submit,
+        start=start,
+        finish=finish,
+        execution=execution,
+        size=size,
+        original_submit=original,
+        user=texts.get("user", unknown),
+        nb_processors=nb_processors,
+        rare=np.array([name == RARE for name in behaviour], dtype=np.bool_),
+        numbers=numbers,
+        texts=texts,
+    )
+    if MEASURED in numbers:
+        table.measured = numbers[MEASURED] == 1
+    return table
+
+
+def _add_columns(users: Path, numbers: Numbers, texts: Texts) -> None:
+    """Add the columns of a ``PREFIX_users.csv`` to those of its jobs."""
+    try:
+        more_numbers, more_texts = read_columns(io.StringIO(read_text(users)))
+        keys = job_keys(more_texts)
+        rows = {key: row for row, key in enumerate(keys)}
+        if len(rows) < len(keys):
+            raise ValueError("a job is there twice")
+        order = [rows.get(key, -1) for key in job_keys(texts)]
+    except (ValueError, KeyError, csv.Error) as error:
+        raise InputError(f"{users}: {error}; expected a row per job, with users") from None
+    for name, column in more_numbers.items():
+        numbers.setdefault(name, np.append(column, nan)[order])
+    for name, values in more_texts.items():
+        texts.setdefault(name, [values[row] if row >= 0 else "" for row in order])
+
+
+def _check_header(path: Path, there: Sequence[str], needed: Sequence[str]) -> None:
+    if missing := [name for name in needed if name not in there]:
+        hint = "; Batsim alone does not say who submitted" if missing == ["user"] else ""
+        raise InputError(
+            f"{path}:1: no column {', '.join(missing)}; found {','.join(there)[:200]}: this is no "
+            f"{SUFFIX} of batsched-py or Batsim{hint}"
+        )
+
+
+def _raise_first_fault(path: Path, text: str, needed: Sequence[str]) -> None:
+    """Raise :class:`InputError` for the first line that is wrong."""
+    reader = csv.reader(io.StringIO(text))
+    try:
+        header = next(reader, [])
+        if not header:
+            raise InputError(f"{path} is empty, expected the header of a {SUFFIX}")
+        _check_header(path, header, needed)
+        if twice := sorted({name for name in header if header.count(name) > 1}):
+            raise InputError(f"{path}:1: column {twice[0]} is there twice")
+        for fields in reader:
+            where = f"{path}:{reader.line_num}"
+            if len(fields) != len(header):
+                raise InputError(f"{where}: {len(fields)} fields, but {len(header)} columns")
+            _check_row(dict(zip(header, fields, strict=True)), where, needed)
+    except csv.Error as error:
+        raise InputError(f"{path}:{reader.line_num}: {error}") from None
+
+
+def _check_row(row: Mapping[str, str], where: str, needed: Sequence[str]) -> None:
+    """Raise :class:`InputError` for a job that cannot be."""
+    ran = row.get("final_state") != REJECTED
+    known = {"submission_time", *(name for name in _TIMES if ran and name in needed)}
+    values: dict[str, float] = {}
+    for name, text in row.items():
+        unit = COLUMNS.get(name, TEXT)
+        if unit == TEXT:
+            continue
+        must_be_finite = name in known or (name == "original_submission_time" and text)
+        try:
+            values[name] = float(text) if text else nan
+        except ValueError:
+            values[name], must_be_finite = nan, True
+        if must_be_finite and not isfinite(values[name]):
+            raise InputError(f"{where}: {name} is {text[:40]!r}, expected {unit}")
+    if not ran:
+        return
+    start, execution, finish = (values.get(name, nan) for name in _TIMES)
+    if execution < 0 or finish < start:
+        raise InputError(
+            f"{where}: starting_time {start:g}, finish_time {finish:g}, "
+            f"execution_time {execution:g}: a job cannot end before it starts"
+        )
+    try:
+        from_text(row.get("allocated_resources", "0"))
+    except ProtocolError as error:
+        raise InputError(f"{where}: allocated_resources: {error}") from None

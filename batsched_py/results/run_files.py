@@ -1,0 +1,83 @@
+"""The files of a run beside its ``PREFIX_jobs.csv``, by the path of that."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from batsched_py.errors import InputError
+
+SUFFIX = "_jobs.csv"
+
+
+def beside(path: Path, name: str) -> Path | None:
+    """Return ``PREFIX_name`` beside ``PREFIX_jobs.csv``, None if there is none."""
+    if not path.name.endswith(SUFFIX):
+        return None
+    other = path.with_name(f"{path.name.removesuffix(SUFFIX)}_{name}")
+    return other if other.is_file() else None
+
+
+def read_text(path: Path) -> str:
+    """Return the content of a file; raises :class:`InputError`."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is no text in UTF-8") from None
+
+
+def stored_settings(path: Path) -> dict[str, Any]:
+    """Return what ``PREFIX_run.json`` beside ``PREFIX_jobs.csv`` holds, nothing if there is none.
+
+    Raises :class:`InputError` for one that is not what ``simulate`` writes.
+    """
+    stored = beside(path, "run.json")
+    if stored is None:
+        return {}
+    try:
+        return msgspec.json.decode(read_text(stored), type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise InputError(f"{stored}: not what simulate writes: {error}") from None
+
+
+def ends_of(path: Path) -> tuple[float, float]:
+    """Return warm-up and cool-down (seconds) of the run that left ``PREFIX_jobs.csv``."""
+    run = stored_settings(path).get("run")
+    settings = run if isinstance(run, dict) else {}
+    return float(settings.get("warm_up") or 0), float(settings.get("cool_down") or 0)
+
+
+def machine_size(path: str | Path) -> int | None:
+    """Return the processors that the files beside ``PREFIX_jobs.csv`` tell, None if none does.
+
+    ``PREFIX_run.json`` is asked first, then ``PREFIX_schedule.csv``. Raises :class:`InputError`
+    for one that is there and malformed.
+    """
+    path = Path(path)
+    size = stored_settings(path).get("nb_processors")
+    source = beside(path, "run.json")
+    if size is None:
+        source = beside(path, "schedule.csv")
+        size = None if source is None else _size_of_summary(source)
+    if size is not None and (type(size) is not int or size < 1):
+        raise InputError(f"{source}: the machine has {size!r} processors, expected at least 1")
+    return size
+
+
+def summary(text: str) -> dict[str, str]:
+    """Return the one row of a ``_schedule.csv``; raises :class:`ValueError` for what is none."""
+    header, values = csv.reader(io.StringIO(text))
+    return dict(zip(header, values, strict=True))
+
+
+def _size_of_summary(path: Path) -> int:
+    try:
+        return int(summary(read_text(path))["nb_computing_machines"])
+    except (ValueError, KeyError, csv.Error):
+        raise InputError(f"{path}: no number of processors, nb_computing_machines") from None

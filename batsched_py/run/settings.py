@@ -1,0 +1,296 @@
+"""The settings of a simulation: the one place where they are listed.
+
+A field of :class:`Settings` is a keyword of :func:`~batsched_py.run.simulate.simulate`, an option
+of ``batsched-py simulate`` and a key of a campaign file. :meth:`Settings.run` gives what they come
+to, a :class:`Run`, which is stored with the results: a new setting is a field of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from batsched_py.errors import UsageError, parameter
+from batsched_py.support.option_values import parse_time
+from batsched_py.support.setting_fields import Setting, setting_fields
+from batsched_py.workload.conversion_rules import Rules, make_rules
+
+if TYPE_CHECKING:
+    File = str | Path
+else:  # as a file and a command line have it
+    File = str
+
+RIGID = "rigid"
+"""Name of the replay without users: every job at its recorded time."""
+EMBEDDED = "embedded"
+"""Name of the back end that is the embedded simulator in this process."""
+
+_KEY_VALUE = "KEY=VALUE"
+
+
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Limits of a run in seconds, with the names of Batsim's own runner, robin."""
+
+    ready: float = 300.0
+    """For our process to listen, and then for Batsim's first message."""
+    run: float = 604_800.0
+    """For the simulation (a week)."""
+    success: float = 60.0
+    """For the other side, once one has ended well."""
+    failure: float = 5.0
+    """For the other side, once one has failed."""
+
+
+class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The settings of a simulation as they are given; None: as if it were not."""
+
+    log: str = "sample"
+    """SWF log or Batsim workload, a file or a log's name: the input of a run of a campaign."""
+    scheduler: Annotated[str, Setting("Policy: a name, or file.py:Class.", "NAME")] = "easy"
+    scheduler_options: Annotated[
+        Mapping[str, Any], Setting("Option of the policy (repeatable).", _KEY_VALUE, ("-O",))
+    ] = {}
+    users: Annotated[
+        str,
+        Setting(
+            "rigid (recorded times), feedback, another user model's name, or file.py:Class.", "NAME"
+        ),
+    ] = RIGID
+    sessions: Annotated[str | None, Setting("In minutes, such as arrival:60 or max:20.")] = None
+    """The user model's option of that name: how sessions are delimited."""
+    user_options: Annotated[
+        Mapping[str, Any], Setting("Option of the user model (repeatable).", _KEY_VALUE, ("-U",))
+    ] = {}
+    platform: Annotated[
+        File | None, Setting("SimGrid platform file.", "X.xml", ("-p", "--platform"))
+    ] = None
+    nodes: Annotated[int | None, Setting("Number of processors (default: the log's).")] = None
+    node_factor: Annotated[float | None, Setting("The same as a multiple of the log's.")] = None
+    speed_factor: Annotated[float, Setting("Speed of the processors, as a multiple.")] = 1.0
+    rules: Annotated[
+        Rules | str,
+        Setting(
+            "How a log becomes jobs: replay-feedback, predictsim or dynp; the options below change "
+            "single rules.",
+            "PRESET",
+        ),
+    ] = "replay-feedback"
+    size: Annotated[str | None, Setting("Processors of a job.", "requested|allocated")] = None
+    walltime: Annotated[
+        str | None,
+        Setting(
+            "Kill limit; double: max(request, 2 x run time); exact: none, policies are told the "
+            "run time.",
+            "requested|double|exact",
+        ),
+    ] = None
+    runtime: Annotated[str | None, Setting("Run time of a job.", "recorded|cut-at-request")] = None
+    drop: Annotated[
+        str | None,
+        Setting(
+            "Jobs to leave out: zero-runtime, no-request, no-allocation, too-wide, cancelled, "
+            "failed, no-user.",
+            "KIND,...",
+        ),
+    ] = None
+    unknown_user: Annotated[
+        str | None,
+        Setting(
+            "Jobs of unknown users: all of one user, each of its own, or left out.", "one|each|drop"
+        ),
+    ] = None
+    profile: Annotated[str | None, Setting("What a job does.", "delay|parallel_homogeneous")] = None
+    first: Annotated[int | None, Setting("Only the first N jobs.", "N")] = None
+    skip_bad_lines: Annotated[bool, Setting("Leave malformed lines out and count them.")] = False
+    seed: Annotated[int, Setting("Seed of the users' chance.")] = 0
+    shake: Annotated[int | None, Setting("Seed of a shaken order of simultaneous events.")] = None
+    """None: the order of the log."""
+    each_event: Annotated[
+        bool,
+        Setting("Run the policy after every event, submissions before ends, not once an instant."),
+    ] = False
+    warm_up: Annotated[
+        str | float | None,
+        Setting(
+            "Jobs submitted in so much time from the first submission on load the machine and are "
+            "not measured, such as '4 weeks'.",
+            "TIME",
+        ),
+    ] = None
+    cool_down: Annotated[str | float | None, Setting("The same up to the last.", "TIME")] = None
+    backend: Annotated[
+        str,
+        Setting(
+            "What simulates: embedded, batsim (the program), docker (its image), or socket (the "
+            "embedded simulator as another process).",
+            "NAME",
+        ),
+    ] = EMBEDDED
+    batsim: Annotated[str | None, Setting("Batsim's program or command line.", "COMMAND")] = None
+    """For the back end ``batsim``; None: ``batsim`` on PATH."""
+    timeouts: Annotated[
+        Timeouts | str | None,
+        Setting(
+            "Seconds for another process as back end: ready, run, success, failure.", "NAME=S,..."
+        ),
+    ] = None
+
+    def on_machine(self, machine_size: Callable[[], int]) -> Settings:
+        """Return the settings with a number of nodes in place of a factor.
+
+        ``machine_size`` gives the number of processors of the log's machine.
+        """
+        if self.node_factor is None:
+            return self
+        factor = f"{parameter('node_factor')} {self.node_factor}"
+        if self.nodes is not None or self.platform is not None:
+            raise UsageError(f"{factor}: it goes with neither nodes nor platform")
+        if not 0 < self.node_factor < inf:
+            raise UsageError(f"{factor}: expected a positive number")
+        size = machine_size()
+        nodes = round(size * self.node_factor)
+        if nodes < 1:
+            raise UsageError(f"{factor} leaves no node of {size}")
+        return msgspec.structs.replace(self, nodes=nodes, node_factor=None)
+
+    def run(self) -> Run:
+        """Return what the settings come to; raises :class:`UsageError`.
+
+        Where there is a ``node_factor``, see :meth:`on_machine` first.
+        """
+        same = {name: getattr(self, name) for name in Run.__struct_fields__}
+        return Run(
+            **same
+            | {
+                "scheduler_options": dict(self.scheduler_options),
+                "user_options": self._all_user_options(),
+                "rules": make_rules(
+                    self.rules, **{name: getattr(self, name) for name in SINGLE_RULES}
+                ),
+                "platform": None if self.platform is None else str(self.platform),
+                "timeouts": parse_timeouts(self.timeouts),
+                "warm_up": parse_time(parameter("warm_up"), self.warm_up),
+                "cool_down": parse_time(parameter("cool_down"), self.cool_down),
+            }
+        )
+
+    def _all_user_options(self) -> dict[str, Any]:
+        options = dict(self.user_options)
+        if self.sessions is None:
+            return options
+        if "sessions" in options:
+            raise UsageError(
+                f"{parameter('sessions')} and {parameter('user_options')} sessions="
+                f"{options['sessions']}: give one of them"
+            )
+        return options | {"sessions": self.sessions}
+
+
+SETTINGS = setting_fields(Settings)
+"""What the command line says of each setting but ``log``, by name."""
+SINGLE_RULES = tuple(name for name in Rules.__struct_fields__ if name in SETTINGS)
+"""Settings that change a rule of the preset."""
+
+
+class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What determines a decision process: its policy, its users, and their chance."""
+
+    scheduler: str = "easy"
+    scheduler_options: dict[str, Any] = {}
+    users: str = RIGID
+    user_options: dict[str, Any] = {}
+    seed: int = 0
+    shake: int | None = None
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether users submit the jobs; else they are the simulator's workload."""
+        return self.users != RIGID
+
+    def check(self) -> None:
+        """Raise :class:`UsageError` for what makes no sense before a file is read."""
+        for name, seed in (("seed", self.seed), ("shake", self.shake)):
+            if seed is not None and seed < 0:
+                raise UsageError(f"{parameter(name)} {seed}: expected at least 0")
+        if not self.dynamic and self.user_options:
+            option = next(iter(self.user_options))
+            raise UsageError(
+                f"rigid replay has no users, so the option {option!r} means nothing: "
+                f"choose users by {parameter('users')}, or leave it out"
+            )
+
+
+class Run(ProcessSettings, frozen=True, kw_only=True):
+    """Everything that determines a simulation, apart from the content of its files."""
+
+    rules: Rules = Rules()
+    platform: str | None = None
+    nodes: int | None = None
+    speed_factor: float = 1.0
+    skip_bad_lines: bool = False
+    each_event: bool = False
+    backend: str = EMBEDDED
+    batsim: str | None = None
+    timeouts: Timeouts = Timeouts()
+    warm_up: float = 0.0
+    """Seconds."""
+    cool_down: float = 0.0
+    """Seconds."""
+
+    @property
+    def reading(self) -> tuple[Rules, bool, str | None, float]:
+        """What the workload that is read from a file depends on beside the file."""
+        return self.rules, self.skip_bad_lines, self.platform, self.speed_factor
+
+    def check(self) -> None:
+        """Raise :class:`UsageError` for what makes no sense before a file is read."""
+        super().check()
+        if self.nodes is not None and self.nodes <= 0:
+            raise UsageError(f"{parameter('nodes')} {self.nodes}: expected at least 1")
+        if self.platform is not None and self.nodes is not None:
+            raise UsageError(
+                f"{parameter('platform')} and {parameter('nodes')} both say how large the machine "
+                "is: give one"
+            )
+        if not 0 < self.speed_factor < inf:
+            raise UsageError(
+                f"{parameter('speed_factor')} {self.speed_factor}: expected a positive number"
+            )
+        for name, seconds in (("warm_up", self.warm_up), ("cool_down", self.cool_down)):
+            if not 0 <= seconds < inf:
+                raise UsageError(f"{parameter(name)} {seconds}: expected a time of at least 0 s")
+        for name, seconds in msgspec.structs.asdict(self.timeouts).items():
+            if not seconds > 0:
+                raise UsageError(
+                    f"{parameter('timeouts')} {name}={seconds}: expected seconds above 0"
+                )
+        if self.each_event and (self.backend != EMBEDDED or self.shake is not None):
+            raise UsageError(
+                f"{parameter('each_event')} works with {parameter('backend')} {EMBEDDED} only, and "
+                f"not with {parameter('shake')}"
+            )
+
+
+def parse_timeouts(limits: Timeouts | str | None) -> Timeouts:
+    """Read ``ready=60,run=3600,success=60,failure=5`` (seconds, any of them)."""
+    if not isinstance(limits, str):
+        return limits or Timeouts()
+    given = f"{parameter('timeouts')} {limits}"
+    seconds: dict[str, float] = {}
+    for part in limits.split(",") if limits else []:
+        name, _, number = part.strip().partition("=")
+        if name in seconds:
+            raise UsageError(f"{given}: {name} was given twice")
+        try:
+            seconds[name] = float(number)
+        except ValueError:
+            raise UsageError(f"{given}: {part!r}, expected NAME=SECONDS") from None
+    try:
+        return Timeouts(**seconds)
+    except TypeError:
+        names = ", ".join(Timeouts.__struct_fields__)
+        raise UsageError(f"{given}: expected some of {names}") from None

@@ -1,0 +1,1 @@
+"""dynP: planning that switches its order by itself."""

@@ -1,0 +1,55 @@
+"""dynP with bounds, its first version: the mean estimate of the waiting jobs chooses the order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+from typing import Any
+
+from batsched_py.model.decisions import Decision
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.orders import fixed_key
+from batsched_py.schedulers.dynp.order_switching import OrderSwitching
+from batsched_py.schedulers.planning.planner import Planner
+from batsched_py.support.option_values import number
+
+
+class DynpBounds(OrderSwitching):
+    """dynP with bounds: the mean estimate of the waiting jobs (AERT) chooses the order.
+
+    Up to ``lower`` seconds SJF, up to ``upper`` FCFS, beyond LJF; with nobody waiting the policy
+    stays.
+
+    Source: A. Streit's thesis, 2003, section 4.2, equation 4.1.
+    """
+
+    def __init__(
+        self,
+        *,
+        lower: float = 7200.0,
+        upper: float | None = 9000.0,
+        limits: list[dict[str, Any]] | None = None,
+        begins: str = "mon 00:00",
+        admission: str = "against_full_plan",
+    ) -> None:
+        super().__init__(Planner(limits=limits, begins=begins, admission=admission))
+        self._lower = number("lower", lower, 0)
+        self._upper = inf if upper is None else number("upper", upper, self._lower)
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        """Choose the order, plan, and start what is planned for now."""
+        planner = self.planner
+        yield from planner.arrivals(now, queue, machine, queue.ranked(fixed_key(self.active)))
+        if waiting := planner.movable(queue):
+            old = self.active
+            self.active = self._choose(sum(job.estimate for job in waiting) / len(waiting))
+            self.counts.step(None, old, self.active)
+        order = queue.ranked(fixed_key(self.active))
+        plan = planner.planned(planner.base(now, queue, machine), order)
+        yield from self.carry_out(now, queue, machine, plan)
+
+    def _choose(self, average_estimate: float) -> str:
+        if average_estimate <= self._lower:
+            return "sjf"
+        return "fcfs" if average_estimate <= self._upper else "ljf"

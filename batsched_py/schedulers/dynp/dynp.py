@@ -1,0 +1,115 @@
+"""Self-tuning dynP: planning that switches its order by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from batsched_py.model.decisions import Decision
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.orders import fixed_key
+from batsched_py.model.timeline import Timeline
+from batsched_py.schedulers.dynp.deciders import DECIDERS, Decider, case_of, with_slackness
+from batsched_py.schedulers.dynp.job_lists import LegacyList, OrderedLists
+from batsched_py.schedulers.dynp.order_switching import POLICIES, OrderSwitching
+from batsched_py.schedulers.dynp.self_tuning_metrics import plan_metric
+from batsched_py.schedulers.planning.planner import Plan, Planner
+from batsched_py.support.option_values import boolean, number, one_of
+
+
+class Step(msgspec.Struct, gc=False):
+    """One self-tuning step, as an observer sees it."""
+
+    now: float
+    history: list[tuple[float, int]]
+    """Free processors from each time on, before anything waiting is planned."""
+    plans: dict[str, Plan]
+    values: dict[str, float]
+    """Value of the self-tuning metric by policy."""
+    old: str
+    new: str
+
+
+class Dynp(OrderSwitching):
+    """Self-tuning dynP: plan with FCFS, SJF and LJF, and switch to the best plan's policy.
+
+    The plans are compared by ``metric`` over the waiting jobs (``ARTwW``; smaller is better), and
+    the ``decider`` takes a policy: ``simple``, ``advanced``, or ``fcfs-``, ``sjf-`` and
+    ``ljf-preferred``. ``when`` is ``full`` (at submissions and ends) or ``half`` (at submissions).
+    ``slackness`` percent a new policy must be better than the old one. ``first_jobs`` (of each
+    plan) and ``within`` (hours until the planned start) restrict the jobs that count.
+    ``preferred_reading`` and ``legacy_fcfs_list_order`` are explained in docs/policies.md, and
+    ``limits``, ``begins``, ``admission`` are those of ``planning``.
+
+    Source: A. Streit's thesis (Paderborn), 2003, chapter 4.
+    """
+
+    def __init__(
+        self,
+        *,
+        decider: str = "advanced",
+        when: str = "full",
+        metric: str = "ARTwW",
+        slackness: float = 0.0,
+        first_jobs: int | None = None,
+        within: float | None = None,
+        preferred_reading: str = "minimum",
+        legacy_fcfs_list_order: bool = False,
+        limits: list[dict[str, Any]] | None = None,
+        begins: str = "mon 00:00",
+        admission: str = "against_full_plan",
+    ) -> None:
+        super().__init__(Planner(limits=limits, begins=begins, admission=admission))
+        one_of("preferred_reading", preferred_reading, ("minimum", "old"))
+        name = one_of("decider", decider, DECIDERS)
+        self._decide: Decider = DECIDERS[name](preferred_reading)
+        self._full = one_of("when", when, ("full", "half")) == "full"
+        self._value = plan_metric(metric, first_jobs, within)
+        self._slackness = number("slackness", slackness, 0, 100)
+        legacy = boolean("legacy_fcfs_list_order", legacy_fcfs_list_order)
+        self._lists: OrderedLists = LegacyList() if legacy else OrderedLists()
+        self.observer: Callable[[Step], None] | None = None
+        """Called at each self-tuning step; None costs nothing."""
+        self._seen = self._ended = 0
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        """Plan, with a self-tuning step if one is due, and start what is planned for now."""
+        planner = self.planner
+        active = queue.ranked(fixed_key(self.active))
+        yield from planner.arrivals(now, queue, machine, active)
+        waiting, news = planner.movable(queue), planner.movable(queue.since(self._seen))
+        ended = self._full and machine.nb_ended > self._ended
+        self._seen = news[-1].number + 1 if news else self._seen
+        self._ended = machine.nb_ended
+        base = planner.base(now, queue, machine)
+        plan = None
+        for jobs in self._lists.steps(waiting, len(news), ended):
+            plan = self._self_tuning_step(now, queue, base, jobs)
+        if plan is None or self._lists.plans_anew:
+            plan = self._plan(self.active, queue, base, waiting)
+        yield from self.carry_out(now, queue, machine, plan)
+
+    def _plan(self, policy: str, queue: WaitingQueue, base: Timeline, waiting: list[Job]) -> Plan:
+        return self.planner.planned(base.copy(), self._lists.sorted(policy, queue, waiting))
+
+    def _self_tuning_step(
+        self, now: float, queue: WaitingQueue, base: Timeline, waiting: list[Job]
+    ) -> Plan:
+        old = self.active
+        plans = {
+            policy: self._plan(policy, queue, base, waiting)
+            for policy in self._lists.evaluation_order(old)
+        }
+        values = {policy: self._value(plans[policy], now) for policy in POLICIES}
+        compared = with_slackness(values, old, self._slackness)
+        new = self._decide(compared, old)
+        self.counts.step(case_of(compared, old), old, new)
+        self.active = new
+        if self.observer is not None:
+            history = list(zip(base.times, base.free, strict=True))
+            self.observer(Step(now, history, plans, values, old, new))
+        return plans[new]

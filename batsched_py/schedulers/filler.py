@@ -1,0 +1,12 @@
+"""Start whatever fits."""
+
+from __future__ import annotations
+
+from batsched_py.schedulers.list_scheduling import ListScheduling
+
+
+class Filler(ListScheduling):
+    """Start whatever fits, in queue order; wide jobs may starve."""
+
+    def __init__(self, *, order: str = "fcfs") -> None:
+        super().__init__(order=order, take="first_fit")

@@ -1,0 +1,1 @@
+"""Planning-based scheduling, with advance reservations and rules of the site."""

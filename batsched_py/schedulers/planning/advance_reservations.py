@@ -1,0 +1,79 @@
+"""Advance reservations: jobs that ask for their processors at a time of their own choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+
+from batsched_py.errors import UsageError
+from batsched_py.model.job import Job
+from batsched_py.model.timeline import Timeline
+
+
+class AdvanceReservations:
+    """The admitted reservations that have not begun.
+
+    A job with the field ``reserved_start`` or ``reserved_end`` (seconds, absolute) is a request
+    for an advance reservation: it is admitted if its processors are free in the whole interval,
+    and rejected otherwise; once admitted it never moves.
+
+    Source: A. Streit's thesis, 2003, section 3.1.2.
+    """
+
+    def __init__(self) -> None:
+        self._starts: dict[int, float] = {}  # by the job's number
+
+    def __bool__(self) -> bool:
+        return bool(self._starts)
+
+    def admit(self, job: Job, start: float) -> None:
+        """Promise ``job`` its start (seconds)."""
+        self._starts[job.number] = start
+
+    def begin(self, job: Job) -> None:
+        """Forget the reservation of a job that starts."""
+        del self._starts[job.number]
+
+    def start_of(self, job: Job) -> float | None:
+        """Return when the reservation of ``job`` begins (seconds), None if it has none."""
+        return self._starts.get(job.number)
+
+    def starts(self) -> Iterable[float]:
+        """Return when reservations begin (seconds)."""
+        return self._starts.values()
+
+    def due(self, jobs: Iterable[Job], now: float) -> list[Job]:
+        """Return the jobs of which the reservation should begin by ``now``."""
+        starts = self._starts
+        return [job for job in jobs if starts.get(job.number, inf) <= now] if starts else []
+
+    def movable(self, jobs: Iterable[Job]) -> list[Job]:
+        """Return the jobs that have no reservation."""
+        starts = self._starts
+        return [job for job in jobs if job.number not in starts] if starts else list(jobs)
+
+    def occupy(self, line: Timeline, jobs: Iterable[Job], now: float) -> None:
+        """Take the processors of all reservations out of ``line``, from ``now`` on."""
+        for job in jobs if self._starts else ():
+            start = self._starts.get(job.number)
+            if start is not None:
+                start = max(start, now)
+                line.occupy(start, start + job.estimate, job.size)
+
+
+def requested_start(job: Job) -> float | None:
+    """Return when the reservation that a job asks for begins, None if it asks for none.
+
+    Raises :class:`UsageError` for what is no time, and for both a start and an end.
+    """
+    asked = {
+        name: job.extra[name] for name in ("reserved_start", "reserved_end") if name in job.extra
+    }
+    for name, time in asked.items():
+        if isinstance(time, bool) or not isinstance(time, float | int):
+            raise UsageError(f"job {job.id}: {name} is {time!r}, expected a time in seconds")
+    if len(asked) > 1:
+        raise UsageError(f"job {job.id} has reserved_start and reserved_end: give one of them")
+    if "reserved_end" in asked:
+        return float(asked["reserved_end"]) - job.estimate
+    return float(asked["reserved_start"]) if asked else None

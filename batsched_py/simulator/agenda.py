@@ -1,0 +1,69 @@
+"""What is to happen in a simulation, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heapify, heappop, heappush
+from itertools import count
+from math import inf
+
+from batsched_py.protocol import messages as m
+
+Happen = Callable[[], Iterable[m.Event] | None]
+"""Lets something happen, and returns the events that the scheduler is told of it."""
+FEW_ENTRIES = 4096
+"""Entries that are not worth looking through for those that were cancelled."""
+
+
+class Timer:
+    """Something that happens at its time, unless it is cancelled before."""
+
+    __slots__ = ("happen",)
+
+    def __init__(self, happen: Happen) -> None:
+        self.happen: Happen | None = happen
+        """None: cancelled."""
+
+    def cancel(self) -> None:
+        """Let it not happen; nothing changes if it has."""
+        self.happen = None
+
+
+class Agenda:
+    """Timers in order of time (seconds); those of the same time in the order they were set."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._heap: list[tuple[float, int, Timer]] = []
+        self._order = count()
+        self._most_entries = FEW_ENTRIES
+
+    def at(self, time: float, happen: Happen) -> Timer:
+        """Let something happen at a time, which is now or later."""
+        timer = Timer(happen)
+        heap = self._heap
+        heappush(heap, (time, next(self._order), timer))
+        if len(heap) > self._most_entries:
+            heap[:] = [entry for entry in heap if entry[2].happen is not None]
+            heapify(heap)
+            self._most_entries = 2 * len(heap) + FEW_ENTRIES
+        return timer
+
+    def send(self, event: m.Event) -> None:
+        """Tell the scheduler of an event now, after what is to happen at this instant already."""
+        self.at(self.now, lambda: (event,))
+
+    def next_time(self) -> float:
+        """Return when something happens next, infinity if nothing ever does."""
+        heap = self._heap
+        while heap and heap[0][2].happen is None:
+            heappop(heap)
+        return heap[0][0] if heap else inf
+
+    def due(self) -> Iterator[Happen]:
+        """Take what is to happen now; what happens may set and cancel further timers of now."""
+        heap = self._heap
+        while heap and heap[0][0] == self.now:
+            happen = heappop(heap)[2].happen
+            if happen is not None:
+                yield happen

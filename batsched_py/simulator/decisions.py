@@ -1,0 +1,177 @@
+"""What a scheduler decides: each decision of a reply is carried out at its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Protocol
+
+from batsched_py.errors import ProtocolError
+from batsched_py.protocol import messages as m
+from batsched_py.protocol.decision_checks import check_metadata
+from batsched_py.simulator.agenda import Agenda
+from batsched_py.simulator.execution import KILLED, Execution
+from batsched_py.simulator.jobs import JobRegistry, SimulatedJob, State
+from batsched_py.simulator.options import Options
+from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
+
+
+class PowerControl(Protocol):
+    """Machines that can be switched, and what they consume."""
+
+    def switch(self, decision: m.SetResourceState) -> None:
+        """Carry out SET_RESOURCE_STATE; raises :class:`ProtocolError`."""
+        ...
+
+    def consumed(self) -> float:
+        """Return the joules that all machines have consumed until now."""
+        ...
+
+
+class Decisions:
+    """Carries out decisions; ``power`` is None where energy is not accounted for.
+
+    Raises :class:`ProtocolError` where Batsim would abort.
+    """
+
+    def __init__(
+        self,
+        agenda: Agenda,
+        registry: JobRegistry,
+        execution: Execution,
+        stepwise: StepwiseJobs,
+        power: PowerControl | None,
+        options: Options,
+    ) -> None:
+        self.busy = False
+        """Whether the scheduler takes its time: something was decided for later."""
+        self._agenda, self._registry, self._execution = agenda, registry, execution
+        self._stepwise, self._power = stepwise, power
+        self._acknowledge = options.acknowledge_dynamic_jobs
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            m.ExecuteJob: self._execute,
+            m.RejectJob: self._reject,
+            m.KillJob: self._kill,
+            m.CallMeLater: self._call_later,
+            m.SetJobMetadata: self._set_metadata,
+            m.RegisterProfile: registry.add_profile,
+            m.RegisterJob: self._register_job,
+            m.Notify: registry.registration.notified,
+            m.ToJobMsg: self._tell_job,
+            m.ChangeJobState: self._change_job_state,
+            m.SetResourceState: self._set_resource_state,
+            m.Query: self._query,
+            m.Answer: lambda decision: None,  # as in Batsim
+        }
+
+    def carry_out(self, reply: m.Message, first: int = 0) -> None:
+        """Carry out the decisions from number ``first`` on, pausing at those in the future."""
+        decisions, now = reply.events, self._agenda.now
+        at = first
+        try:
+            for at in range(first, len(decisions)):
+                decision = decisions[at]
+                if decision.timestamp > reply.now:
+                    raise ProtocolError(
+                        f"{decision.tag} at {decision.timestamp} is later than the reply's now, "
+                        f"{reply.now}"
+                    )
+                if decision.timestamp > now:
+                    self._pause(decision.timestamp, reply, at)
+                    return
+                handler = self._handlers.get(type(decision))
+                if handler is None:
+                    raise ProtocolError(f"{decision.tag} is no decision of a scheduler")
+                handler(decision)
+        except ProtocolError as error:
+            raise ProtocolError(
+                f"{error} (event {at + 1} of {len(decisions)} in the reply, carried out at "
+                f"{now:f} s)"
+            ) from None
+        if reply.now > now:
+            self._pause(reply.now, reply, len(decisions))
+        else:
+            self.busy = False
+            if self._stepwise.in_use:
+                self._stepwise.settle()
+
+    def _pause(self, until: float, reply: m.Message, at: int) -> None:
+        self.busy = True
+        if self._stepwise.in_use:
+            self._stepwise.settle()
+        self._agenda.at(until, partial(self.carry_out, reply, at))
+
+    # Jobs ----------------------------------------------------------------------------------------
+
+    def _execute(self, decision: m.ExecuteJob) -> None:
+        self._execution.start(self._registry.known(decision.job_id, "EXECUTE_JOB"), decision)
+
+    def _reject(self, decision: m.RejectJob) -> None:
+        self._execution.reject(self._registry.known(decision.job_id, "REJECT_JOB"))
+        self._registry.forget_rejected(decision.job_id)
+
+    def _kill(self, decision: m.KillJob) -> None:
+        if not decision.job_ids:
+            raise ProtocolError("KILL_JOB: the list of jobs is empty")
+        jobs = [self._registry.known(job_id, "KILL_JOB") for job_id in decision.job_ids]
+        for job in jobs:
+            if job.state is State.SUBMITTED:
+                raise ProtocolError(
+                    f"KILL_JOB: job {job.description.id} does not run: it waits to be started"
+                )
+        jobs = [job for job in jobs if job.final_state != KILLED]
+        if jobs:  # else all are being killed already, which Batsim ignores
+            killed = [(job, self._execution.kill(job)) for job in jobs]
+            self._agenda.at(self._agenda.now, partial(self._killed, killed))
+
+    def _killed(self, jobs: list[tuple[SimulatedJob, dict[str, Any] | None]]) -> Iterator[m.Event]:
+        """Tell of jobs that were to be killed, with the progress of those that had not ended."""
+        progress = {}
+        for job, done in jobs:
+            if done is not None:
+                yield self._execution.complete(job)
+                progress[job.description.id] = done
+        job_ids = [job.description.id for job, _ in jobs]
+        yield m.JobKilled(timestamp=self._agenda.now, job_ids=job_ids, job_progress=progress)
+
+    def _set_metadata(self, decision: m.SetJobMetadata) -> None:
+        check_metadata(decision)
+        self._registry.known(decision.job_id, "SET_JOB_METADATA").metadata = decision.metadata
+
+    def _register_job(self, decision: m.RegisterJob) -> None:
+        job = self._registry.add_job(decision)
+        if self._acknowledge:
+            self._agenda.send(self._registry.submission(job, self._agenda.now))
+
+    def _tell_job(self, decision: m.ToJobMsg) -> None:
+        job = self._registry.known(decision.job_id, "TO_JOB_MSG")
+        self._stepwise.tell(job, decision.msg)
+
+    def _change_job_state(self, decision: m.ChangeJobState) -> None:
+        job = self._registry.known(decision.job_id, "CHANGE_JOB_STATE")
+        self._execution.change_state(job, decision.job_state)
+
+    # Others --------------------------------------------------------------------------------------
+
+    def _call_later(self, decision: m.CallMeLater) -> None:
+        agenda = self._agenda
+        if decision.time <= agenda.now:
+            raise ProtocolError(
+                f"CALL_ME_LATER: {decision.time} is not later than the current time {agenda.now}"
+            )
+        agenda.at(decision.time, lambda: (m.RequestedCall(timestamp=agenda.now),))
+
+    def _set_resource_state(self, decision: m.SetResourceState) -> None:
+        if self._power is None:
+            raise ProtocolError("SET_RESOURCE_STATE: energy is not accounted for (option energy)")
+        self._power.switch(decision)
+
+    def _query(self, decision: m.Query) -> None:
+        if list(decision.requests) != ["consumed_energy"]:
+            raise ProtocolError(
+                f"QUERY: {list(decision.requests)} is not known, expected consumed_energy"
+            )
+        if self._power is None:
+            raise ProtocolError("QUERY: energy is not accounted for (option energy)")
+        answers = {"consumed_energy": self._power.consumed()}
+        self._agenda.send(m.Answer(timestamp=self._agenda.now, answers=answers))

@@ -1,0 +1,254 @@
+"""What a job does while it runs: Batsim's profiles, read once when they are loaded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from batsched_py.errors import WorkloadError
+from batsched_py.support.json_values import is_integer, is_number
+from batsched_py.workload.profile_types import profile_type
+
+
+class Parallel(msgspec.Struct, gc=False, frozen=True):
+    """A computation whose executors differ, or that communicates (``parallel*``).
+
+    ``flops`` and ``com`` (bytes) are one number per executor and n*n numbers, row to column, or
+    one number each: for every executor and for every ordered pair of them.
+    """
+
+    flops: float | list[float]
+    com: float | list[float]
+
+
+class Composed(msgspec.Struct, frozen=True):
+    """Profiles by name, one after the other, ``repeat`` times; the first that fails ends it."""
+
+    parts: tuple[tuple[str, Profile], ...]
+    repeat: int
+
+
+class Send(msgspec.Struct, frozen=True):
+    """Say something to the scheduler, then sleep (seconds)."""
+
+    message: Any
+    sleep: float
+
+
+class Receive(msgspec.Struct, frozen=True):
+    """Take the next message of the scheduler, and go on with the profile that fits it.
+
+    A message that matches ``pattern`` leads to ``success``, another to ``failure``. Without a
+    message it goes on with ``timeout`` at once, or else looks again every ``poll`` seconds.
+    """
+
+    pattern: re.Pattern[str]
+    success: str
+    failure: str
+    timeout: str
+    poll: float
+
+
+Body = Parallel | Composed | Send | Receive
+DEEPEST = 100
+"""Profiles are composed of composed ones at most so deep."""
+
+
+class Profile(msgspec.Struct, gc=False):
+    """A parsed profile: a fixed ``delay`` (seconds), ``flops`` to compute, or a ``body``.
+
+    ``flops`` are per processor, or in ``total`` to be shared by all processors; ``total`` means
+    for any profile that it takes whatever number of processors it is given.
+    """
+
+    delay: float | None
+    flops: float = 0.0
+    total: bool = False
+    return_code: int = 0
+    body: Body | None = None
+    """All that is more than a delay or flops."""
+
+    def duration(self, speed: float, nb_processors: int) -> float:
+        """Return the run time in seconds on processors of ``speed`` flop/s, without a body."""
+        if self.delay is not None:
+            return self.delay
+        return self.flops / ((nb_processors * speed) if self.total else speed)
+
+    @property
+    def is_parallel_task(self) -> bool:
+        """Whether it computes or communicates, and nothing else."""
+        if self.body is None:
+            return self.delay is None
+        return isinstance(self.body, Parallel)
+
+    def demand(self, nb_executors: int) -> tuple[float | list[float], float | list[float]]:
+        """Return flops per executor and bytes per pair of a computation on that many."""
+        body = self.body
+        if not isinstance(body, Parallel):
+            return self.flops / nb_executors if self.total else self.flops, 0.0
+        if not self.total or isinstance(body.flops, list) or isinstance(body.com, list):
+            return body.flops, body.com
+        return body.flops / nb_executors, body.com / nb_executors
+
+
+def parse_registered(name: str, profile: Mapping[str, Any]) -> Profile:
+    """Read a Batsim profile that is registered by a scheduler; see :func:`parse_profiles`.
+
+    A composed one has no parts: Batsim 4.2.0 takes it, and crashes when a job with it starts.
+    """
+    if profile.get("type") == "composed":
+        return Profile(None, body=Composed((), 1))
+    return parse_profiles([name], {name: profile})[name]
+
+
+def parse_profiles(
+    names: Iterable[str], profiles: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Profile]:
+    """Read the Batsim profiles ``names``; ``profiles`` has those that they are composed of, too.
+
+    Raises :class:`WorkloadError` for a profile that Batsim refuses, and for types that the
+    embedded simulator does not do.
+    """
+    parser = _Parser(profiles)
+    return {name: parser.parse(name, 0) for name in names}
+
+
+class _Parser:
+    """Reads each profile once, however many are composed of it."""
+
+    def __init__(self, profiles: Mapping[str, Mapping[str, Any]]) -> None:
+        self._profiles = profiles
+        self._parsed: dict[str, Profile] = {}
+        self._open: set[str] = set()
+        self._heights: dict[str, int] = {}
+        """How deep the composed ones are; 0, or not there, for all others."""
+
+    def parse(self, name: str, depth: int) -> Profile:
+        if name in self._parsed:
+            return self._parsed[name]
+        if name in self._open or depth > DEEPEST:
+            raise _too_deep(name)
+        self._open.add(name)
+        profile = self._profiles[name]
+        kind = profile.get("type")
+        if kind == "composed":
+            parsed = self._composed(name, profile, depth)
+        elif isinstance(kind, str) and kind in _KINDS:
+            parsed = _KINDS[kind](name, profile)
+        else:
+            rest = ", which only real Batsim does" if profile_type(kind) else ""
+            raise WorkloadError(
+                f"profile {name!r} is of type {kind!r}{rest}: the embedded simulator runs "
+                f"{', '.join(_KINDS)}, composed"
+            )
+        return_code = profile.get("ret", 0)
+        if not is_integer(return_code):
+            raise WorkloadError(f"profile {name!r}: ret is {return_code!r}, expected an integer")
+        parsed.return_code = return_code
+        self._open.remove(name)
+        self._parsed[name] = parsed
+        return parsed
+
+    def _knows(self, name: Any) -> bool:
+        return isinstance(name, str) and name in self._profiles
+
+    def _composed(self, name: str, profile: Mapping[str, Any], depth: int) -> Profile:
+        names, repeat = profile.get("seq"), profile.get("repeat", 1)
+        if not isinstance(names, list) or not names or not all(map(self._knows, names)):
+            raise WorkloadError(f"profile {name!r}: seq is {names!r}, expected names of profiles")
+        if not is_integer(repeat) or repeat < 1:
+            raise WorkloadError(f"profile {name!r}: repeat is {repeat!r}, expected at least 1")
+        parts = tuple((part, self.parse(part, depth + 1)) for part in names)
+        self._heights[name] = 1 + max(self._heights.get(part, 0) for part in names)
+        if self._heights[name] > DEEPEST:
+            raise _too_deep(name)
+        return Profile(
+            None, total=all(part.total for _, part in parts), body=Composed(parts, repeat)
+        )
+
+
+def _too_deep(name: str) -> WorkloadError:
+    return WorkloadError(f"profile {name!r} is composed of itself, or more than {DEEPEST} deep")
+
+
+def _delay(name: str, profile: Mapping[str, Any]) -> Profile:
+    delay = _number(name, profile, "delay")
+    if not delay > 0:
+        raise WorkloadError(f"profile {name!r}: a delay of {delay}, expected more than 0")
+    return Profile(delay)
+
+
+def _homogeneous(name: str, profile: Mapping[str, Any], *, total: bool) -> Profile:
+    flops = _amount(name, profile, "cpu")
+    com = _amount(name, profile, "com")
+    if com == 0:
+        return Profile(None, flops, total)
+    return Profile(None, 0.0, total, body=Parallel(flops, com))
+
+
+def _parallel(name: str, profile: Mapping[str, Any]) -> Profile:
+    cpu, com = profile.get("cpu"), profile.get("com")
+    for field, values in (("cpu", cpu), ("com", com)):
+        if not isinstance(values, list) or not all(is_number(v) and v >= 0 for v in values):
+            raise WorkloadError(f"profile {name!r}: {field} is no list of numbers of at least 0")
+    assert isinstance(cpu, list)
+    assert isinstance(com, list)
+    if len(com) != len(cpu) ** 2:
+        raise WorkloadError(
+            f"profile {name!r}: {len(cpu)} values of cpu and {len(com)} of com, expected n and n*n"
+        )
+    communicates = any(com)
+    return Profile(
+        None, body=Parallel([float(f) for f in cpu], list(map(float, com)) if communicates else 0.0)
+    )
+
+
+def _send(name: str, profile: Mapping[str, Any]) -> Profile:
+    if not isinstance(profile.get("msg"), dict):
+        raise WorkloadError(f"profile {name!r}: msg is {profile.get('msg')!r}, expected an object")
+    sleep = _amount(name, profile, "sleeptime") if "sleeptime" in profile else 1e-7
+    return Profile(None, body=Send(profile["msg"], sleep))
+
+
+def _receive(name: str, profile: Mapping[str, Any]) -> Profile:
+    try:
+        pattern = re.compile(profile.get("regex", ".*"))
+    except (re.error, TypeError, OverflowError, RecursionError) as error:
+        raise WorkloadError(f"profile {name!r}: regex {profile['regex']!r}: {error}") from None
+    poll = _number(name, profile, "polltime") if "polltime" in profile else 0.005
+    if not poll > 0:
+        raise WorkloadError(f"profile {name!r}: polltime is {poll}, expected more than 0")
+    targets = {field: profile.get(field, "") for field in ("success", "failure", "timeout")}
+    for field, target in targets.items():
+        if not isinstance(target, str):
+            raise WorkloadError(f"profile {name!r}: {field} is {target!r}, expected a profile")
+    return Profile(None, body=Receive(pattern, poll=poll, **targets))
+
+
+_KINDS: dict[str, Callable[[str, Mapping[str, Any]], Profile]] = {
+    "delay": _delay,
+    "parallel": _parallel,
+    "parallel_homogeneous": partial(_homogeneous, total=False),
+    "parallel_homogeneous_total": partial(_homogeneous, total=True),
+    "send": _send,
+    "recv": _receive,
+}
+
+
+def _amount(name: str, profile: Mapping[str, Any], field: str) -> float:
+    value = _number(name, profile, field)
+    if value < 0:
+        raise WorkloadError(f"profile {name!r}: {field} is {value}, expected at least 0")
+    return value
+
+
+def _number(name: str, profile: Mapping[str, Any], field: str) -> float:
+    value = profile.get(field)
+    if not is_number(value):
+        shown = repr(value) if field in profile else "missing"
+        raise WorkloadError(f"profile {name!r}: {field} is {shown}, expected a number")
+    return float(value)

@@ -1,0 +1,332 @@
+"""Jobs that are more than one fixed duration: the step that each does now, and what comes next.
+
+A delay, and a computation on hosts of its own, last as long as is known when they start
+(:mod:`batsched_py.simulator.execution`). All others are run here, step by step. In which order the
+parts of a composed profile come: :mod:`batsched_py.simulator.tasks.composed_profiles`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from math import floor, inf
+from typing import Any
+
+from batsched_py.errors import ProtocolError
+from batsched_py.protocol import messages as m
+from batsched_py.simulator.agenda import Agenda, Timer
+from batsched_py.simulator.jobs import SimulatedJob, final_state
+from batsched_py.simulator.platform.hosts import Platform
+from batsched_py.simulator.profiles import DEEPEST, Profile, Receive, Send
+from batsched_py.simulator.tasks.composed_profiles import ProfilePosition
+from batsched_py.simulator.tasks.parallel_tasks import ParallelTask, ParallelTasks
+
+WALLTIME_REACHED = -1
+_MOST_LOOKS = 2.0**52
+"""Of a job that looks for messages more often than this, the times are as good as continuous."""
+
+FindProfile = Callable[[str, str], Profile | None]
+"""Returns a profile by workload and name, None if there is none."""
+SetLoad = Callable[[int, float, float], None]
+"""Takes note of a host's load (0 to 1) from a time (seconds) on."""
+
+
+class StepwiseJob:
+    """A running job: where it is in its profile, its step, and the walltime that is left."""
+
+    __slots__ = (
+        "begin",
+        "hosts",
+        "in_vain",
+        "job",
+        "length",
+        "position",
+        "remaining",
+        "task",
+        "timer",
+    )
+
+    def __init__(self, job: SimulatedJob, hosts: list[int]) -> None:
+        self.job = job
+        self.hosts = hosts
+        """The host of each executor."""
+        description = job.description
+        self.position = ProfilePosition(description.id, description.profile, job.profile)
+        self.remaining = description.walltime
+        """Seconds, None without a walltime; brought up to date at the end of each step."""
+        self.timer: Timer | None = None
+        """Of the end of the step, or of the walltime."""
+        self.begin = self.length = 0.0
+        """Of the step, seconds."""
+        self.in_vain = 0
+        """How often it looked for messages in vain, and went on, at this instant."""
+        self.task: ParallelTask | None = None
+
+    @property
+    def profile(self) -> Profile:
+        """The profile of the step."""
+        return self.position.profile
+
+    def has_time_for(self, length: float) -> bool:
+        """Tell whether a step of so many seconds ends before the walltime."""
+        return self.remaining is None or length < self.remaining
+
+
+class StepwiseJobs:
+    """Runs the jobs that need it; those that have ended are put into ``ended``.
+
+    ``set_load`` is told what hosts do, if somebody wants to know.
+    """
+
+    def __init__(
+        self,
+        agenda: Agenda,
+        platform: Platform,
+        find: FindProfile,
+        set_load: SetLoad | None = None,
+    ) -> None:
+        self.tasks = ParallelTasks(platform)
+        self.ended: list[SimulatedJob] = []
+        """At this instant; who takes them removes them."""
+        self.in_use = False
+        """Whether there was ever such a job, so that there is something to settle."""
+        self._agenda, self._find, self._set_load = agenda, find, set_load
+        self._running: dict[str, StepwiseJob] = {}
+        self._by_task: dict[ParallelTask, StepwiseJob] = {}
+        self._next_end = inf
+        """When the next parallel task goes on, seconds."""
+        self._timer: Timer | None = None
+        """For that."""
+
+    def begin(self, job: SimulatedJob, hosts: list[int]) -> None:
+        """Let a job begin on the hosts of its executors."""
+        self.in_use = True
+        running = StepwiseJob(job, hosts)
+        self._running[job.description.id] = running
+        self._step(running)
+
+    def runs(self, job: SimulatedJob) -> bool:
+        """Tell whether a job is run here."""
+        return job.description.id in self._running
+
+    def settle(self) -> None:
+        """Bring the time of the next end, and the loads of hosts, up to date.
+
+        To be called at the end of all that happens at an instant, before the time moves on.
+        """
+        tasks, now = self.tasks, self._agenda.now
+        if self._set_load is not None:
+            for host in tasks.changed_loads():
+                self._set_load(host, tasks.load(host), now)
+        time = tasks.next_time()
+        if time != self._next_end:
+            self._next_end = time
+            if self._timer is not None:
+                self._timer.cancel()
+            if time < inf:
+                self._timer = self._agenda.at(max(time, now), self._tasks_go_on)
+
+    def kill(self, job: SimulatedJob) -> None:
+        """Stop a job."""
+        running = self._running.pop(job.description.id)
+        self._set_timer(running, None)
+        self._cancel_task(running)
+
+    def progress(self, job: SimulatedJob) -> dict[str, Any]:
+        """Return how much of a running job is done, as Batsim reports it of killed ones."""
+        running, now = self._running[job.description.id], self._agenda.now
+        if running.task is not None:
+            done = 1.0 - self.tasks.remaining(running.task, now)
+        else:
+            done = (now - running.begin) / running.length if running.length else 0.0
+        return running.position.progress(done)
+
+    def tell(self, job: SimulatedJob, message: str) -> None:
+        """Keep a message for a job, which takes it with its next ``recv`` profile."""
+        if job.messages is None:
+            job.messages = deque()
+        job.messages.append(message)
+        running = self._running.get(job.description.id)
+        if running is not None and isinstance(running.profile.body, Receive):
+            self._look_again(running, running.profile.body)
+
+    def waiting(self) -> list[SimulatedJob]:
+        """Return the jobs that run here and are waiting for messages."""
+        return [
+            running.job
+            for running in self._running.values()
+            if isinstance(running.profile.body, Receive)
+        ]
+
+    # Timers --------------------------------------------------------------------------------------
+
+    def _set_timer(self, running: StepwiseJob, time: float | None) -> None:
+        """Wake a job at a time (seconds), None: not at all; what was asked for before is off."""
+        if running.timer is not None:
+            running.timer.cancel()
+        running.timer = None
+        if time is not None:
+            running.timer = self._agenda.at(time, partial(self._woken, running))
+
+    def _woken(self, running: StepwiseJob) -> None:
+        """Go on with a job whose timer has come: the end of its step, or its walltime."""
+        if running.task is not None:
+            timer = running.timer
+            self._advance()
+            if running.timer is timer:  # else it ended at this very instant
+                self._cancel_task(running)
+                self._finish(running, WALLTIME_REACHED)
+        elif isinstance(running.profile.body, Receive):
+            self._look(running)
+        elif not running.has_time_for(running.length):
+            self._finish(running, WALLTIME_REACHED)
+        else:
+            if running.remaining is not None:
+                running.remaining -= running.length
+            self._step_ended(running)
+
+    def _tasks_go_on(self) -> None:
+        self._next_end = inf
+        self._advance()
+
+    def _advance(self) -> None:
+        """Go on with the jobs whose parallel tasks have ended."""
+        now = self._agenda.now
+        for task in self.tasks.advance(now):
+            running = self._by_task.pop(task)
+            running.task = None
+            if running.remaining is not None:
+                running.remaining = max(0.0, running.remaining - (now - running.begin))
+            self._step_ended(running)
+
+    # Steps ---------------------------------------------------------------------------------------
+
+    def _step(self, running: StepwiseJob) -> None:
+        """Begin with the profile that a job has come to, and go on while that takes no time."""
+        while self._begin_step(running):
+            pass
+
+    def _begin_step(self, running: StepwiseJob) -> bool:
+        """Begin with a profile; tell whether there is another one to begin with."""
+        running.position.enter()
+        now, profile = self._agenda.now, running.profile
+        if now > running.begin:
+            running.in_vain = 0
+        running.begin, running.length = now, 0.0
+        if profile.delay is not None:
+            self._sleep(running, profile.delay)
+        elif isinstance(profile.body, Send):
+            job_id = running.job.description.id
+            self._agenda.send(m.FromJobMsg(timestamp=now, job_id=job_id, msg=profile.body.message))
+            self._sleep(running, profile.body.sleep)
+        elif isinstance(profile.body, Receive):
+            return self._receive(running, profile.body)
+        else:
+            self._compute(running)
+        return False
+
+    def _sleep(self, running: StepwiseJob, length: float) -> None:
+        running.length = length
+        if running.remaining is not None and not running.has_time_for(length):
+            length = running.remaining
+        self._set_timer(running, running.begin + length)
+
+    def _compute(self, running: StepwiseJob) -> None:
+        nb_executors = len(running.hosts)
+        flops, com = running.profile.demand(nb_executors)
+        if not isinstance(flops, list):
+            flops = [flops] * nb_executors
+        if len(flops) != nb_executors:
+            raise ProtocolError(
+                f"job {running.job.description.id}: its profile {running.position.name!r} is for "
+                f"{len(flops)} executors, it has {nb_executors}"
+            )
+        running.task = self.tasks.start(running.begin, running.hosts, flops, com)
+        self._by_task[running.task] = running
+        self._set_timer_at_walltime(running)
+
+    def _set_timer_at_walltime(self, running: StepwiseJob) -> None:
+        left = running.remaining
+        self._set_timer(running, None if left is None else running.begin + left)
+
+    def _step_ended(self, running: StepwiseJob) -> None:
+        if self._goes_on(running):
+            self._step(running)
+
+    def _goes_on(self, running: StepwiseJob) -> bool:
+        """Go to what comes after a step; tell whether there is a profile to begin with."""
+        return_code = running.position.advance(running.profile.return_code)
+        if return_code is not None:
+            self._finish(running, return_code)
+        return return_code is None
+
+    def _finish(self, running: StepwiseJob, return_code: int) -> None:
+        self._set_timer(running, None)
+        job = running.job
+        del self._running[job.description.id]
+        job.return_code, job.final_state = return_code, final_state(return_code)
+        job.finish_time = self._agenda.now
+        self.ended.append(job)
+
+    def _cancel_task(self, running: StepwiseJob) -> None:
+        if running.task is not None:
+            self.tasks.cancel(running.task, self._agenda.now)
+            del self._by_task[running.task]
+            running.task = None
+
+    # Messages ------------------------------------------------------------------------------------
+
+    def _look(self, running: StepwiseJob) -> None:
+        """Look for a message, unless the walltime is reached."""
+        body = running.profile.body
+        assert isinstance(body, Receive)
+        left = running.remaining
+        if left is not None and self._agenda.now >= running.begin + left:
+            self._finish(running, WALLTIME_REACHED)
+        elif self._receive(running, body):
+            self._step(running)
+
+    def _receive(self, running: StepwiseJob, body: Receive) -> bool:
+        """Take a message if there is one; else go on without, or look again later.
+
+        Tells whether there is another profile to begin with.
+        """
+        messages, now = running.job.messages, self._agenda.now
+        if messages:
+            target = body.success if body.pattern.fullmatch(messages.popleft()) else body.failure
+        elif body.timeout:
+            target = body.timeout
+            running.in_vain += 1
+        else:  # with a timer at the walltime only: looking in vain changes nothing
+            self._set_timer_at_walltime(running)
+            return False
+        if running.remaining is not None:
+            running.remaining -= now - running.begin
+        if not target:
+            return self._goes_on(running)
+        position, job_id = running.position, running.job.description.id
+        profile = self._find(job_id.partition("!")[0], target)
+        if profile is None:
+            raise ProtocolError(
+                f"job {job_id}: its profile {position.name!r} leads to {target!r}, which is not "
+                f"there at {now:f} s: Batsim drops profiles that no job and no composed profile "
+                "names, and without profile reuse those of jobs that have ended"
+            )
+        name = position.name
+        if not position.lead_to(target, profile) or running.in_vain > DEEPEST:
+            raise ProtocolError(
+                f"job {job_id}: its profile {name!r} leads to itself, or to others, more than "
+                f"{DEEPEST} deep or times at once"
+            )
+        return True
+
+    def _look_again(self, running: StepwiseJob, body: Receive) -> None:
+        """Wake a waiting job the next time that it looks for messages."""
+        now = self._agenda.now
+        looked, time = (now - running.begin) / body.poll, now
+        if looked < _MOST_LOOKS:
+            time = running.begin + (floor(looked) + 1) * body.poll
+        if running.remaining is not None:
+            time = min(time, running.begin + running.remaining)
+        self._set_timer(running, max(time, now))

@@ -1,0 +1,95 @@
+"""Settings as fields of a Struct, each with what the command line says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+
+from batsched_py.errors import UsageError
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """What ``Annotated`` says of a field that is a setting."""
+
+    help: str
+    metavar: str | None = None
+    flags: tuple[str, ...] = ()
+    """On the command line; none: ``--`` and the name of the field, with hyphens."""
+
+
+class SettingField(msgspec.Struct, frozen=True):
+    """A field of a Struct that is a setting."""
+
+    name: str
+    kind: Any
+    """Its type."""
+    default: Any
+    setting: Setting
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What gives it on the command line."""
+        return self.setting.flags or (f"--{self.name.replace('_', '-')}",)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it has keys and values of its own, which are given one by one."""
+        return isinstance(self.default, dict)
+
+
+def setting_fields(struct: type[msgspec.Struct]) -> dict[str, SettingField]:
+    """Return the fields of ``struct`` that are settings, by name and in their order."""
+    hints = get_type_hints(struct, include_extras=True)
+    return {
+        field.name: SettingField(field.name, get_args(hints[field.name])[0], _default(field), said)
+        for field in msgspec.structs.fields(struct)
+        for said in getattr(hints[field.name], "__metadata__", ())
+        if isinstance(said, Setting)
+    }
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+
+
+def arguments(
+    fields: Mapping[str, SettingField], values: Mapping[str, Any], *, as_json: bool = False
+) -> list[str]:
+    """Return the arguments of a command line that give ``values`` by the names of ``fields``.
+
+    What is None or false is left out. ``as_json`` writes every value of a table as JSON, which is
+    else done only where a text would be read as something else.
+    """
+    parts: list[str] = []
+    for name, value in values.items():
+        flag = fields[name].flags[-1]
+        if fields[name].is_table:
+            for key, one in value.items():
+                parts += (flag, f"{key}={json_text(one) if as_json else _plain(one)}")
+        elif value is True:
+            parts.append(flag)
+        elif value is not None and value is not False:
+            parts += (flag, str(value))
+    return parts
+
+
+def _plain(value: Any) -> str:
+    """Return a value as the command line takes it: a text that looks like JSON is quoted."""
+    if isinstance(value, str):
+        try:
+            msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            return value
+    return json_text(value)
+
+
+def json_text(value: Any) -> str:
+    """Return the value of an option as JSON; raises :class:`UsageError` if that cannot hold it."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except TypeError as error:
+        raise UsageError(
+            f"an option of {value!r} cannot be given to another process: {error}"
+        ) from None

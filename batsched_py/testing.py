@@ -1,0 +1,215 @@
+"""Small schedules for the tests of a policy: jobs by hand, and the schedule as a drawing.
+
+A drawing says everything, what is submitted and what is expected::
+
+    from batsched_py.testing import assert_drawing
+
+    def test_a_short_job_overtakes():
+        assert_drawing(
+            MyPolicy(),
+            '''
+                |0    5    10   15
+            A 3 |##########
+            B 4 | .........#####
+            C 1 |  ########
+            ''',
+            processors=4,
+        )
+
+A row is a job: its name, its number of processors, and behind ``|`` a character per second (or per
+``seconds_per_column``): a space before its submission, ``.`` while it waits, ``#`` while it runs,
+then ``-`` for what is left of its walltime; ``~`` there says that it has no walltime, ``x`` that
+the policy rejects it. A row without a name is a scale for the eye. Jobs that are submitted at the
+same time come in the order of their names.
+
+For longer schedules there are :class:`DrawnJob`, :func:`workload`, :func:`run` and :func:`starts`,
+and :func:`check_machine` for drawn (random) ones. Nothing here needs pytest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from textwrap import dedent
+from typing import Any, NamedTuple
+
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.errors import UsageError
+from batsched_py.model.policy import Scheduler
+from batsched_py.model.user_model import UserModel
+from batsched_py.simulator.engine import Options, Outcome, Simulator
+from batsched_py.simulator.jobs import SimulatedJob
+from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.workload import Workload, WorkloadJob
+
+__all__ = [
+    "DrawnJob",
+    "assert_drawing",
+    "check_machine",
+    "drawing",
+    "run",
+    "starts",
+    "workload",
+]
+
+_ROW = re.compile(r" *(?P<name>\S*) +(?P<size>\d+) *\|(?P<line>.*)")
+_LINE = re.compile(r"(?P<before> *)(?P<waits>\.*)(?:x|(?P<runs>#+)(?P<rest>-*|~)) *")
+
+
+class DrawnJob(NamedTuple):
+    """A job: submission, size, run time, and walltime (default: the run time; None: no limit).
+
+    Times are in seconds. ``finish`` is the recorded end, for user models.
+    """
+
+    submit: float
+    size: int
+    run: float
+    walltime: float | None = -1
+    user: str | None = None
+    finish: float | None = None
+
+
+def workload(
+    jobs: Sequence[DrawnJob],
+    processors: int,
+    profile: str = "parallel_homogeneous",
+    names: Sequence[str] = (),
+) -> Workload:
+    """Return the jobs as a workload for a machine of so many processors.
+
+    Their ids are ``names``, or 0000, 0001, ... in the order given. ``profile`` is the Batsim type
+    of their profiles.
+    """
+    made, profiles = [], {}
+    for number, job in enumerate(jobs):
+        content: dict[str, Any] = {"type": profile, "delay": job.run}
+        if profile != "delay" or not job.run:
+            content = {"type": "parallel_homogeneous", "cpu": job.run * 1e9, "com": 0}
+        profiles[f"r{job.run}"] = content
+        walltime = job.run if job.walltime == -1 else job.walltime
+        made.append(
+            WorkloadJob(
+                id=names[number] if names else f"{number:04d}",
+                submit_time=job.submit,
+                size=job.size,
+                profile=f"r{job.run}",
+                walltime=walltime or None,
+                user=job.user,
+                finish_time=job.finish,
+            )
+        )
+    return Workload(name="test", nb_res=processors, jobs=made, profiles=profiles)
+
+
+def run(
+    load: Workload,
+    scheduler: Scheduler,
+    users: UserModel | None = None,
+    speed: float = 1.0,
+    shake: int | None = None,
+    each_event: bool = False,
+) -> Outcome:
+    """Simulate ``load`` on its machine.
+
+    With ``users`` their jobs are run, not those of the workload. ``speed`` multiplies that of the
+    processors; ``shake`` and ``each_event`` are those of :func:`batsched_py.simulate`.
+    """
+    options = Options(
+        dynamic_jobs=users is not None, profile_reuse=True, shake=shake, each_event=each_event
+    )
+    static = [load] if users is None else []
+    simulator = Simulator(homogeneous(load.nb_res, speed), static, options)
+    return simulator.run(DecisionProcess(scheduler, users).answer)
+
+
+def starts(outcome: Outcome) -> list[float | None]:
+    """Return the start times (seconds) in the order of the job ids, None for a rejected job."""
+    ended = sorted(outcome.jobs, key=lambda job: job.description.id)
+    return [None if job.final_state == "REJECTED" else job.start_time for job in ended]
+
+
+def check_machine(outcome: Outcome) -> None:
+    """Assert that every job that ran was alone on its processors, after its submission."""
+    ran = [job for job in outcome.jobs if job.final_state != "REJECTED"]
+    for job in ran:
+        assert job.alloc.bit_count() == job.description.size
+        assert job.alloc < 1 << outcome.nb_processors
+        assert job.start_time >= job.description.submit_time
+        for other in ran:
+            together = job.start_time < other.finish_time and other.start_time < job.finish_time
+            assert job is other or not together or not job.alloc & other.alloc, (job, other)
+
+
+def assert_drawing(
+    scheduler: Scheduler, expected: str, *, processors: int, seconds_per_column: float = 1.0
+) -> None:
+    """Run the jobs of a drawing under ``scheduler``; assert that it gives the drawn schedule.
+
+    Raises :class:`AssertionError` with both drawings, and the starts that differ; and
+    :class:`UsageError` for what is no drawing.
+    """
+    rows = [_read(row, seconds_per_column) for row in _rows(expected)]
+    names = [name for name, _, _ in rows]
+    outcome = run(workload([job for _, job, _ in rows], processors, names=names), scheduler)
+    got = dict(zip(sorted(names), starts(outcome), strict=True))
+    wrong = [
+        f"{name} {_when(got[name])}, expected: {_when(start)}"
+        for name, _, start in rows
+        if got[name] != start
+    ]
+    if wrong:
+        raise AssertionError(
+            f"{type(scheduler).__name__} gives another schedule on {processors} processors\n"
+            f"expected:\n{dedent(expected).strip(chr(10)).rstrip()}\n"
+            f"got:\n{drawing(outcome, seconds_per_column)}\n" + "\n".join(wrong)
+        )
+
+
+def drawing(outcome: Outcome, seconds_per_column: float = 1.0) -> str:
+    """Draw a schedule, times rounded to columns: jobs in the order of their ids."""
+    jobs = sorted(outcome.jobs, key=lambda job: job.description.id)
+    names = [job.description.id.rpartition("!")[2] for job in jobs]
+    width = max(map(len, names), default=0)
+    digits = max((len(str(job.description.size)) for job in jobs), default=0)
+    return "\n".join(
+        f"{name:{width}} {job.description.size:{digits}} |{_line(job, seconds_per_column)}"
+        for name, job in zip(names, jobs, strict=True)
+    )
+
+
+def _line(job: SimulatedJob, seconds: float) -> str:
+    wanted = job.description
+    rejected = job.final_state == "REJECTED"
+    start = job.finish_time if rejected else job.start_time
+    limit = job.finish_time if wanted.walltime is None else start + wanted.walltime
+    submit, begin, end, latest = (
+        round(time / seconds) for time in (wanted.submit_time, start, job.finish_time, limit)
+    )
+    waits = " " * submit + "." * (begin - submit)
+    rest = "~" if wanted.walltime is None else "-" * (latest - end)
+    return f"{waits}x" if rejected else f"{waits}{'#' * (end - begin)}{rest}"
+
+
+def _rows(text: str) -> list[str]:
+    """Return the rows of jobs; a row without a job is a scale."""
+    return [row for row in text.splitlines() if row.strip() and not row.lstrip().startswith("|")]
+
+
+def _read(row: str, seconds: float) -> tuple[str, DrawnJob, float | None]:
+    """Return name and job of a row, and when it should start."""
+    job = _ROW.fullmatch(row)
+    line = _LINE.fullmatch(job["line"]) if job else None
+    if job is None or line is None:
+        raise UsageError(f"{row!r} is no row of a drawing: expected such as 'A 3 | ..####--'")
+    submit = len(line["before"]) * seconds
+    if line["runs"] is None:
+        return job["name"], DrawnJob(submit, int(job["size"]), seconds), None
+    run_time = len(line["runs"]) * seconds
+    walltime = None if line["rest"] == "~" else run_time + len(line["rest"]) * seconds
+    start = submit + len(line["waits"]) * seconds
+    return job["name"], DrawnJob(submit, int(job["size"]), run_time, walltime), start
+
+
+def _when(start: float | None) -> str:
+    return "is rejected" if start is None else f"starts at {start:.15g}"

@@ -1,0 +1,129 @@
+"""From the lines of a log to the jobs of a workload, by rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.errors import UsageError
+from batsched_py.support.json_values import whole
+from batsched_py.workload.clock import clock_of
+from batsched_py.workload.conversion_rules import Rules, as_dict, describe
+from batsched_py.workload.dropped_jobs import kept_rows
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.workload import REFERENCE_SPEED, Workload, WorkloadJob
+
+
+def workload_from_log(log: SwfLog, rules: Rules, *, speed_factor: float = 1.0) -> Workload:
+    """Return the jobs of ``log`` under ``rules``.
+
+    ``speed_factor`` is the speed of the machine that will be simulated, for the estimates of
+    ``exact``. Raises :class:`UsageError` if no job is left.
+    """
+    columns = _Columns(log, rules)
+    notes = list(log.notes)
+    dropped = list(rules.drop)
+    if rules.unknown_user == "drop" and "no-user" not in dropped:
+        dropped.append("no-user")
+    rows = kept_rows(log, columns.size, dropped, notes)
+    if rules.first is not None:
+        rows = rows[: rules.first]
+    if not len(rows):
+        raise UsageError(f"{log.path}: the rules leave no job of {len(log)}: {describe(rules)}")
+    profiles: dict[str, dict[str, Any]] = {}
+    jobs = list(columns.jobs(rows, profiles, speed_factor))
+    unix_start_time, time_zone, said = clock_of(log)
+    notes.append(said)
+    return Workload(
+        name=log.path.name,
+        nb_res=log.max_processors,
+        jobs=jobs,
+        profiles=profiles,
+        rules=as_dict(rules),
+        notes=notes,
+        unix_start_time=unix_start_time,
+        time_zone=time_zone,
+    )
+
+
+Column = NDArray[np.float64]
+
+
+class _Columns:
+    """The columns of a log that the rules work on."""
+
+    def __init__(self, log: SwfLog, rules: Rules) -> None:
+        self.log = log
+        self.rules = rules
+        requested, allocated = (
+            log.column("requested_processors"),
+            log.column("allocated_processors"),
+        )
+        one, other = (requested, allocated) if rules.size == "requested" else (allocated, requested)
+        self.size = np.where(one > 0, one, other)
+        self.knows_users = bool((log.column("user") >= 0).any())
+        self.request = log.column("requested_time")
+        self.recorded = log.column("run_time")
+        self.run = self.recorded
+        if rules.runtime == "cut-at-request":
+            self.run = np.where(
+                self.request > 0, np.minimum(self.recorded, self.request), self.recorded
+            )
+
+    def jobs(
+        self, rows: NDArray[np.intp], profiles: dict[str, dict[str, Any]], speed_factor: float
+    ) -> list[WorkloadJob]:
+        """Return the jobs of the given rows; fills ``profiles``."""
+        log, rules = self.log, self.rules
+        submit = log.column("submit_time")
+        finish = submit + np.maximum(log.column("wait_time"), 0) + self.recorded
+        scale = speed_factor if rules.profile == "parallel_homogeneous" else 1.0
+        jobs = []
+        columns = (log.column("job_number"), submit, self.size, self.run, finish)
+        values = zip(
+            *(column[rows].tolist() for column in columns),
+            self._walltimes(rows),
+            log.column("user")[rows].tolist(),
+            strict=True,
+        )
+        for number, submitted, size, run, finished, walltime, user in values:
+            name = f"r{whole(run)}"
+            if name not in profiles:
+                profiles[name] = self._profile(run)
+            job_id = str(int(number)) if number == int(number) else repr(number)
+            jobs.append(
+                WorkloadJob(
+                    id=job_id,
+                    submit_time=submitted,
+                    size=int(size),
+                    profile=name,
+                    walltime=walltime,
+                    estimate=run / scale if rules.walltime == "exact" else None,
+                    user=str(int(user)) if user >= 0 else self._unknown_user(job_id),
+                    finish_time=finished,
+                )
+            )
+        return jobs
+
+    def _unknown_user(self, job_id: str) -> str | None:
+        """Return whose job it is; nobody's where the log knows no user at all."""
+        if self.rules.unknown_user == "each":
+            return f"unknown-{job_id}"
+        return "-1" if self.knows_users else None
+
+    def _walltimes(self, rows: NDArray[np.intp]) -> list[float | None]:
+        rule = self.rules.walltime
+        if rule == "exact":
+            return [None] * len(rows)
+        wall = self.request[rows]
+        if rule == "double":
+            wall = np.maximum(wall, 2 * self.recorded[rows])
+        return [value if value > 0 else None for value in wall.tolist()]
+
+    def _profile(self, run: float) -> dict[str, Any]:
+        if self.rules.profile == "delay" and run > 0:  # Batsim refuses a delay of 0
+            return {"type": "delay", "delay": whole(run)}
+        flops = whole(run * REFERENCE_SPEED)
+        return {"type": "parallel_homogeneous", "cpu": flops, "com": 0}

@@ -1,0 +1,36 @@
+"""The types of Batsim's profiles: what a job may do while it runs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class ProfileType(NamedTuple):
+    """What is known of a type of profiles without running it."""
+
+    amounts: tuple[str, ...] = ()
+    """Fields that must be numbers, at least 0."""
+    registrable: bool = True
+    """Whether a scheduler may register it: Batsim 4.2.0 crashes on the others."""
+
+
+def profile_type(name: Any) -> ProfileType | None:
+    """Return the type that a profile says it is of, None if there is no such type."""
+    return PROFILE_TYPES.get(name) if isinstance(name, str) else None
+
+
+PROFILE_TYPES = {
+    "delay": ProfileType(("delay",)),
+    "parallel": ProfileType(),
+    "parallel_homogeneous": ProfileType(("cpu", "com")),
+    "parallel_homogeneous_total": ProfileType(("cpu", "com")),
+    "parallel_homogeneous_pfs": ProfileType(),
+    "data_staging": ProfileType(("nb_bytes",)),
+    "composed": ProfileType(registrable=False),
+    "smpi": ProfileType(registrable=False),
+    "usage_trace": ProfileType(registrable=False),
+    "send": ProfileType(),
+    "recv": ProfileType(),
+}
+"""All types by name. Which of them the embedded simulator runs, and how:
+:mod:`batsched_py.simulator.profiles`."""

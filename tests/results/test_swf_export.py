@@ -1,0 +1,263 @@
+"""SWF logs of simulated jobs: fields by hand, round trips, headers, the command."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.calling import call
+
+from batsched_py import simulate
+from batsched_py.errors import OutputError
+from batsched_py.results.swf_export import write_result_log
+from batsched_py.run.result import Result
+from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.clock import clock_of
+from batsched_py.workload.conversion_rules import make_rules
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.log_conversion import workload_from_log
+from batsched_py.workload.swf import SwfLog, read_swf
+
+Job = tuple[str, float, int, float, float | None, str | None]
+
+
+def log_of(*jobs: Job, **fields: Any) -> Workload:
+    """A workload of (id, submission, size, run time, walltime, user) on 4 processors."""
+    profiles = {
+        f"r{run}": {"type": "parallel_homogeneous", "cpu": run * 1e9, "com": 0}
+        for *_, run, _, _ in jobs
+    }
+    made = [
+        WorkloadJob(id=name, submit_time=at, size=size, profile=f"r{run}", walltime=wall, user=user)
+        for name, at, size, run, wall, user in jobs
+    ]
+    return Workload(name="hand.json", nb_res=4, jobs=made, profiles=profiles, **fields)
+
+
+def export(result: Result, path: Path) -> None:
+    write_result_log(result.table_as_written(), result.settings, path)
+
+
+def written(result: Result, path: Path) -> SwfLog:
+    export(result, path)
+    log = read_swf(path)
+    assert log.notes == []  # in order, and the machine is known
+    return log
+
+
+def columns(log: SwfLog, *names: str) -> list[list[float]]:
+    return np.column_stack([log.column(name) for name in names]).tolist()
+
+
+def schedule(result: Result) -> list[tuple[Any, ...]]:
+    """Who ran when and where, in order of the jobs."""
+    names = ["submission_time", "starting_time", "finish_time", "allocated_resources", "user"]
+    return list(result.jobs.set_index("job_id")[names].sort_index().itertuples(name=None))
+
+
+# Fields -----------------------------------------------------------------------------------------
+
+
+def test_fields_by_hand(tmp_path: Path) -> None:
+    """One waits, one is killed, one takes no time, one is too wide; lines are by submission."""
+    result = simulate(
+        log_of(
+            ("7", 0, 4, 10, 100, "3"),
+            ("2", 2.25, 2, 30, 20, "5"),  # killed by its walltime
+            ("3", 2.5, 1, 0, None, "-1"),
+            ("9", 3, 5, 10, 60, None),
+        ),
+        scheduler="fcfs",
+    )
+    log = written(result, tmp_path / "hand.swf")
+    said = ("job_number", "submit_time", "wait_time", "run_time", "allocated_processors")
+    assert columns(log, *said) == [
+        [7, 0, 0, 10, 4],
+        [2, 2.25, 7.75, 20, 2],
+        [3, 2.5, 7.5, 0, 1],
+        [9, 3, -1, -1, -1],
+    ]
+    asked = ("requested_processors", "requested_time", "status", "user")
+    assert columns(log, *asked) == [[4, 100, 1, 3], [2, 20, 0, 5], [1, -1, 1, -1], [5, 60, 5, -1]]
+    other = ("average_cpu_time", "used_memory", "requested_memory", "group", "executable")
+    rest = ("queue", "partition", "preceding_job", "think_time")
+    assert (np.array(columns(log, *other, *rest)) == -1).all()
+
+
+@pytest.mark.parametrize(
+    ("ids", "users", "numbers"),
+    [
+        pytest.param(("12", "5"), ("9", "0"), ([12, 5], [9, 0]), id="numbers stay"),
+        pytest.param(("a", "5"), ("9", "0"), ([1, 2], [9, 0]), id="one text: all count anew"),
+        pytest.param(("12", "5"), ("9", "b"), ([12, 5], [1, 2]), id="users likewise"),
+        pytest.param(("0", "5"), ("07", "7"), ([1, 2], [1, 2]), id="7 and 07 are two users"),
+        pytest.param(("1", "2"), (None, None), ([1, 2], [-1, -1]), id="nobody is unknown"),
+        pytest.param(("1", "2"), (None, "b"), ([1, 2], [-1, 1]), id="and is not counted"),
+        pytest.param(("m:2", "m:10"), ("m:1", "m:1"), ([1, 2], [1, 1]), id="members"),
+    ],
+)
+def test_numbers(
+    tmp_path: Path, ids: tuple[str, str], users: tuple[str, str], numbers: tuple[list[int], ...]
+) -> None:
+    jobs = [(name, at, 1, 5.0, None, who) for name, at, who in zip(ids, (0, 1), users, strict=True)]
+    log = written(simulate(log_of(*jobs)), tmp_path / "log.swf")
+    assert (log.column("job_number").tolist(), log.column("user").tolist()) == numbers
+    mapped = any("users are numbered" in text for _, text in log.header)
+    assert mapped == any((who is not None and not who.isdigit()) or who == "07" for who in users)
+
+
+def test_ties_are_in_order_of_numbers(tmp_path: Path) -> None:
+    """Job 10 comes after job 9, whoever ended first."""
+    jobs = [(f"x{n}", 4, 1, 100.0 - n, None, "u") for n in (9, 10, 11)]
+    log = written(simulate(log_of(*jobs)), tmp_path / "log.swf")
+    assert log.column("run_time").tolist() == [91, 90, 89]
+
+
+# Round trips ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"scheduler": "fcfs"}, {"speed_factor": 1.7}])
+def test_replay_of_the_log_is_the_same_schedule(tmp_path: Path, options: dict[str, Any]) -> None:
+    """The sample log, replayed as it was simulated: to the byte at the log's own speed."""
+    first = simulate(find_log("sample"), **options)
+    export(first, tmp_path / "made.swf.gz")
+    again = simulate(tmp_path / "made.swf.gz", scheduler=options.get("scheduler", "easy"))
+    if "speed_factor" not in options:
+        assert again.jobs_csv() == first.jobs_csv()
+        return
+    one, other = first.jobs, again.jobs  # run times are rounded to the microsecond
+    assert len(other) == len(one) > 3_000
+    waits = [frame.set_index("job_id")["waiting_time"].sort_index() for frame in (one, other)]
+    assert np.abs(waits[0] - waits[1]).max() < 0.01
+
+
+def test_what_reacting_users_made_can_be_replayed(tmp_path: Path) -> None:
+    """The workload of feedback, and so the schedule, comes back by rigid replay."""
+    first = simulate(find_log("sample"), users="feedback", sessions="max:20", scheduler="fcfs")
+    assert (first.jobs["lateness"] != 0).any()
+    log = written(first, tmp_path / "made.swf")
+    again = simulate(tmp_path / "made.swf", scheduler="fcfs")
+    assert schedule(again) == schedule(first)
+    assert (log.column("wait_time") == again_waits(again, log)).all()
+
+
+def again_waits(result: Result, log: SwfLog) -> np.ndarray[Any, Any]:
+    waits = dict(zip(result.jobs["job_id"], result.jobs["waiting_time"], strict=True))
+    return np.array([waits[str(int(number))] for number in log.column("job_number")])
+
+
+def test_rejected_jobs_do_not_come_back(tmp_path: Path) -> None:
+    first = simulate(log_of(("1", 0, 4, 10, None, "3"), ("2", 1, 9, 10, None, "3")))
+    log = written(first, tmp_path / "log.swf")
+    notes = workload_from_log(log, make_rules()).notes
+    assert "1 jobs were dropped: negative-runtime" in notes
+
+
+def test_jobs_of_rare_behaviour_are_in_it(tmp_path: Path) -> None:
+    """They load the machine, so they belong to the workload."""
+    workload = log_of(("1", 0, 4, 10, None, "3"), ("2", 1, 4, 10, None, "3"))
+    workload.jobs[0].extra["behaviour"] = "rare"
+    result = simulate(workload)
+    assert result.table.measured.sum() == 1
+    assert columns(written(result, tmp_path / "log.swf"), "wait_time") == [[0], [9]]
+
+
+# Header -----------------------------------------------------------------------------------------
+
+
+def test_the_header_says_what_it_is(tmp_path: Path) -> None:
+    sample = find_log("sample")
+    options = {"sessions": "max:20"}
+    result = simulate(
+        sample, users="feedback", user_options=options, scheduler="creasy", seed=11, shake=3
+    )
+    log = written(result, tmp_path / "log.swf")
+    header = dict(log.header)
+    assert header["Version"] == "2.2"
+    assert header["MaxProcs"] == header["MaxNodes"] == "64"
+    assert header["MaxJobs"] == header["MaxRecords"] == str(len(log)) == "3430"
+    workload = load_workload(sample, make_rules())
+    assert clock_of(log)[:2] == (workload.unix_start_time, "Europe/Paris")
+    notes = "\n".join(text for key, text in log.header if key == "Note")
+    for said in (
+        "SYNTHETIC",
+        'users: feedback {"sessions":"max:20"}, seed 11',
+        "policy: creasy, speed factor 1, back end embedded",
+        "random order, seed 3",
+        f"derived from {sample.name} (SHA-256 {result.settings['input']['sha256']}), 3430 jobs",
+        '"walltime":"double"',
+    ):
+        assert said in notes
+
+
+@pytest.mark.parametrize(
+    ("start", "zone", "back"),
+    [
+        (1e9, "Europe/Paris", (1e9, "Europe/Paris")),
+        (1e9, "-03:30", (1e9, "-03:30")),
+        (1e9, "+05:45", (1e9, "+05:45")),
+        (1e9, "UTC", (1e9, "UTC")),
+        (None, "UTC", (None, "UTC")),
+    ],
+)
+def test_the_clock_comes_back(
+    tmp_path: Path, start: float | None, zone: str, back: tuple[float | None, str]
+) -> None:
+    workload = log_of(("1", 0, 1, 1, None, "u"), unix_start_time=start, time_zone=zone)
+    assert clock_of(written(simulate(workload), tmp_path / "log.swf"))[:2] == back
+
+
+def test_names_do_not_break_lines(tmp_path: Path) -> None:
+    """A workload may be called anything; every line but the jobs is a comment."""
+    workload = log_of(("1", 0, 1, 1, None, "u"))
+    workload.name = "two\nlines \N{GREEK SMALL LETTER OMEGA}"
+    log = written(simulate(workload), tmp_path / "log.swf")
+    assert any("derived from two lines ?, 1 jobs" in line for line in log.header_lines)
+
+
+# Files ------------------------------------------------------------------------------------------
+
+
+def test_gzip_by_name_and_the_same_bytes(tmp_path: Path) -> None:
+    result = simulate(log_of(("1", 0, 1, 1.5, None, "u")))
+    names = ("a.swf", "b.swf", "c.swf.gz", "d.swf.gz")
+    for name in names:
+        export(result, tmp_path / name)
+    a, b, c, d = ((tmp_path / name).read_bytes() for name in names)
+    assert a == b == gzip.decompress(c)
+    assert c == d
+
+
+def test_nothing_is_left_of_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError):
+        export(simulate(log_of()), tmp_path / "file" / "log.swf")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = tmp_path / "new" / "made.swf.gz"
+    run = ("simulate", "sample", "--first", 50, "-e", tmp_path / "out", "--swf")
+    assert call(monkeypatch, *run, made) == 0
+    assert f"wrote {made}, a log of the simulated jobs" in capsys.readouterr().out
+    assert len(read_swf(made)) == 50
+    before = made.read_bytes()
+    assert call(monkeypatch, "simulate", made, "-e", tmp_path / "out", "--swf", made) == 2
+    assert f"{made}: that is the input" in capsys.readouterr().err
+    assert made.read_bytes() == before
+
+
+def test_it_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    wrong = tmp_path / "file" / "log.swf"
+    assert call(monkeypatch, "simulate", "sample", "-e", tmp_path / "out", "--swf", wrong) == 1
+    assert f"{wrong} cannot be written" in capsys.readouterr().err
+    assert not list(tmp_path.glob("out*"))

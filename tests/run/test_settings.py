@@ -1,0 +1,168 @@
+"""One schema of settings: keywords, options, keys and other processes' arguments are made of it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import typer
+
+from batsched_py import simulate
+from batsched_py.campaign.campaign_file import read_campaign
+from batsched_py.cli import main
+from batsched_py.commands.simulate import simulate as simulate_command
+from batsched_py.errors import UsageError, parameter
+from batsched_py.run.settings import SETTINGS, SINGLE_RULES, Run, Settings
+from batsched_py.support.setting_fields import arguments
+from batsched_py.workload.conversion_rules import Rules
+
+ROOT = Path(__file__).parents[2]
+SUGAR = {"log", "sessions", "node_factor", *SINGLE_RULES}
+"""Settings that come to something else: see :meth:`Settings.run`."""
+
+
+def test_every_setting_is_everywhere() -> None:
+    """The fields, the keywords of simulate, the options, the stored run and the page of docs."""
+    fields = list(Settings.__struct_fields__)
+    keywords = [*inspect.signature(simulate).parameters]
+    assert keywords == ["source", *fields[1:], "folder", "record"]
+    app = typer.Typer()
+    app.command()(simulate_command)
+    options = {option.name for option in typer.main.get_command(app).params}
+    assert set(SETTINGS) == set(fields) - {"log"} <= options
+    assert set(Run.__struct_fields__) == set(fields) - SUGAR
+    page = (ROOT / "docs" / "settings.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == fields
+
+
+def test_what_is_given_and_what_it_comes_to_have_the_same_defaults() -> None:
+    assert Settings().run() == Run()
+
+
+@pytest.mark.parametrize(
+    "line", ["each_event = [false, true]", "node_factor = [0.5, 2.0]", 'warm_up = ["1 h", "2 h"]']
+)
+def test_a_campaign_varies_every_setting(tmp_path: Path, line: str) -> None:
+    (tmp_path / "x.toml").write_text(f"[run]\n{line}\n")
+    runs = read_campaign(tmp_path / "x.toml").runs
+    name = line.split()[0]
+    assert len({str(getattr(run.settings, name)) for run in runs}) == 2
+
+
+def test_the_log_is_the_first_argument() -> None:
+    with pytest.raises(UsageError, match="first argument"):
+        simulate("sample", log="KTH-SP2-1996-2")
+
+
+def test_half_of_the_machine() -> None:
+    half = simulate("sample", node_factor=0.5, first=20)
+    assert half.settings["run"]["nodes"] == 32
+    assert half.jobs_csv() == simulate("sample", nodes=32, first=20).jobs_csv()
+    with pytest.raises(UsageError, match="neither nodes nor platform"):
+        simulate("sample", node_factor=0.5, nodes=3)
+
+
+def test_sugar_comes_to_the_same() -> None:
+    """Texts as in a file, values as in Python."""
+    texts = Settings(
+        users="feedback", sessions="arrival:60", walltime="exact", warm_up="1 h", timeouts="run=5"
+    )
+    values = Settings(
+        users="feedback",
+        user_options={"sessions": "arrival:60"},
+        rules=Rules(walltime="exact"),
+        warm_up=3600,
+        timeouts=Settings(timeouts="run=5").run().timeouts,
+    )
+    assert texts.run() == values.run()
+    with pytest.raises(UsageError, match="give one of them"):
+        msgspec.structs.replace(values, sessions="max:20").run()
+
+
+def test_another_process_is_given_the_same() -> None:
+    given = {"seed": 3, "shake": None, "each_event": True, "user_options": {"a": "1", "b": "x"}}
+    assert arguments(SETTINGS, given) == ["--seed", "3", "--each-event", "-U", 'a="1"', "-U", "b=x"]
+    assert arguments(SETTINGS, given, as_json=True)[-1] == 'b="x"'
+
+
+@pytest.mark.parametrize(
+    ("keywords", "options", "said"),
+    [
+        ({"nodes": -1}, ["--nodes", "-1"], "{} -1: expected at least 1"),
+        ({"speed_factor": 0.0}, ["--speed-factor", "0"], "{} 0.0: expected a positive number"),
+        ({"sessions": "max:20"}, ["--sessions", "max:20"], "choose users by {}"),
+        ({"walltime": "doubel"}, ["--walltime", "doubel"], "{} 'doubel' (did you mean 'double'?)"),
+    ],
+)
+def test_errors_name_the_parameter_and_the_command_line_its_flag(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    keywords: dict[str, Any],
+    options: list[str],
+    said: str,
+) -> None:
+    (name,) = keywords if "sessions" not in keywords else ["users"]
+    with pytest.raises(UsageError) as caught:
+        simulate("sample", **keywords)
+    assert said.format(name) in str(caught.value)
+    assert "--" not in str(caught.value)
+    monkeypatch.setattr("sys.argv", ["batsched-py", "simulate", "sample", *options])
+    with pytest.raises(SystemExit):
+        main()
+    assert said.format(f"--{name.replace('_', '-')}") in capsys.readouterr().err
+
+
+def test_a_parameter_of_another_name_is_shown_as_the_option_that_it_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batsim's options have Batsim's names."""
+    options = ["-p", "x.xml", "--enable-profile-reuse"]
+    monkeypatch.setattr("sys.argv", ["batsched-py", "simulator", *options])
+    with pytest.raises(SystemExit):
+        main()
+    said = "--enable-profile-reuse means nothing without --enable-dynamic-jobs"
+    assert said in capsys.readouterr().err
+
+
+def test_an_error_tells_its_parameters() -> None:
+    error = UsageError(f"{parameter('nodes')} and {parameter('platform')}: give one")
+    assert error.parameters == ["nodes", "platform"]
+    assert str(error) == f"{error}" == "nodes and platform: give one"
+
+
+FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]+")
+QUOTED = re.compile(r"`batsched-py [^`]*`")
+BATSIMS = {"--energy", "--enable-redis", "--enable-dynamic-jobs"}
+"""Options of Batsim, which it has to be started with."""
+SCHEMAS = {"batsched_py/run/settings.py", "batsched_py/simulator/options.py"}
+
+
+def flags_in(path: Path) -> Iterator[str]:
+    tree = ast.parse(path.read_text())
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    is_of_commands = str(path.relative_to(ROOT)) in SCHEMAS or "backends" in path.parts
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            continue
+        if id(node) in docstrings or (is_of_commands and " " not in node.value.strip()):
+            continue
+        for flag in set(FLAG.findall(QUOTED.sub("", node.value))) - BATSIMS:
+            yield f"{path}:{node.lineno}: {flag}"
+
+
+def test_the_library_speaks_of_no_flag() -> None:
+    """Commands that are quoted or run as a whole do, and what is Batsim's."""
+    places = [ROOT / folder for folder in ("batsched_py", "users/batsched_users")]
+    library = [
+        path
+        for place in places
+        for path in place.rglob("*.py")
+        if "commands" not in path.parts and path.name not in ("cli.py", "provenance.py")  # git's
+    ]
+    assert [flag for path in library for flag in flags_in(path)] == []

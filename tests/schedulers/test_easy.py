@@ -1,0 +1,175 @@
+"""FCFS and EASY on schedules that can be drawn by hand, and EASY against a slow twin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.model.decisions import Decision, Start
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.schedulers.easy import Easy
+from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, starts, workload
+
+# (what it shows, processors, jobs, starts under FCFS, starts under EASY)
+CASES = [
+    ("an empty machine starts a job at once", 4, [J(3, 4, 10)], [3], [3]),
+    ("jobs that fit together start together", 4, [J(0, 2, 10), J(0, 2, 5)], [0, 0], [0, 0]),
+    ("the head waits until enough is free", 4, [J(0, 3, 10), J(1, 2, 5)], [0, 10], [0, 10]),
+    (
+        "a short job behind a blocked head: EASY lets it end before the head's reservation",
+        4,
+        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 8)],
+        [0, 10, 15],
+        [0, 10, 2],
+    ),
+    (
+        "a job that ends exactly at the shadow time does not delay the head",
+        4,
+        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 8), J(2, 1, 8)],
+        [0, 10, 15, 15],
+        [0, 10, 2, 15],
+    ),
+    (
+        "one second too long, it would delay the head and waits",
+        4,
+        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 9)],
+        [0, 10, 15],
+        [0, 10, 15],
+    ),
+    (
+        "a long job may use extra nodes, those the head will not need",
+        4,
+        [J(0, 3, 10), J(1, 3, 5), J(2, 1, 100)],
+        [0, 10, 10],
+        [0, 10, 2],
+    ),
+    (
+        "a second long job finds the extra nodes taken, though a node is free",
+        5,
+        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 100), J(2, 1, 100)],
+        [0, 10, 10, 15],
+        [0, 10, 2, 15],
+    ),
+    (
+        "a backfilled job that ends by the shadow time leaves the extra nodes to others",
+        6,
+        [J(0, 4, 10), J(1, 5, 5), J(2, 1, 8), J(2, 1, 100)],
+        [0, 10, 10, 15],
+        [0, 10, 2, 2],
+    ),
+    (
+        "only the walk up to the first sufficient release counts: of two jobs that end together "
+        "the smaller comes first, and what the other frees is no extra node",
+        6,
+        [J(0, 1, 10), J(0, 2, 10), J(1, 4, 5), J(2, 2, 100), J(2, 3, 100)],
+        [0, 0, 10, 10, 15],
+        [0, 0, 10, 10, 15],
+    ),
+    (
+        "an early end moves the head forward; the plan was by walltime, the run was shorter",
+        4,
+        [J(0, 4, 3, 10), J(1, 4, 5), J(1, 1, 1)],
+        [0, 3, 8],
+        [0, 3, 8],
+    ),
+    ("a job of no length ends at its own instant", 2, [J(0, 2, 0, 5), J(0, 2, 3)], [0, 0], [0, 0]),
+    ("a job wider than the machine is rejected", 2, [J(0, 3, 5), J(1, 2, 5)], [None, 1], [None, 1]),
+    (
+        "without walltimes nothing is known of ends: only extra nodes may be used",
+        5,
+        [J(0, 3, 10, None), J(1, 4, 5, None), J(2, 1, 50, None), J(2, 1, 3, None)],
+        [0, 10, 10, 15],
+        [0, 10, 2, 15],
+    ),
+]
+IDS = [case[0] for case in CASES]
+
+
+@pytest.mark.parametrize(("why", "nb", "jobs", "fcfs", "easy"), CASES, ids=IDS)
+def test_by_hand(why: str, nb: int, jobs: list[J], fcfs: list[float], easy: list[float]) -> None:
+    load = workload(jobs, nb)
+    assert starts(run(load, Fcfs())) == fcfs, why
+    assert starts(run(load, Easy())) == easy, why
+
+
+def test_extra_nodes_of_the_whole_instant() -> None:
+    """The walk stops at the job of size 1; the option counts the job of size 2 as well."""
+    load = workload([J(0, 1, 10), J(0, 2, 10), J(1, 4, 5), J(2, 2, 100), J(2, 3, 100)], 6)
+    assert starts(run(load, Easy())) == [0, 0, 10, 10, 15]
+    assert starts(run(load, Easy(extra_nodes="instant"))) == [0, 0, 10, 2, 15]
+
+
+class SlowEasy:
+    """EASY from its definition: lists, no shortcuts, a full scan at every pass."""
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        waiting = list(queue)
+        while waiting and waiting[0].size <= machine.free:
+            yield Start(waiting.pop(0))
+        if not waiting:
+            return
+        head = waiting.pop(0)
+        running = sorted(
+            machine.releases(), key=lambda job: (job.start_time + job.estimate, job.size)
+        )
+        free, shadow_time, extra = machine.free, inf, 0
+        for job in running:
+            free += job.size
+            if free >= head.size:
+                shadow_time, extra = job.start_time + job.estimate, free - head.size
+                break
+        for job in waiting:
+            if job.size > machine.free:
+                continue
+            if now + job.estimate <= shadow_time < inf:
+                yield Start(job)
+            elif job.size <= extra:
+                extra -= job.size
+                yield Start(job)
+
+
+jobs_of = st.lists(
+    st.builds(
+        lambda submit, size, run, more: J(submit, size, run, run + more),
+        st.integers(0, 60),
+        st.integers(1, 9),
+        st.integers(0, 25),
+        st.integers(0, 12),
+    ),
+    max_size=60,
+)
+
+
+@given(jobs_of, st.sampled_from([0.5, 1.0, 2.0]))
+def test_easy_equals_its_slow_twin(jobs: list[J], speed: float) -> None:
+    load = workload(jobs, 8)
+    assert starts(run(load, Easy(), speed=speed)) == starts(run(load, SlowEasy(), speed=speed))
+
+
+def test_long_queue_equals_slow_twin() -> None:
+    """Hundreds of waiting jobs, so that the queue has many blocks."""
+    jobs = [J(i % 7, 1 + i * 7 % 9, 3 + i * 13 % 29, 5 + i * 13 % 41) for i in range(900)]
+    load = workload(jobs, 8)
+    assert starts(run(load, Easy())) == starts(run(load, SlowEasy()))
+
+
+@given(jobs_of, st.sampled_from([Easy, Fcfs]), st.one_of(st.none(), st.integers(0, 3)))
+def test_no_processor_twice_and_all_jobs_end(
+    jobs: list[J], policy: type[Easy] | type[Fcfs], shake: int | None
+) -> None:
+    outcome = run(workload(jobs, 8), policy(), shake=shake)
+    assert len(outcome.jobs) == len(jobs)
+    ran = [job for job in outcome.jobs if job.final_state != "REJECTED"]
+    for one in ran:
+        assert one.alloc.bit_count() == one.description.size
+        assert one.start_time >= one.description.submit_time
+        for other in ran:
+            together = one.start_time < other.finish_time and other.start_time < one.finish_time
+            assert one is other or not together or not one.alloc & other.alloc

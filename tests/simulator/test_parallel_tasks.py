@@ -1,0 +1,458 @@
+"""Parallel tasks against measurements of SimGrid, recorded jobs of Batsim, and a slow twin."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+
+import pytest
+from helpers.parallel_tasks_twin import Cancel, Change, Speed, Start, Twin
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import PlatformError
+from batsched_py.simulator.platform.hosts import Host, Platform, homogeneous
+from batsched_py.simulator.platform.network import (
+    Cluster,
+    FullZone,
+    Hop,
+    Link,
+    Network,
+    Zone,
+)
+from batsched_py.simulator.platform.platform_reader import read_platform
+from batsched_py.simulator.tasks.fair_bottleneck import FairBottleneck, RateLimits, Use
+from batsched_py.simulator.tasks.parallel_tasks import ParallelTask, ParallelTasks
+
+
+def ends(platform: Platform, changes: list[Change]) -> list[float | None]:
+    """Carry out changes, in order of time, and return when each task ended."""
+    running = ParallelTasks(platform)
+    tasks: list[ParallelTask] = []
+    for change in changes:
+        while running.next_time() - change.time < 1e-9:
+            running.advance(min(running.next_time(), change.time))
+        if isinstance(change, Start):
+            bytes_ = change.bytes_
+            tasks.append(running.start(change.time, change.hosts, change.flops, bytes_))
+        elif isinstance(change, Speed):
+            running.set_speed(change.host, change.speed, change.time)
+        elif change.task < len(tasks):
+            running.cancel(tasks[change.task], change.time)
+    while (date := running.next_time()) < inf:
+        running.advance(date)
+    return [task.end for task in tasks]
+
+
+def all_to_all(nb: int, amount: float) -> list[float]:
+    return [0.0 if i == j else amount for i in range(nb) for j in range(nb)]
+
+
+def ring(nb: int, amount: float) -> list[float]:
+    return [amount if j == (i + 1) % nb else 0.0 for i in range(nb) for j in range(nb)]
+
+
+ONE_WAY = [0.0, 1e9, 0.0, 0.0]
+MEASURED: list[tuple[str, list[Change], list[float]]] = [
+    ("one host", [Start(0, [0], [7.3e9], [])], [7.300000000000001]),
+    ("four hosts, later", [Start(1 / 3, [0, 1, 2, 3], [7.3e9] * 4, [])], [7.633333333333334]),
+    ("the slowest decides", [Start(0, [0, 1, 2, 3], [1e9, 2e9, 4e9, 5e8], [])], [4.0]),
+    (
+        "two jobs on one host share it",
+        [Start(0, [0], [1e9], []), Start(0, [0], [3e9], [])],
+        [2.0, 4.0],
+    ),
+    ("two hosts", [Start(0, [0, 1], [0, 0], all_to_all(2, 1e8))], [0.8006000000000001]),
+    (
+        "four hosts, backbone",
+        [Start(0, [0, 1, 2, 3], [0] * 4, all_to_all(4, 1e7))],
+        [0.48059999999999997],
+    ),
+    ("eight hosts", [Start(0, list(range(8)), [0] * 8, all_to_all(8, 1e7))], [2.2405999999999997]),
+    ("a ring", [Start(0, [0, 1, 2, 3], [0] * 4, ring(4, 1e8))], [1.6006]),
+    ("one message", [Start(0, [0, 1], [0, 0], ONE_WAY)], [8.0006]),
+    ("computation decides", [Start(0, [0, 1, 2, 3], [2e9] * 4, all_to_all(4, 1e7))], [2.0006]),
+    (
+        "communication decides",
+        [Start(0, [0, 1, 2, 3], [1e8] * 4, all_to_all(4, 1e7))],
+        [0.48059999999999997],
+    ),
+    (
+        "two jobs share the backbone",
+        [
+            Start(0, [0, 1, 2, 3], [0] * 4, all_to_all(4, 1e7)),
+            Start(0, [4, 5, 6, 7], [0] * 4, all_to_all(4, 1e7)),
+        ],
+        [0.9606, 0.9606],
+    ),
+    (
+        "a small job comes later",
+        [
+            Start(0, [0, 1, 2, 3], [0] * 4, all_to_all(4, 1e8)),
+            Start(1, [4, 5, 6, 7], [0] * 4, all_to_all(4, 1e7)),
+        ],
+        [5.2806, 1.9606],
+    ),
+    (
+        "different sizes",
+        [
+            Start(0, [0, 1], [0] * 2, all_to_all(2, 1e8)),
+            Start(0, [4, 5, 6, 7], [0] * 4, all_to_all(4, 1e7)),
+        ],
+        [1.2806, 0.9606],
+    ),
+    (
+        "two jobs share hosts, links and backbone",
+        [
+            Start(0, [0, 1, 2, 3], [4e9] * 4, all_to_all(4, 1e7)),
+            Start(0, [2, 3, 4, 5], [1e9] * 4, all_to_all(4, 1e7)),
+        ],
+        [5.0006, 2.0006],
+    ),
+    (
+        "a speed changes",
+        [Start(0, [0, 1], [1e10] * 2, []), Speed(4, 0, 0.5e9)],
+        [15.999999999999998],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "measured"), [case[1:] for case in MEASURED], ids=[case[0] for case in MEASURED]
+)
+def test_as_measured(ref_cluster: Platform, changes: list[Change], measured: list[float]) -> None:
+    assert ends(ref_cluster, changes) == pytest.approx(measured, abs=1e-12)
+    assert Twin(ref_cluster).ends(changes) == pytest.approx(measured, abs=1e-12)
+
+
+def test_a_message_from_another_cluster(ref_cluster: Platform) -> None:
+    """It crosses both backbones and the link between them: 1.6 ms."""
+    hosts = [*ref_cluster.hosts, Host("m0", (1e9,))]  # the master, as if it computed
+    platform = Platform(hosts, [], ref_cluster.network)
+    assert ends(platform, [Start(0, [8, 0], [0, 0], ONE_WAY)]) == pytest.approx([8.0016], abs=1e-12)
+
+
+@pytest.mark.parametrize(("flops", "speed"), [(7.3e9, 1e9), (1e9, 3e9), (123456789.0, 98.095e6)])
+def test_one_task_alone_ends_to_the_last_bit(flops: float, speed: float) -> None:
+    """The end of a computation is as SimGrid computes it, not as start + flops / speed."""
+    platform = Platform([Host("a", (speed,))])
+    assert ends(platform, [Start(1 / 3, [0], [flops], [])]) == [1 / 3 + 1 / (speed / flops)]
+
+
+def test_random_mixes_as_measured(shared: Path, ref_cluster: Platform) -> None:
+    """Twenty mixes of up to twelve jobs that share hosts, links and the backbone, or only this."""
+    cases = (shared / "oracles" / "simgrid_l07" / "cases.jsonl").read_text().splitlines()
+    assert len(cases) == 20
+    for line in cases:
+        jobs = sorted(json.loads(line)["jobs"], key=lambda job: job["start"])
+        changes: list[Change] = [
+            Start(job["start"], job["hosts"], job["flops"], job["bytes"]) for job in jobs
+        ]
+        assert ends(ref_cluster, changes) == pytest.approx(
+            [job["finish"] for job in jobs], abs=1e-9
+        )
+
+
+SIMPLE = [5e6, 0, 0, 0, 5e6, 5e6, 0, 0, 5e6, 5e6, 0, 0, 5e6, 5e6, 5e6, 0]
+
+
+@pytest.mark.parametrize(
+    ("nb", "flops", "bytes_", "duration"),
+    [
+        (4, [5e6, 0, 0, 0], SIMPLE, 2.083954),
+        (4, [1e7] * 4, 1e6, 0.835644),
+        (4, [2e5] * 4, 0, 0.004124),
+        (4, [0] * 4, 1e6, 0.835644),
+        (2, [1e7 / 2] * 2, 1e6 / 2, 0.123099),  # totals are divided by the number of executors,
+        (4, [1e7 / 4] * 4, 1e6 / 4, 0.211489),  # bytes too
+    ],
+)
+def test_jobs_of_a_real_batsim(
+    shared: Path, nb: int, flops: list[float], bytes_: list[float] | float, duration: float
+) -> None:
+    """The durations of a run on a platform of explicit routes with loopbacks."""
+    folder = shared / "batsim_transcripts" / "02_profile_types_fcfs"
+    running = ParallelTasks(read_platform(folder / "small_platform.xml"))
+    task = running.start(1.0, list(range(nb)), flops, bytes_)
+    while (date := running.next_time()) < inf:
+        running.advance(date)
+    assert task.end == pytest.approx(1 + duration, abs=0.6e-6)
+
+
+@pytest.mark.parametrize(
+    ("run", "platform", "storage", "duration"),
+    [
+        ("16_storage_mapping_pfs", "small_platform_pfs0.xml", "hosts_pfs0", 0.417565),
+        ("16b_storage_role_small", "small_platform.xml", "Jupiter", 0.835644),
+    ],
+)
+def test_storages_of_a_real_batsim(
+    shared: Path, run: str, platform: str, storage: str, duration: float
+) -> None:
+    """Each of two executors reads 1 MB from a storage and writes 2 MB to it."""
+    path = shared / "batsim_transcripts" / run / platform
+    running = ParallelTasks(read_platform(path, roles={storage: "storage"}))
+    sent = [0, 0, 2e6, 0, 0, 2e6, 1e6, 1e6, 0]
+    nb_compute = 4 if storage == "hosts_pfs0" else 3
+    task = running.start(0.0, [0, 1, nb_compute], [0, 0, 0], sent)
+    while (date := running.next_time()) < inf:
+        running.advance(date)
+    assert task.end == pytest.approx(duration, abs=0.6e-6)
+
+
+def test_what_asks_for_nothing_ends_at_once() -> None:
+    running = ParallelTasks(homogeneous(2))
+    first = running.start(5.0, [0], [0.0])
+    second = running.start(5.0, [0, 1], [0.0, 0.0], 1e6)  # messages take no time here
+    assert running.next_time() == 5
+    assert running.advance(5.0) == [first, second]
+    assert first.end == second.end == 5
+    assert running.remaining(first, 5.0) == 0
+    assert running.next_time() == inf
+
+
+def test_state_of_a_task(ref_cluster: Platform) -> None:
+    """All is left during the latency; then it shrinks evenly; a cancelled task keeps the rest."""
+    running = ParallelTasks(ref_cluster)
+    task = running.start(0.0, [0, 1], [2e9, 1e9], 1e6)
+    assert running.next_time() == pytest.approx(6e-4)
+    assert running.remaining(task, 5e-4) == 1
+    assert running.load(0) == 0
+    assert running.advance(running.next_time()) == []
+    assert running.load(0) == 1
+    assert running.load(1) == 0.5
+    assert running.remaining(task, 1.0006) == pytest.approx(0.5)
+    running.cancel(task, 1.0006)
+    assert running.load(0) == 0
+    assert running.remaining(task, 3.0) == pytest.approx(0.5)
+    assert running.next_time() == inf
+    running.cancel(task, 2.0)
+    assert task.end == 1.0006
+
+
+def test_a_task_cancelled_during_its_latency_frees_nothing(ref_cluster: Platform) -> None:
+    running = ParallelTasks(ref_cluster)
+    task = running.start(0.0, [0, 1], [0, 0], 1e6)
+    running.cancel(task, 1e-4)
+    assert running.next_time() == inf
+    assert running.remaining(task, 1.0) == 1
+
+
+def test_changed_loads_are_those_since_the_last_call() -> None:
+    """The first call returns those that have any; a speed that nobody uses changes none."""
+    running = ParallelTasks(homogeneous(4))
+    running.start(0.0, [3], [5e9])
+    assert running.changed_loads() == [3]
+    assert running.changed_loads() == []
+    running.start(0.0, [1, 2], [1e9, 1e9])
+    assert running.changed_loads() == [1, 2]
+    running.set_speed(2, 5e8, 0.5)
+    running.set_speed(0, 5e8, 0.5)
+    assert running.changed_loads() == [1, 2]
+    running.advance(running.next_time())
+    assert running.changed_loads() == [1, 2]
+    assert running.changed_loads() == []
+
+
+def test_a_host_without_speed_waits_for_it() -> None:
+    running = ParallelTasks(homogeneous(1))
+    task = running.start(0.0, [0], [1e9])
+    running.set_speed(0, 0.0, 0.5)
+    assert running.next_time() == inf
+    running.set_speed(0, 1e9, 10.0)
+    assert running.advance(running.next_time()) == [task]
+    assert task.end == pytest.approx(10.5)
+
+
+def test_dates_within_a_nanosecond_are_one() -> None:
+    running = ParallelTasks(homogeneous(3))
+    late = running.start(0.0, [0], [1e9 + 0.5])
+    early = running.start(0.0, [1], [1e9])
+    other = running.start(0.0, [2], [1e9 + 5])
+    assert running.advance(1.0) == [late, early]
+    assert late.end == early.end == 1.0
+    assert running.advance(running.next_time()) == [other]
+
+
+def test_a_link_that_is_not_shared_is_there_for_each() -> None:
+    platform = star("SPLITDUPLEX", None, True, 0.0)
+    both: list[Change] = [Start(0, [0], [0], [5e8]), Start(0, [0], [2e9 * 4], [5e8])]
+    assert ends(platform, both) == [1.0, 4.0]
+
+
+def test_equal_executors_on_one_host_add_up() -> None:
+    assert ends(homogeneous(1), [Start(0, [0, 0], [1e9, 1e9], [])]) == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("flops", "bytes_", "said"), [([1e9], 0.0, "flops"), ([1, 1], [1.0, 2.0], "bytes")]
+)
+def test_amounts_that_do_not_fit(
+    flops: list[float], bytes_: list[float] | float, said: str
+) -> None:
+    with pytest.raises(ValueError, match=said):
+        ParallelTasks(homogeneous(2)).start(0.0, [0, 1], flops, bytes_)
+
+
+def test_a_network_without_routes_matters_to_messages_only() -> None:
+    platform = Platform(homogeneous(2).hosts, [], Network(problem="no routes here"))
+    running = ParallelTasks(platform)
+    assert running.start(0.0, [0, 1], [1e9, 1e9], 0.0).end is None
+    assert running.start(0.0, [0, 1], [1e9, 1e9], [5.0 * 0] * 4).end is None
+    with pytest.raises(PlatformError, match="no routes here"):
+        running.start(0.0, [0, 1], [1e9, 1e9], 1.0)
+
+
+# Against the twin --------------------------------------------------------------------------------
+
+NB = 5
+
+
+def star(policy: str, backbone: str | None, loopback: bool, latency: float) -> Platform:
+    """A cluster of five hosts, the last a storage."""
+    links: list[Link] = []
+
+    def add(name: str, bandwidth: float, fatpipe: bool = False) -> int:
+        links.append(Link(name, bandwidth, latency, fatpipe))
+        return len(links) - 1
+
+    zone = Cluster("c", link_latency=latency, backbone_latency=latency, loopback_latency=latency)
+    hosts = [Host(f"h{i}", ((2e9, 1e9, 1e9, 0.7e9, 1e9)[i],)) for i in range(NB)]
+    for host in hosts:
+        zone.up[host.name] = zone.down[host.name] = add(f"{host.name}", 1e8, policy == "FATPIPE")
+        if policy == "SPLITDUPLEX":
+            zone.down[host.name] = add(f"{host.name} down", 1e8)
+        if loopback:
+            zone.loopback[host.name] = add(f"{host.name} loopback", 5e8, True)
+    if backbone is None:
+        zone.backbone_latency = 0.0
+    else:
+        zone.backbone = add("backbone", 2.5e8, backbone == "FATPIPE")
+    network = Network(links, {"c": zone}, {host.name: "c" for host in hosts})
+    return Platform(hosts[:-1], hosts[-1:], network)
+
+
+def full(latency: float) -> Platform:
+    """Hosts in a row: a message crosses all links in between, forth and back."""
+    links = [Link(f"l{i}", (1e8, 3e7, 2e8, 1e8)[i], latency, i == 2) for i in range(NB - 1)]
+    links.append(Link("loopback", 5e8, latency, True))
+    hops = {}
+    for i in range(NB):
+        for j in range(NB):
+            way = tuple(range(min(i, j), max(i, j))) or (NB - 1,)
+            hops[f"h{i}", f"h{j}"] = Hop(way, latency * len(way))
+    zones: dict[str, Zone] = {"z": FullZone("z", None, hops)}
+    hosts = [Host(f"h{i}", (1e9,)) for i in range(NB)]
+    return Platform(hosts, [], Network(links, zones, {host.name: "z" for host in hosts}))
+
+
+latencies = st.sampled_from([0.0, 1e-4, 0.3])
+platforms = st.one_of(
+    st.builds(
+        star,
+        st.sampled_from(["SPLITDUPLEX", "SHARED", "FATPIPE"]),
+        st.sampled_from([None, "SHARED", "FATPIPE"]),
+        st.booleans(),
+        latencies,
+    ),
+    st.builds(full, latencies),
+)
+amounts = st.sampled_from([0.0, 0.0, 1e6, 3.3e7, 1e8, 2e8])
+work = st.sampled_from([0.0, 1e8, 7.7e8, 1e9, 3e9])
+times = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.25, 5.5]) | st.floats(0, 10)
+
+
+@st.composite
+def starts(draw: st.DrawFn) -> Start:
+    hosts = draw(st.lists(st.integers(0, NB - 1), min_size=1, max_size=4))
+    flops = [draw(work) for _ in hosts]
+    bytes_ = [draw(amounts) for _ in range(len(hosts) ** 2)]
+    return Start(draw(times), hosts, flops, bytes_)
+
+
+changes = st.lists(
+    st.one_of(
+        starts(),
+        starts(),
+        starts(),
+        st.builds(Cancel, times, st.integers(0, 7)),
+        st.builds(Speed, times, st.integers(0, NB - 1), st.sampled_from([5e8, 1e9, 3e9])),
+    ),
+    max_size=10,
+).map(lambda found: sorted(found, key=lambda change: change.time))
+
+
+@given(platforms, changes)
+def test_as_the_slow_twin(platform: Platform, changes: list[Change]) -> None:
+    ours, twins = ends(platform, changes), Twin(platform).ends(changes)
+    assert ours == pytest.approx(twins, rel=1e-9, abs=1e-8)
+
+
+@given(platforms, changes)
+def test_nothing_is_used_beyond_what_there_is(platform: Platform, changes: list[Change]) -> None:
+    """Hosts and shared links keep to their capacity, and every task that ended did all its work."""
+    running = ParallelTasks(platform)
+    tasks: dict[ParallelTask, Start] = {}
+    done: dict[ParallelTask, float] = {}
+    by_number: list[ParallelTask] = []
+    dates = sorted({change.time for change in changes})
+    now = 0.0
+
+    def step(to: float) -> None:
+        rates = {task: task.rate for task in tasks if task.end is None}
+        for task, rate in rates.items():
+            done[task] += rate * (to - now)
+        check(platform, running, tasks)
+
+    for date, following in pairwise([*dates, inf]):
+        step(date)
+        now = date
+        running.advance(now)
+        for change in changes:
+            if change.time == date and isinstance(change, Start):
+                task = running.start(now, change.hosts, change.flops, change.bytes_)
+                tasks[task], done[task] = change, 0.0
+                by_number.append(task)
+            elif change.time == date and isinstance(change, Cancel):
+                for task in by_number[change.task : change.task + 1]:
+                    running.cancel(task, now)
+                    done[task] = 1.0
+        while (due := running.next_time()) < following:
+            step(due)
+            now = due
+            running.advance(now)
+    for task, start in tasks.items():
+        idle = not any(start.flops) and not any(start.bytes_)
+        assert idle or done[task] == pytest.approx(1.0, abs=1e-6)
+
+
+def check(platform: Platform, running: ParallelTasks, tasks: dict[ParallelTask, Start]) -> None:
+    for host in range(NB):
+        assert running.load(host) <= 1 + 1e-9
+    used = [0.0] * len(platform.network.links)
+    hosts = [*platform.hosts, *platform.storages]
+    for task, start in tasks.items():
+        for number, amount in enumerate(start.bytes_):
+            if task.end is None and amount > 0:
+                source, target = divmod(number, len(start.hosts))
+                names = hosts[start.hosts[source]].name, hosts[start.hosts[target]].name
+                for link in platform.network.route(*names).links:
+                    used[link] += amount * task.rate
+    for link, use in zip(platform.network.links, used, strict=True):
+        assert link.fatpipe or use <= link.bandwidth * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("bound", "other"),
+    [(0.499, 0.501), (0.49998, 0.50002), (0.499996, 0.5), (0.5, 0.5)],
+)
+def test_a_resource_with_less_than_a_hundred_thousandth_left_is_closed(
+    bound: float, other: float
+) -> None:
+    """Of two tasks on one resource, one cannot use its half; the other gets what is left of it."""
+    nothing = (inf, 1.0)
+    tasks = [RateLimits(bound, nothing), RateLimits(inf, nothing)]
+    rates = FairBottleneck(tasks, [(1.0, [Use(0, 1.0), Use(1, 1.0)])]).rates()
+    assert rates == pytest.approx([bound, other], rel=1e-12)

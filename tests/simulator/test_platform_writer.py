@@ -1,0 +1,95 @@
+"""Platform files as they are written, against how they are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batsched_py.errors import PlatformError
+from batsched_py.simulator.energy.consumption import power_states
+from batsched_py.simulator.platform.hosts import homogeneous, scaled
+from batsched_py.simulator.platform.platform_reader import read_platform
+from batsched_py.simulator.platform.platform_writer import (
+    cluster_xml,
+    energy_xml,
+    homogeneous_xml,
+    scaled_xml,
+)
+from batsched_py.support.shipped_files import platforms_folder
+
+
+@pytest.mark.parametrize(("nodes", "factor"), [(1, 1.0), (10, 2.0), (101, 1 / 3), (5, 0.5)])
+def test_what_is_written_reads_as_the_homogeneous_platform(
+    tmp_path: Path, nodes: int, factor: float
+) -> None:
+    path = tmp_path / "p.xml"
+    path.write_text(homogeneous_xml(nodes, factor))
+    assert read_platform(path) == homogeneous(nodes, factor)
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        '<host id="a" speed="1Gf"/>',
+        "<host id='a' speed = '1.5e3Mf,  200kf'/>",
+        '<host speed="7f"\n id="a"><prop id="speed" value="3Gf"/></host>',
+        '<cluster id="c" prefix="a" suffix="" radical="0-3" speed="98.095Mf" bw="1" lat="1"/>',
+        '<host id="a > b" speed="1Gf"/>',
+        '<host id="the speed=" coordinates=\'speed="3"\' speed="1Gf"/>',
+        '<cabinet id="c" prefix="a" suffix="" radical="0-3" speed="1Gf" bw="1" lat="1"/>',
+        '<peer id="p" bw_in="1" bw_out="1" speed="1Gf" coordinates="0 0 0"/>',
+        '<!-- <host id="b" speed="x"/> --><host id="a" speed="2Gf"/>',
+    ],
+)
+@pytest.mark.parametrize("factor", [1.0, 2.0, 0.7])
+def test_scaling_the_text_scales_the_platform(tmp_path: Path, element: str, factor: float) -> None:
+    path, scaled_path = tmp_path / "p.xml", tmp_path / "s.xml"
+    path.write_text(
+        '<platform version="4.1"><zone id="z" routing="Full">'
+        f'<host id="master_host" speed="1Gf"/>{element}</zone></platform>'
+    )
+    scaled_path.write_text(scaled_xml(path, factor))
+    ours = scaled(read_platform(path), factor)
+    theirs = read_platform(scaled_path)
+    assert [host.name for host in ours.hosts] == [host.name for host in theirs.hosts]
+    for one, other in zip(ours.hosts, theirs.hosts, strict=True):
+        assert other.speeds == pytest.approx(one.speeds, rel=1e-15)
+        assert other.properties == one.properties
+
+
+def test_a_speed_that_is_none_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "p.xml"
+    path.write_text('<host id="a" speed="fast"/>')
+    with pytest.raises(PlatformError, match="'fast' cannot be scaled"):
+        scaled_xml(path, 2.0)
+
+
+SHIPPED = {
+    "ideal_64": homogeneous_xml(64),
+    "ideal_100": homogeneous_xml(100),
+    "ideal_128": homogeneous_xml(128),
+    "cluster_128": cluster_xml(128),
+    "energy_16": energy_xml(16),
+}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_platforms_are_as_they_were_generated(name: str) -> None:
+    """And every number of hosts gives names whose order is that of their numbers."""
+    assert {path.stem for path in platforms_folder().glob("*.xml")} == SHIPPED.keys()
+    path = platforms_folder() / f"{name}.xml"
+    assert path.read_text() == SHIPPED[name]
+    hosts = [host.name for host in read_platform(path).hosts]
+    assert len(hosts) == int(name.partition("_")[2])
+    assert hosts == sorted(hosts, key=lambda host: int(host.removeprefix("node")))
+
+
+def test_cluster_has_a_network_and_energy_has_states() -> None:
+    folder = platforms_folder()
+    cluster = read_platform(folder / "cluster_128.xml")
+    here, there = (cluster.hosts[at].name for at in (0, 127))
+    assert cluster.network.route(here, there).latency == pytest.approx(40e-6)
+    assert cluster.network.route(here, "master_host").latency == pytest.approx(40e-6)
+    states = power_states(read_platform(folder / "energy_16.xml").hosts[15])
+    assert (states.sleep[2].switch_off, states.sleep[2].switch_on, states.passing) == (3, 4, {3, 4})

@@ -1,0 +1,288 @@
+"""Pstates: what is switched when, what is refused, and who may run where meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.scripted_schedulers import (
+    Make,
+    Timetable,
+    compute,
+    delay,
+    ends,
+    execute,
+    job,
+    kill,
+    say,
+    simulate,
+    switch,
+    workload,
+)
+
+from batsched_py.errors import ProtocolError
+from batsched_py.protocol import messages as m
+from batsched_py.simulator.engine import Options, Outcome
+from batsched_py.simulator.external_events import ExternalEvent
+from batsched_py.simulator.platform.hosts import Host, Platform
+from batsched_py.simulator.platform.platform_reader import read_platform
+
+WATTS = "100:120:200,80:90:150,10:10,20:30,40:45:50"
+ENERGY = Options(energy=True, trace_machines=True)
+SUCCESS = "SUCCESSFULLY"
+
+
+def host(name: str, off: float = 2, on: float = 4, pstate: int = 0) -> Host:
+    """1 Gflop/s or half of that, asleep in pstate 2; seconds to be switched off and on."""
+    properties = {"wattage_per_state": WATTS, "sleep_pstates": "2:3:4"}
+    return Host(name, (1e9, 5e8, 1.0, 1 / off, 1 / on), properties, pstate=pstate)
+
+
+AWAKE = Host("h3", (1e9, 5e8), {"wattage_per_state": "100:200,80:150"})
+HOSTS = Platform([host("h0"), host("h1"), host("h2", off=5, on=8), AWAKE])
+PROFILES = {"four": compute(4), "wait": delay(4)}
+
+
+def run(scheduler: Timetable, *names: str, platform: Platform = HOSTS) -> Outcome:
+    """Simulate jobs of one host called after their profiles."""
+    load = workload(PROFILES, *(job(name, name.rstrip("0123")) for name in names))
+    return simulate(scheduler, load, ENERGY, platform)
+
+
+# Speeds -------------------------------------------------------------------------------------------
+
+SLOWED: dict[str, tuple[dict[float, list[Make]], float]] = {
+    "a host that becomes half as fast while it computes": ({2: [switch(1, "1")]}, 6),
+    "and fast again": ({2: [switch(1, "1")], 4: [switch(1, "0")]}, 5),
+    "another host does not matter": ({2: [switch(2, "1")]}, 4),
+    "nor does the pstate that it is in": ({2: [switch(1, "0")]}, 4),
+}
+
+
+@pytest.mark.parametrize("sentence", SLOWED)
+def test_slowed(sentence: str) -> None:
+    plan, end = SLOWED[sentence]
+    outcome = run(Timetable({0: [execute("w0!four", 1)], **plan}), "four")
+    assert ends(outcome) == {"four": (SUCCESS, end)}
+
+
+def test_delays_are_not_slowed() -> None:
+    plan = {0: [execute("w0!wait", 1)], 2: [switch(1, "1")]}
+    assert ends(run(Timetable(plan), "wait")) == {"wait": (SUCCESS, 4)}
+
+
+def test_slow_from_its_start() -> None:
+    """A job that is started on a host that was switched before, and one beside it that was not."""
+    plan = {1: [switch(1, "1"), execute("w0!four0", 1), execute("w0!four1", 2)]}
+    outcome = run(Timetable(plan), "four0", "four1")
+    assert ends(outcome) == {"four0": (SUCCESS, 9), "four1": (SUCCESS, 5)}
+
+
+def test_one_slow_host_slows_the_task_of_two() -> None:
+    load = workload({"p": compute(4)}, job("j", "p", size=2))
+    plan = {0: [execute("w0!j", 3)], 2: [switch(2, "1")]}
+    outcome = simulate(Timetable(plan), load, ENERGY, HOSTS)
+    assert ends(outcome) == {"j": (SUCCESS, 6)}
+    # h0 at full load, then at half of it; h1 at full load in both pstates
+    assert outcome.jobs[0].consumed_energy == pytest.approx(2 * 200 + 4 * 160 + 2 * 200 + 4 * 150)
+
+
+def test_speeds_are_told_at_once() -> None:
+    """In the message after the decision, at the same time; both hosts together."""
+    scheduler = Timetable({2: [switch(0b1011, "1")]})
+    outcome = run(scheduler)
+    (changed,) = scheduler.events(m.ResourceStateChanged)
+    assert (changed.timestamp, changed.resources, changed.state) == (2, 0b1011, "1")
+    assert outcome.power is not None
+    assert list(outcome.power.changes()) == [
+        (0.0, "0-3", 0),
+        (2.0, "0-1 3", -1),
+        (2.0, "0-1 3", 1),
+    ]
+
+
+# Sleep --------------------------------------------------------------------------------------------
+
+
+def test_sleep_and_wake() -> None:
+    """Each host takes its own time; the scheduler is told when the last one is there."""
+    scheduler = Timetable({1: [switch(0b101, "2")], 10: [switch(0b101, "1")]})
+    outcome = run(scheduler)
+    assert [
+        (e.timestamp, e.resources, e.state) for e in scheduler.events(m.ResourceStateChanged)
+    ] == [(6, 0b101, "2"), (18, 0b101, "1")]
+    power = outcome.power
+    assert power is not None
+    assert (power.nb_requests, power.nb_switches) == (2, 4)
+    assert list(power.changes()) == [
+        (0.0, "0-3", 0),
+        (1.0, "0 2", -2),
+        (6.0, "0 2", 2),
+        (10.0, "0 2", -1),
+        (18.0, "0 2", 1),
+    ]
+    # idle, switched off, asleep, switched on, and idle in pstate 1
+    assert power.energy.consumed(1, 20) == pytest.approx(100 + 2 * 30 + 7 * 10 + 4 * 50 + 6 * 80)
+    assert power.energy.consumed(4, 20) == pytest.approx(100 + 5 * 30 + 4 * 10 + 8 * 50 + 2 * 80)
+    assert outcome.machines is not None
+    assert list(outcome.machines.rows()) == [
+        (1.0, 0, 0, 2, 2, 0),  # sleeping, switching on, switching off, idle, computing
+        (6.0, 2, 0, 0, 2, 0),
+        (10.0, 0, 2, 0, 2, 0),
+        (18.0, 0, 0, 0, 4, 0),
+    ]
+
+
+def test_a_job_after_the_machine_woke() -> None:
+    """It runs at the speed of the pstate that was asked for."""
+    plan = {0: [switch(1, "2")], 3: [switch(1, "1")], 7: [execute("w0!four", 1)]}
+    assert ends(run(Timetable(plan), "four")) == {"four": (SUCCESS, 15)}
+
+
+def test_a_computing_machine_in_a_request_with_one_that_wakes() -> None:
+    """It is slowed at once and stays at full load, while the other one takes its time."""
+    plan = {
+        0: [switch(2, "2"), execute("w0!four", 1)],
+        3: [switch(0b11, "1")],
+    }
+    scheduler = Timetable(plan)
+    outcome = run(scheduler, "four")
+    assert ends(outcome) == {"four": (SUCCESS, 5)}
+    assert outcome.jobs[0].consumed_energy == pytest.approx(3 * 200 + 2 * 150)
+    assert scheduler.times(m.ResourceStateChanged) == [2, 7]
+
+
+def test_two_requests_at_once_for_what_is_there_at_once() -> None:
+    """The second one holds, though the first one is done later, when another machine is awake."""
+    plan = {
+        0: [switch(2, "2")],
+        3: [switch(0b11, "1"), switch(1, "0"), execute("w0!four", 1)],
+    }
+    scheduler = Timetable(plan)
+    assert ends(run(scheduler, "four")) == {"four": (SUCCESS, 7)}
+    told = [(e.timestamp, e.resources, e.state) for e in scheduler.events(m.ResourceStateChanged)]
+    assert told == [(2, 2, "2"), (3, 1, "0"), (7, 3, "1")]
+
+
+def test_asleep_in_the_beginning(tmp_path: Path) -> None:
+    """A host whose pstate in the platform file is one to sleep in."""
+    prop = f'<prop id="wattage_per_state" value="{WATTS}"/><prop id="sleep_pstates" value="2:3:4"/>'
+    (tmp_path / "platform.xml").write_text(
+        '<platform version="4.1"><zone id="z" routing="Vivaldi">'
+        '<host id="master_host" coordinates="0 0 0" speed="1Gf"/>'
+        f'<host id="a" coordinates="0 0 0" speed="1Gf,0.5Gf,1f,0.5f,0.25f" pstate="2">{prop}</host>'
+        f'<host id="b" coordinates="0 0 0" speed="1Gf,0.5Gf,1f,0.5f,0.25f" pstate="1">{prop}</host>'
+        "</zone></platform>"
+    )
+    platform = read_platform(tmp_path / "platform.xml")
+    scheduler = Timetable(
+        {0: [execute("w0!four0", 2)], 1: [switch(1, "0")], 5: [execute("w0!four1", 1)]}
+    )
+    outcome = run(scheduler, "four0", "four1", platform=platform)
+    assert ends(outcome) == {"four0": (SUCCESS, 8), "four1": (SUCCESS, 9)}
+    (begins,) = scheduler.events(m.SimulationBegins)
+    assert [resource["state"] for resource in begins.compute_resources] == ["sleeping", "idle"]
+    assert outcome.power is not None
+    assert list(outcome.power.changes())[:2] == [(0.0, "1", 1), (0.0, "0", 2)]
+    assert outcome.power.energy.consumed(1, 9) == pytest.approx(10 + 4 * 50 + 4 * 200)
+
+
+def test_asleep_in_the_beginning_no_job_may_start() -> None:
+    platform = Platform([host("h0", pstate=2)])
+    with pytest.raises(ProtocolError, match="'0': machine 0 is sleeping"):
+        run(Timetable({0: [execute("w0!four", 1)]}), "four", platform=platform)
+
+
+def test_killed_at_the_instant_it_is_switched_off() -> None:
+    """A machine is free for it only in the next message, when the scheduler knows of the end."""
+    plan = {0: [execute("w0!four", 1)], 2: [kill("w0!four"), switch(1, "2")]}
+    with pytest.raises(ProtocolError, match="runs jobs"):
+        run(Timetable(plan), "four")
+
+
+# Refused ------------------------------------------------------------------------------------------
+
+REFUSED: dict[str, tuple[dict[float, list[Make]], str]] = {
+    "no machines": ({1: [switch(0, "1")]}, "'' to '1', expected machines from 0 to 3"),
+    "a machine that does not exist": ({1: [switch(16, "1")]}, "'4' to '1', expected machines"),
+    "a pstate that is no number": ({1: [switch(1, "slow")]}, "'0' to 'slow', expected"),
+    "a negative pstate": ({1: [switch(1, "-1")]}, "'0' to '-1', expected"),
+    "no pstate": ({1: [switch(1, "")]}, "'0' to '', expected"),
+    "a pstate with endless digits": ({1: [switch(1, "9" * 5000)]}, "'0' to '999"),
+    "a pstate that there is not": (
+        {1: [switch(1, "5")]},
+        r"\(h0\) has no such pstate to be in, expected one of \[0, 1, 2\]; it passes \[3, 4\]",
+    ),
+    "one that this machine has not": (
+        {1: [switch(8, "2")]},
+        r"machine 3 \(h3\) has no such pstate to be in, expected one of \[0, 1\] \(",
+    ),
+    "one that is passed while switching off": ({1: [switch(1, "3")]}, "no such pstate to be in"),
+    "one that is passed while switching on": ({1: [switch(1, "4")]}, "no such pstate to be in"),
+    "to sleep while it runs a job": (
+        {0: [execute("w0!wait", 1)], 1: [switch(3, "2")]},
+        "of '0-1' to 2: '0' runs jobs: only idle machines may sleep",
+    ),
+    "to sleep while it sleeps": (
+        {0: [switch(1, "2")], 3: [switch(3, "2")]},
+        "of '0-1' to 2: '0' sleeps already",
+    ),
+    "while it is switched off": (
+        {0: [switch(1, "2")], 1: [switch(3, "0")]},
+        "of '0-1' to 0: '0' is being switched",
+    ),
+    "while it is switched on": (
+        {0: [switch(1, "2")], 3: [switch(1, "0")], 4: [switch(1, "1")]},
+        "of '0' to 1: '0' is being switched",
+    ),
+    "in the reply that switches it": ({1: [switch(1, "2"), switch(1, "0")]}, "is being switched"),
+    "a job on a machine that is switched off": (
+        {0: [switch(1, "2")], 1: [execute("w0!four", 1)]},
+        "EXECUTE_JOB: job w0!four was given '0': machine 0 is switching_off",
+    ),
+    "a job on one that sleeps, though others of the request are still switched off": (
+        {0: [switch(5, "2")], 3: [execute("w0!four", 1)]},
+        "was given '0': machine 0 is sleeping",
+    ),
+    "a job on one that is switched on": (
+        {0: [switch(1, "2")], 3: [switch(1, "0")], 4: [execute("w0!four", 1)]},
+        "was given '0': machine 0 is switching_on",
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", REFUSED)
+def test_refused(sentence: str) -> None:
+    plan, said = REFUSED[sentence]
+    with pytest.raises(ProtocolError, match=said):
+        run(Timetable(plan), "four", "wait")
+
+
+def test_some_would_sleep_and_others_not() -> None:
+    """One number may mean sleep on one machine, and a speed on another."""
+    fast = Host("x", (1e9, 5e8, 2e9), {"wattage_per_state": "1:2,1:2,1:2"})
+    for hosts in ([host("h0"), fast], [fast, host("h0")]):
+        with pytest.raises(ProtocolError, match="for some of them that is a sleep pstate"):
+            run(Timetable({1: [switch(3, "2")]}), platform=Platform(hosts))
+
+
+def test_a_job_that_only_is_said_to_run_consumes_nothing() -> None:
+    """It has no machines."""
+    runs = say(m.ChangeJobState, job_id="w0!wait", job_state="RUNNING")
+    outcome = run(Timetable({0: [runs], 3: [kill("w0!wait")]}), "wait")
+    assert ends(outcome) == {"wait": ("KILLED", 3)}
+    assert [done.consumed_energy for done in outcome.jobs] == [0.0]
+
+
+def test_unavailable_machines_run_nothing() -> None:
+    """Neither does one that is unavailable while it sleeps, and then is awake."""
+    gone = [ExternalEvent(0.0, "", 1, False)]
+    for plan in ({1: [execute("w0!four", 1)]}, {1: [switch(1, "1"), execute("w0!four", 1)]}):
+        load = workload(PROFILES, job("four", "four"))
+        with pytest.raises(ProtocolError, match="'0': machine 0 is unavailable"):
+            simulate(Timetable(plan), load, ENERGY, HOSTS, gone)
+
+
+def test_without_energy_there_is_no_switching() -> None:
+    with pytest.raises(ProtocolError, match="SET_RESOURCE_STATE: energy is not accounted for"):
+        simulate(Timetable({0: [switch(1, "1")]}), workload(PROFILES, job("four", "four")))

@@ -1,0 +1,205 @@
+"""What a profile may be, and what is said about one that is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pytest
+from helpers.scripted_schedulers import (
+    Script,
+    Timetable,
+    composed,
+    compute,
+    delay,
+    ends,
+    execute,
+    job,
+    register_profile,
+    simulate,
+    workload,
+)
+
+from batsched_py.errors import ProtocolError, WorkloadError
+from batsched_py.simulator.engine import Options
+from batsched_py.simulator.profiles import Composed, Parallel, Receive, Send, parse_profiles
+from batsched_py.workload.batsim_workload import read_workload
+from batsched_py.workload.profile_types import PROFILE_TYPES
+
+HUGE = 10**400
+"""JSON has integers that no float can hold."""
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "no type": ({}, "of type None"),
+    "a type that is not known": ({"type": "smpy"}, "of type 'smpy': the embedded simulator runs"),
+    "a type that is no text": ({"type": ["delay"]}, r"of type \['delay'\]"),
+    "for storages": ({"type": "data_staging"}, "of type 'data_staging', which only real Batsim"),
+    "no delay": ({"type": "delay"}, "delay is missing, expected a number"),
+    "a delay of nothing": (delay(0), "a delay of 0.0, expected more than 0"),
+    "a negative delay": (delay(-1), "a delay of -1.0"),
+    "a delay without end": (delay(float("inf")), "delay is inf, expected a number"),
+    "a delay that is no number": (delay(float("nan")), "delay is nan, expected a number"),
+    "a delay that no float can hold": (delay(HUGE), "expected a number"),
+    "true is no number": ({"type": "delay", "delay": True}, "delay is True"),
+    "nor is text": ({"type": "delay", "delay": "5"}, "delay is '5'"),
+    "no flops": ({"type": "parallel_homogeneous"}, "cpu is missing"),
+    "negative flops": (compute(-1), "cpu is -1000000000.0, expected at least 0"),
+    "negative bytes": (compute(1, com=-1), "com is -1.0, expected at least 0"),
+    "bytes that are text": (compute(1, com="1"), "com is '1', expected a number"),
+    "a ret of text": (delay(1, ret="1"), "ret is '1', expected an integer"),
+    "a ret with digits after the point": (delay(1, ret=1.5), "ret is 1.5, expected an integer"),
+    "a ret of true": (delay(1, ret=True), "ret is True, expected an integer"),
+    "one number for all executors": ({"type": "parallel", "cpu": 1, "com": [0]}, "cpu is no list"),
+    "no matrix": ({"type": "parallel", "cpu": [1]}, "com is no list"),
+    "text in the matrix": ({"type": "parallel", "cpu": [1], "com": ["0"]}, "com is no list"),
+    "a negative entry": ({"type": "parallel", "cpu": [-1], "com": [0]}, "cpu is no list"),
+    "a matrix that is not square": (
+        {"type": "parallel", "cpu": [1, 1], "com": [0, 0, 0]},
+        "2 values of cpu and 3 of com, expected n and n",
+    ),
+    "an endless entry": (
+        {"type": "parallel", "cpu": [float("inf")], "com": [0]},
+        "cpu is no list of numbers",
+    ),
+    "nothing to say": ({"type": "send"}, "msg is None, expected an object"),
+    "text to say": ({"type": "send", "msg": "hello"}, "msg is 'hello', expected an object"),
+    "a negative sleep": ({"type": "send", "msg": {}, "sleeptime": -1}, "sleeptime is -1.0"),
+    "a pattern that is none": ({"type": "recv", "regex": "("}, r"regex '\('"),
+    "a pattern that is no text": ({"type": "recv", "regex": 5}, "regex 5"),
+    "a pattern without end": ({"type": "recv", "regex": "a{" + "9" * 30 + "}"}, "regex 'a{999"),
+    "a pattern without bottom": ({"type": "recv", "regex": "(" * 5000 + ")" * 5000}, "regex"),
+    "polls without a pause": ({"type": "recv", "polltime": 0}, "polltime is 0.0"),
+    "leads to a number": ({"type": "recv", "success": 1}, "success is 1, expected a profile"),
+    "composed of nothing": (composed(), r"seq is \[\]"),
+    "composed without parts": ({"type": "composed"}, "seq is None"),
+    "composed of a number": ({"type": "composed", "seq": 5}, "seq is 5"),
+    "composed of text": ({"type": "composed", "seq": "ab"}, "seq is 'ab'"),
+    "composed of lists": ({"type": "composed", "seq": [["a"]]}, r"seq is \[\['a'\]\]"),
+    "composed of what is not there": (composed("a", "x"), r"seq is \['a', 'x'\]"),
+    "repeated never": (composed("a", repeat=0), "repeat is 0, expected at least 1"),
+    "repeated half": (composed("a", repeat=1.5), "repeat is 1.5, expected at least 1"),
+    "repeated true": (composed("a", repeat=True), "repeat is True"),
+    "composed of itself": (composed("a", "p"), "is composed of itself"),
+    "composed of one that is composed of it": (composed("b"), "is composed of itself"),
+}
+
+
+@pytest.mark.parametrize("sentence", WRONG)
+def test_refused(sentence: str) -> None:
+    profile, said = WRONG[sentence]
+    profiles = {"p": profile, "a": delay(1), "b": composed("p")}
+    with pytest.raises(WorkloadError, match=f"^profile '.*{said}"):
+        parse_profiles(["p"], profiles)
+
+
+@pytest.mark.parametrize("sentence", WRONG)
+def test_refused_when_a_workload_is_loaded(sentence: str) -> None:
+    """With the name of the workload, whether it is wrong by itself or by what it refers to."""
+    profile, said = WRONG[sentence]
+    profiles = {"p": profile, "a": delay(1), "b": composed("p")}
+    with pytest.raises(WorkloadError, match=f"^test: profile '.*{said}"):
+        simulate(Timetable({}), workload(profiles, job("j", "p")))
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [sentence for sentence, (profile, _) in WRONG.items() if profile.get("type") != "composed"],
+)
+def test_refused_when_it_is_registered(sentence: str) -> None:
+    """All but composed ones, which are not looked into: no job can be started with one."""
+    profile, said = WRONG[sentence]
+
+    with pytest.raises(ProtocolError, match=f"^REGISTER_PROFILE: profile 'p'.*{said}"):
+        simulate(Script([register_profile("p", profile)]), options=Options(dynamic_jobs=True))
+
+
+def test_what_runs_here_is_a_type_of_batsim() -> None:
+    with pytest.raises(WorkloadError, match="the embedded simulator runs ") as caught:
+        parse_profiles(["p"], {"p": {"type": "smpi"}})
+    runs = set(str(caught.value).partition("simulator runs ")[2].split(", "))
+    assert {"delay", "composed"} < runs < PROFILE_TYPES.keys()
+
+
+def test_what_is_read() -> None:
+    """One of each kind, with what is assumed where nothing is said."""
+    profiles: dict[str, dict[str, Any]] = {
+        "delay": delay(2, ret=3, note="free"),
+        "homogeneous": compute(1),
+        "talking": compute(1, com=5),
+        "total": {"type": "parallel_homogeneous_total", "cpu": 8, "com": 16},
+        "parallel": {"type": "parallel", "cpu": [1, 2], "com": [0, 3, 0, 0]},
+        "silent": {"type": "parallel", "cpu": [1, 2], "com": [0, 0, 0, 0]},
+        "send": {"type": "send", "msg": {"a": 1}},
+        "recv": {"type": "recv"},
+        "composed": composed("total", "send"),
+        "totals": composed("total", "total", repeat=4),
+    }
+    read = parse_profiles(profiles, profiles)
+    assert (read["delay"].delay, read["delay"].return_code, read["delay"].body) == (2.0, 3, None)
+    assert (read["homogeneous"].flops, read["homogeneous"].body) == (1e9, None)
+    assert read["talking"].body == Parallel(1e9, 5.0)
+    assert read["total"].demand(4) == (2.0, 4.0)
+    assert read["parallel"].body == Parallel([1.0, 2.0], [0.0, 3.0, 0.0, 0.0])
+    assert read["silent"].body == Parallel([1.0, 2.0], 0.0)
+    assert read["send"].body == Send({"a": 1}, 1e-7)
+    body = read["recv"].body
+    assert isinstance(body, Receive)
+    assert (body.pattern.pattern, body.poll) == (".*", 0.005)
+    assert (body.success, body.failure, body.timeout) == ("", "", "")
+    assert not read["composed"].total
+    assert read["totals"].total
+    assert isinstance(read["totals"].body, Composed)
+    assert (len(read["totals"].body.parts), read["totals"].body.repeat) == (2, 4)
+
+
+KEPT: dict[str, tuple[dict[str, dict[str, Any]], set[str]]] = {
+    "those of jobs": ({"j": delay(1), "x": delay(1)}, {"j"}),
+    "parts of composed ones, though no job has those": (
+        {"j": delay(1), "x": delay(1), "c": composed("x")},
+        {"j", "x"},
+    ),
+    "not what only a recv profile leads to": (
+        {"j": {"type": "recv", "success": "x"}, "x": delay(1)},
+        {"j"},
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", KEPT)
+def test_profiles_that_are_kept(sentence: str, tmp_path: Path) -> None:
+    profiles, kept = KEPT[sentence]
+    path = tmp_path / "workload.json"
+    job = {"id": 1, "subtime": 0, "res": 1, "profile": "j"}
+    path.write_text(json.dumps({"nb_res": 1, "jobs": [job], "profiles": profiles}))
+    assert read_workload(path).profiles.keys() == kept
+
+
+def test_two_to_the_sixtieth_parts_are_read_at_once() -> None:
+    """Each profile is read once, however often others are composed of it."""
+    profiles = {f"p{at}": composed(f"p{at + 1}", f"p{at + 1}") for at in range(60)}
+    profiles["p60"] = delay(1)
+    began = perf_counter()
+    outcome = simulate(
+        Timetable({0: [execute("w0!j", 1)]}), workload(profiles, job("j", "p0", 1000.5))
+    )
+    assert perf_counter() - began < 5
+    assert ends(outcome) == {"j": ("WALLTIME_REACHED", 1000.5)}
+
+
+@pytest.mark.parametrize("downwards", [True, False], ids=["whole first", "parts first"])
+@pytest.mark.parametrize(("deep", "fits"), [(100, True), (101, False), (100_000, False)])
+def test_depth(deep: int, fits: bool, downwards: bool) -> None:
+    """Composed profiles a hundred deep run; what is deeper is refused, not a crash."""
+    names = [f"p{at:06d}" for at in range(deep + 1)]  # they are read in order of their names
+    if not downwards:
+        names.reverse()
+    profiles = {names[at]: composed(names[at + 1]) for at in range(deep)} | {names[-1]: delay(1)}
+    load = workload(profiles, job("j", names[0]))
+    if fits:
+        outcome = simulate(Timetable({0: [execute("w0!j", 1)]}), load)
+        assert ends(outcome) == {"j": ("SUCCESSFULLY", 1)}
+        return
+    with pytest.raises(WorkloadError, match="more than 100 deep"):
+        simulate(Timetable({}), load)

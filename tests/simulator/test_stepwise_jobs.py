@@ -1,0 +1,699 @@
+"""Jobs that are more than one duration, in small cases drawn by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from helpers.scripted_schedulers import (
+    FINISHED,
+    GIGA,
+    Make,
+    Timetable,
+    composed,
+    compute,
+    delay,
+    ends,
+    execute,
+    job,
+    kill,
+    register_job,
+    register_profile,
+    simulate,
+    tell,
+    workload,
+)
+
+from batsched_py.errors import DeadlockError, ProtocolError
+from batsched_py.protocol import messages as m
+from batsched_py.simulator.engine import Options
+from batsched_py.simulator.files.output_files import jobs_lines
+from batsched_py.simulator.platform.hosts import Platform, homogeneous
+from batsched_py.simulator.platform.platform_reader import read_platform
+
+Profiles = dict[str, dict[str, Any]]
+
+# Composed profiles and walltimes ------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    """A job of profile ``main`` on host 0, how it ends, and its return code."""
+
+    profiles: Profiles
+    walltime: float | None
+    end: tuple[str, float]
+    return_code: int = 0
+
+
+SUCCESS, FAILED, WALLTIME, KILLED = "SUCCESSFULLY", "FAILED", "WALLTIME_REACHED", "KILLED"
+ALONE: dict[str, Case] = {
+    "parts come one after the other": Case(
+        {"main": composed("a", "b"), "a": delay(2), "b": compute(3)}, None, (SUCCESS, 5)
+    ),
+    "all parts are repeated, not the last": Case(
+        {"main": composed("a", "b", repeat=3), "a": delay(2), "b": compute(3)},
+        None,
+        (SUCCESS, 15),
+    ),
+    "a part may be there twice": Case(
+        {"main": composed("a", "a"), "a": delay(2)}, None, (SUCCESS, 4)
+    ),
+    "nested, each with its repeats": Case(
+        {
+            "main": composed("in", "b", repeat=2),
+            "in": composed("a", repeat=3),
+            "a": delay(1),
+            "b": compute(2),
+        },
+        None,
+        (SUCCESS, 10),
+    ),
+    "the first failure stops": Case(
+        {"main": composed("a", "bad", "a"), "a": delay(1), "bad": delay(2, ret=7)},
+        None,
+        (FAILED, 3),
+        7,
+    ),
+    "a failure inside stops the outside, whose own ret does not matter": Case(
+        {
+            "main": composed("in", "a", ret=5),
+            "in": composed("bad", repeat=4, ret=6),
+            "a": delay(1),
+            "bad": compute(2, ret=7),
+        },
+        None,
+        (FAILED, 2),
+        7,
+    ),
+    "its own ret when all parts are done": Case(
+        {"main": composed("a", repeat=2, ret=9), "a": delay(1)}, None, (FAILED, 2), 9
+    ),
+    "the ret of an inner one stops after its repeats": Case(
+        {
+            "main": composed("in", "a"),
+            "in": composed("a", repeat=2, ret=3),
+            "a": delay(1),
+        },
+        None,
+        (FAILED, 2),
+        3,
+    ),
+    "a negative ret is a walltime reached to Batsim": Case(
+        {"main": composed("bad", "a"), "a": delay(1), "bad": delay(2, ret=-4)},
+        None,
+        (WALLTIME, 2),
+        -4,
+    ),
+    "so it is of a job of one duration": Case(
+        {"main": compute(2, ret=-3)}, None, (WALLTIME, 2), -3
+    ),
+    "a step that is not reached in time": Case(
+        {"main": composed("a", "b"), "a": delay(2), "b": delay(3)}, 4, (WALLTIME, 4), -1
+    ),
+    "the walltime cuts a computation": Case(
+        {"main": composed("a", "b"), "a": delay(2), "b": compute(3)}, 4.5, (WALLTIME, 4.5), -1
+    ),
+    "a delay that equals what is left is cut": Case(
+        {"main": composed("b", "a"), "a": delay(2), "b": compute(3)}, 5, (WALLTIME, 5), -1
+    ),
+    "a computation that equals what is left is done": Case(
+        {"main": composed("a", "b"), "a": delay(2), "b": compute(3)}, 5, (SUCCESS, 5)
+    ),
+    "done with its last instant, the next computation is cut at once": Case(
+        {"main": composed("b", repeat=2), "b": compute(3)}, 3, (WALLTIME, 3), -1
+    ),
+    "done with its last instant, the next delay is cut at once": Case(
+        {"main": composed("b", "a"), "a": delay(2), "b": compute(3)}, 3, (WALLTIME, 3), -1
+    ),
+    "done with its last instant, a computation of nothing is done too": Case(
+        {"main": composed("b", "nothing"), "nothing": compute(0), "b": compute(3)}, 3, (SUCCESS, 3)
+    ),
+    "the walltime is over all repeats": Case(
+        {"main": composed("a", repeat=10**30), "a": delay(2)}, 7, (WALLTIME, 7), -1
+    ),
+    "and inside: a walltime reached is not a failure of a part": Case(
+        {"main": composed("in", "a", ret=5), "in": composed("a", ret=6), "a": delay(9)},
+        4,
+        (WALLTIME, 4),
+        -1,
+    ),
+    "nothing at all takes no time": Case(
+        {"main": composed("nothing", repeat=3), "nothing": compute(0)}, 5, (SUCCESS, 0)
+    ),
+    "words to the scheduler take a tenth of a microsecond": Case(
+        {"main": {"type": "send", "msg": {}}}, None, (SUCCESS, 1e-7)
+    ),
+    "or what they say": Case(
+        {
+            "main": composed("s", "a"),
+            "s": {"type": "send", "msg": {}, "sleeptime": 3},
+            "a": delay(2),
+        },
+        None,
+        (SUCCESS, 5),
+    ),
+    "they fail with their ret, after their time": Case(
+        {"main": {"type": "send", "msg": {}, "sleeptime": 3, "ret": 2}}, None, (FAILED, 3), 2
+    ),
+    "the walltime cuts that time": Case(
+        {"main": {"type": "send", "msg": {}, "sleeptime": 3}}, 3, (WALLTIME, 3), -1
+    ),
+    "without any, it goes on with the profile for that": Case(
+        {"main": {"type": "recv", "timeout": "a"}, "a": delay(2), "keep": composed("a")},
+        None,
+        (SUCCESS, 2),
+    ),
+    "which fails with its own ret": Case(
+        {"main": {"type": "recv", "timeout": "a"}, "a": delay(2, ret=4), "keep": composed("a")},
+        None,
+        (FAILED, 2),
+        4,
+    ),
+    "or afterwards with that of recv": Case(
+        {
+            "main": {"type": "recv", "timeout": "a", "ret": 3},
+            "a": delay(2),
+            "keep": composed("a"),
+        },
+        None,
+        (FAILED, 2),
+        3,
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", ALONE)
+def test_alone(sentence: str) -> None:
+    case = ALONE[sentence]
+    load = workload(case.profiles, job("j", "main", case.walltime))
+    outcome = simulate(Timetable({0: [execute("w0!j", 1)]}), load)
+    assert ends(outcome) == {"j": case.end}
+    assert outcome.jobs[0].return_code == case.return_code
+
+
+def test_nothing_has_the_least_execution_time_in_the_table() -> None:
+    """A job of null duration ends at once, and its row says 1e-5 s."""
+    load = workload({"nothing": compute(0), "main": composed("nothing")}, job("j", "main"))
+    outcome = simulate(Timetable({0: [execute("w0!j", 1)]}), load)
+    _, line = jobs_lines(outcome.jobs)
+    row = line.split(",")
+    assert row[8:12] == ["0.000000", "0.000010", "0.000010", "0.000000"]
+
+
+# On several hosts ---------------------------------------------------------------------------------
+
+TOTAL = {"type": "parallel_homogeneous_total", "cpu": 12 * GIGA, "com": 0}
+PARALLEL = {"type": "parallel", "cpu": [GIGA, 4 * GIGA], "com": [0] * 4}
+MAPPED: dict[str, tuple[Profiles, int, int, dict[str, str] | None, float]] = {
+    "a total is shared by all machines": ({"main": TOTAL}, 4, 15, None, 3),
+    "by fewer, too, than were asked for": ({"main": TOTAL}, 4, 3, None, 6),
+    "as are all totals that a job is composed of": (
+        {"main": composed("t", repeat=2), "t": TOTAL},
+        4,
+        7,
+        None,
+        8,
+    ),
+    "the slowest executor decides": ({"main": PARALLEL}, 2, 3, None, 4),
+    "two executors on a machine share it": (
+        {"main": compute(3)},
+        2,
+        1,
+        {"0": "0", "1": "0"},
+        6,
+    ),
+    "which counts only where there are two": (
+        {"main": compute(3)},
+        3,
+        3,
+        {"0": "0", "1": "1", "2": "1"},
+        6,
+    ),
+    "a total of executors, not of machines": (
+        {"main": TOTAL},
+        4,
+        3,
+        {"0": "0", "1": "0", "2": "0", "3": "1"},
+        9,
+    ),
+    "delays do not share": ({"main": delay(3)}, 2, 1, {"0": "0", "1": "0"}, 3),
+    "a permutation changes nothing": ({"main": PARALLEL}, 2, 3, {"0": "1", "1": "0"}, 4),
+}
+
+
+@pytest.mark.parametrize("sentence", MAPPED)
+def test_on_several_hosts(sentence: str) -> None:
+    profiles, size, alloc, mapping, end = MAPPED[sentence]
+    load = workload(profiles, job("j", "main", size=size))
+    scheduler = Timetable({0: [execute("w0!j", alloc, mapping=mapping)]})
+    assert ends(simulate(scheduler, load)) == {"j": (SUCCESS, end)}
+
+
+RING = [1e8 if to == (of + 1) % 4 else 0 for of in range(4) for to in range(4)]
+TALKING: dict[str, tuple[Profiles, int, dict[str, str] | None, float]] = {
+    "one sends, another receives": (
+        {"main": {"type": "parallel", "cpu": [0, 0], "com": [0, 1e9, 0, 0]}},
+        2,
+        None,
+        8.0006,
+    ),
+    "whichever host is which": (
+        {"main": {"type": "parallel", "cpu": [0, 0], "com": [0, 1e9, 0, 0]}},
+        2,
+        {"0": "1", "1": "0"},
+        8.0006,
+    ),
+    "a ring": ({"main": {"type": "parallel", "cpu": [0] * 4, "com": RING}}, 4, None, 1.6006),
+    "all to all, each the same": (
+        {"main": {"type": "parallel_homogeneous", "cpu": 0, "com": 1e8}},
+        2,
+        None,
+        0.8006,
+    ),
+    "or a total that they share": (
+        {"main": {"type": "parallel_homogeneous_total", "cpu": 0, "com": 2e8}},
+        2,
+        None,
+        0.8006,
+    ),
+    "a computation that decides": (
+        {"main": {"type": "parallel_homogeneous_total", "cpu": 8 * GIGA, "com": 4e7}},
+        4,
+        None,
+        2.0006,
+    ),
+    "latency is paid by each part": (
+        {
+            "main": composed("a", repeat=3),
+            "a": {"type": "parallel_homogeneous", "cpu": 0, "com": 1e8},
+        },
+        2,
+        None,
+        3 * 0.8006,
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", TALKING)
+def test_communication(sentence: str, ref_cluster: Platform) -> None:
+    """Jobs whose tasks SimGrid was measured with."""
+    profiles, size, mapping, end = TALKING[sentence]
+    load = workload(profiles, job("j", "main", size=size))
+    scheduler = Timetable({0: [execute("w0!j", (1 << size) - 1, mapping=mapping)]})
+    outcome = simulate(scheduler, load, platform=ref_cluster)
+    assert ends(outcome) == {"j": (SUCCESS, pytest.approx(end, abs=1e-9))}
+
+
+def test_one_machine_too_many_for_composed_jobs_that_are_not_all_totals() -> None:
+    load = workload({"main": composed("t", "a"), "t": TOTAL, "a": delay(1)}, job("j", "main"))
+    with pytest.raises(ProtocolError, match="of size 1 was given 2"):
+        simulate(Timetable({0: [execute("w0!j", 3)]}), load)
+
+
+def test_static_executors_that_do_not_fit() -> None:
+    """A profile for two executors, a job of three."""
+    load = workload({"main": PARALLEL}, job("j", "main", size=3))
+    with pytest.raises(ProtocolError, match="'main' is for 2 executors, it has 3"):
+        simulate(Timetable({0: [execute("w0!j", 7)]}), load)
+
+
+def test_registered_executors_that_do_not_fit() -> None:
+    plan = [
+        register_profile("p", PARALLEL),
+        register_job("j", "p"),
+        execute("dyn!j", 1),
+        FINISHED,
+    ]
+    with pytest.raises(ProtocolError, match="dyn!j: its profile 'p' is for 2 executors"):
+        simulate(Timetable({0: plan}), options=Options(dynamic_jobs=True))
+
+
+SHARING = Options(compute_sharing=True)
+SHARED: dict[str, tuple[dict[str, tuple[str, float]], dict[str, float]]] = {
+    "two computations slow each other": ({"a": ("one", 0), "b": ("three", 0)}, {"a": 2, "b": 4}),
+    "only while both run": ({"a": ("three", 0), "b": ("one", 1)}, {"a": 4, "b": 3}),
+    "delays neither slow nor are slowed": ({"a": ("three", 0), "d": ("wait", 0)}, {"a": 3, "d": 2}),
+    "the computing parts of composed jobs share": (
+        {"a": ("three", 0), "c": ("mixed", 0)},
+        {"a": 4, "c": 4},
+    ),
+    "three of them have a third each": (
+        {"a": ("one", 0), "b": ("one", 0), "c": ("one", 0)},
+        {"a": 3, "b": 3, "c": 3},
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", SHARED)
+def test_jobs_that_share_a_host(sentence: str) -> None:
+    jobs, expected = SHARED[sentence]
+    profiles = {
+        "one": compute(1),
+        "three": compute(3),
+        "wait": delay(2),
+        "mixed": composed("wait", "one"),
+    }
+    load = workload(profiles, *(job(name, profile) for name, (profile, _) in jobs.items()))
+    plan: dict[float, list[Make]] = {}
+    for name, (_, start) in jobs.items():
+        plan.setdefault(start, []).append(execute(f"w0!{name}", 1))
+    outcome = simulate(Timetable(plan), load, SHARING)
+    assert ends(outcome) == {name: (SUCCESS, end) for name, end in expected.items()}
+
+
+def test_the_walltime_of_a_job_that_is_slowed() -> None:
+    """One second of work takes two beside another job, and is cut after 1.5."""
+    load = workload({"p": compute(1)}, job("a", "p", 1.5), job("b", "p"))
+    outcome = simulate(Timetable({0: [execute("w0!a", 1), execute("w0!b", 1)]}), load, SHARING)
+    assert ends(outcome) == {"a": (WALLTIME, 1.5), "b": (SUCCESS, 1.75)}
+
+
+# Killed -------------------------------------------------------------------------------------------
+
+
+def part(name: str, progress: float) -> dict[str, Any]:
+    return {"profile_name": name, "progress": progress}
+
+
+def inside(name: str, index: int, current: dict[str, Any]) -> dict[str, Any]:
+    return {"profile_name": name, "current_task_index": index, "current_task": current}
+
+
+NESTED: Profiles = {
+    "main": composed("a", "in"),
+    "in": composed("a", "b", repeat=5),
+    "a": delay(2),
+    "b": compute(4),
+    "listen": composed("a", "r"),
+    "r": {"type": "recv", "timeout": "", "success": "a"},
+}
+KILLS: dict[str, tuple[str, float, dict[str, Any], int]] = {
+    "in its first part": ("main", 0.5, inside("main", 0, part("a", 0.25)), -1),
+    "in a nested delay": ("main", 3, inside("main", 1, inside("in", 0, part("a", 0.5))), -1),
+    "in a nested computation": (
+        "main",
+        5,
+        inside("main", 1, inside("in", 1, part("b", 0.25))),
+        -1,
+    ),
+    "counted over repeats": ("main", 15, inside("main", 1, inside("in", 4, part("a", 0.5))), -1),
+    "in a computation": ("b", 1, part("b", 0.25), -2),
+    "in a delay": ("a", 1.5, part("a", 0.75), -1),
+    "while it waits, of which nothing is done": (
+        "listen",
+        7,
+        inside("listen", 1, part("r", 0)),
+        -1,
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", KILLS)
+def test_killed(sentence: str) -> None:
+    profile, time, progress, return_code = KILLS[sentence]
+    scheduler = Timetable({0: [execute("w0!j", 1)], time: [kill("w0!j")]})
+    outcome = simulate(scheduler, workload(NESTED, job("j", profile)))
+    assert ends(outcome) == {"j": (KILLED, time)}
+    assert outcome.jobs[0].return_code == return_code
+    (killed,) = scheduler.events(m.JobKilled)
+    assert killed.job_progress == {"w0!j": progress}
+
+
+@pytest.mark.parametrize(("time", "progress"), [(1, 0.0), (2, 0.0), (2.5, 0.5)])
+def test_killed_during_the_latency(tmp_path: Path, time: float, progress: float) -> None:
+    """Nothing is done while the first message is under way, here for two seconds."""
+    path = tmp_path / "platform.xml"
+    path.write_text(
+        '<platform version="4.1"><zone id="z" routing="Full">'
+        '<cluster id="c" prefix="h" suffix="" radical="0-3" speed="1Gf" bw="1GBps" lat="1s"/>'
+        '<cluster id="m" prefix="master_host" suffix="" radical="1" speed="1Gf" bw="1GBps" '
+        'lat="1s"/></zone></platform>'
+    )
+    platform = read_platform(path, "master_host1")
+    profile = {"type": "parallel_homogeneous", "cpu": GIGA, "com": 1}
+    load = workload({"p": profile}, job("j", "p", size=2))
+    scheduler = Timetable({0: [execute("w0!j", 3)], time: [kill("w0!j")]})
+    simulate(scheduler, load, platform=platform)
+    (killed,) = scheduler.events(m.JobKilled)
+    assert killed.job_progress == {"w0!j": part("p", pytest.approx(progress, abs=1e-12))}
+
+
+def test_killed_although_it_would_have_lasted_for_ever() -> None:
+    """More seconds than a number can say, on a host of a flop in a thousand seconds."""
+    scheduler = Timetable({0: [execute("w0!j", 1)], 5: [kill("w0!j")]})
+    load = workload({"p": compute(1e299)}, job("j", "p"))
+    outcome = simulate(scheduler, load, platform=homogeneous(4, 1e-12))
+    assert ends(outcome) == {"j": (KILLED, 5)}
+    (killed,) = scheduler.events(m.JobKilled)
+    assert killed.job_progress == {"w0!j": {"profile_name": "p", "progress": 0.0}}
+
+
+def test_killed_jobs_leave_their_host_to_others() -> None:
+    """What was shared is for the other job alone, and the timers of the killed one mean nothing."""
+    load = workload({"p": compute(4)}, job("a", "p", 9), job("b", "p"))
+    plan = {0: [execute("w0!a", 1), execute("w0!b", 1)], 2: [kill("w0!a")]}
+    outcome = simulate(Timetable(plan), load, SHARING)
+    assert ends(outcome) == {"a": (KILLED, 2), "b": (SUCCESS, 5)}
+
+
+# Messages -----------------------------------------------------------------------------------------
+
+
+class Talk(NamedTuple):
+    """A job that listens: its profile ``r``, the messages by time, and its end.
+
+    ``yes`` takes 10 s, ``no`` 20, ``late`` 30.
+    """
+
+    fields: dict[str, Any]
+    said: dict[float, list[str]]
+    end: tuple[str, float]
+    walltime: float | None = None
+    main: str = "r"
+
+
+LISTEN = {"regex": "go.*", "success": "yes", "failure": "no", "polltime": 2}
+TALKS: dict[str, Talk] = {
+    "a message that is there is taken at once": Talk(LISTEN, {0: ["go"]}, (SUCCESS, 10)),
+    "the whole message has to match": Talk(LISTEN, {0: ["let go"]}, (SUCCESS, 20)),
+    "it looks every two seconds": Talk(LISTEN, {3: ["go"]}, (SUCCESS, 14)),
+    "a message of the instant in which it looked is for the next time": Talk(
+        LISTEN, {4: ["go"]}, (SUCCESS, 16)
+    ),
+    "times count from when it began to listen": Talk(
+        LISTEN, {6: ["go"]}, (SUCCESS, 5 + 2 + 10), main="later"
+    ),
+    "the second message of a wait does not put off the first": Talk(
+        LISTEN, {2.5: ["go"], 3.5: ["no"]}, (SUCCESS, 14)
+    ),
+    "messages are taken in order, one each": Talk(
+        LISTEN, {0: ["go", "stop"]}, (SUCCESS, 30), main="twice"
+    ),
+    "nothing to go on with: it is done": Talk(
+        {"regex": "go", "polltime": 2}, {3: ["go"]}, (SUCCESS, 4)
+    ),
+    "any message matches if no pattern is given": Talk(
+        {"success": "yes", "failure": "no", "polltime": 2}, {3: ["what"]}, (SUCCESS, 14)
+    ),
+    "polltime is 5 ms if not given": Talk({}, {0.001: ["go"]}, (SUCCESS, 0.005)),
+    "looking without end is looking at once": Talk({"polltime": 1e-320}, {3: ["go"]}, (SUCCESS, 3)),
+    "without a message it goes on at once": Talk(
+        LISTEN | {"timeout": "late"}, {1: ["go"]}, (SUCCESS, 30)
+    ),
+    "with a message it does not": Talk(LISTEN | {"timeout": "late"}, {0: ["go"]}, (SUCCESS, 10)),
+    "its walltime while it waits": Talk(LISTEN, {}, (WALLTIME, 7), walltime=7),
+    "a message after the last look before that": Talk(LISTEN, {6.5: ["go"]}, (WALLTIME, 7), 7),
+    "a message before it": Talk(LISTEN, {5.5: ["go"]}, (SUCCESS, 16), 17),
+    "the wait is part of the walltime of what follows": Talk(
+        LISTEN, {5.5: ["go"]}, (WALLTIME, 16), 16
+    ),
+    "a look at the very walltime is too late": Talk(LISTEN, {5.5: ["go"]}, (WALLTIME, 6), 6),
+    "its own ret, when it is done": Talk(LISTEN | {"ret": 8}, {0: ["go"]}, (FAILED, 10)),
+}
+
+
+TALKERS: Profiles = {
+    "yes": delay(10),
+    "no": delay(20),
+    "late": delay(30),
+    "five": delay(5),
+    "later": composed("five", "r"),
+    "twice": composed("r", repeat=2),
+    "keep": composed("yes", "no", "late"),
+}
+
+
+@pytest.mark.parametrize("sentence", TALKS)
+def test_messages(sentence: str) -> None:
+    """What is said at 0 is said before the job starts."""
+    talk = TALKS[sentence]
+    plan: dict[float, list[Make]] = {
+        time: [tell("w0!j", text) for text in texts] for time, texts in talk.said.items()
+    }
+    plan.setdefault(0, []).append(execute("w0!j", 1))
+    load = workload(
+        TALKERS | {"r": {"type": "recv", **talk.fields}}, job("j", talk.main, talk.walltime)
+    )
+    assert ends(simulate(Timetable(plan), load)) == {"j": talk.end}
+
+
+def test_a_message_in_the_reply_that_starts_the_job() -> None:
+    """The job has looked for messages when it is said: it looks again two seconds later."""
+    load = workload(TALKERS | {"r": {"type": "recv", **LISTEN}}, job("j", "r"))
+    plan = {0: [execute("w0!j", 1), tell("w0!j", "go")]}
+    assert ends(simulate(Timetable(plan), load)) == {"j": (SUCCESS, 12)}
+
+
+def test_messages_for_others_change_nothing() -> None:
+    """Neither a job that never listens, nor one that listens while another is spoken to."""
+    load = workload(TALKERS | {"r": {"type": "recv", **LISTEN}}, job("a", "r", 9), job("b", "yes"))
+    plan: dict[float, list[Make]] = {
+        0: [execute("w0!a", 1), execute("w0!b", 2)],
+        1: [tell("w0!b", "go")],
+    }
+    assert ends(simulate(Timetable(plan), load)) == {"a": (WALLTIME, 9), "b": (SUCCESS, 10)}
+
+
+def test_a_thousand_messages_at_once() -> None:
+    """All are taken in one instant, however many they are."""
+    load = workload(
+        {"main": composed("r", repeat=3000), "r": {"type": "recv"}}, job("j", "main", 10)
+    )
+    texts = [tell("w0!j", "x")] * 3000
+    outcome = simulate(Timetable({0: [*texts, execute("w0!j", 1)]}), load)
+    assert ends(outcome) == {"j": (SUCCESS, 0)}
+
+
+LOOPS: dict[str, tuple[Profiles, int, tuple[str, float]]] = {
+    "work, and look for a message, and work again": (
+        {
+            "main": composed("a", "r"),
+            "r": {"type": "recv", "timeout": "main", "success": "b"},
+            "a": delay(1),
+            "b": delay(5),
+            "keep": composed("b"),
+        },
+        1,
+        (SUCCESS, 1001 + 5),
+    ),
+    "message after message": (
+        {"main": {"type": "recv", "success": "main", "regex": "x", "polltime": 1}},
+        500,
+        (WALLTIME, 2000),
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", LOOPS)
+def test_loops(sentence: str) -> None:
+    """What leads to itself with time or messages in between goes on for as long as it takes.
+
+    It listens until something is said at 1000.5. If it is killed, its progress is not too deep to
+    be sent.
+    """
+    profiles, early, end = LOOPS[sentence]
+    load = workload(profiles, job("j", "main", 2000))
+    words = [tell("w0!j", "x")] * early
+    plan: dict[float, list[Make]] = {0: [execute("w0!j", 1)], 1000.5: words}
+    assert ends(simulate(Timetable(plan), load)) == {"j": end}
+    plan = {0: [execute("w0!j", 1)], 0.5: words[1:], 1000.25: [kill("w0!j")]}
+    scheduler = Timetable(plan)
+    simulate(scheduler, load)
+    (killed,) = scheduler.events(m.JobKilled)
+    current, depth = killed.job_progress["w0!j"], 0
+    while "current_task" in current:
+        current, depth = current["current_task"], depth + 1
+    assert 0 < depth <= 103
+
+
+def test_the_ret_of_what_leads_to_itself_stays() -> None:
+    """A recv profile with a ret fails when all that it led to is done, however long that takes."""
+    profiles: Profiles = {
+        "main": {"type": "recv", "success": "r", "ret": 9},
+        "r": {"type": "recv", "success": "r", "failure": "", "regex": "go"},
+        "keep": composed("r"),
+    }
+    words = [tell("w0!j", word) for word in ["go"] * 400 + ["stop"]]
+    outcome = simulate(
+        Timetable({0: [*words, execute("w0!j", 1)]}), workload(profiles, job("j", "main"))
+    )
+    assert (ends(outcome), outcome.jobs[0].return_code) == ({"j": (FAILED, 0)}, 9)
+
+
+def test_what_jobs_say() -> None:
+    """The message of a send profile is handed on at the instant in which it begins."""
+    said = {"type": "send", "msg": {"n": 1}, "sleeptime": 2}
+    load = workload(
+        {"main": composed("a", "s", repeat=2), "a": delay(1), "s": said}, job("j", "main")
+    )
+    scheduler = Timetable({0: [execute("w0!j", 1)]})
+    assert ends(simulate(scheduler, load)) == {"j": (SUCCESS, 6)}
+    assert scheduler.times(m.FromJobMsg) == [1, 4]
+    assert {(e.job_id, e.msg["n"]) for e in scheduler.events(m.FromJobMsg)} == {("w0!j", 1)}
+
+
+def test_deadlock_names_the_job_that_waits_for_a_message() -> None:
+    load = workload({"r": {"type": "recv"}, "a": delay(3)}, job("deaf", "r"), job("done", "a"))
+    plan = {0: [execute("w0!deaf", 1), execute("w0!done", 2)]}
+    with pytest.raises(
+        DeadlockError, match=r"at 3.*1 job waits .1 for a message, running..*w0!deaf"
+    ) as seen:
+        simulate(Timetable(plan), load)
+    assert seen.value.waiting == ["w0!deaf"]
+
+
+LEADS: dict[str, tuple[Profiles, str]] = {
+    "to one that never was": (
+        {"r": {"type": "recv", "timeout": "never"}},
+        "leads to 'never', which is not there",
+    ),
+    "to itself": ({"r": {"type": "recv", "timeout": "r"}}, "'r' leads to itself"),
+    "to itself, with work that takes no time": (
+        {
+            "r": {"type": "recv", "timeout": "c"},
+            "c": composed("nothing", "r"),
+            "keep": composed("c"),
+            "nothing": compute(0),
+        },
+        "'r' leads to itself",
+    ),
+    "to itself, before other work": (
+        {
+            "r": {"type": "recv", "timeout": "c"},
+            "c": composed("a", "r", "a"),
+            "keep": composed("c"),
+            "a": delay(1),
+        },
+        "'r' leads to itself, or to others, more than 100 deep",
+    ),
+    "to another that leads back": (
+        {
+            "r": {"type": "recv", "timeout": "s"},
+            "s": {"type": "recv", "timeout": "r"},
+            "keep": composed("s"),
+        },
+        "leads to itself, or to others",
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", LEADS)
+def test_leads(sentence: str) -> None:
+    profiles, said = LEADS[sentence]
+    with pytest.raises(ProtocolError, match=said):
+        simulate(Timetable({0: [execute("w0!j", 1)]}), workload(profiles, job("j", "r")))
+
+
+def test_leads_to_a_composed_profile_that_was_registered() -> None:
+    """On which Batsim crashes, as it does if a job has it."""
+    plan = [
+        register_profile("a", delay(1)),
+        register_profile("c", composed("a")),
+        register_profile("r", {"type": "recv", "timeout": "c"}),
+        register_job("j", "r"),
+        execute("dyn!j", 1),
+        FINISHED,
+    ]
+    with pytest.raises(ProtocolError, match="composed profile 'c', which was registered"):
+        simulate(Timetable({0: plan}), options=Options(dynamic_jobs=True))

@@ -1,0 +1,86 @@
+"""Drawn schedules: read, run, drawn again, and what is said when they differ."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
+from batsched_py.schedulers.easy import Easy
+from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.schedulers.planning.planning import Planning
+from batsched_py.testing import DrawnJob, assert_drawing, drawing, run, workload
+
+EASY = """
+          |0         10        20
+    A   3 |##########
+    B   4 | .........#####
+    C   1 |  ########
+    D   1 |  .............###--
+    Eve 9 |   x
+"""
+
+
+def test_all_signs() -> None:
+    assert_drawing(Easy(), EASY, processors=4)
+    assert_drawing(Easy(), "A 2 |##~\nB 2 |..#~", processors=3)
+    assert_drawing(
+        Planning(limits=[{"max_size": 1}]),
+        "A 2 | x\nB 1 |#",
+        processors=4,
+        seconds_per_column=1800.5,
+    )
+
+
+def test_what_is_said_of_another_schedule() -> None:
+    with pytest.raises(AssertionError) as raised:
+        assert_drawing(Fcfs(), EASY, processors=4)
+    assert str(raised.value) == dedent("""\
+        Fcfs gives another schedule on 4 processors
+        expected:
+              |0         10        20
+        A   3 |##########
+        B   4 | .........#####
+        C   1 |  ########
+        D   1 |  .............###--
+        Eve 9 |   x
+        got:
+        A   3 |##########
+        B   4 | .........#####
+        C   1 |  .............########
+        D   1 |  .............###--
+        Eve 9 |   x
+        C starts at 15, expected: starts at 2""")
+
+
+def test_a_rejection_that_was_not_drawn() -> None:
+    assert_drawing(Fcfs(), "A 1 |###\nB 1 |...#", processors=1)
+    with pytest.raises(AssertionError, match=r"B is rejected, expected: starts at 3"):
+        assert_drawing(Fcfs(), "A 1 |###\nB 2 |...#", processors=1)
+
+
+@pytest.mark.parametrize("row", ["A |##", "A 1 ##", "A 1 |# #", "A 1 |", "A 1 | ..", "A 1 |#.."])
+def test_what_is_no_drawing(row: str) -> None:
+    with pytest.raises(UsageError, match="is no row of a drawing"):
+        assert_drawing(Fcfs(), row, processors=1)
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda submit, size, run, more: DrawnJob(submit, size, run, run + more),
+            st.integers(0, 30),
+            st.integers(1, 5),
+            st.integers(1, 9),
+            st.integers(0, 5),
+        ),
+        max_size=12,
+    )
+)
+def test_what_is_drawn_can_be_read(jobs: list[DrawnJob]) -> None:
+    """A job that is rejected at once is drawn without its run time."""
+    drawn = drawing(run(workload(jobs, 4), Easy()))
+    assert_drawing(Easy(), drawn, processors=4)
