@@ -14,10 +14,10 @@ import msgspec
 import pandas as pd
 
 from batsched_py.campaign.campaign_file import QUICK, STORED, Campaign, Keep
+from batsched_py.campaign.finished_runs import ERROR, PREFIX, RUN_JSON, finished_run
 from batsched_py.campaign.planned_runs import REPLICATION, PlannedRun
-from batsched_py.campaign.preparation import ERROR, PreparedRun, axes_of
-from batsched_py.campaign.provenance import provenance
-from batsched_py.campaign.run_task import PREFIX, RUN_JSON, ended_run
+from batsched_py.campaign.preparation import PreparedRun, axes_of
+from batsched_py.campaign.run_identity import provenance
 from batsched_py.errors import BatschedError, InputError, PluginError, UsageError
 from batsched_py.metrics import METRICS
 from batsched_py.report import Report
@@ -259,7 +259,7 @@ def _report_failed(place: str, out: Path, error: BaseException) -> str:
 
 def _row(run: StoredRun, folder: Path) -> dict[str, Any] | None:
     """Return the row of a run, None if it is not done."""
-    stored = ended_run(folder)
+    stored = finished_run(folder)
     if stored is None:
         return None
     known = stored.provenance

@@ -13,10 +13,16 @@ from typing import Literal
 import msgspec
 
 from batsched_py.campaign.campaign_file import Campaign
+from batsched_py.campaign.finished_runs import ERROR, PREFIX, is_finished
 from batsched_py.campaign.planned_runs import Label, PlannedRun
-from batsched_py.campaign.provenance import provenance
-from batsched_py.campaign.run_identity import code_digest, digest, identity, input_files
-from batsched_py.campaign.run_task import PREFIX, Task, ended_run
+from batsched_py.campaign.run_identity import (
+    code_digest,
+    digest,
+    identity,
+    input_files,
+    provenance,
+)
+from batsched_py.campaign.run_task import Task
 from batsched_py.campaign.toml_lines import line_with
 from batsched_py.errors import PluginError, UsageError
 from batsched_py.run.settings import SETTINGS, Settings
@@ -28,8 +34,6 @@ from batsched_py.support.setting_fields import arguments
 from batsched_py.workload.load import size_of_machine
 from batsched_py.workload.log_archive import find_log
 
-ERROR = "error.txt"
-TABLES = (f"{PREFIX}_jobs.csv", f"{PREFIX}_schedule.csv")
 _HASH = 12
 
 
@@ -45,13 +49,7 @@ class PreparedRun(msgspec.Struct):
     @property
     def done(self) -> bool:
         """Whether the run ended well before, and its files are still there and whole."""
-        needed = TABLES if self.task.keep == "jobs" else ()
-        try:
-            if not all((self.folder / name).stat().st_size for name in needed):
-                return False
-        except OSError:
-            return False
-        return ended_run(self.folder) is not None
+        return is_finished(self.folder, self.task.keep)
 
     @property
     def failure(self) -> str | None:

@@ -7,17 +7,19 @@ setting, the content of a file, the code, the versions of what it is computed wi
 from __future__ import annotations
 
 import hashlib
+import subprocess
 import tomllib
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+import batsched_py
 from batsched_py.run.backends.dispatch import launcher
 from batsched_py.run.result import versions
 from batsched_py.run.settings import EMBEDDED, Settings
@@ -156,3 +158,21 @@ def determining_code() -> list[Path]:
             files += [path for place in places for path in place.rglob("*.py")]
             files += [path for place in places for path in place.rglob("*.json")]
     return sorted(files)
+
+
+@cache
+def provenance() -> dict[str, Any]:
+    """Return the version and, in a checkout, the git revision (``-dirty``: with changes)."""
+    return {"version": version("batsched_py"), "git_revision": _revision()}
+
+
+def _revision() -> str | None:
+    checkout = Path(batsched_py.__file__).parents[1]
+    if not (checkout / ".git").exists():  # of an installed package
+        return None
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):  # no git here, or not our checkout
+        return None
+    return done.stdout.strip() or None

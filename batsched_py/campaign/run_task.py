@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from batsched_py.campaign.finished_runs import LOG, PREFIX, RUN_JSON, TABLES
 from batsched_py.campaign.planned_runs import COLUMNS, KEYS
 from batsched_py.campaign.run_identity import code_digest, digest
 from batsched_py.errors import BatschedError, InputError, PluginError
@@ -27,10 +28,6 @@ from batsched_py.run.result import Result
 from batsched_py.run.settings import EMBEDDED, Settings
 from batsched_py.run.simulate import Loaded, execute, load
 from batsched_py.support.plugins import load_file
-
-PREFIX = "out"
-RUN_JSON = f"{PREFIX}_run.json"
-LOG = "log.txt"
 
 Files = dict[str, bytes]
 """The files of a run: name to content."""
@@ -56,34 +53,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Where another process as back end leaves its logs; None: in a temporary folder."""
     provenance: dict[str, Any] = {}
     """What is stored with the run beside what the worker knows."""
-
-
-class EndedRun(msgspec.Struct):
-    """What a table of results needs of ``RUN_JSON``."""
-
-    run: dict[str, Any]
-    nb_processors: int
-    wall_time: float
-    metrics: EndedMetrics
-    provenance: dict[str, Any]
-
-
-class EndedMetrics(msgspec.Struct):
-    """The metrics of a whole run."""
-
-    overall: dict[str, Any]
-    study: dict[str, float | None] = {}
-
-
-def ended_run(folder: Path) -> EndedRun | None:
-    """Return what a run left in its folder, None if it is not done or its file is broken."""
-    try:
-        return _ENDED.decode((folder / RUN_JSON).read_bytes())
-    except (OSError, msgspec.DecodeError):
-        return None
-
-
-_ENDED = msgspec.json.Decoder(EndedRun)
 
 
 class RunFailed(Exception):  # noqa: N818 - it is not the program that failed
@@ -140,10 +109,8 @@ def _loaded(path: str, mtime_ns: int, *reading: Any) -> Loaded:
 
 
 def _tables(result: Result) -> Files:
-    return {
-        f"{PREFIX}_jobs.csv": result.jobs_csv().encode(),
-        f"{PREFIX}_schedule.csv": result.output.schedule_csv().encode(),
-    }
+    contents = (result.jobs_csv(), result.output.schedule_csv())
+    return {name: text.encode() for name, text in zip(TABLES, contents, strict=True)}
 
 
 def _check_unchanged(task: Task) -> None:

@@ -8,11 +8,11 @@ from concurrent.futures import CancelledError, Executor, Future, as_completed
 
 import msgspec
 
-from batsched_py.campaign.preparation import ERROR, PreparedRun
-from batsched_py.campaign.run_task import LOG, RUN_JSON, Files, RunFailed, perform
+from batsched_py.campaign.finished_runs import LOG, write_run
+from batsched_py.campaign.preparation import PreparedRun
+from batsched_py.campaign.run_task import Files, RunFailed, perform
 from batsched_py.campaign.worker_processes import WorkerLost
 from batsched_py.errors import BatschedError
-from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.signals import stop_signals
 
 
@@ -78,31 +78,13 @@ def _outcome(run: PreparedRun, future: Future[str | None]) -> str | None:
 
 def _written(run: PreparedRun, files: Files, error: str | None) -> str | None:
     """Write what a run gave; return ``error``, or why that cannot be written."""
+    settings = msgspec.json.format(msgspec.json.encode(run.planned), indent=1)
+    told: dict[str, str | bytes] = {
+        "command.txt": f"{shlex.join(run.command)}\n",
+        "settings.json": settings + b"\n",
+    }
     try:
-        _write(run, files, error)
+        write_run(run.folder, {**told, **files}, error)
     except OSError as refused:  # the disk is full: the next call tries again
         return f"its files cannot be written: {refused}"
     return error
-
-
-def _write(run: PreparedRun, files: Files, error: str | None) -> None:
-    _clear(run)
-    write_whole(run.folder / "command.txt", shlex.join(run.command) + "\n")
-    settings = msgspec.json.format(msgspec.json.encode(run.planned), indent=1)
-    write_whole(run.folder / "settings.json", settings + b"\n")
-    if error is not None:
-        write_whole(run.folder / ERROR, f"{error}\n".encode(errors="backslashreplace"))
-    # The last file says that all are there.
-    for name in sorted(files, key=lambda name: name == RUN_JSON):
-        write_whole(run.folder / name, files[name])
-
-
-def _clear(run: PreparedRun) -> None:
-    """Remove what an attempt before left, only now: until then it is known that it failed.
-
-    What another process as back end left is in a folder of its own, which it clears itself.
-    """
-    if run.folder.is_dir():
-        for path in run.folder.iterdir():
-            if not path.is_dir():
-                path.unlink()

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from batsched_py.campaign.finished_runs import finished_run
 from batsched_py.campaign.preparation import PreparedRun
-from batsched_py.campaign.run_task import ended_run
 from batsched_py.support.json_values import is_number
 
 # From the most alike to the least: what two runs have in common for the time of one to tell that
@@ -79,7 +79,7 @@ def _key(run: PreparedRun, fields: tuple[str, ...]) -> bytes:
 
 def _seconds(run: PreparedRun) -> float | None:
     """Return how long a run took, all in all; None if it does not say."""
-    ended = ended_run(run.folder)
+    ended = finished_run(run.folder)
     seconds = None if ended is None else ended.provenance.get("seconds")
     return float(seconds) if is_number(seconds) else None
 

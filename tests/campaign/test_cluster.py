@@ -50,9 +50,9 @@ SLURM = "slurm:cores=4,memory=8GB"
 POLICY = """
 import os, time
 from pathlib import Path
-from batsched_py.campaign.study_files import study_module
+from batsched_py.support.plugins import load_file
 
-beside = study_module(Path(__file__).with_name("beside.py"))
+Start = load_file(str(Path(__file__).with_name("beside.py")) + ":Start")
 
 class Policy:
     def __init__(self, *, name="run"):
@@ -65,7 +65,7 @@ class Policy:
     def schedule(self, now, queue, machine):
         for job in list(queue):
             if job.size <= machine.free:
-                yield beside.Start(job)
+                yield Start(job)
 """
 
 

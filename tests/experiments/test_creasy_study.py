@@ -6,8 +6,6 @@ the options of site-level users that the study varies.
 
 from __future__ import annotations
 
-import sys
-import tomllib
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from batsched_studies.creasy import checks, measures, room, tables
+from batsched_studies.creasy.report import report
 from batsched_users.behaviour.empirical_distributions import About, Quantiles
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.learning.ideal_machine import Played, play
@@ -28,16 +28,12 @@ from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.errors import UsageError
 from batsched_py.metrics import JobTable
 from batsched_py.report import Report
-from batsched_py.support.plugins import load_file
+from batsched_py.report.kit.beside_published import read_published
 from batsched_py.workload import Workload, WorkloadJob
 
 STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "creasy"
-REPORT = load_file(f"{STUDY / 'report.py'}:report")
-MODULE: Any = sys.modules[REPORT.__module__]
-TABLES, CHECKS, CLAIMS, ROOM, MEASURES = (
-    MODULE._sibling(name) for name in ("tables", "checks", "claims", "room", "measures")
-)
-PUBLISHED = tomllib.loads((STUDY / "published.toml").read_text())
+PUBLISHED = read_published(STUDY)
+COLUMNS = {quantity.name: quantity for quantity in tables.QUANTITIES}
 MONDAY = 1_704_067_200.0  # 2024-01-01, 0:00 UTC
 ALPHAS = (0, 1500, 3000, 4500, 6000)
 USERS = (50, 100, 150, 200, 250)
@@ -63,8 +59,7 @@ def row(alpha: int, users: int, seed: int, **labels: Any) -> dict[str, Any]:
         "jobs": 61.0,
     }
     metrics = {
-        TABLES.QUANTITIES[name].column: noise * value / TABLES.QUANTITIES[name].scale
-        for name, value in found.items()
+        COLUMNS[name].column: noise * value / COLUMNS[name].scale for name, value in found.items()
     }
     given = {"alpha": alpha, "nb_users": users, "replication": seed, "weeks": 26, "nodes": 1152}
     return {**given, **metrics, **labels}
@@ -78,8 +73,8 @@ def full(seeds: int = 3) -> list[dict[str, Any]]:
     return [row(alpha, users, k) for alpha in ALPHAS for users in USERS for k in range(seeds)]
 
 
-def table(report: Report, name: str) -> pd.DataFrame:
-    return next(found.frame for found in report.tables if found.name == name)
+def table(made: Report, name: str) -> pd.DataFrame:
+    return next(found.frame for found in made.tables if found.name == name)
 
 
 # The paper's numbers -----------------------------------------------------------------------------
@@ -87,13 +82,13 @@ def table(report: Report, name: str) -> pd.DataFrame:
 
 def test_little_and_the_machine() -> None:
     """47 jobs/h x 78 min; 1,000 processors that are half busy run 10 jobs of 50 h an hour."""
-    assert CHECKS.jobs_in_system(47, 78) == pytest.approx(61.1)
-    assert CHECKS.processors(10, 50, 50) == 1000
+    assert checks.jobs_in_system(47, 78) == pytest.approx(61.1)
+    assert checks.processors(10, 50, 50) == 1000
 
 
 def test_what_long_jobs_contribute() -> None:
     """Bounds by hand: (99 - 0.17 x 78) / 1.64 and (99 - 0.56 x 78) / 1.25."""
-    low, high = CHECKS.long_jobs_share(PUBLISHED)
+    low, high = checks.long_jobs_share(PUBLISHED)
     assert (low, high) == (pytest.approx(44.256), pytest.approx(52.280, abs=1e-3))
 
 
@@ -106,24 +101,24 @@ def test_the_bounds_hold_whatever_the_classes_contribute(parts: list[float]) -> 
         "at_250": {"response": {"0": sum(parts), "6000": after}},
         "response_change": changes,
     }
-    low, high = CHECKS.long_jobs_share(made_up)
+    low, high = checks.long_jobs_share(made_up)
     assert low - 1e-9 <= parts[2] <= high + 1e-9
 
 
 def test_means_over_a_distribution() -> None:
     """Uniform from 0 to 100 s: the mean is 50 s, the mean of the square 3333 s^2."""
     times = Quantiles(About(name="t", unit="s", description=""), ((0, 0), (1, 100)))
-    assert CHECKS.mean_of(times, lambda t: t) == pytest.approx(50)
-    assert CHECKS.mean_of(times, lambda t: t * t) == pytest.approx(10_000 / 3, rel=1e-3)
+    assert checks.mean_of(times, lambda t: t) == pytest.approx(50)
+    assert checks.mean_of(times, lambda t: t * t) == pytest.approx(10_000 / 3, rel=1e-3)
 
 
 def test_the_pooled_run_times_contradict_the_paper() -> None:
     """Their long jobs alone run for twice what the paper's response leaves for them."""
-    drawn = CHECKS.drawn(SiteDistributions.read(SHIPPED))
+    drawn = checks.drawn(SiteDistributions.read(SHIPPED))
     assert drawn.run_time == pytest.approx(109.6, abs=0.1)
     assert drawn.long_run_time == pytest.approx(108.3, rel=5e-3)  # over the logs' jobs: 108.3
     assert drawn.continuation == pytest.approx(0.495, abs=2e-3)  # over the logs' jobs: 0.495
-    assert drawn.long_run_time > 2 * CHECKS.long_jobs_share(PUBLISHED)[1]
+    assert drawn.long_run_time > 2 * checks.long_jobs_share(PUBLISHED)[1]
     assert drawn.batch_width > PUBLISHED["at_250"]["session_length"]["0"]
 
 
@@ -140,7 +135,7 @@ def test_measures_of_three_jobs() -> None:
         "size": np.array([1.0, 2.0, 4.0]),
         "original_submit": np.array([np.nan, np.nan, np.nan]),
     }
-    found = MEASURES.numbers(JobTable(**columns, user=["a", "a", "b"], nb_processors=4))
+    found = measures.numbers(JobTable(**columns, user=["a", "a", "b"], nb_processors=4))
     assert found == {
         "mean_run_time": 620,
         "mean_area": pytest.approx((60 + 2400 + 2400) / 3),
@@ -155,23 +150,23 @@ def test_measures_of_three_jobs() -> None:
 
 
 def test_runs_as_in_the_paper_confirm_all_claims() -> None:
-    report = REPORT(results(full()))
-    assert len(report.verdicts) == 7
-    assert [verdict.claim for verdict in report.verdicts if not verdict.holds] == []
-    own = table(report, "at_250_users")
+    made = report(results(full()))
+    assert len(made.verdicts) == 7
+    assert [verdict.claim for verdict in made.verdicts if not verdict.holds] == []
+    own = table(made, "at_250_users")
     change = own[(own.what == "throughput (jobs/h)") & (own.system == "change (%)")].iloc[0]
     assert change.ours == pytest.approx(50)
     assert change.published == pytest.approx(51.06, abs=0.01)
     assert (change.low, change.high) == (pytest.approx(50), pytest.approx(50))  # noise cancels
-    names = {figure.name for figure in report.figures}
+    names = {figure.name for figure in made.figures}
     assert {"throughput_by_users", "slowdown_by_users", "gain_by_alpha"} <= names
-    for figure in report.figures:
+    for figure in made.figures:
         assert figure.spec["width"] == "container"
 
 
 def test_policies_that_do_the_same_confirm_only_that_they_are_alike() -> None:
     rows = [{**row(0, r["nb_users"], r["replication"]), "alpha": r["alpha"]} for r in full()]
-    holds = {verdict.claim: verdict.holds for verdict in REPORT(results(rows)).verdicts}
+    holds = {verdict.claim: verdict.holds for verdict in report(results(rows)).verdicts}
     alike = [claim for claim, value in holds.items() if value]
     assert alike == [
         "With 50 users all policies are alike",
@@ -180,9 +175,9 @@ def test_policies_that_do_the_same_confirm_only_that_they_are_alike() -> None:
 
 
 def test_one_replication_says_nothing() -> None:
-    report = REPORT(results(full(seeds=1)))
-    assert {verdict.holds for verdict in report.verdicts} == {None}
-    assert "one replication" in report.verdicts[0].evidence
+    made = report(results(full(seeds=1)))
+    assert {verdict.holds for verdict in made.verdicts} == {None}
+    assert "one replication" in made.verdicts[0].evidence
 
 
 SUBSETS = [
@@ -196,33 +191,33 @@ SUBSETS = [
 
 @pytest.mark.parametrize("rows", SUBSETS)
 def test_some_runs_are_enough_for_a_report(rows: list[dict[str, Any]]) -> None:
-    report = REPORT(results(rows))
-    assert [found.name for found in report.tables][-1] == "checks"
-    for figure in report.figures:
+    made = report(results(rows))
+    assert [found.name for found in made.tables][-1] == "checks"
+    for figure in made.figures:
         assert figure.spec
 
 
 def test_room() -> None:
     """Users would submit 90 instead of 60 jobs/h, but the machine is 80 % busy: 75 at most."""
-    assert ROOM.room(60, 80, 90) == pytest.approx(25)
-    assert ROOM.room(60, 20, 90) == pytest.approx(50)
+    assert room.room(60, 80, 90) == pytest.approx(25)
+    assert room.room(60, 20, 90) == pytest.approx(50)
 
 
 def test_machines_and_readings() -> None:
     """On the machine without waits users submit twice as much; half busy, so the room is 100 %."""
-    free = {"throughput_to_last_submission": 94.0, "nodes": ROOM.UNLIMITED}
+    free = {"throughput_to_last_submission": 94.0, "nodes": room.UNLIMITED}
     rows = [
         row(alpha, 250, seed, utilisation_to_last_submission=0.5)
         for alpha in (0, 6000)
         for seed in (0, 1)
     ]
     rows += [row(0, 250, seed, **free) for seed in (0, 1)]
-    machines = REPORT(results(rows))
+    machines = report(results(rows))
     assert not machines.verdicts  # those are of the campaign of the paper
     found = table(machines, "machines").set_index("nodes")
     assert found.room[1152] == pytest.approx(100 * (94 / 47 / 1.005 - 1))
     assert found.gain[1152] == pytest.approx(50)
-    readings = REPORT(results([{**one, "reading": "no batches"} for one in rows]))
+    readings = report(results([{**one, "reading": "no batches"} for one in rows]))
     own = table(readings, "readings")
     assert own.reading.tolist() == ["no batches"]
     assert own.room.tolist() == [found.room[1152]]
@@ -256,8 +251,8 @@ def test_every_reading_has_its_machine_and_the_one_without_waits() -> None:
         own.add((run.settings.nodes, run.labels["alpha"]))
     assert len(by_reading) > 10
     for own in by_reading.values():
-        assert (ROOM.UNLIMITED, 0) in own
-        assert sorted(alpha for nodes, alpha in own if nodes != ROOM.UNLIMITED) == [0, 6000]
+        assert (room.UNLIMITED, 0) in own
+        assert sorted(alpha for nodes, alpha in own if nodes != room.UNLIMITED) == [0, 6000]
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
@@ -12,29 +11,29 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from batsched_studies.dynamic_think_times import cases, claims, tables
+from batsched_studies.dynamic_think_times.report import report
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
-from batsched_py.support.plugins import load_file
+from batsched_py.report.kit import selection
+from batsched_py.report.kit.beside_published import read_published
 from batsched_py.support.statistics import paired_ratio
 from batsched_py.units import WEEK
 from batsched_py.workload.log_archive import find_log
 
 STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "dynamic_think_times"
-REPORT = load_file(f"{STUDY / 'report.py'}:report")
-MODULE: Any = sys.modules[REPORT.__module__]
-CASES, CLAIMS, TABLES = MODULE.cases, MODULE.claims, MODULE.tables
-PUBLISHED = CASES.published()
-COLUMNS = {metric.name: metric for metric in (*CASES.METRICS, *CASES.FURTHER)}
+PUBLISHED = read_published(STUDY)
+COLUMNS = {metric.name: metric for metric in (*cases.METRICS, *cases.FURTHER)}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def few_resamples() -> Iterator[None]:
     """Intervals of these made-up runs are as clear from a hundred resamples, and sooner there."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (CLAIMS, TABLES):
+        for module in (selection, claims, tables):
             patch.setattr(module, "paired_ratio", partial(paired_ratio, resamples=100))
         yield
 
@@ -73,7 +72,7 @@ def world(replications: int = 4) -> list[dict[str, Any]]:
 
 
 def verdicts(rows: list[dict[str, Any]]) -> dict[str, bool | None]:
-    found = CLAIMS.verdicts(CASES.read(pd.DataFrame(rows)), PUBLISHED, CASES.STATED)
+    found = claims.verdicts(cases.read(pd.DataFrame(rows)), PUBLISHED, cases.STATED)
     return {said.claim: said.holds for said in found}
 
 
@@ -81,7 +80,9 @@ def verdicts(rows: list[dict[str, Any]]) -> dict[str, bool | None]:
 
 
 def test_runs_are_read_in_the_units_of_the_paper() -> None:
-    (row,) = CASES.read(pd.DataFrame([made("fcfs", 128, "c120", work=0.24)])).to_dict("records")
+    (row,) = cases.read(pd.DataFrame([made("fcfs", 128, "c120", work=0.24)])).frame.to_dict(
+        "records"
+    )
     assert (row["reading"], row["jobs"], row["work"]) == ("as stated", 1_000, 0.24)
     assert (row["awrt"], row["awrt_printed"], row["bsld"]) == (20_000, 130, 18)
     assert row["busy"] == 1_000 * (5_000 + 7_200) / WEEK
@@ -94,26 +95,29 @@ def test_runs_are_read_in_the_units_of_the_paper() -> None:
 def test_users_are_busy_from_a_submission_to_the_end_of_the_think_time(
     response: float, think: str, cycle: float
 ) -> None:
-    assert CASES.busy_weeks(7, response, think) == pytest.approx(7 * cycle / WEEK)
+    assert cases.busy_weeks(7, response, think) == pytest.approx(7 * cycle / WEEK)
 
 
 def test_mean_area_by_hand() -> None:
     """On four cores each job takes all of them, for the mean run time of the paper's table."""
     run_times = 0.05 * (38 + 75 + 7_200 + 14_400) + 0.1 * (150 + 3_600)
     run_times += 0.15 * (300 + 1_200) + 0.3 * 600
-    assert CASES.mean_area(4) == pytest.approx(4 * run_times)
-    assert CASES.mean_area(8) > CASES.mean_area(4)
-    assert CASES.mean_area(4_096) == CASES.mean_area(1_024)  # no job is wider
+    assert cases.mean_area(4) == pytest.approx(4 * run_times)
+    assert cases.mean_area(8) > cases.mean_area(4)
+    assert cases.mean_area(4_096) == cases.mean_area(1_024)  # no job is wider
 
 
 def test_the_published_numbers_need_more_time_than_users_have() -> None:
     """By hand for FCFS, 1024 cores, lin: 1.515 G core-s of 1.05 M each, 13,190 + 8,144 s."""
-    needed = CASES.needed(1024, "lin", PUBLISHED["cases"]["fcfs"]["1024"]["lin"])
+    needed = cases.needed(1024, "lin", PUBLISHED["cases"]["fcfs"]["1024"]["lin"])
     assert needed.jobs == pytest.approx(1_443, abs=1)
     assert needed.cycle == pytest.approx(21_334, abs=1)
     assert needed.weeks == pytest.approx(1_443 * 21_334 / 604_800, rel=1e-3)
     assert needed.share > 1  # of 50 weeks, day and night
-    shares = [CASES.needed(n, think, own).share for _, n, think, own in CASES.printed(PUBLISHED)]
+    shares = [
+        cases.needed(case["nodes"], case["think"], own).share
+        for case, own in cases.printed(PUBLISHED)
+    ]
     assert min(shares) > (4 * 24 + 8) / (7 * 24)  # Monday 9:00 to Friday 17:00
 
 
@@ -141,7 +145,7 @@ def test_constant_think_times_at_equal_work(
         made("fcfs", 128, think, work=work, art=art)
         for think, (work, art) in {**points, "lin": lin}.items()
     ]
-    found = CASES.at_equal_work(CASES.read(pd.DataFrame(rows)), scheduler="fcfs", nodes=128)
+    found = cases.at_equal_work(cases.read(pd.DataFrame(rows))).frame
     pairs = [] if found.empty else [(found["art"].item(), found["art_constant"].item())]
     assert pairs == ([] if expected is None else [pytest.approx(expected)])
 
@@ -152,7 +156,7 @@ def test_replications_are_not_mixed_at_equal_work() -> None:
         for replication in range(2)
         for think, work in (("c20", 2), ("c120", 1), ("lin", 1.5))
     ]
-    found = CASES.at_equal_work(CASES.read(pd.DataFrame(rows)), scheduler="fcfs", nodes=128)
+    found = cases.at_equal_work(cases.read(pd.DataFrame(rows))).frame
     assert list(found["art_constant"]) == pytest.approx([150, 300])
 
 
@@ -170,8 +174,8 @@ def test_on_a_straight_line_lin_is_as_good_as_constant_think_times(
         made("fcfs", 128, think, work=each, art=1_000 + slope * each)
         for think, each in [*points, ("lin", min(max(work, min(works)), max(works)))]
     ]
-    cases = CASES.read(pd.DataFrame(rows))
-    found = CASES.at_equal_work(cases, scheduler="fcfs", nodes=128)
+    runs = cases.read(pd.DataFrame(rows))
+    found = cases.at_equal_work(runs).frame
     if len(found):  # what lies at an end may be beyond it by the last digit
         assert found["art"].item() == pytest.approx(found["art_constant"].item())
 
@@ -200,14 +204,14 @@ def test_all_claims_hold_in_a_world_made_for_them() -> None:
     ("title", "change"),
     [
         # Users of one case who think twice as long do more.
-        (CLAIMS.FALLS, (3.0, "work", {"think": "c240", "nodes": 128, "scheduler": "easy"})),
-        (CLAIMS.BEATS, (1.3, "asd", {"scheduler": "easy", "nodes": 128, "think": "c20"})),
-        (CLAIMS.NOT_AWRT, (0.5, "awrt", {"scheduler": "easy", "nodes": 128, "think": "lin"})),
-        (CLAIMS.MORE, (0.8, "work", {"think": "lin", "nodes": 1024, "scheduler": "fcfs"})),
+        (claims.FALLS, (3.0, "work", {"think": "c240", "nodes": 128, "scheduler": "easy"})),
+        (claims.BEATS, (1.3, "asd", {"scheduler": "easy", "nodes": 128, "think": "c20"})),
+        (claims.NOT_AWRT, (0.5, "awrt", {"scheduler": "easy", "nodes": 128, "think": "lin"})),
+        (claims.MORE, (0.8, "work", {"think": "lin", "nodes": 1024, "scheduler": "fcfs"})),
         # Both systems have it so that this alone changes.
-        (CLAIMS.EQUAL, (1.2, "asd", {"think": "lin", "nodes": 1024})),
-        (CLAIMS.BETTER, (1.15, "art", {"think": "lin", "nodes": 128})),  # no longer better
-        (CLAIMS.BETTER, (0.8, "awt", {"think": "lin", "nodes": 128})),  # far better than printed
+        (claims.EQUAL, (1.2, "asd", {"think": "lin", "nodes": 1024})),
+        (claims.BETTER, (1.15, "art", {"think": "lin", "nodes": 128})),  # no longer better
+        (claims.BETTER, (0.8, "awt", {"think": "lin", "nodes": 128})),  # far better than printed
     ],
 )
 def test_one_case_against_it_and_a_claim_does_not_hold(
@@ -221,12 +225,12 @@ def test_one_case_against_it_and_a_claim_does_not_hold(
 @pytest.mark.parametrize(
     ("kept", "unknown"),
     [
-        ({"think": ("lin", "c120")}, {CLAIMS.FALLS, CLAIMS.BETTER}),
-        ({"scheduler": ("easy",)}, {CLAIMS.BEATS, CLAIMS.NOT_AWRT, CLAIMS.BETTER}),
-        ({"nodes": (128,)}, {CLAIMS.MORE, CLAIMS.EQUAL}),
-        ({"think": ("lin",)}, {CLAIMS.FALLS, CLAIMS.MORE, CLAIMS.EQUAL, CLAIMS.BETTER}),
-        ({"replication": (0,)}, set(CLAIMS.TITLES)),  # one replication has no interval
-        ({"replication": ()}, set(CLAIMS.TITLES)),
+        ({"think": ("lin", "c120")}, {claims.FALLS, claims.BETTER}),
+        ({"scheduler": ("easy",)}, {claims.BEATS, claims.NOT_AWRT, claims.BETTER}),
+        ({"nodes": (128,)}, {claims.MORE, claims.EQUAL}),
+        ({"think": ("lin",)}, {claims.FALLS, claims.MORE, claims.EQUAL, claims.BETTER}),
+        ({"replication": (0,)}, set(claims.TITLES)),  # one replication has no interval
+        ({"replication": ()}, set(claims.TITLES)),
     ],
 )
 def test_nothing_is_said_without_runs(kept: dict[str, Any], unknown: set[str]) -> None:
@@ -239,39 +243,39 @@ def test_an_interval_that_holds_1_says_nothing() -> None:
     """EASY has less ASD in all replications of one case but one."""
     case = {"scheduler": "easy", "nodes": 128, "think": "lin"}
     found = verdicts(changed(world(), 2.0, "asd", **case, replication=0))
-    assert {claim for claim, holds in found.items() if not holds} == {CLAIMS.BEATS}
-    assert found[CLAIMS.BEATS] is None
+    assert {claim for claim, holds in found.items() if not holds} == {claims.BEATS}
+    assert found[claims.BEATS] is None
 
 
 def test_about_equal_is_what_the_paper_calls_so() -> None:
     """The AWRT of EASY, 34,692 beside 30,978 s, are the farthest apart of those that it means."""
-    assert CLAIMS.equal(PUBLISHED) == pytest.approx(34_692 / 30_978)
+    assert claims.equal(PUBLISHED) == pytest.approx(34_692 / 30_978)
 
 
 def test_numbers_as_published_would_be_told_so() -> None:
     rows = [
-        made(scheduler, nodes, think, at, **{name: own[at] for name, own in printed.items()})
-        for scheduler, nodes, think, printed in CASES.printed(PUBLISHED)
+        made(**case, replication=at, **{name: own[at] for name, own in printed.items()})
+        for case, printed in cases.printed(PUBLISHED)
         for at in range(3)
     ]
-    said = CLAIMS.stated(CASES.read(pd.DataFrame(rows)), PUBLISHED)
+    said = claims.stated(cases.read(pd.DataFrame(rows)), PUBLISHED)
     assert said.holds is True
     assert "39 of 39" in said.evidence
-    assert CLAIMS.stated(CASES.read(pd.DataFrame(world())), PUBLISHED).holds is False
+    assert claims.stated(cases.read(pd.DataFrame(world())), PUBLISHED).holds is False
 
 
 # The report ------------------------------------------------------------------------------------
 
 
 def names(rows: list[dict[str, Any]]) -> set[str]:
-    report = REPORT(FakeResults(rows))
-    for figure in report.figures:
+    made_report = report(FakeResults(rows))
+    for figure in made_report.figures:
         assert figure.spec["datasets"], "the data are in the figure"
         assert sum(map(len, figure.spec["datasets"].values())) < 2_000
-    return {part.name for part in (*report.tables, *report.figures)}
+    return {part.name for part in (*made_report.tables, *made_report.figures)}
 
 
-FIGURES = {f"distribution_{metric.name}" for metric in CASES.METRICS}
+FIGURES = {f"distribution_{metric.name}" for metric in cases.METRICS}
 
 
 def test_report_of_all_and_of_none() -> None:
@@ -300,30 +304,30 @@ def test_tables_of_any_part_of_the_runs(data: st.DataObject) -> None:
     rows = world(2)
     chosen = data.draw(st.lists(st.sampled_from(range(len(rows))), min_size=1, unique=True))
     part = [rows[at] | {"reading": data.draw(st.sampled_from(["as stated", "x"]))} for at in chosen]
-    cases = CASES.read(pd.DataFrame(part))
-    makers = (TABLES.as_published, TABLES.schedulers, TABLES.think_times, TABLES.equal_work)
-    for maker in (*makers, TABLES.user_time, TABLES.readings, TABLES.independent):
-        table = maker(cases, PUBLISHED)
+    runs = cases.read(pd.DataFrame(part))
+    makers = (tables.as_published, tables.schedulers, tables.think_times, tables.equal_work)
+    for maker in (*makers, tables.user_time, tables.readings, tables.independent):
+        table = maker(runs, PUBLISHED)
         assert table is None or len(table.frame)
-    assert TABLES.all_cases(cases).frame["replications"].sum() == len(part)
-    assert len(CLAIMS.verdicts(cases, PUBLISHED, "x")) == len(CLAIMS.TITLES)
+    assert tables.all_cases(runs).frame["replications"].sum() == len(part)
+    assert len(claims.verdicts(runs, PUBLISHED, "x")) == len(claims.TITLES)
 
 
 def test_tables_have_the_numbers_of_the_paper_beside_ours() -> None:
-    cases = CASES.read(pd.DataFrame(world()))
-    beside = TABLES.as_published(cases, PUBLISHED).frame
+    runs = cases.read(pd.DataFrame(world()))
+    beside = tables.as_published(runs, PUBLISHED).frame
     assert len(beside) == 7 * 5 + 4  # the waits of one case are not printed
     row = beside[(beside["scheduler"] == "fcfs") & (beside["nodes"] == 1024)].iloc[0]
     assert (row["think"], row["metric"], row["published_median"]) == ("lin", "workload", 1.515)
     assert row["ours_median"] == pytest.approx(1.215)
-    schedulers = TABLES.schedulers(cases, PUBLISHED).frame.set_index(["nodes", "think"])
+    schedulers = tables.schedulers(runs, PUBLISHED).frame.set_index(["nodes", "think"])
     assert schedulers.loc[(1024, "lin"), "art"] == pytest.approx(0.8)
     assert schedulers.loc[(1024, "lin"), "art_published"] == pytest.approx(10_882 / 13_190)
     assert pd.isna(schedulers.loc[(128, "c120"), "awt_published"])
-    thinks = TABLES.think_times(cases, PUBLISHED).frame.set_index(["scheduler", "nodes"])
+    thinks = tables.think_times(runs, PUBLISHED).frame.set_index(["scheduler", "nodes"])
     assert thinks.loc[("fcfs", 128), "work"] == pytest.approx(1.215 / 1.015)
     assert thinks.loc[("fcfs", 128), "work_published"] == pytest.approx(0.240 / 0.239)
-    equal = TABLES.equal_work(cases, PUBLISHED).frame.set_index(["scheduler", "nodes"])
+    equal = tables.equal_work(runs, PUBLISHED).frame.set_index(["scheduler", "nodes"])
     expected = (1.07 + 0.015) / (1.15 + 0.015)  # of c20 and c120, two fifths of the way
     assert equal.loc[("fcfs", 128), "art"] == pytest.approx(expected)
     assert pd.isna(equal.loc[("fcfs", 1024), "art_published"])
@@ -334,16 +338,16 @@ def test_tables_have_the_numbers_of_the_paper_beside_ours() -> None:
 
 def test_published_numbers_are_as_the_text_says() -> None:
     """A check of the transcription: quantiles ascend, and the printed orderings are there."""
-    cases = {(s, n, t): own for s, n, t, own in CASES.printed(PUBLISHED)}
-    assert len(cases) == 2 * 2 * 2
-    for printed in cases.values():
+    printed_cases = {tuple(case.values()): own for case, own in cases.printed(PUBLISHED)}
+    assert len(printed_cases) == 2 * 2 * 2
+    for printed in printed_cases.values():
         assert all(low < middle < high for low, middle, high in printed.values())
     for nodes, think in product((1024, 128), ("lin", "c120")):
-        easy, fcfs = (cases[name, nodes, think] for name in ("easy", "fcfs"))
+        easy, fcfs = (printed_cases[name, nodes, think] for name in ("easy", "fcfs"))
         assert all(easy[name][1] < fcfs[name][1] for name in ("art", "asd"))
         assert easy["awrt"][1] > fcfs["awrt"][1]
     # Responses are waits and run times; the mean run time of the paper's table is 1,866 s.
-    run_times = [own["art"][1] - own["awt"][1] for own in cases.values() if "awt" in own]
+    run_times = [own["art"][1] - own["awt"][1] for own in printed_cases.values() if "awt" in own]
     assert mean(run_times) == pytest.approx(1_866, rel=0.01)
 
 
@@ -397,8 +401,8 @@ def test_the_report_reads_what_runs_have() -> None:
             seed=own.seed,
         )
         rows.append(run.labels | result.metrics["overall"] | {"seed": own.seed})
-    cases = CASES.read(pd.DataFrame(rows))
-    assert not cases.isna().any(axis=None)
+    runs = cases.read(pd.DataFrame(rows))
+    assert not runs.frame.isna().any(axis=None)
     assert {"as_published", "schedulers", "equal_work_curves"} <= names(rows)
-    works = cases.groupby("think")["work"].sum()
+    works = runs.frame.groupby("think")["work"].sum()
     assert works["c20"] > works["lin"] > works["c120"] > works["c240"] > 0

@@ -6,28 +6,24 @@ The runs are made up: three jobs, or a few months with one job each; metrics are
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import pandas as pd
 import pytest
+from batsched_studies.dynp import layout, load, measures, tables
+from batsched_studies.dynp.report import compared
+from batsched_studies.dynp.report import report as study_report
 from batsched_users.models.synthetic import Synthetic
 
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
-from batsched_py.report.document import Report
-from batsched_py.support.plugins import load_file
+from batsched_py.report import Report
+from batsched_py.report.kit.beside_published import read_published
 from batsched_py.workload.conversion_rules import PRESETS
 
 STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "dynp"
-REPORT = load_file(f"{STUDY / 'report.py'}:report")
-MODULE: Any = sys.modules[REPORT.__module__]
-MEASURES = MODULE._sibling("measures")
-TABLES = MODULE._sibling("tables")
-LAYOUT = MODULE._sibling("layout")
-LOAD = MODULE._sibling("load")
-PUBLISHED = MODULE.tomllib.loads((STUDY / "published.toml").read_text())
+PUBLISHED = read_published(STUDY)
 TRACES = ("CTC", "KTH", "LANL", "SDSC")
 LOGS = {trace: log for log, trace in PUBLISHED["logs"].items()}
 KTH_START = 843_480_031
@@ -109,11 +105,11 @@ def make_set(
 
 
 def read(*runs: dict[str, Any]) -> Any:
-    return MEASURES.read_runs(FakeResults(list(runs)), PUBLISHED)
+    return list(measures.read_runs(FakeResults(list(runs)), PUBLISHED))
 
 
 def build(*runs: dict[str, Any]) -> Any:
-    return TABLES.build(read(*runs), PUBLISHED)
+    return tables.build(read(*runs), PUBLISHED)
 
 
 def columns(table: str, trace: str) -> dict[str, float]:
@@ -125,7 +121,7 @@ def columns(table: str, trace: str) -> dict[str, float]:
 
 def test_case_counts_add_up_to_two_more_than_printed() -> None:
     rows = PUBLISHED["table5_3"]["SDSC"]
-    assert tuple(rows) == TABLES.CASES
+    assert tuple(rows) == tables.CASES
     totals = [sum(column) for column in zip(*rows.values(), strict=True)]
     assert totals == [155_644, 144_944]
     assert PUBLISHED["table5_3"]["printed_totals"] == [total - 2 for total in totals]
@@ -280,7 +276,7 @@ def policy(settings: Any) -> Any:
         "scheduler": settings.scheduler,
         "scheduler_options": json.dumps(settings.scheduler_options),
     }
-    return MEASURES.policy_of(row)
+    return measures.policy_of(row)
 
 
 def test_every_run_of_a_campaign_file_has_a_place_in_the_published_tables() -> None:
@@ -300,7 +296,7 @@ def test_every_run_of_a_campaign_file_has_a_place_in_the_published_tables() -> N
 
 
 def test_the_model_takes_as_many_jobs_as_the_thesis_by_default() -> None:
-    assert Synthetic.__init__.__kwdefaults__["jobs"] == LOAD.PUBLISHED_JOBS
+    assert Synthetic.__init__.__kwdefaults__["jobs"] == load.PUBLISHED_JOBS
 
 
 # The report
@@ -330,9 +326,9 @@ def test_deciders_with_their_gain_on_the_best_static_policy() -> None:
     rows = build(*runs)["deciders"]
     found = {(row.policy, row.metric): row for row in rows}
     assert found["simple half", "SLDwA"].thesis == 4.7256
-    assert found["simple half", TABLES.GAIN].ours == pytest.approx(20)
-    assert found["simple half", TABLES.GAIN].thesis == pytest.approx(-85.41, abs=0.01)
-    assert found["advanced full", TABLES.GAIN].ours == pytest.approx(10)
+    assert found["simple half", tables.GAIN].ours == pytest.approx(20)
+    assert found["simple half", tables.GAIN].thesis == pytest.approx(-85.41, abs=0.01)
+    assert found["advanced full", tables.GAIN].ours == pytest.approx(10)
     assert found["advanced full", "SLDwA"].reference == 2.524869
 
 
@@ -361,7 +357,7 @@ def test_perfect_estimates_are_only_in_their_own_table() -> None:
     }
     assert found["fcfs", "perfect"] == 2.9228
     assert found["fcfs-preferred full", "user"] == 5.6985
-    table = LAYOUT.value_table("estimates", "KTH", tables["estimates"])
+    table = layout.value_table("estimates", "KTH", tables["estimates"])
     assert [column.name for column in table.shown][:3] == ["policy", "estimates", "SLDwA"]
     assert len(table.frame) == 6
 
@@ -388,7 +384,7 @@ def test_months_are_those_of_the_thesis_and_of_submission() -> None:
     sldwa = {row.month: (row.ours, row.thesis) for row in rows if row.metric == "SLDwA"}
     assert sldwa["1996-09"] == (1.0, 1.1035)
     assert sldwa["1996-10"] == (pytest.approx((2 * 20 + 20) / (2 * 20 + 10)), 4.1895)
-    table = LAYOUT.month_table("KTH", rows)
+    table = layout.month_table("KTH", rows)
     assert [(column.name, column.kind) for column in table.shown] == [
         ("month", ""),
         ("jobs", "ours"),
@@ -411,7 +407,7 @@ def test_the_clock_decides_on_the_month(clock: str, month: str) -> None:
             "requested_number_of_resources": [1],
         }
     )
-    assert list(MEASURES.by_month(jobs, KTH_START, clock)) == [month]
+    assert list(measures.by_month(jobs, KTH_START, clock)) == [month]
 
 
 def test_a_log_that_does_not_say_when_it_began_has_no_months() -> None:
@@ -422,7 +418,7 @@ def test_cases_beside_the_thesis() -> None:
     run = make_run(trace="SDSC", decider="simple", statistics=STATISTICS)
     found = {
         (case.what, case.which): case
-        for case in TABLES.cases(read(run, make_run(statistics=None)), PUBLISHED)
+        for case in tables.cases(read(run, make_run(statistics=None)), PUBLISHED)
     }
     assert len(found) == 1 + 18 + 3 + 1 + 3
     assert found["steps", ""].thesis_count == 155_642
@@ -441,7 +437,7 @@ def test_counts_of_runs_with_slackness_and_of_half_self_tuning() -> None:
         make_run(trace="SDSC", decider="simple", when="half", statistics=STATISTICS),
     ]
     ctc, sdsc = (
-        {(case.what, case.which): case for case in TABLES.cases([run], PUBLISHED)}
+        {(case.what, case.which): case for case in tables.cases([run], PUBLISHED)}
         for run in read(*runs)
     )
     assert ctc["switches", "fcfs"].thesis_count == 253
@@ -458,9 +454,9 @@ def test_other_nodes_or_a_part_of_the_log_are_not_compared() -> None:
     ]
     found = read(*runs)
     assert [run.trace for run in found] == [None, None, None]
-    assert "CTC of the thesis has 430 nodes" in MODULE.compared(found[0], PUBLISHED)
-    tables = TABLES.build(found, PUBLISHED)
-    assert all(row.thesis is None and row.reference is None for row in tables["static"])
+    assert "CTC of the thesis has 430 nodes" in compared(found[0], PUBLISHED)
+    made = tables.build(found, PUBLISHED)
+    assert all(row.thesis is None and row.reference is None for row in made["static"])
 
 
 def test_runs_of_other_schedulers_are_left_out() -> None:
@@ -480,7 +476,7 @@ def all_runs() -> list[dict[str, Any]]:
 
 
 def report(*runs: dict[str, Any]) -> Report:
-    made = REPORT(FakeResults(list(runs)))
+    made = study_report(FakeResults(list(runs)))
     assert isinstance(made, Report)
     assert all(figure.spec for figure in made.figures)  # altair checks them
     return made
@@ -513,7 +509,7 @@ def test_report_of_one_kind_of_runs_has_only_their_tables() -> None:
 
 
 def test_report_without_runs() -> None:
-    assert not REPORT(FakeResults([])).parts
+    assert not study_report(FakeResults([])).parts
 
 
 def holds(made: Report, claim: str) -> list[bool | None]:
@@ -557,14 +553,14 @@ def test_verdicts_on_metrics_slackness_and_estimates() -> None:
 
 def test_published_gains_are_those_of_the_published_values() -> None:
     """The averages over the factors, from values of two digits: within 0.4 %, 0.05 points."""
-    load, gains = PUBLISHED["load"], PUBLISHED["load_gains"]
+    levels, gains = PUBLISHED["load"], PUBLISHED["load_gains"]
     for metric, near in (("SLDwA", 0.4), ("UTIL", 0.05)):
         for trace in TRACES:
             rows = [
-                dict(zip(load["columns"], r, strict=True)) for r in load[metric][trace].values()
+                dict(zip(levels["columns"], r, strict=True)) for r in levels[metric][trace].values()
             ]
             for name, average in zip(gains["columns"], gains[metric][trace], strict=True):
-                own = [LOAD.GAIN[metric](row[name], row[LOAD.BASES[name]]) for row in rows]
+                own = [load.GAIN[metric](row[name], row[load.BASES[name]]) for row in rows]
                 assert fmean(own) == pytest.approx(average, abs=near)
 
 
@@ -584,8 +580,8 @@ def test_published_slackness_agrees_with_the_tables_without() -> None:
 
 def test_the_best_and_the_worst_set_are_dropped() -> None:
     runs = [make_set(value, n, order="fcfs") for n, value in enumerate([9, 1, 3, 4, 100])]
-    (load,) = LOAD.read_loads(FakeResults(runs), PUBLISHED)
-    value = load.value(LOAD.Cell("fcfs", 0, 1.0), "SLDwA")
+    (own,) = load.read_loads(FakeResults(runs), PUBLISHED)
+    value = own.value(load.Cell("fcfs", 0, 1.0), "SLDwA")
     assert value.value == pytest.approx(16 / 3)
     assert value.low < value.value < value.high
     frame = report(*runs).tables[0].frame
@@ -596,17 +592,17 @@ def test_gains_are_of_pairs_of_the_same_set() -> None:
     """The sets differ by a factor of 100; dynP is always better by a tenth."""
     runs = [make_set(10.0**n, n, order="sjf") for n in range(3)]
     runs += [make_set(0.9 * 10.0**n, n, util=0.72) for n in range(3)]
-    (load,) = LOAD.read_loads(FakeResults(runs), PUBLISHED)
-    cells = LOAD.Cell("advanced full", 0, 1.0), LOAD.Cell("sjf", 0, 1.0)
-    gain = load.gain(*cells, "SLDwA")
+    (own,) = load.read_loads(FakeResults(runs), PUBLISHED)
+    cells = load.Cell("advanced full", 0, 1.0), load.Cell("sjf", 0, 1.0)
+    gain = own.gain(*cells, "SLDwA")
     assert (gain.value, gain.low, gain.high) == pytest.approx((10, 10, 10))
-    assert load.gain(*cells, "UTIL").value == pytest.approx(2)
+    assert own.gain(*cells, "UTIL").value == pytest.approx(2)
 
 
 def test_a_set_that_one_policy_lacks_is_left_out() -> None:
     runs = [make_set(10, 0, order="sjf"), make_set(1000, 1, order="sjf"), make_set(9, 0)]
-    (load,) = LOAD.read_loads(FakeResults(runs), PUBLISHED)
-    gain = load.gain(LOAD.Cell("advanced full", 0, 1.0), LOAD.Cell("sjf", 0, 1.0), "SLDwA")
+    (own,) = load.read_loads(FakeResults(runs), PUBLISHED)
+    gain = own.gain(load.Cell("advanced full", 0, 1.0), load.Cell("sjf", 0, 1.0), "SLDwA")
     assert (gain.value, gain.nb) == (pytest.approx(10), 1)
 
 
@@ -621,8 +617,8 @@ def test_a_set_that_one_policy_lacks_is_left_out() -> None:
     ],
 )
 def test_other_sets_are_not_compared(changes: dict[str, Any]) -> None:
-    (load,) = LOAD.read_loads(FakeResults([make_set(2, 0, **changes)]), PUBLISHED)
-    assert load.trace is None
+    (own,) = load.read_loads(FakeResults([make_set(2, 0, **changes)]), PUBLISHED)
+    assert own.trace is None
     table = report(make_set(2, 0, **changes)).tables[0]
     assert not any(column.kind == "published" for column in table.shown)
 

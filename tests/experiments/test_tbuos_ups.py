@@ -10,18 +10,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+from batsched_studies.tbuos_ups import claims
+from batsched_studies.tbuos_ups import waits as waited
+from batsched_studies.tbuos_ups.verdicts import verdicts
 
 from batsched_py import Workload, load_workload, simulate
 from batsched_py.campaign.campaign_file import PlannedRun, read_campaign
-from batsched_py.campaign.study_files import study_module
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.log_archive import find_log
 
 STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "tbuos_ups"
-CLAIMS: Any = study_module(STUDY / "claims.py")
-VERDICTS: Any = study_module(STUDY / "verdicts.py")
-THROUGHPUT, JOBS, WAIT = CLAIMS.THROUGHPUT, CLAIMS.JOBS, CLAIMS.WAIT
+THROUGHPUT, JOBS, WAIT = claims.THROUGHPUT, claims.JOBS, claims.WAIT
 WEEKS = 6
 FEW = (0, 1, 2)
 MANY = range(30)
@@ -79,7 +80,7 @@ def test_feedback_changes_when_users_submit_and_not_what(replay: str) -> None:
     for result in results:  # the jobs of the log, each once
         names = [line.split(",")[0] for line in result.jobs_lines()][1:]
         assert sorted(names) == sorted(job.id for job in sample().jobs)
-    took = [result.metrics["overall"][CLAIMS.ACTIVITY] for result in results]
+    took = [result.metrics["overall"][claims.ACTIVITY] for result in results]
     assert took[0] < 0.98 * took[1], "with EASY users are through earlier"
 
 
@@ -119,18 +120,20 @@ def test_the_report_says_the_same() -> None:
     rows = [("tbuos", system, seed, 1.0) for system in systems for seed in FEW]
     rows += [("resampled", s, seed, 1.0) for s in systems if s != "ups load 0" for seed in FEW]
     rows += [("fluid", system, 0, 1.0) for system in ("fcfs", "easy")]
-    found = verdicts(rows)
+    found = said(rows)
     assert {found[number] for number in ("i", "ii", "iii", "v", "vi")} == {True}
     rows = [(replay, "easy", seed, 1.3) for replay in ("resampled", "tbuos") for seed in MANY]
-    assert verdicts(rows)["iv"] is True
+    assert said(rows)["iv"] is True
 
 
-def verdicts(rows: list[tuple[str, str, int, float]]) -> dict[str, bool | None]:
-    runs = CLAIMS.read(
-        {"log": "sample", "replay": replay, "system": system, "seed": seed}
+def said(rows: list[tuple[str, str, int, float]]) -> dict[str, bool | None]:
+    labels = ("log", "replay", "system", "seed")
+    frame = pd.DataFrame(
+        dict(zip(labels, ("sample", replay, system, seed), strict=True))
         | run(replay, system, seed, load)
         for replay, system, seed, load in rows
     )
-    spreads = CLAIMS.spreads(runs, {"ratios": {"resampled": {}, "tbuos": {}}, "logs": {}})
-    found = VERDICTS.verdicts(CLAIMS.effects(runs), spreads, CLAIMS.calmer(runs), [])
+    runs = claims.read(frame)
+    spreads = waited.spreads(runs, {"ratios": {"resampled": {}, "tbuos": {}}, "logs": {}})
+    found = verdicts(claims.effects(runs), spreads, waited.calmer(runs), pd.DataFrame())
     return {verdict.claim[1:].partition(")")[0]: verdict.holds for verdict in found}

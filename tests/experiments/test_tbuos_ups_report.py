@@ -10,21 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from batsched_studies.tbuos_ups import claims, measures, verdicts
+from batsched_studies.tbuos_ups import waits as waited
+from batsched_studies.tbuos_ups.report import report
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import load_workload, simulate
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
-from batsched_py.campaign.study_files import study_module
 from batsched_py.report.document import Report
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.log_archive import find_log
 
 STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "tbuos_ups"
-MODULE: Any = study_module(STUDY / "report.py")
-CLAIMS: Any = study_module(STUDY / "claims.py")
-VERDICTS: Any = study_module(STUDY / "verdicts.py")
-MEASURES: Any = study_module(STUDY / "measures.py")
 PUBLISHED = tomllib.loads((STUDY / "published.toml").read_text())
 KTH = "KTH-SP2-1996-2.1-cln"
 CTC = "CTC-SP2-1996-3.1-cln"
@@ -61,17 +59,17 @@ def throughput(
 
 
 def effects(rows: list[dict[str, Any]], claim: str, metric: str = "throughput") -> list[Any]:
-    found = CLAIMS.effects(CLAIMS.read(rows))
+    found = claims.effects(claims.read(pd.DataFrame(rows)))
     return [e for e in found if e.claim == claim and e.metric.startswith(metric)]
 
 
 def all_verdicts(rows: list[dict[str, Any]]) -> dict[tuple[str, str], Any]:
-    runs = CLAIMS.read(rows)
-    found = VERDICTS.verdicts(
-        CLAIMS.effects(runs),
-        CLAIMS.spreads(runs, PUBLISHED),
-        CLAIMS.calmer(runs),
-        CLAIMS.waits(runs, PUBLISHED),
+    runs = claims.read(pd.DataFrame(rows))
+    found = verdicts.verdicts(
+        claims.effects(runs),
+        waited.spreads(runs, PUBLISHED),
+        waited.calmer(runs),
+        waited.waits(runs, PUBLISHED),
     )
     return {(verdict.claim[1:].partition(")")[0], verdict.log): verdict for verdict in found}
 
@@ -188,7 +186,7 @@ def test_ups_grows_with_its_weight_of_users(values: dict[str, float], holds: boo
 
 def test_the_weight_may_be_an_axis_of_its_own() -> None:
     row = made("tbuos", "ups load") | {"a_user": 0.2}
-    runs = CLAIMS.read(pd.DataFrame([row, made("tbuos", "easy")]).to_dict("records"))
+    runs = claims.read(pd.DataFrame([row, made("tbuos", "easy")]))
     assert [system for _, _, system in runs] == ["easy", "ups load 0.2"]
 
 
@@ -245,21 +243,21 @@ def test_spread_of_the_waits_needs_thirty_seeds(
 def test_a_single_seed_that_waits_long_decides_nothing() -> None:
     """Every third draw of 30 runs is without the slow one, and then the ratio is 1."""
     rows = waits("resampled", 6.0, 30, slow=[7]) + waits("tbuos", 2.0, 30)
-    runs = CLAIMS.read(rows)
-    assert CLAIMS.calmer(runs)[KTH] == pytest.approx(1 - (29 / 30) ** 30, abs=0.03)
+    runs = claims.read(pd.DataFrame(rows))
+    assert waited.calmer(runs)[KTH] == pytest.approx(1 - (29 / 30) ** 30, abs=0.03)
     assert verdict(rows, "iv") is None
 
 
 def test_spread_with_and_without_saturated_runs_beside_the_thesis() -> None:
     rows = waits("resampled", 6.0, 30, slow=[7])
     rows[7]["backlog_growth"] = 2.0
-    every, stable = CLAIMS.spreads(CLAIMS.read(rows), PUBLISHED)
+    every, stable = waited.spreads(claims.read(pd.DataFrame(rows)), PUBLISHED).itertuples()
     assert (every.seeds, every.ratio, every.thesis) == (30, 6.0, 6.59)
     assert every.difference == pytest.approx(6 / 6.59 - 1)
     # Some draws of 30 runs lack the one that waits long, most do not.
     assert (every.ratio_low, every.ratio_high) == (1.0, 6.0)
     assert (stable.which, stable.seeds, stable.ratio) == ("stable", 29, 1.0)
-    (few,) = CLAIMS.spreads(CLAIMS.read(rows[:5]), PUBLISHED)
+    (few,) = waited.spreads(claims.read(pd.DataFrame(rows[:5])), PUBLISHED).itertuples()
     assert (few.seeds, few.thesis) == (5, None)
 
 
@@ -271,7 +269,8 @@ def test_waits_beside_the_thesis() -> None:
         made("fluid", "easy strict", mean_waiting_time=900.0),
         made("fluid 5", "easy", mean_waiting_time=700.0),
     ]
-    rigid, fluid, other = CLAIMS.waits(CLAIMS.read(rows), PUBLISHED)  # "strict" lacks open replay
+    found = waited.waits(claims.read(pd.DataFrame(rows)), PUBLISHED)
+    rigid, fluid, other = found.itertuples()  # "strict" lacks open replay
     assert (rigid.ours, rigid.thesis, rigid.ours_to_rigid, rigid.thesis_to_rigid) == (
         *(1000, 8755, 1, 1),
     )
@@ -327,20 +326,20 @@ def all_claims() -> list[dict[str, Any]]:
 
 
 def test_report_of_all_claims() -> None:
-    report: Report = MODULE.report(FakeResults(all_claims()))
-    held = {verdict.claim[1:].partition(")")[0]: verdict.holds for verdict in report.verdicts}
+    full: Report = report(FakeResults(all_claims()))
+    held = {verdict.claim[1:].partition(")")[0]: verdict.holds for verdict in full.verdicts}
     assert held == dict.fromkeys(NUMBERS, True)
-    tables = {table.name: table for table in report.tables}
+    tables = {table.name: table for table in full.tables}
     claims = {f"claim_{number}" for number in NUMBERS if number not in ("iv", "viii")}
     assert set(tables) == {"systems", "users", "ratios", "waits"} | claims
     (ours,) = tables["waits"].frame.query("replay == 'fluid'").to_dict("records")
     assert (ours["ours"], ours["thesis"]) == (50, 6389)
     assert not any(table.marks for table in tables.values())
-    assert {figure.name for figure in report.figures} == {
+    assert {figure.name for figure in full.figures} == {
         *("ratios_beside_thesis", "waits_beside_thesis", "wait_distribution", "throughput"),
         *("ups", "queue"),
     }
-    for figure in report.figures:
+    for figure in full.figures:
         assert figure.spec["$schema"].startswith("https://vega.github.io")
         assert rows_of(figure.spec) < 2000
 
@@ -358,7 +357,7 @@ def rows_of(spec: Any) -> int:
 
 def test_figure_of_ups_relates_pairs_of_seeds() -> None:
     rows = throughput("tbuos", "easy", [1.0, 2.0, 9.0]) + throughput("tbuos", HALF, [1.5, 3.0])
-    figure = next(f for f in MODULE.report(FakeResults(rows)).figures if f.name == "ups")
+    figure = next(f for f in report(FakeResults(rows)).figures if f.name == "ups")
     (point,) = figure.spec["data"]["values"]
     assert (point["a_user"], point["rank"], point["n"]) == (0.5, "load", 2)
     assert (point["low"], point["ratio"], point["high"]) == pytest.approx((1.5, 1.5, 1.5))
@@ -366,18 +365,18 @@ def test_figure_of_ups_relates_pairs_of_seeds() -> None:
 
 def test_report_of_few_runs_leaves_out_the_rest() -> None:
     rows = [made("tbuos", "easy"), made("tbuos", "fcfs", throughput_to_last_submission=1.5)]
-    report: Report = MODULE.report(FakeResults(rows))
-    assert [table.name for table in report.tables] == ["systems", "users", "claim_iii"]
-    assert [figure.name for figure in report.figures] == ["throughput", "queue"]
-    said = {verdict.claim[1:].partition(")")[0]: verdict.holds for verdict in report.verdicts}
+    few: Report = report(FakeResults(rows))
+    assert [table.name for table in few.tables] == ["systems", "users", "claim_iii"]
+    assert [figure.name for figure in few.figures] == ["throughput", "queue"]
+    said = {verdict.claim[1:].partition(")")[0]: verdict.holds for verdict in few.verdicts}
     assert said == dict.fromkeys(NUMBERS, None) | {"iii": False}
-    assert report.tables[-1].marks == ((0, "verdict"), (1, "verdict"))
+    assert few.tables[-1].marks == ((0, "verdict"), (1, "verdict"))
 
 
 def test_report_of_nothing_is_no_error() -> None:
-    report: Report = MODULE.report(FakeResults([]))
-    assert not report.parts
-    assert {verdict.holds for verdict in report.verdicts} == {None}
+    few: Report = report(FakeResults([]))
+    assert not few.parts
+    assert {verdict.holds for verdict in few.verdicts} == {None}
 
 
 # Campaign files ---------------------------------------------------------------------------------
@@ -402,8 +401,8 @@ def test_campaign_files_expand(file: str, runs: int, quick: int, replays: set[st
     assert (len(campaign.runs), len(read_campaign(path, quick=True).runs)) == (runs, quick)
     assert {run.labels["replay"] for run in campaign.runs} == replays
     for run in campaign.runs:
-        system = CLAIMS._system(run.labels)
-        assert system in CLAIMS.SYSTEMS
+        system = claims._system(run.labels)
+        assert system in claims.SYSTEMS
         chosen, options = run.settings, run.settings.scheduler_options
         assert chosen.users == str(run.labels["replay"]).split()[0]
         assert chosen.scheduler == system.split()[0]
@@ -420,7 +419,7 @@ def test_campaign_files_expand(file: str, runs: int, quick: int, replays: set[st
 def test_share_of_time_with_more_jobs_waiting() -> None:
     """Submitted at 0, 2, 2 and 10; the first starts at once, the next two wait to 4 and 6."""
     submit, start = np.array([0.0, 2, 2, 10]), np.array([0.0, 4, 6, 30])
-    assert MEASURES.time_above(submit, start, (0, 1, 2)) == pytest.approx([0.4, 0.2, 0.0])
+    assert measures.time_above(submit, start, (0, 1, 2)) == pytest.approx([0.4, 0.2, 0.0])
 
 
 def test_queue_beside_the_mean_queue_length_of_a_simulation() -> None:
@@ -428,9 +427,9 @@ def test_queue_beside_the_mean_queue_length_of_a_simulation() -> None:
     workload = load_workload(find_log("sample", []), make_rules())
     result = simulate(workload, scheduler="fcfs")
     ran = result.table.only_ran
-    shares = MEASURES.time_above(ran.submit, ran.start, tuple(range(5000)))
+    shares = measures.time_above(ran.submit, ran.start, tuple(range(5000)))
     jobs = np.minimum(ran.start, ran.submit.max()) - ran.submit
     assert sum(shares) == pytest.approx(jobs.sum() / np.ptp(ran.submit))
-    measured = MEASURES.measure(result)
+    measured = measures.measure(result)
     assert measured["queue_above_0"] == pytest.approx(shares[0])
     assert list(measured.values()) == sorted(measured.values(), reverse=True)

@@ -83,6 +83,17 @@ def switch(machines: int, state: str) -> Make:
     return say(m.SetResourceState, resources=machines, state=state)
 
 
+def register_profile(name: str, profile: dict[str, Any]) -> Make:
+    """Register a profile of the workload ``dyn``."""
+    return say(m.RegisterProfile, workload_name="dyn", profile_name=name, profile=profile)
+
+
+def register_job(name: str, profile: str, walltime: float | None = None) -> Make:
+    """Register a job of one processor in the workload ``dyn``."""
+    description = m.JobDescription(f"dyn!{name}", 0.0, 1, profile, walltime)
+    return say(m.RegisterJob, job_id=f"dyn!{name}", job=description)
+
+
 FINISHED = say(m.Notify, type="registration_finished")
 CONTINUE = say(m.Notify, type="continue_registration")
 QUERY = say(m.Query, requests={"consumed_energy": {}})

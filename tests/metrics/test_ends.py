@@ -75,13 +75,13 @@ def test_a_warm_up_that_leaves_nothing() -> None:
     ],
 )
 def test_times(text: str | None, seconds: float) -> None:
-    assert parse_time("--warm-up", text) == seconds
+    assert parse_time("warm_up", text) == seconds
 
 
 @pytest.mark.parametrize("text", ["-1", "soon", "nan", "inf", "", "-1 h", "3 parsecs"])
 def test_what_is_no_time(text: str) -> None:
-    with pytest.raises(UsageError, match=r"--warm-up .*expected a time"):
-        parse_time("--warm-up", text)
+    with pytest.raises(UsageError, match=r"warm_up .*expected a time"):
+        parse_time("warm_up", text)
 
 
 def test_the_command_takes_both(

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from helpers.made_up_report import RunningCampaign
+from helpers.waiting import wait_until
 
 from batsched_py.errors import UsageError
 from batsched_py.report import Report
@@ -35,7 +36,7 @@ class Client:
     def get(
         self, path: str, host: str | None = None, method: str = "GET"
     ) -> tuple[int, dict[str, str], bytes]:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = HTTPConnection("127.0.0.1", self.port)
         connection.request(method, path, headers={"Host": host} if host else {})
         answer = connection.getresponse()
         found = answer.status, dict(answer.getheaders()), answer.read()
@@ -54,13 +55,13 @@ def client(tmp_path: Path) -> Iterator[Client]:
 
 
 def until(client: Client, page: int) -> dict[str, Any]:
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
+    def reached() -> dict[str, Any] | None:
         state = client.state()
-        if state["page"] >= page:
-            return state
-        time.sleep(0.05)
-    raise AssertionError(f"no page {page}: {state}")
+        return state if state["page"] >= page else None
+
+    state = wait_until(reached)
+    assert state is not None
+    return state
 
 
 def test_the_state_follows_the_folder(client: Client, tmp_path: Path) -> None:
@@ -123,14 +124,14 @@ def test_only_this_machine_is_listened_to(client: Client) -> None:
 
 def test_a_port_in_use_is_an_error_that_says_what_to_do(client: Client, tmp_path: Path) -> None:
     report = LiveReport(lambda: RunningCampaign(tmp_path))  # type: ignore[arg-type, return-value]
-    with pytest.raises(UsageError, match=f"--port {client.port} is in use: give another"):
+    with pytest.raises(UsageError, match=f"port {client.port} is in use: give another"):
         served(report, client.port).__enter__()
 
 
 @pytest.mark.parametrize("port", [-1, 70_000])
 def test_a_port_that_cannot_be_is_an_error(tmp_path: Path, port: int) -> None:
     report = LiveReport(lambda: RunningCampaign(tmp_path))  # type: ignore[arg-type, return-value]
-    with pytest.raises(UsageError, match=f"--port {port}"):
+    with pytest.raises(UsageError, match=f"port {port}"):
         served(report, port).__enter__()
 
 

@@ -9,12 +9,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.calling import Called, command
+from helpers.waiting import LIMIT, wait_until
 
 from batsched_py.errors import BatschedError, PlatformError, SimulationError, UsageError
 from batsched_py.run.backends.batsim_results import BatsimOutput
@@ -223,7 +223,7 @@ def test_runs_at_once_do_not_collide(tmp_path: Path) -> None:
         subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for line in lines
     ]
     for process in processes:
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=LIMIT)
         assert process.returncode == 0, said
     tables = {(tmp_path / f"{i}/out_jobs.csv").read_text() for i in range(2)}
     assert len(tables) == 1
@@ -295,19 +295,20 @@ def test_a_policy_that_fails_is_told_from_batsim(tmp_path: Path) -> None:
 def test_a_request_to_end_leaves_nothing_behind(tmp_path: Path, number: int) -> None:
     """Even a Batsim that does not want to end, and what it started."""
     stubborn = tmp_path / "stubborn"
-    stubborn.write_text(f"#!/bin/sh\ntrap '' TERM INT\n(sleep 61; echo {tmp_path}) &\nsleep 62\n")
+    stubborn.write_text(
+        f"#!/bin/sh\ntrap 'touch {tmp_path}/asked' TERM INT\n"
+        f"(trap '' TERM INT; sleep 611; echo {tmp_path}) &\n"
+        f"touch {tmp_path}/began\nwhile :; do sleep 612 & wait; done\n"
+    )
     stubborn.chmod(0o755)
     line = [*PROGRAM, "simulate", str(small(tmp_path)), "--backend", "batsim"]
     line += ["--batsim", str(stubborn), "-e", str(tmp_path / "out")]
     process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    deadline = time.monotonic() + 30
-    while not (tmp_path / "out_batsim/batsim.log").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.3)
+    wait_until((tmp_path / "began").exists)
     os.kill(process.pid, number)
-    time.sleep(0.5)
+    wait_until((tmp_path / "asked").exists)
     os.kill(process.pid, number)  # again, while it cleans up
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=LIMIT)
     assert process.returncode == 130
     assert "Traceback" not in said
     left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -36,16 +35,9 @@ from batsched_py.simulator.energy.consumption import (
 )
 from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.platform.hosts import Host, Platform
-from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.support.processor_sets import numbers
 
 ENERGY = Options(energy=True)
-
-
-@pytest.fixture(scope="module")
-def cluster(shared: Path) -> Platform:
-    """Eight hosts of 1 or 0.5 Gflop/s, of which SimGrid's energy was measured."""
-    return read_platform(shared / "oracles" / "simgrid_l07" / "ref_cluster.xml")
 
 
 def answers(scheduler: Timetable) -> list[float]:
@@ -55,7 +47,7 @@ def answers(scheduler: Timetable) -> list[float]:
 # Measured -----------------------------------------------------------------------------------------
 
 
-def test_one_host_as_simgrid(cluster: Platform) -> None:
+def test_one_host_as_simgrid(ref_cluster: Platform) -> None:
     """Idle, computing, slower and idle, computing slowly, and slowing a task of two hosts."""
     load = workload(
         {"five": compute(5), "one": compute(1)},
@@ -71,7 +63,7 @@ def test_one_host_as_simgrid(cluster: Platform) -> None:
         29: [QUERY],
     }
     scheduler = Timetable(plan)
-    outcome = simulate(scheduler, load, ENERGY, cluster)
+    outcome = simulate(scheduler, load, ENERGY, ref_cluster)
     idle = [7 * 100 * time for time in (10, 15, 25, 27)]
     others = [*idle, 6 * 100 * 29 + 2700 + 2 * (120 + 80 / 2)]
     own = [total - rest for total, rest in zip(answers(scheduler), others, strict=True)]
@@ -79,10 +71,10 @@ def test_one_host_as_simgrid(cluster: Platform) -> None:
     assert [job.consumed_energy for job in outcome.jobs] == pytest.approx([1000, 300, 620])
 
 
-def test_idle_then_a_task_of_two_hosts(cluster: Platform) -> None:
+def test_idle_then_a_task_of_two_hosts(ref_cluster: Platform) -> None:
     """100 s idle, then 10 s: 12,000 J for each of them, 2,000 of those for the job."""
     load = workload({"ten": compute(10)}, job("j", "ten", size=2))
-    outcome = simulate(Timetable({100: [execute("w0!j", 3)]}), load, ENERGY, cluster)
+    outcome = simulate(Timetable({100: [execute("w0!j", 3)]}), load, ENERGY, ref_cluster)
     assert outcome.power is not None
     energy = outcome.power.energy
     assert [energy.consumed(1 << host, 110) for host in range(3)] == pytest.approx(
@@ -95,11 +87,11 @@ def test_idle_then_a_task_of_two_hosts(cluster: Platform) -> None:
     ]
 
 
-def test_latency_is_idle(cluster: Platform) -> None:
+def test_latency_is_idle(ref_cluster: Platform) -> None:
     """0.6 ms until the first byte is there, then 1 s at full load."""
     profile = {"type": "parallel_homogeneous", "cpu": GIGA, "com": 1}
     load = workload({"p": profile}, job("j", "p", size=2))
-    outcome = simulate(Timetable({0: [execute("w0!j", 3)]}), load, ENERGY, cluster)
+    outcome = simulate(Timetable({0: [execute("w0!j", 3)]}), load, ENERGY, ref_cluster)
     assert outcome.jobs[0].finish_time == pytest.approx(1.0006)
     assert outcome.jobs[0].consumed_energy == pytest.approx(2 * (0.0006 * 100 + 200))
 
@@ -118,12 +110,12 @@ def test_power_at_a_load(sentence: str) -> None:
     assert Watts(100, 120, 200).at(load) == pytest.approx(watts)
 
 
-def test_hosts_that_are_shared_are_loaded_once(cluster: Platform) -> None:
+def test_hosts_that_are_shared_are_loaded_once(ref_cluster: Platform) -> None:
     """Two jobs on one host have half of it each, and both are charged all that it consumes."""
     load = workload({"p": compute(1)}, job("a", "p"), job("b", "p"))
     scheduler = Timetable({0: [execute("w0!a", 1), execute("w0!b", 1)]})
     options = Options(energy=True, compute_sharing=True)
-    outcome = simulate(scheduler, load, options, cluster)
+    outcome = simulate(scheduler, load, options, ref_cluster)
     assert [job.consumed_energy for job in outcome.jobs] == pytest.approx([400, 400])
 
 

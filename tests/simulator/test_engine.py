@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from helpers.scripted_schedulers import CONTINUE, FINISHED, Script, execute, say
+from helpers.scripted_schedulers import (
+    CONTINUE,
+    FINISHED,
+    Make,
+    Script,
+    execute,
+    register_job,
+    register_profile,
+    say,
+)
 
 from batsched_py.errors import ProtocolError, SimulationError, WorkloadError
 from batsched_py.protocol import messages as m
@@ -20,14 +28,12 @@ DYNAMIC = Options(dynamic_jobs=True)
 DELAY = {"type": "delay", "delay": 5}
 
 
-def profile(name: str = "p", **content: Any) -> Callable[[float], m.Event]:
-    return say(m.RegisterProfile, workload_name="dyn", profile_name=name, profile=content or DELAY)
+def profile(**content: Any) -> Make:
+    return register_profile("p", content or DELAY)
 
 
-def job(name: str, prof: str = "p") -> Callable[[float], m.Event]:
-    return say(
-        m.RegisterJob, job_id=f"dyn!{name}", job=m.JobDescription(f"dyn!{name}", 0.0, 1, prof, 9.0)
-    )
+def job(name: str) -> Make:
+    return register_job(name, "p", 9.0)
 
 
 def simulate(script: Script, load: Workload | None = None, options: Options | None = None) -> Any:
@@ -94,23 +100,14 @@ def test_killed_parallel_and_delay() -> None:
 
 
 def test_kill_at_the_instant_of_the_end() -> None:
-    """The job ended first: no progress, its own state."""
-    load = workload([J(0, 1, 4)], 4)
+    """Its end is told in the message to which this is the reply: the job is forgotten."""
     script = Script(
         [],
         [say(m.CallMeLater, time=4.0), execute("w0!0000", 1)],
+        [say(m.KillJob, job_ids=["w0!0000"])],
     )
-    simulate(script, load)
-    # Both events of time 4 are in one message; killing then is an error: the job is forgotten.
     with pytest.raises(ProtocolError, match="completed"):
-        simulate(
-            Script(
-                [],
-                [say(m.CallMeLater, time=4.0), execute("w0!0000", 1)],
-                [say(m.KillJob, job_ids=["w0!0000"])],
-            ),
-            load,
-        )
+        simulate(script, workload([J(0, 1, 4)], 4))
 
 
 def test_scheduler_that_takes_time() -> None:
@@ -157,16 +154,12 @@ def test_acknowledged_jobs_are_echoed() -> None:
     assert isinstance(script.seen[1].events[0], m.JobSubmitted)
 
 
-WRONG: dict[str, tuple[list[list[Callable[[float], m.Event]]], str]] = {
+WRONG: dict[str, tuple[list[list[Make]], str]] = {
     "dynamic jobs after the end of registration": ([[FINISHED, profile()]], "finished"),
     "continued in the same message": ([[FINISHED, CONTINUE, profile()]], "earlier message"),
     "profile twice": ([[profile(), profile()]], "registered before"),
     "profile that does not exist": ([[job("a")]], "does not exist"),
     "job twice": ([[profile(), job("a"), job("a")]], "exists already"),
-    "profile for storages": (
-        [[profile(type="data_staging", nb_bytes=1)]],
-        "of type 'data_staging'",
-    ),
     "profile released by its first job": (
         [[profile(), job("a"), job("b"), execute("dyn!a", 1)], [job("c")]],
         "released",
@@ -294,10 +287,3 @@ def test_profiles_are_told_after_their_release() -> None:
         "w0!0000": load.profiles["r5"],
         "w0!0001": load.profiles["r5"],
     }
-
-
-def test_storage_is_refused_before_the_first_message() -> None:
-    load = workload([J(0, 1, 5)], 4)
-    load.profiles["r5"] = {"type": "parallel_homogeneous_pfs", "bytes_to_read": 1}
-    with pytest.raises(WorkloadError, match=r"test: profile 'r5' is of type 'parallel_homog"):
-        Simulator(homogeneous(4), [load])

@@ -33,11 +33,6 @@ def way(network: Network, source: str, target: str) -> tuple[list[str], float]:
 # Clusters ----------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def two_clusters(shared: Path) -> Platform:
-    return read_platform(shared / "oracles" / "simgrid_l07" / "ref_cluster.xml")
-
-
 @pytest.mark.parametrize(
     ("source", "target", "links", "latency"),
     [
@@ -58,9 +53,9 @@ def two_clusters(shared: Path) -> Platform:
     ],
 )
 def test_clusters_and_between_them(
-    two_clusters: Platform, source: str, target: str, links: list[str], latency: float
+    ref_cluster: Platform, source: str, target: str, links: list[str], latency: float
 ) -> None:
-    assert way(two_clusters.network, source, target) == (links, latency)
+    assert way(ref_cluster.network, source, target) == (links, latency)
 
 
 @pytest.mark.parametrize(

@@ -46,12 +46,6 @@ def ends(platform: Platform, changes: list[Change]) -> list[float | None]:
     return [task.end for task in tasks]
 
 
-@pytest.fixture(scope="module")
-def cluster(shared: Path) -> Platform:
-    """Eight hosts behind a backbone, whose tasks were measured."""
-    return read_platform(shared / "oracles" / "simgrid_l07" / "ref_cluster.xml")
-
-
 def all_to_all(nb: int, amount: float) -> list[float]:
     return [0.0 if i == j else amount for i in range(nb) for j in range(nb)]
 
@@ -128,15 +122,15 @@ MEASURED: list[tuple[str, list[Change], list[float]]] = [
 @pytest.mark.parametrize(
     ("changes", "measured"), [case[1:] for case in MEASURED], ids=[case[0] for case in MEASURED]
 )
-def test_as_measured(cluster: Platform, changes: list[Change], measured: list[float]) -> None:
-    assert ends(cluster, changes) == pytest.approx(measured, abs=1e-12)
-    assert Twin(cluster).ends(changes) == pytest.approx(measured, abs=1e-12)
+def test_as_measured(ref_cluster: Platform, changes: list[Change], measured: list[float]) -> None:
+    assert ends(ref_cluster, changes) == pytest.approx(measured, abs=1e-12)
+    assert Twin(ref_cluster).ends(changes) == pytest.approx(measured, abs=1e-12)
 
 
-def test_a_message_from_another_cluster(cluster: Platform) -> None:
+def test_a_message_from_another_cluster(ref_cluster: Platform) -> None:
     """It crosses both backbones and the link between them: 1.6 ms."""
-    hosts = [*cluster.hosts, Host("m0", (1e9,))]  # the master, as if it computed
-    platform = Platform(hosts, [], cluster.network)
+    hosts = [*ref_cluster.hosts, Host("m0", (1e9,))]  # the master, as if it computed
+    platform = Platform(hosts, [], ref_cluster.network)
     assert ends(platform, [Start(0, [8, 0], [0, 0], ONE_WAY)]) == pytest.approx([8.0016], abs=1e-12)
 
 
@@ -147,7 +141,7 @@ def test_one_task_alone_ends_to_the_last_bit(flops: float, speed: float) -> None
     assert ends(platform, [Start(1 / 3, [0], [flops], [])]) == [1 / 3 + 1 / (speed / flops)]
 
 
-def test_random_mixes_as_measured(shared: Path, cluster: Platform) -> None:
+def test_random_mixes_as_measured(shared: Path, ref_cluster: Platform) -> None:
     """Twenty mixes of up to twelve jobs that share hosts, links and the backbone, or only this."""
     cases = (shared / "oracles" / "simgrid_l07" / "cases.jsonl").read_text().splitlines()
     assert len(cases) == 20
@@ -156,7 +150,9 @@ def test_random_mixes_as_measured(shared: Path, cluster: Platform) -> None:
         changes: list[Change] = [
             Start(job["start"], job["hosts"], job["flops"], job["bytes"]) for job in jobs
         ]
-        assert ends(cluster, changes) == pytest.approx([job["finish"] for job in jobs], abs=1e-9)
+        assert ends(ref_cluster, changes) == pytest.approx(
+            [job["finish"] for job in jobs], abs=1e-9
+        )
 
 
 SIMPLE = [5e6, 0, 0, 0, 5e6, 5e6, 0, 0, 5e6, 5e6, 0, 0, 5e6, 5e6, 5e6, 0]
@@ -217,9 +213,9 @@ def test_what_asks_for_nothing_ends_at_once() -> None:
     assert running.next_time() == inf
 
 
-def test_state_of_a_task(cluster: Platform) -> None:
+def test_state_of_a_task(ref_cluster: Platform) -> None:
     """All is left during the latency; then it shrinks evenly; a cancelled task keeps the rest."""
-    running = ParallelTasks(cluster)
+    running = ParallelTasks(ref_cluster)
     task = running.start(0.0, [0, 1], [2e9, 1e9], 1e6)
     assert running.next_time() == pytest.approx(6e-4)
     assert running.remaining(task, 5e-4) == 1
@@ -236,8 +232,8 @@ def test_state_of_a_task(cluster: Platform) -> None:
     assert task.end == 1.0006
 
 
-def test_a_task_cancelled_during_its_latency_frees_nothing(cluster: Platform) -> None:
-    running = ParallelTasks(cluster)
+def test_a_task_cancelled_during_its_latency_frees_nothing(ref_cluster: Platform) -> None:
+    running = ParallelTasks(ref_cluster)
     task = running.start(0.0, [0, 1], [0, 0], 1e6)
     running.cancel(task, 1e-4)
     assert running.next_time() == inf

@@ -71,6 +71,7 @@ ENTITY = "<?xml version='1.0'?><!DOCTYPE platform [<!ENTITY a 'aaaa'>]>"
         (f'<zone id="z">{MASTER}<storage id="s"/></zone>', "<storage>"),
         (f'<zone id="z">{MASTER}<include file="/etc/passwd"/></zone>', "<include>"),
         ('<cluster id="c" radical="0-9999999999" speed="1Gf"/>', "more than"),
+        ('<cluster id="c" radical="0-600000,700000-1300000" speed="1Gf"/>', "1000000 hosts"),
         ('<cluster id="c" radical="5-2" speed="1Gf"/>', "reversed"),
         (
             f'<zone id="z">{MASTER}<host id="h" speed="1Gf"><prop id="role" value="storage"/>'
@@ -89,6 +90,8 @@ ENTITY = "<?xml version='1.0'?><!DOCTYPE platform [<!ENTITY a 'aaaa'>]>"
         ),
         (f'<zone id="z">{MASTER}<host id="h" speed="1Gf" core="2"/></zone>', "several cores"),
         (f'<zone id="z">{MASTER}<host id="h" speed="inf"/></zone>', "'inf'"),
+        (f'<zone id="z">{MASTER}<host id="h" speed="-1Gf"/></zone>', "'-1Gf'"),
+        ('<i:include xmlns:i="http://www.w3.org/2001/XInclude" href="p.xml"/>', "include>"),
         (f'<zone id="z">{MASTER}<host id="h" speed="1GBps"/></zone>', "'1GBps'"),
         (f'<zone id="z">{MASTER}<host id="h" speed="1,2" pstate="2"/></zone>', "pstate '2'"),
         (f'<zone id="z">{MASTER}<host id="h" speed="1" pstate="-1"/></zone>', "pstate '-1'"),
@@ -109,7 +112,17 @@ def test_refuses_and_says_what(tmp_path: Path, body: str, said: str) -> None:
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("content", ["", "not xml", "<a/>", f"{ENTITY}<platform>&a;</platform>"])
+FILE_AS_ENTITY = "<!DOCTYPE platform [<!ENTITY x SYSTEM 'file:///etc/passwd'>]>"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "not xml", "<a/>"),
+        f"{ENTITY}<platform>&a;</platform>",
+        f"{FILE_AS_ENTITY}<platform>&x;</platform>",
+    ],
+)
 def test_refuses_what_is_no_platform(tmp_path: Path, content: str) -> None:
     path = tmp_path / "p.xml"
     path.write_text(content)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from helpers.scripted_schedulers import (
+    Script,
     Timetable,
     composed,
     compute,
@@ -16,15 +17,16 @@ from helpers.scripted_schedulers import (
     ends,
     execute,
     job,
+    register_profile,
     simulate,
     workload,
 )
 
 from batsched_py.errors import ProtocolError, WorkloadError
-from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options
 from batsched_py.simulator.profiles import Composed, Parallel, Receive, Send, parse_profiles
 from batsched_py.workload.batsim_workload import read_workload
+from batsched_py.workload.profile_types import PROFILE_TYPES
 
 HUGE = 10**400
 """JSON has integers that no float can hold."""
@@ -33,6 +35,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no type": ({}, "of type None"),
     "a type that is not known": ({"type": "smpy"}, "of type 'smpy': the embedded simulator runs"),
     "a type that is no text": ({"type": ["delay"]}, r"of type \['delay'\]"),
+    "for storages": ({"type": "data_staging"}, "of type 'data_staging', which only real Batsim"),
     "no delay": ({"type": "delay"}, "delay is missing, expected a number"),
     "a delay of nothing": (delay(0), "a delay of 0.0, expected more than 0"),
     "a negative delay": (delay(-1), "a delay of -1.0"),
@@ -108,14 +111,15 @@ def test_refused_when_it_is_registered(sentence: str) -> None:
     """All but composed ones, which are not looked into: no job can be started with one."""
     profile, said = WRONG[sentence]
 
-    def scheduler(message: m.Message) -> m.Message:
-        register = m.RegisterProfile(
-            timestamp=message.now, workload_name="dyn", profile_name="p", profile=profile
-        )
-        return m.Message(message.now, [register])
-
     with pytest.raises(ProtocolError, match=f"^REGISTER_PROFILE: profile 'p'.*{said}"):
-        simulate(scheduler, options=Options(dynamic_jobs=True))
+        simulate(Script([register_profile("p", profile)]), options=Options(dynamic_jobs=True))
+
+
+def test_what_runs_here_is_a_type_of_batsim() -> None:
+    with pytest.raises(WorkloadError, match="the embedded simulator runs ") as caught:
+        parse_profiles(["p"], {"p": {"type": "smpi"}})
+    runs = set(str(caught.value).partition("simulator runs ")[2].split(", "))
+    assert {"delay", "composed"} < runs < PROFILE_TYPES.keys()
 
 
 def test_what_is_read() -> None:

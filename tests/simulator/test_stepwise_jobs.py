@@ -18,7 +18,8 @@ from helpers.scripted_schedulers import (
     execute,
     job,
     kill,
-    say,
+    register_job,
+    register_profile,
     simulate,
     tell,
     workload,
@@ -28,7 +29,7 @@ from batsched_py.errors import DeadlockError, ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options
 from batsched_py.simulator.files.output_files import jobs_lines
-from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.platform.hosts import Platform, homogeneous
 from batsched_py.simulator.platform.platform_reader import read_platform
 
 Profiles = dict[str, dict[str, Any]]
@@ -295,13 +296,12 @@ TALKING: dict[str, tuple[Profiles, int, dict[str, str] | None, float]] = {
 
 
 @pytest.mark.parametrize("sentence", TALKING)
-def test_communication(sentence: str, shared: Path) -> None:
+def test_communication(sentence: str, ref_cluster: Platform) -> None:
     """Jobs whose tasks SimGrid was measured with."""
     profiles, size, mapping, end = TALKING[sentence]
-    platform = read_platform(shared / "oracles" / "simgrid_l07" / "ref_cluster.xml")
     load = workload(profiles, job("j", "main", size=size))
     scheduler = Timetable({0: [execute("w0!j", (1 << size) - 1, mapping=mapping)]})
-    outcome = simulate(scheduler, load, platform=platform)
+    outcome = simulate(scheduler, load, platform=ref_cluster)
     assert ends(outcome) == {"j": (SUCCESS, pytest.approx(end, abs=1e-9))}
 
 
@@ -320,8 +320,8 @@ def test_static_executors_that_do_not_fit() -> None:
 
 def test_registered_executors_that_do_not_fit() -> None:
     plan = [
-        say(m.RegisterProfile, workload_name="dyn", profile_name="p", profile=PARALLEL),
-        say(m.RegisterJob, job_id="dyn!j", job=m.JobDescription("dyn!j", 0.0, 1, "p")),
+        register_profile("p", PARALLEL),
+        register_job("j", "p"),
         execute("dyn!j", 1),
         FINISHED,
     ]
@@ -687,15 +687,11 @@ def test_leads(sentence: str) -> None:
 
 def test_leads_to_a_composed_profile_that_was_registered() -> None:
     """On which Batsim crashes, as it does if a job has it."""
-
-    def profile(name: str, content: dict[str, Any]) -> Make:
-        return say(m.RegisterProfile, workload_name="dyn", profile_name=name, profile=content)
-
     plan = [
-        profile("a", delay(1)),
-        profile("c", composed("a")),
-        profile("r", {"type": "recv", "timeout": "c"}),
-        say(m.RegisterJob, job_id="dyn!j", job=m.JobDescription("dyn!j", 0.0, 1, "r")),
+        register_profile("a", delay(1)),
+        register_profile("c", composed("a")),
+        register_profile("r", {"type": "recv", "timeout": "c"}),
+        register_job("j", "r"),
         execute("dyn!j", 1),
         FINISHED,
     ]

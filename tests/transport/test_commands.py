@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from helpers.calling import Called, command
+from helpers.waiting import LIMIT
 from helpers.wire import ask, begins, peer, submitted
 
 from batsched_py.support.own_command import PROGRAM
@@ -187,7 +188,7 @@ def test_queue_orders_of_batsched(folder: Path, arguments: list[str]) -> None:
     with serving(folder, *arguments) as process:
         front = command(folder, "simulator", "-p", "p.xml", "-s", f"ipc://{folder}/s", "-e", "o")
         assert front.returncode == 0, front.stderr
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=LIMIT) == 0
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from batsched_py.campaign.run_task import RUN_JSON
+from batsched_py.campaign.finished_runs import RUN_JSON
 from batsched_py.errors import BatschedError, UsageError, parameter
 from batsched_py.report.document import Report
 from batsched_py.report.formatting import cell

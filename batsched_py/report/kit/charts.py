@@ -8,6 +8,9 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+Chart = Any
+"""A chart of altair, whose own types hardly tell one kind from another."""
+
 
 def scale_of(styles: Mapping[str, Any], there: Container[str]) -> alt.Scale:
     """Return the scale of those of the names (to each its colour, shape, ...) that are there."""

@@ -11,10 +11,16 @@ from batsched_py.report.document import Column, Kind, Part, Section, Table
 
 
 def columns(
-    *names: str, decimals: int | None = None, kind: Kind = "", **titles: str
+    *names: str | Mapping[str, str], decimals: int | None = None, kind: Kind = "", **titles: str
 ) -> tuple[Column, ...]:
-    """Return alike columns: some called as in the frame, then some with a title, ``name=title``."""
-    headings = dict.fromkeys(names, "") | titles
+    """Return alike columns: some called as in the frame, then some with a title, ``name=title``.
+
+    Columns whose names are no Python names are given as a mapping from names to titles.
+    """
+    headings: dict[str, str] = {}
+    for name in names:
+        headings |= {name: ""} if isinstance(name, str) else name
+    headings |= titles
     return tuple(Column(name, title, decimals, kind) for name, title in headings.items())
 
 

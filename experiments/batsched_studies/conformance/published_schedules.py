@@ -58,7 +58,7 @@ class PassesOfPredictsim:
         if not submitted and not ended:
             return [message.events]
         for event in submitted:
-            self._estimates[event.job_id] = _estimate(event.job)
+            self._estimates[event.job_id] = event.job.expected_run_time
         expected = {event.job_id: self._expected.pop(event.job_id) for event in ended}
         due = [event for event in ended if expected[event.job_id] == message.now]
         early = [event for event in ended if expected[event.job_id] != message.now]
@@ -70,11 +70,6 @@ class PassesOfPredictsim:
         others = [event for event in message.events if event not in submitted + ended]
         parts[-1] += others
         return parts
-
-
-def _estimate(job: m.JobDescription) -> float:
-    estimate = job.extra.get("estimate", job.walltime)
-    return float("inf") if estimate is None else float(estimate)
 
 
 PASSES = {"instant": "per instant", "event": "per event", "predictsim": "as predictsim"}

@@ -15,7 +15,7 @@ import pandas as pd
 from batsched_py.report import Figure
 from batsched_py.report.kit import palette
 from batsched_py.report.kit.beside_published import printed
-from batsched_py.report.kit.charts import numbers, scale_of
+from batsched_py.report.kit.charts import Chart, numbers, scale_of
 from batsched_py.report.kit.estimates import drawn
 from batsched_py.report.kit.selection import Runs
 from batsched_studies.creasy.tables import CLASSES, EASY, MOST, TITLES, system
@@ -63,9 +63,7 @@ def _by_users(runs: Runs, name: str, published: Mapping[str, Any]) -> Figure:
     )
 
 
-def _lines(
-    rows: list[dict[str, Any]], theirs: list[dict[str, Any]], x: str, y: str
-) -> alt.LayerChart:
+def _lines(rows: list[dict[str, Any]], theirs: list[dict[str, Any]], x: str, y: str) -> Chart:
     policies = {row["policy"] for row in (*rows, *theirs)}
     colour = alt.Color("policy:N", title=None, scale=scale_of(COLOURS, policies))
     shape = alt.Shape("policy:N", title=None, scale=scale_of(SHAPES, policies))

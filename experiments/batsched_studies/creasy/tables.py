@@ -129,6 +129,6 @@ def by_users(runs: Runs) -> Table | None:
             if own := runs.where(alpha=alpha, nb_users=users):
                 means = {name: own.mean(name).value for name in names}
                 rows.append({"policy": system(alpha), "users": users, **means})
-    shown = columns("policy", "users", **{name: TITLES[name] for name in names})
+    shown = columns("policy", "users", {name: TITLES[name] for name in names})
     title = "All policies and numbers of users"
     return table("by_users", title, rows, shown, "Means over the replications.")

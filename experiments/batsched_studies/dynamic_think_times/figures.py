@@ -9,9 +9,11 @@ import altair as alt
 import pandas as pd
 
 from batsched_py.report import Figure
+from batsched_py.report.kit.charts import Chart
 from batsched_py.report.kit.charts import numbers as formatted
 from batsched_py.report.kit.selection import Quantity, Runs
 from batsched_py.support.statistics import quantiles
+from batsched_py.units import WEEK
 from batsched_studies.dynamic_think_times import cases as c
 
 SYSTEMS = {"fcfs": "#1f77b4", "fcfs paper": "#9ecae1", "easy": "#e6820e", "easy paper": "#fdc38d"}
@@ -73,7 +75,7 @@ def _distribution(rows: Rows, metric: Quantity, thinks: list[str]) -> Figure:
     return Figure(name, f"{metric.title} over the replications", chart, caption)
 
 
-def _by_machine(*layers: alt.Chart) -> alt.FacetChart:
+def _by_machine(*layers: Chart) -> Chart:
     """Return a panel for each machine, two side by side."""
     facet = alt.Facet("nodes:O", sort="descending", title="cores")
     chart = alt.layer(*layers).properties(width=360, height=190).facet(facet=facet, columns=2)
@@ -119,7 +121,7 @@ def _shape(*marks: str, range: list[str], **options: Any) -> alt.Shape:
 
 
 def _point(whose: str, case: Mapping[str, Any], work: list[float], art: float) -> dict[str, Any]:
-    mean = c.busy_weeks(1, art, case["think"]) * c.WEEK - art
+    mean = c.busy_weeks(1, art, case["think"]) * WEEK - art
     kind = "lin" if case["think"] == "lin" else "constant"
     row = {"from": whose, **{name: case[name] for name in ("scheduler", "nodes", "think")}}
     row |= {"minutes": mean / 60, "mark": kind if whose == "ours" else f"{kind}, paper"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.report import Part, Report, Table, Text
@@ -30,7 +31,7 @@ would have 50 weeks. The table has the time that the published numbers take, and
 
 def report(results: CampaignResults) -> Report:
     """Return tables, figures and verdicts of the runs that are there."""
-    numbers = read_published(results.study)
+    numbers = read_published(Path(__file__).parent)
     runs = cases.read(results.runs)
     said = claims.verdicts(runs, numbers, cases.STATED)
     return Report(
@@ -80,6 +81,6 @@ def _claims_by_reading(runs: Runs, numbers: dict[str, Any]) -> Table | None:
     titles = {str(number): title for number, title in enumerate(claims.TITLES, 1)}
     asked = [n for n in titles if any(row[n] is not None for row in rows)]
     note = "; ".join(f"({n}) {titles[n]}" for n in asked)
-    shown = columns("reading", **{n: f"({n})" for n in asked})
+    shown = columns("reading", {n: f"({n})" for n in asked})
     title = "Claims that hold under each reading"
     return table("claims_by_reading", title, rows, shown, f"{note}.")

@@ -28,8 +28,8 @@ def as_published(runs: Runs, numbers: Numbers) -> Table | None:
     rows = list(_as_published(runs, numbers))
     shown = [
         *(*_CASE, Column("metric")),
-        *columns(kind="ours", **{f"ours_{q}": f"ours {q}" for q in QUANTILES}),
-        *columns(kind="published", **{f"published_{q}": f"paper {q}" for q in QUANTILES}),
+        *columns({f"ours_{q}": f"ours {q}" for q in QUANTILES}, kind="ours"),
+        *columns({f"published_{q}": f"paper {q}" for q in QUANTILES}, kind="published"),
         Column("difference", "difference (%)", 0, "difference"),
         Column("spreads", "in spreads", 1, "difference"),
     ]
@@ -152,9 +152,9 @@ def _of_ratios(
     titles = {name: title for name, title in _TITLES.items() if rows and name in rows[0]}
     paper = {f"{name}_published": f"{title} paper" for name, title in titles.items()}
     shown = (
-        *columns(**{key: "cores" if key == "nodes" else key for key in keys}),
-        *columns(decimals=2, kind="ours", **titles),
-        *columns(decimals=2, kind="published", **paper),
+        *columns({key: "cores" if key == "nodes" else key for key in keys}),
+        *columns(titles, decimals=2, kind="ours"),
+        *columns(paper, decimals=2, kind="published"),
     )
     marks = [
         (at, name)
@@ -178,7 +178,7 @@ def all_cases(runs: Runs) -> Table | None:
     shown = [
         *(*_CASE, Column("replications", "runs"), Column("jobs", decimals=0)),
         Column("work", "workload", 3),
-        *columns(decimals=0, **{metric.name: metric.title for metric in c.QUALITY[:3]}),
+        *columns({metric.name: metric.title for metric in c.QUALITY[:3]}, decimals=0),
         *columns(decimals=1, asd="ASD", bsld="BSLD"),
         Column("awrt_printed", "AWRT printed", 0),
     ]
@@ -251,7 +251,7 @@ def readings(runs: Runs, numbers: Numbers) -> Table | None:
     rows = [row for row in found if row]
     shown = [
         *columns("reading", "within", "of"),
-        *columns(decimals=2, kind="difference", **_TITLES),
+        *columns(_TITLES, decimals=2, kind="difference"),
         *(Column("busy", "busy", 1, "ours"), Column("needed", "needed", 1, "published")),
     ]
     note = (

@@ -15,7 +15,7 @@ import pandas as pd
 from batsched_py.report import Figure
 from batsched_py.report.kit import palette
 from batsched_py.report.kit.beside_published import in_column
-from batsched_py.report.kit.charts import numbers, scale_of
+from batsched_py.report.kit.charts import Chart, numbers, scale_of
 from batsched_py.report.kit.estimates import drawn
 from batsched_py.report.kit.selection import slug
 from batsched_py.support.statistics import Interval
@@ -130,7 +130,7 @@ def _point(policy: str, x: Any, ours: Interval, thesis: float | None) -> dict[st
     return {"policy": LABELS[policy], "x": x, **dict([value]), "thesis": thesis, **dict(ends)}
 
 
-def _chart(lines: Lines, what: str, x: str, y: str, *, log: bool = False) -> alt.LayerChart:
+def _chart(lines: Lines, what: str, x: str, y: str, *, log: bool = False) -> Chart:
     there = [label for label in LABELS.values() if any(line["policy"] == label for line in lines)]
     shape = alt.Shape("policy:N", title=None, scale=scale_of(SHAPES, there))
     options = {"type": "log"} if log else {"zero": False}

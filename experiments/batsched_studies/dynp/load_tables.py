@@ -86,7 +86,7 @@ def level_table(load: Load, published: Published) -> Table | None:
         shown.append(Column(metric, metric + unit, 2, "ours"))
         if metric == "SLDwA" and any(row["sets"] > 1 for row in rows):  # UTIL's: in the CSV file
             ends = {"SLDwA, low": "from", "SLDwA, high": "to"}
-            shown += columns(decimals=2, kind="ours", **ends)
+            shown += columns(ends, decimals=2, kind="ours")
         shown.append(Column(f"{metric}, thesis", "thesis", 2, "published"))
         title = f"difference ({difference})"
         shown.append(Column(f"{metric}, difference", title, 1, "difference"))
@@ -108,7 +108,7 @@ def gain_table(load: Load, published: Published) -> Table | None:
     shown = [*columns("policy", base="on", factor="factor")]
     for metric, unit in (("SLDwA", "%"), ("UTIL", "points")):
         titles = {metric: f"{metric} ({unit})", f"{metric}, low": "from", f"{metric}, high": "to"}
-        shown += columns(decimals=2, kind="ours", **titles)
+        shown += columns(titles, decimals=2, kind="ours")
         shown.append(Column(f"{metric}, thesis", "thesis", 2, "published"))
     name = slug("load_gains", load.log)
     return table(name, load.log, rows, where_known(rows, shown), GAINS)

@@ -18,6 +18,7 @@ import pandas as pd
 
 from batsched_py import metrics
 from batsched_py.report import Figure
+from batsched_py.report.kit.charts import Chart
 from batsched_py.workload.clock import local_hours
 from batsched_studies.replay_feedback import replays, session_graphs, tables
 
@@ -36,7 +37,7 @@ class Drawn(NamedTuple):
 
     name: str
     title: str
-    draw: Callable[[Any], alt.TopLevelMixin]
+    draw: Callable[[Any], Chart]
     caption: str
 
 
@@ -54,7 +55,7 @@ def figures(study: Any) -> list[Figure]:
     return made
 
 
-def submissions(study: Any) -> alt.TopLevelMixin:
+def submissions(study: Any) -> Chart:
     """Fig. 2: histogram of submissions over time, rigid against feedback (a60)."""
     names = study.infrastructures("rigid", "a60")
     times = [study.replays[name, replay].submit for name in names for replay in ("rigid", "a60")]
@@ -77,7 +78,7 @@ def submissions(study: Any) -> alt.TopLevelMixin:
     return replays.panels(_bars_and_steps("day", "days", f"jobs per {per}", names), frame)
 
 
-def _bars_and_steps(x: str, x_title: str, y_title: str, names: list[str]) -> alt.LayerChart:
+def _bars_and_steps(x: str, x_title: str, y_title: str, names: list[str]) -> Chart:
     """Return grey bars of ``rigid`` from ``x`` to ``end``, and coloured steps of ``a60``."""
     base = alt.Chart(width=_WIDTH, height=_HEIGHT).encode(
         x=alt.X(f"{x}:Q", title=x_title), tooltip=["infrastructure", x, "rigid", "a60"]
@@ -91,7 +92,7 @@ def _bars_and_steps(x: str, x_title: str, y_title: str, names: list[str]) -> alt
     return bars + steps
 
 
-def cumulative(study: Any) -> alt.TopLevelMixin:
+def cumulative(study: Any) -> Chart:
     """Fig. 3: cumulative number of submitted and finished jobs."""
     names = study.infrastructures("rigid", "a60")
     frames = []
@@ -121,7 +122,7 @@ def _count_curve(days: Any, points: int) -> pd.DataFrame:
     return pd.DataFrame({"day": ordered[count - 1].round(3), "jobs": count})
 
 
-def lateness_of_users(study: Any) -> alt.TopLevelMixin:
+def lateness_of_users(study: Any) -> Chart:
     """Fig. 4: mean lateness of each user against the number of its jobs (a60)."""
     names = study.infrastructures("a60")
     frame = pd.concat(
@@ -139,7 +140,7 @@ def lateness_of_users(study: Any) -> alt.TopLevelMixin:
     return replays.panels(points + zero, frame.drop(columns="lateness"))
 
 
-def additional_lateness(study: Any) -> alt.TopLevelMixin:
+def additional_lateness(study: Any) -> Chart:
     """Fig. 5: additional lateness per user: points and box plots (a60)."""
     names = study.infrastructures("a60")
     spread = np.random.default_rng(0)  # sideways only, so that points do not hide each other
@@ -171,13 +172,13 @@ def additional_lateness(study: Any) -> alt.TopLevelMixin:
     return zero + points + box.encode(xOffset=alt.XOffset(datum=0.3, scale=place))
 
 
-def session_graph_figure(study: Any) -> alt.TopLevelMixin:
+def session_graph_figure(study: Any) -> Chart:
     """Fig. 6: longest path, arity and think times of the session graphs, a0 against a60."""
     published = tables.read_published(Path(__file__).parent)
     return session_graphs.chart(session_graphs.of_study(study, published))
 
 
-def differences(study: Any) -> alt.TopLevelMixin:
+def differences(study: Any) -> Chart:
     """Fig. 7: distribution of the differences of submission times between replays."""
     names = study.infrastructures("a60")
     frames = []
@@ -206,7 +207,7 @@ def differences(study: Any) -> alt.TopLevelMixin:
 _PAIRS = ("from rigid to a60", "from a60 to a0")
 
 
-def week(study: Any) -> alt.TopLevelMixin:
+def week(study: Any) -> Chart:
     """Fig. 8: submissions per hour, all weeks laid over each other, by local clock time."""
     workload = study.workload
     if workload.unix_start_time is None:
@@ -245,7 +246,7 @@ def week(study: Any) -> alt.TopLevelMixin:
     return replays.panels(chart, frame)
 
 
-def windows(study: Any) -> alt.TopLevelMixin:
+def windows(study: Any) -> Chart:
     """Fig. 9: throughput and mean utilisation on windows that begin after two weeks."""
     names = study.infrastructures()
     lengths = list(_window_lengths(study))
@@ -316,7 +317,7 @@ def _window_lengths(study: Any) -> Iterator[tuple[float, str]]:
     study.notes.append(f"Fig. 9: {note}.")
 
 
-def first_submissions(study: Any) -> alt.TopLevelMixin:
+def first_submissions(study: Any) -> Chart:
     """Fig. 10: first submission of each user; a user's first session waits for nothing."""
     first: dict[str, float] = {}
     for job in study.workload.jobs:
@@ -334,7 +335,7 @@ def first_submissions(study: Any) -> alt.TopLevelMixin:
     return (line + ticks).interactive(bind_y=False)
 
 
-def first_jobs(study: Any) -> alt.TopLevelMixin:
+def first_jobs(study: Any) -> Chart:
     """Fig. 11: additional lateness when only the first n jobs of the log are replayed.
 
     Points are replays of the first n jobs, if there are any; lines are the first n jobs of one

@@ -15,6 +15,7 @@ import altair as alt
 import pandas as pd
 
 from batsched_py.report import Column, Figure, Part, Section, Table, Text
+from batsched_py.report.kit.charts import Chart
 from batsched_py.support import statistics
 from batsched_studies.replay_feedback import replays, tables
 
@@ -114,7 +115,7 @@ def _columns(frame: pd.DataFrame) -> list[Column]:
     return columns
 
 
-def model_chart(frame: pd.DataFrame) -> alt.HConcatChart:
+def model_chart(frame: pd.DataFrame) -> Chart:
     """Return mean lateness and mean wait of each infrastructure, by model."""
     charts = [_metric_chart(frame, metric) for metric in ("mean_lateness", "mean_waiting_time")]
     return alt.hconcat(*charts).resolve_scale(color="shared")
@@ -123,7 +124,7 @@ def model_chart(frame: pd.DataFrame) -> alt.HConcatChart:
 _AXIS = alt.Axis(tickCount=4, labelOverlap="greedy")
 
 
-def _metric_chart(frame: pd.DataFrame, metric: str) -> alt.LayerChart:
+def _metric_chart(frame: pd.DataFrame, metric: str) -> Chart:
     columns = [metric, f"{metric}_low", f"{metric}_high", f"{metric}_published"]
     shown = frame[["infrastructure", "model", *columns]].copy()
     if metric == "mean_lateness":  # 0 by definition
@@ -178,7 +179,7 @@ def hours_frame(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).dropna()
 
 
-def hours_chart(frame: pd.DataFrame) -> alt.FacetChart:
+def hours_chart(frame: pd.DataFrame) -> Chart:
     """Return a panel for each model: the shares, and those of rigid replay behind them."""
     there = [model for model in MODELS if model in set(frame["model"])]
     reacting = [model for model in there if model != "rigid"] or there

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.errors import BatschedError
+from batsched_py.report.kit.charts import Chart
 from batsched_studies.replay_feedback import tables
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def colour(names: Sequence[str], **options: Any) -> alt.Color:
     return alt.Color("infrastructure:N", scale=scale, sort=shown, **options)
 
 
-def panels(chart: alt.LayerChart, data: pd.DataFrame) -> alt.FacetChart:
+def panels(chart: Chart, data: pd.DataFrame) -> Chart:
     """Return a panel for each infrastructure, all with the same axes; one can zoom them."""
     shown = [name for name in PANELS if name in set(data["infrastructure"])]
     facet = alt.Facet("infrastructure:N", sort=shown, title=None)

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
+from batsched_py.report.kit.charts import Chart
 from batsched_py.workload import Workload
 from batsched_studies.replay_feedback import replays
 
@@ -88,14 +89,14 @@ def graphs_of(log: str, workload: Workload, published: dict[str, Any] | None) ->
     return Graphs(log, longest, widest, times, published)
 
 
-def chart(graphs: Graphs) -> alt.HConcatChart:
+def chart(graphs: Graphs) -> Chart:
     """Return longest paths, largest arities, and the distribution of think times."""
     paths = _counted(graphs.longest, "longest path (sessions)", "log")
     arity = _counted(graphs.widest, "largest arity (sessions waited for)", "symlog")
     return alt.hconcat(paths, arity, _think_times(graphs)).resolve_scale(color="independent")
 
 
-def _counted(values: dict[int, Sequence[int]], title: str, scale: str) -> alt.LayerChart:
+def _counted(values: dict[int, Sequence[int]], title: str, scale: str) -> Chart:
     """Return pairs of integers, larger points where there are more users; and the diagonal."""
     pairs = pd.DataFrame({f"a{minutes}": own for minutes, own in values.items()})
     frame = pairs.value_counts(sort=False).rename("users").reset_index()
@@ -112,7 +113,7 @@ def _counted(values: dict[int, Sequence[int]], title: str, scale: str) -> alt.La
     return diagonal + points.properties(data=frame)
 
 
-def _think_times(graphs: Graphs) -> alt.LayerChart:
+def _think_times(graphs: Graphs) -> Chart:
     curves = []
     for minutes, times in graphs.think_times.items():
         if len(times):

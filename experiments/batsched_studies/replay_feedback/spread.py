@@ -15,6 +15,7 @@ import altair as alt
 import pandas as pd
 
 from batsched_py.report import Column, Figure, Part, Section, Table, Text
+from batsched_py.report.kit.charts import Chart
 from batsched_py.support import statistics
 from batsched_studies.replay_feedback import tables
 
@@ -294,7 +295,7 @@ def _clear(interval: Any) -> bool | None:
     return None if interval.nb < 2 else bool(interval.low > 0 or interval.high < 0)
 
 
-def interval_chart(frame: pd.DataFrame, columns: tuple[str, str, str]) -> alt.HConcatChart:
+def interval_chart(frame: pd.DataFrame, columns: tuple[str, str, str]) -> Chart:
     """Return intervals of makespan, mean wait, and mean lateness, and the published values."""
     charts = []
     for metric in _SHOWN:
@@ -310,9 +311,7 @@ _REPLAY_COLOURS = alt.Scale(domain=list(tables.REPLAYS), range=["#888888", "#E69
 _AXIS = alt.Axis(tickCount=4, labelOverlap="greedy")
 
 
-def _intervals_of(
-    frame: pd.DataFrame, columns: tuple[str, str, str], *, log_scale: bool
-) -> alt.LayerChart:
+def _intervals_of(frame: pd.DataFrame, columns: tuple[str, str, str], *, log_scale: bool) -> Chart:
     low, middle, high = columns
     kept = ["infrastructure", "replay", "quantity", "nb_runs", *columns, "published"]
     shown = frame[kept].copy()

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit.charts import numbers, scale_of, values
+from batsched_py.report.kit.charts import Chart, numbers, scale_of, values
 from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.pairing import paired
 from batsched_py.support.statistics import paired_ratio
@@ -247,14 +247,14 @@ def queue_figure(runs: Runs) -> Figure | None:
     )
 
 
-def _lines(interpolate: str, colour: alt.Color) -> alt.Chart:
+def _lines(interpolate: str, colour: alt.Color) -> Chart:
     dashes = alt.Scale(domain=["easy", "fcfs"], range=[[1, 0], [5, 3]])
     chart = alt.Chart().mark_line(interpolate=interpolate, strokeWidth=2)
     dash = alt.StrokeDash("system:N", title="system", scale=dashes)
     return chart.encode(color=colour, strokeDash=dash).properties(width=WIDTH, height=HEIGHT)
 
 
-def _by_log(chart: alt.Chart | alt.LayerChart, lines: Rows) -> alt.FacetChart:
+def _by_log(chart: Chart, lines: Rows) -> Chart:
     """Return a chart for each log, in two columns."""
     logs = list(dict.fromkeys(line["log"] for line in lines))
     header = alt.Header(labelFontWeight="bold", labelLimit=WIDTH)

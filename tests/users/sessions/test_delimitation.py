@@ -90,7 +90,7 @@ def test_last_and_max_need_finish_times(rule: str) -> None:
 
 def test_jobs_without_user_are_counted_and_the_option_named() -> None:
     mixed = [job("a", 0, 1), job("b", 0, 1, None), job("c", 0, 1, None)]
-    with pytest.raises(UsageError, match=r"2 jobs have no user \(.* job b\).*--unknown-user each"):
+    with pytest.raises(UsageError, match=r"2 jobs have no user \(.* job b\).*unknown_user each"):
         partition(mixed, Delimitation("arrival", 60))
 
 
