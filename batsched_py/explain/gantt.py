@@ -20,6 +20,7 @@ from batsched_py.explain.wording import lasting
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.extras import extra
 from batsched_py.support.processor_sets import intervals
+from batsched_py.units import DAY, HOUR, MINUTE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,9 +46,9 @@ LABELS = 40
 _WIDE, _HIGH = 0.012, 0.028
 """What a letter of a label needs, as shares of the axes."""
 _UNITS = (
-    (3 * 86_400.0, 86_400.0, "days"),
-    (3_600.0, 3_600.0, "hours"),
-    (0.0, 60.0, "minutes"),
+    (3 * DAY, DAY, "days"),
+    (HOUR, HOUR, "hours"),
+    (0.0, MINUTE, "minutes"),
 )
 """Units of the time axis: from which span on, seconds, name."""
 

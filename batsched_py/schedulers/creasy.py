@@ -10,11 +10,10 @@ from batsched_py.model.queue.waiting_queue import by_submission
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import easy_reservation
 from batsched_py.support.option_values import number
+from batsched_py.units import MINUTE
 
 if TYPE_CHECKING:
     from batsched_py.model.queue.job_arrays import Columns, Floats
-
-MINUTE = 60.0
 
 
 def criticality(response: Floats) -> Floats:

@@ -8,11 +8,12 @@ from batsched_py.model.queue.orders import ClockOrder
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import easy_reservation
 from batsched_py.support.option_values import number, one_of
+from batsched_py.units import HOUR
 
 if TYPE_CHECKING:
     from batsched_py.model.queue.job_arrays import Columns, Floats
 
-AGEING = 4 * 3600.0
+AGEING = 4 * HOUR
 """Seconds of waiting that weigh as much as being the first user."""
 
 
