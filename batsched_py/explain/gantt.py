@@ -109,9 +109,9 @@ def _around(watch: Watch, begin: float, end: float) -> Iterator[tuple[Life, floa
 
 def _roles(watch: Watch, life: Life, left: float) -> dict[str, Role]:
     roles: dict[str, Role] = dict.fromkeys(overtakers(watch.history, life, left), "overtook")
-    for one in watch.passes:
-        if one.held.why in ("reservation", "behind") and one.held.by is not None:
-            roles[one.held.by] = "reserved"
+    for waited in watch.passes:
+        if waited.held.why in ("reservation", "behind") and waited.held.by is not None:
+            roles[waited.held.by] = "reserved"
     roles[life.id] = "explained"
     return roles
 
@@ -176,8 +176,8 @@ def _draw_bars(axes: Axes, shown: Picture, bars: Sequence[Bar], unit: float) -> 
 
 def _draw_waiting(axes: Axes, shown: Picture, unit: float) -> None:
     """Draw an arrow from submission to start, at the height of the job's largest rectangle."""
-    own = [bar for bar in shown.bars if bar.role == "explained"]
-    largest = max(own, key=lambda bar: bar.last - bar.first, default=None)
+    explained = [bar for bar in shown.bars if bar.role == "explained"]
+    largest = max(explained, key=lambda bar: bar.last - bar.first, default=None)
     height = (shown.nb_processors - 1) / 2
     if largest is not None:
         height = (largest.first + largest.last) / 2

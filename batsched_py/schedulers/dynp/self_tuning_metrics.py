@@ -114,11 +114,11 @@ def plan_metric(
     horizon = inf if within is None else HOUR * number("within", within, 0)
     metric = PLAN_METRICS[one_of("metric", name, PLAN_METRICS)]
     if first_jobs is None and horizon == inf:
-        return lambda plan, now: metric([one for one in plan if one[1] < inf], now)
+        return lambda plan, now: metric([entry for entry in plan if entry[1] < inf], now)
     weight = _WEIGHTS.get(name)
 
     def restricted(plan: Plan, now: float) -> float:
-        some = [one for one in plan if inf > one[1] <= now + horizon][:first_jobs]
+        some = [entry for entry in plan if inf > entry[1] <= now + horizon][:first_jobs]
         if not some:
             return inf
         total = 1 if weight is None else fsum(weight(job) for job, _ in some)
