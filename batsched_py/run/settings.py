@@ -60,7 +60,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             "rigid (recorded times), feedback, another user model's name, or file.py:Class.", "NAME"
         ),
     ] = RIGID
-    sessions: Annotated[str | None, Setting("In minutes, such as arrival:60 or max:20.")] = None
+    sessions: Annotated[str | None, Setting("Delimitation in minutes, such as arrival:60.")] = None
     """The user model's option of that name: how sessions are delimited."""
     user_options: Annotated[
         Mapping[str, Any], Setting("Option of the user model (repeatable).", _KEY_VALUE, ("-U",))
@@ -121,7 +121,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             "TIME",
         ),
     ] = None
-    cool_down: Annotated[str | float | None, Setting("The same up to the last.", "TIME")] = None
+    cool_down: Annotated[str | float | None, Setting("The same up to the end.", "TIME")] = None
     backend: Annotated[
         str,
         Setting(

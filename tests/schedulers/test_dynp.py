@@ -16,7 +16,6 @@ from helpers.streit_schedules import (
     PC2_2001,
     SIX,
     SORTED,
-    check_machine,
     load_of,
     measured,
     place_of,
@@ -37,7 +36,7 @@ from batsched_py.schedulers.dynp.order_switching import POLICIES
 from batsched_py.schedulers.dynp.self_tuning_metrics import PLAN_METRICS, plan_metric
 from batsched_py.schedulers.planning.planning import Planning
 from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import run, starts, workload
+from batsched_py.testing import check_machine, run, starts, workload
 
 
 def observed(jobs: list[J], nb: int, **options: Any) -> tuple[Any, Dynp, list[Step]]:
@@ -216,7 +215,7 @@ def test_bounds_nobody_waits_the_policy_stays() -> None:
 def test_property_13_bounds(jobs: list[J], bound: int) -> None:
     def used(**options: Any) -> set[str]:
         outcome, watch = run_watched(load_of(jobs), DynpBounds(**options))
-        check_machine(outcome, 8)
+        check_machine(outcome)
         return {one.active for one in watch.passes if one.waiting}
 
     assert "fcfs" not in used(lower=bound, upper=bound)
@@ -374,7 +373,7 @@ OPTIONS = st.fixed_dictionaries(
 @given(random_jobs(), OPTIONS)
 def test_property_1_and_3_capacity_and_determinism(jobs: list[J], options: dict[str, Any]) -> None:
     outcome = run(load_of(jobs), Dynp(**options))
-    check_machine(outcome, 8)
+    check_machine(outcome)
     assert len(outcome.jobs) == len(jobs)
     for job in outcome.jobs:
         assert job.finish_time - job.start_time == jobs[int(job.description.id[-4:])].run
@@ -524,7 +523,7 @@ def test_legacy_orders_of_evaluation() -> None:
 def test_legacy_runs_all_jobs(jobs: list[J], options: dict[str, Any]) -> None:
     outcome = run(load_of(jobs), Dynp(legacy_fcfs_list_order=True, **options))
     assert len(outcome.jobs) == len(jobs)
-    check_machine(outcome, 8)
+    check_machine(outcome)
 
 
 # What counts: metrics of plans, first jobs, time until the start --------------------------------

@@ -15,7 +15,7 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import run, starts, workload
+from batsched_py.testing import check_machine, run, starts, workload
 
 # (what it shows, processors, jobs, starts under FCFS, starts under EASY)
 CASES = [
@@ -166,10 +166,4 @@ def test_no_processor_twice_and_all_jobs_end(
 ) -> None:
     outcome = run(workload(jobs, 8), policy(), shake=shake)
     assert len(outcome.jobs) == len(jobs)
-    ran = [job for job in outcome.jobs if job.final_state != "REJECTED"]
-    for one in ran:
-        assert one.alloc.bit_count() == one.description.size
-        assert one.start_time >= one.description.submit_time
-        for other in ran:
-            together = one.start_time < other.finish_time and other.start_time < one.finish_time
-            assert one is other or not together or not one.alloc & other.alloc
+    check_machine(outcome)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,12 +62,13 @@ class Graphs:
         ]
 
 
-def of_study(study: Any, published: dict[str, Any]) -> Graphs:
+def of_study(study: replays.Study, published: dict[str, Any]) -> Graphs:
     """Return the graphs of a log, made once; raises ``MissingError`` where there are none."""
     if study.graphs is None:
         printed = published["graphs"] if study.log in published["logs"] else None
         study.graphs = graphs_of(study.log, study.workload, printed)
-    return study.graphs
+    graphs: Graphs = study.graphs
+    return graphs
 
 
 def graphs_of(log: str, workload: Workload, published: dict[str, Any] | None) -> Graphs:
@@ -96,12 +97,15 @@ def chart(graphs: Graphs) -> Chart:
     return alt.hconcat(paths, arity, _think_times(graphs)).resolve_scale(color="independent")
 
 
-def _counted(values: dict[int, Sequence[int]], title: str, scale: str) -> Chart:
+def _counted(values: Mapping[int, Sequence[int]], title: str, scale: Any) -> Chart:
     """Return pairs of integers, larger points where there are more users; and the diagonal."""
     pairs = pd.DataFrame({f"a{minutes}": own for minutes, own in values.items()})
     frame = pairs.value_counts(sort=False).rename("users").reset_index()
     ends = pd.DataFrame({"a0": [1, frame["a60"].max()]}).assign(a60=lambda own: own["a0"])
-    options = {"scale": alt.Scale(type=scale), "axis": alt.Axis(grid=False, tickCount=5)}
+    options: dict[str, Any] = {
+        "scale": alt.Scale(type=scale),
+        "axis": alt.Axis(grid=False, tickCount=5),
+    }
     base = alt.Chart(width=_SIDE, height=_SIDE).encode(
         x=alt.X("a0:Q", title=f"a0: {title}", **options),
         y=alt.Y("a60:Q", title=f"a60: {title}", **options),

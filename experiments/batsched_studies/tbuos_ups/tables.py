@@ -36,7 +36,8 @@ def levels(runs: Runs, recorded: Mapping[str, float]) -> list[dict[str, Any]]:
     """Return what each system does under each replay; ``recorded`` is jobs/h of the logs."""
     rows = []
     for place, own in runs.items():
-        row = dict(zip(("log", "replay", "system"), place, strict=True)) | {"seeds": len(own)}
+        labels = zip(("log", "replay", "system"), place, strict=True)
+        row: dict[str, Any] = dict(labels) | {"seeds": len(own)}
         means = {name: column(own, metric) for name, metric in LEVELS.items()}
         jobs, *others = [(n, float(v.mean()) if len(v) else nan) for n, v in means.items()]
         row |= {"saturated": int(claims.is_saturated(own).sum())} | dict([jobs])
