@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,24 @@ import numpy as np
 import pandas as pd
 import pytest
 import vl_convert
+from batsched_studies.replay_feedback import (
+    claims,
+    figures,
+    models,
+    replays,
+    session_graphs,
+    spread,
+    tables,
+)
+from batsched_studies.replay_feedback.measures import measure
+from batsched_studies.replay_feedback.report import report as study_report
 
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.errors import UsageError
 from batsched_py.report import Report, Table
 from batsched_py.report.forms.export_files import printable
+from batsched_py.report.kit.beside_published import read_published
 from batsched_py.run.simulate import simulate
-from batsched_py.support.plugins import load_file
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.sample import sample_log
@@ -30,14 +40,10 @@ from batsched_py.workload.sample import sample_log
 STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "replay_feedback"
 KTH = "KTH-SP2-1996-2.1-cln"
 DAY = 86_400.0
-REPORT = load_file(f"{STUDY / 'report.py'}:report")
-MODULE: Any = sys.modules[REPORT.__module__]
-TABLES, SPREAD, MODELS, CLAIMS = MODULE.tables, MODULE.spread, MODULE.models, MODULE.claims
-GRAPHS, REPLAYED = MODULE.session_graphs, MODULE.replays
-PUBLISHED = TABLES.read_published(STUDY)
+PUBLISHED = read_published(STUDY)
 LATE = {"perf*2": -0.1, "infra*2": -0.05, "easy": 0.0, "fcfs": 0.1, "infra/2": 0.2, "perf/2": 0.3}
-INFRASTRUCTURES = TABLES.INFRASTRUCTURES
-REPLAYS = TABLES.REPLAYS
+INFRASTRUCTURES = tables.INFRASTRUCTURES
+REPLAYS = tables.REPLAYS
 
 
 class FakeResults:
@@ -104,9 +110,9 @@ def make_run(infrastructure: str, replay: str, log: str = KTH, **values: Any) ->
         "shake": None,
         "nb_res": 64,
     }
-    for table in TABLES.TABLES:
+    for table in tables.TABLES:
         row = PUBLISHED[table]["KTH"].get(f"{infrastructure} {replay}", (0.0, 1.0, 0.0))
-        units = [TABLES.UNITS[unit] for unit in PUBLISHED[table]["units"]]
+        units = [tables.UNITS[unit] for unit in PUBLISHED[table]["units"]]
         values_si = [value * unit for value, unit in zip(row, units, strict=True)]
         run |= dict(zip(PUBLISHED[table]["metrics"], values_si, strict=True))
     return run | values
@@ -138,7 +144,7 @@ def test_published_numbers_are_complete() -> None:
             f"{i} {r}" for i in INFRASTRUCTURES for r in REPLAYS
         ]
         assert len(PUBLISHED["table2"][log]) == 12
-        assert all(len(row) == 3 for t in TABLES.TABLES for row in PUBLISHED[t][log].values())
+        assert all(len(row) == 3 for t in tables.TABLES for row in PUBLISHED[t][log].values())
     assert PUBLISHED["table1"]["KTH"]["perf/2 rigid"] == [471.85, 31.84, 141.34]
     assert PUBLISHED["table2"]["SDSC"]["infra/2 a60"] == [81.50, 1.11, 208.12]
 
@@ -155,23 +161,23 @@ def test_relative_and_additional_lateness_fit_the_mean() -> None:
 
 
 def test_published_values_are_found_equal_in_all_rows() -> None:
-    cells = TABLES.compare(all_runs(), PUBLISHED)
+    cells = tables.compare(all_runs(), PUBLISHED)
     assert len(cells) == 3 * (18 + 12)
     assert all(c.equal and c.difference == pytest.approx(0) for c in cells)
-    counts = TABLES.count(cells)
+    counts = tables.count(cells)
     assert [(c.table, c.rows, c.equal_rows, c.values, c.equal_values) for c in counts] == [
         ("table1", 18, 18, 54, 54),
         ("table2", 12, 12, 36, 36),
     ]
-    assert [ranking.holds for ranking in TABLES.rank(cells)] == [True, True]
+    assert [ranking.holds for ranking in tables.rank(cells)] == [True, True]
 
 
 def test_one_digit_makes_a_row_unequal() -> None:
     runs = all_runs()
     runs.loc[0, "makespan"] = 332.92 * DAY
-    counts = TABLES.count(TABLES.compare(runs, PUBLISHED))
+    counts = tables.count(tables.compare(runs, PUBLISHED))
     assert (counts[0].equal_rows, counts[0].equal_values) == (17, 53)
-    report = REPORT(FakeResults(runs, kept=False))
+    report = study_report(FakeResults(runs, kept=False))
     shown = table(report, "table1_kth_sp2_1996_2_1_cln_requested")
     assert shown.frame["all_digits"].to_list() == [False, *([True] * 17)]
     assert (0, "makespan") not in shown.marks
@@ -190,22 +196,22 @@ def test_one_digit_makes_a_row_unequal() -> None:
     [(-0.001, "0.00"), (-10.0, "-10.00"), (1.239, "1.24"), (-0.006, "-0.01"), (-0.0, "0.00")],
 )
 def test_digits(value: float, text: str) -> None:
-    assert TABLES.digits(value) == text
+    assert tables.digits(value) == text
 
 
 def test_ranking() -> None:
     runs = all_runs()
     runs.loc[(runs.infrastructure == "easy") & (runs.replay == "a60"), "mean_lateness"] = 50 * DAY
-    a0, a60 = TABLES.rank(TABLES.compare(runs, PUBLISHED))
+    a0, a60 = tables.rank(tables.compare(runs, PUBLISHED))
     assert a0.holds
     assert not a60.holds
     assert list(a60.lateness) == ["perf*2", "infra*2", "infra/2", "perf/2", "easy"]
-    missing = TABLES.rank(TABLES.compare(runs[runs.infrastructure != "easy"], PUBLISHED))
+    missing = tables.rank(tables.compare(runs[runs.infrastructure != "easy"], PUBLISHED))
     assert [ranking.holds for ranking in missing] == [None, None]
 
 
 def test_a_log_without_published_values_shows_ours_only() -> None:
-    report = REPORT(FakeResults(all_runs("sample"), kept=False))
+    report = study_report(FakeResults(all_runs("sample"), kept=False))
     shown = table(report, "table1_sample_requested")
     assert [column.title for column in shown.shown[2:]] == [
         "makespan (d)",
@@ -219,7 +225,7 @@ def test_a_log_without_published_values_shows_ours_only() -> None:
 
 @pytest.mark.parametrize("log", [KTH, f"/logs/{KTH}.swf.gz", f"{KTH}.swf"])
 def test_logs_are_known_by_name_or_path(log: str) -> None:
-    cells = TABLES.compare(pd.DataFrame([make_run("easy", "rigid", log)]), PUBLISHED)
+    cells = tables.compare(pd.DataFrame([make_run("easy", "rigid", log)]), PUBLISHED)
     assert all(c.equal for c in cells)
 
 
@@ -231,7 +237,7 @@ def test_runs_of_the_first_jobs_or_of_resampled_people_are_not_in_the_tables() -
             make_run("easy", "a0", people="resampled"),
         ]
     )
-    assert all(len(c.values) == 1 for c in TABLES.compare(runs, PUBLISHED))
+    assert all(len(c.values) == 1 for c in tables.compare(runs, PUBLISHED))
 
 
 # Spread by the order of events -------------------------------------------------------------------
@@ -256,13 +262,13 @@ def test_published_value_inside_the_spread_of_shaken_runs(
             for seed, value in enumerate(days)
         ]
     )
-    cells = TABLES.compare(runs, PUBLISHED)
+    cells = tables.compare(runs, PUBLISHED)
     found = cell(cells, "table1", "perf/2", "rigid", "mean_waiting_time")
     assert found.inside is inside
     assert found.values == pytest.approx(days)
-    count = TABLES.count(cells)[0]
+    count = tables.count(cells)[0]
     assert (count.spread_values, count.inside_values) == (3, 2 + inside)
-    report = REPORT(FakeResults(runs, kept=False))
+    report = study_report(FakeResults(runs, kept=False))
     frame = table(report, "shake_kth_sp2_1996_2_1_cln_requested").frame
     row = frame[frame["metric"] == "mean_waiting_time"].iloc[0]
     assert (row["minimum"], row["maximum"], row["inside"]) == (*days, inside)
@@ -273,7 +279,7 @@ def test_published_value_inside_the_spread_of_shaken_runs(
 
 def test_given_order_of_events_comes_before_shaken_ones() -> None:
     shaken = make_run("easy", "rigid", shake=3, makespan=300 * DAY)
-    cells = TABLES.compare(pd.DataFrame([shaken, make_run("easy", "rigid")]), PUBLISHED)
+    cells = tables.compare(pd.DataFrame([shaken, make_run("easy", "rigid")]), PUBLISHED)
     found = cell(cells, "table1", "easy", "rigid", "makespan")
     assert found.equal
     assert found.values == pytest.approx((332.91, 300))
@@ -281,9 +287,9 @@ def test_given_order_of_events_comes_before_shaken_ones() -> None:
 
 
 def test_one_run_has_no_spread() -> None:
-    cells = TABLES.compare(all_runs(), PUBLISHED)
+    cells = tables.compare(all_runs(), PUBLISHED)
     assert all(c.inside is None for c in cells)
-    assert SPREAD.shake_sections(cells) == []
+    assert list(spread.shake_sections(cells)) == []
 
 
 # Resampled logs ----------------------------------------------------------------------------------
@@ -302,7 +308,7 @@ def resampled(shifts: dict[str, list[float]], replay: str = "a60", log: str = KT
 def test_differences_are_taken_replication_by_replication() -> None:
     """The values are far apart, but by the same in each pair: the difference is exact."""
     runs = resampled({"easy": [0, 10, 20], "perf*2": [-1, 9, 19]}).sample(frac=1, random_state=1)
-    frame = SPREAD.paired_frame(runs, KTH, PUBLISHED)
+    frame = pd.DataFrame(spread.paired_rows(runs, KTH, PUBLISHED))
     row = frame[frame["metric"] == "mean_lateness"].iloc[0]
     published = -13.31 - -4.47
     assert row["published"] == pytest.approx(published)
@@ -312,7 +318,7 @@ def test_differences_are_taken_replication_by_replication() -> None:
 
 def test_quantiles_and_intervals_of_resampled_logs() -> None:
     runs = resampled({"easy": list(range(-10, 11))})
-    frame = SPREAD.confidence_frame(runs, KTH, PUBLISHED)
+    frame = pd.DataFrame(spread.confidence_rows(runs, KTH, PUBLISHED))
     row = frame[frame["metric"] == "mean_lateness"].iloc[0]
     assert (row["median"], row["mean"], row["published"]) == pytest.approx([-4.47] * 3)
     assert (row["low"], row["high"]) == pytest.approx((-4.47 - 9.5, -4.47 + 9.5))
@@ -336,7 +342,7 @@ def test_a_published_number_stands_for_all_that_are_printed_alike() -> None:
             for at, value in enumerate(values)
         ]
     )
-    frame = SPREAD.confidence_frame(runs, KTH, PUBLISHED)
+    frame = pd.DataFrame(spread.confidence_rows(runs, KTH, PUBLISHED))
     row = frame[frame["metric"] == "mean_waiting_time"].iloc[0]
     assert row["published"] == 0
     assert row["within"]
@@ -345,9 +351,9 @@ def test_a_published_number_stands_for_all_that_are_printed_alike() -> None:
 
 def test_ranking_by_replication() -> None:
     """In the second of three logs infra*2 is earlier than perf*2, which the means do not show."""
-    shifts = {name: [0.0, 0.0, 0.0] for name in TABLES.RANKING}
+    shifts = {name: [0.0, 0.0, 0.0] for name in tables.RANKING}
     shifts["infra*2"][1] = -10.0
-    report = REPORT(FakeResults(resampled(shifts), kept=False))
+    report = study_report(FakeResults(resampled(shifts), kept=False))
     order = table(report, "order_kth_sp2_1996_2_1_cln_requested").frame
     assert order["nb_right"].to_list() == [2, 3, 3, 3]
     assert order["clear"].to_list() == [False, True, True, True]
@@ -357,7 +363,9 @@ def test_ranking_by_replication() -> None:
 
 
 def test_one_replication_has_no_interval() -> None:
-    report = REPORT(FakeResults(resampled({"easy": [0], "perf*2": [0]}, log="sample"), kept=False))
+    report = study_report(
+        FakeResults(resampled({"easy": [0], "perf*2": [0]}, log="sample"), kept=False)
+    )
     paired = table(report, "paired_sample_requested")
     assert paired.frame["clear"].isna().all()
     assert "published" not in [column.name for column in paired.shown]
@@ -375,7 +383,7 @@ def test_models_are_means_of_seeds_beside_the_published_a60() -> None:
             make_run("easy", "fluid", seed=2, mean_lateness=4 * DAY),
         ]
     )
-    frame = MODELS.model_frame(runs, KTH, PUBLISHED).set_index("model")
+    frame = pd.DataFrame(models.model_rows(runs, KTH, PUBLISHED)).set_index("model")
     assert list(frame.index) == ["a60", "fluid"]
     assert frame["mean_lateness"].to_list() == pytest.approx([-4.47, 3])
     assert frame.loc["fluid", ["mean_lateness_low", "mean_lateness_high"]].to_list() == [2, 4]
@@ -385,14 +393,14 @@ def test_models_are_means_of_seeds_beside_the_published_a60() -> None:
 
 def test_report_of_user_models() -> None:
     hours = {f"share_at_{hour:02d}": 1 / 24 for hour in range(24)} | {"share_at_work": 0.3}
-    models = ("rigid", "a60", "adjusted", "fluid", "tbuos")
+    users = ("rigid", "a60", "adjusted", "fluid", "tbuos")
     runs = pd.DataFrame(
-        [make_run(name, model, **hours) for name, model in product(INFRASTRUCTURES, models)]
+        [make_run(name, model, **hours) for name, model in product(INFRASTRUCTURES, users)]
     )
     runs["mean_lateness"] = [LATE[name] * DAY for name in runs["infrastructure"]]
-    report = REPORT(FakeResults(runs, kept=False))
+    report = study_report(FakeResults(runs, kept=False))
     (shown,) = report.tables
-    assert list(shown.frame["model"][:5]) == list(models)
+    assert list(shown.frame["model"][:5]) == list(users)
     assert "mean_waiting_time_published" in [column.name for column in shown.shown]
     assert [figure.name.split("_kth")[0] for figure in report.figures] == [
         "fig_models",
@@ -403,7 +411,6 @@ def test_report_of_user_models() -> None:
 
 
 def test_measured_hours_are_local() -> None:
-    measure = load_file(f"{STUDY / 'measures.py'}:measure")
     found = measure(simulate(find_log("sample")))
     shares = [found[f"share_at_{hour:02d}"] for hour in range(24)]
     assert sum(shares) == pytest.approx(1)
@@ -415,7 +422,7 @@ def test_measured_hours_are_local() -> None:
 
 
 def test_claims_hold_of_the_published_numbers() -> None:
-    report = REPORT(FakeResults(all_runs(), kept=False))
+    report = study_report(FakeResults(all_runs(), kept=False))
     assert len(report.verdicts) == 5
     assert all(verdict.holds for verdict in report.verdicts)
 
@@ -426,18 +433,18 @@ def test_each_claim_can_fail() -> None:
     runs.loc[at, "mean_lateness"] = -20 * DAY
     runs.loc[at, "mean_waiting_time"] = 32 * DAY
     runs.loc[at, "makespan"] = 400 * DAY
-    report = REPORT(FakeResults(runs, kept=False))
+    report = study_report(FakeResults(runs, kept=False))
     assert [verdict.holds for verdict in report.verdicts] == [True, False, False, False, False]
 
 
 def test_claims_about_session_graphs() -> None:
     """Three of four think times are below 10 hours, as published of a0; none is below 1 hour."""
     times = np.array([2.0, 3.0, 4.0, 20.0]) * 3600
-    graphs = GRAPHS.Graphs(
+    graphs = session_graphs.Graphs(
         KTH, {0: [1], 60: [1]}, {0: [40], 60: [12]}, {0: times, 60: times}, PUBLISHED["graphs"]
     )
     assert graphs.shares()[:2] == [("a0 < 1 h", 0.0, 0.35), ("a0 < 10 h", 0.75, 0.75)]
-    arity, think_times = CLAIMS.verdicts([], all_runs(), [graphs])
+    arity, think_times = claims.verdicts([], all_runs(), [graphs])
     assert (arity.holds, think_times.holds) == (False, False)
     assert "At most 12" in arity.evidence
 
@@ -454,7 +461,7 @@ def compile_all(report: Report) -> None:
 def test_all_figures_of_the_paper_are_drawn() -> None:
     first = make_run("easy", "a60", "sample", first=50)
     runs = pd.concat([all_runs("sample"), pd.DataFrame([first])])
-    report = REPORT(FakeResults(runs))
+    report = study_report(FakeResults(runs))
     assert [figure.name[:5] for figure in report.figures] == [f"fig{n:02d}" for n in range(2, 12)]
     compile_all(report)
     (notes,) = [part.markdown for part in report.parts if hasattr(part, "markdown")]
@@ -465,7 +472,7 @@ def test_all_figures_of_the_paper_are_drawn() -> None:
 
 def test_figures_without_their_runs_are_left_out_with_a_note() -> None:
     runs = pd.DataFrame([make_run("easy", "rigid", "sample"), make_run("easy", "a0", "sample")])
-    report = REPORT(FakeResults(runs, days=5))
+    report = study_report(FakeResults(runs, days=5))
     assert [figure.name[:5] for figure in report.figures] == ["fig06", "fig10", "fig11"]
     (notes,) = [part.markdown for part in report.parts if hasattr(part, "markdown")]
     assert "Fig. 2: submissions over time is left out: no infrastructure has been" in notes
@@ -475,22 +482,22 @@ def test_figures_without_their_runs_are_left_out_with_a_note() -> None:
 
 def test_histogram_of_submissions_has_all_jobs() -> None:
     results = FakeResults(all_runs("sample"))
-    (study,) = REPLAYED.studies(results)
-    chart = MODULE.figures.submissions(study).to_dict()
+    (study,) = replays.studies(results)
+    chart = figures.submissions(study).to_dict()
     frame = pd.DataFrame(next(iter(chart["datasets"].values())))
     jobs = len(results.jobs(results.runs.iloc[0]))
     assert (frame.groupby("infrastructure")[["rigid", "a60"]].sum() == jobs).all(axis=None)
 
 
 def test_no_run_is_no_error() -> None:
-    report = REPORT(FakeResults(pd.DataFrame()))
+    report = study_report(FakeResults(pd.DataFrame()))
     assert report.sections == ()
     assert "No run" in report.summary
 
 
 @pytest.mark.parametrize("at", range(0, 18, 5))
 def test_any_single_run_gives_a_report(at: int) -> None:
-    report = REPORT(FakeResults(all_runs().iloc[[at]], days=3))
+    report = study_report(FakeResults(all_runs().iloc[[at]], days=3))
     assert len(report.tables) >= 2  # the table of the run, and the counts
 
 

@@ -25,8 +25,8 @@ def numbers(*names: str, digits: str = ".4~g", **titles: str) -> list[alt.Toolti
     return [*plain, *titled]
 
 
-def values(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows as JSON takes them: no numpy, no nan."""
+def inline_data(rows: Iterable[Mapping[str, Any]]) -> Any:
+    """Return the data of a chart, as JSON takes them: no numpy, no nan."""
     frame = pd.DataFrame(list(rows))
-    made: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return made
+    values = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return alt.Data(values=values)  # type: ignore[no-untyped-call]

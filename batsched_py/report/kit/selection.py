@@ -86,8 +86,13 @@ class Runs:
     def change(self, name: str, base: Runs) -> Interval:
         """Return by how many per cent a quantity differs from ``base``, paired by replication."""
         ratio = self.ratio(name, base)
-        percent = [100 * (value - 1) for value in (ratio.value, ratio.low, ratio.high)]
-        return Interval(*percent, ratio.nb)
+        value, low, high = (100 * (end - 1) for end in (ratio.value, ratio.low, ratio.high))
+        return Interval(value, low, high, ratio.nb)
+
+
+def rows(frame: pd.DataFrame) -> Iterator[Any]:
+    """Yield the rows of a frame as named tuples."""
+    yield from frame.itertuples(index=False)
 
 
 def log_name(log: object) -> str:

@@ -72,7 +72,7 @@ def planning_section(shared: Path, logs: list[str] | None = None) -> str:
     return "\n".join(lines)
 
 
-def planning_rows(shared: Path, log: str, given: dict[str, dict[str, list[float]]]) -> list[str]:
+def planning_rows(shared: Path, log: str, given: dict[str, Any]) -> list[str]:
     """Return the lines of a log."""
     lines = []
     for policy, (scheduler, options) in POLICIES.items():
@@ -102,9 +102,7 @@ def planning_rows(shared: Path, log: str, given: dict[str, dict[str, list[float]
     return lines
 
 
-def of_thesis(
-    given: dict[str, dict[str, list[float]]], trace: str, policy: str, metric: str
-) -> list[float]:
+def of_thesis(given: dict[str, Any], trace: str, policy: str, metric: str) -> list[float]:
     """Return the thesis's values, which are several where it contradicts itself."""
     found = []
     if metric == "SLDwA":

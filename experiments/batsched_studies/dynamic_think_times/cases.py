@@ -13,7 +13,7 @@ from batsched_users.behaviour.think_times import ThinkTime
 from batsched_users.models.weekly import PUBLISHED as PARAMETERS
 from batsched_users.models.weekly import read_parameters
 
-from batsched_py.report.kit.selection import SEED, Quantity, Runs
+from batsched_py.report.kit.selection import SEED, Quantity, Runs, rows
 from batsched_py.units import WEEK
 
 STATED = "as stated"
@@ -55,9 +55,7 @@ def read(runs: pd.DataFrame) -> Runs:
     cases["jobs"] = runs["nb_ran"]
     for metric in (*METRICS, *FURTHER):
         cases[metric.name] = runs[metric.column].astype(float) * metric.scale
-    cases["busy"] = [
-        busy_weeks(row.jobs, row.art, row.think) for row in cases.itertuples(index=False)
-    ]
+    cases["busy"] = [busy_weeks(row.jobs, row.art, row.think) for row in rows(cases)]
     return Runs(cases)
 
 
@@ -133,8 +131,8 @@ def at_equal_work(runs: Runs) -> Runs:
     all if there are less than two constant think times.
     """
     columns = [name for metric in QUALITY for name in (metric.name, f"{metric.name}_constant")]
-    rows = [_at_equal_work(own.frame) for _, own in runs.groups(SEED)]
-    return Runs(pd.DataFrame([row for row in rows if row], columns=[SEED, *columns]))
+    found = [_at_equal_work(own.frame) for _, own in runs.groups(SEED)]
+    return Runs(pd.DataFrame([row for row in found if row], columns=[SEED, *columns]))
 
 
 def _at_equal_work(runs: pd.DataFrame) -> dict[str, float]:

@@ -55,7 +55,7 @@ def verdicts(runs: Runs, numbers: dict[str, Any], reading: str) -> list[Verdict]
 
 def equal(numbers: dict[str, Any]) -> float:
     """Return the largest ratio of a metric of lin and c120 that the paper calls about equal."""
-    ratios = []
+    ratios: list[float] = []
     for scheduler in c.SCHEDULERS:
         lin, base = (numbers["cases"][scheduler]["1024"][think] for think in ("lin", "c120"))
         ratios += [lin[metric.name][1] / base[metric.name][1] for metric in c.QUALITY]
@@ -97,7 +97,7 @@ def _falls(runs: Runs) -> Ratios:
 
 
 def _systems(runs: Runs, metrics: Iterable[str]) -> Ratios:
-    ratios = {}
+    ratios: dict[str, Interval] = {}
     for (nodes, think), own in runs.groups("nodes", "think"):
         easy, fcfs = (own.where(scheduler=name) for name in ("easy", "fcfs"))
         ratios |= {f"{name.upper()}, {nodes} {think}": easy.ratio(name, fcfs) for name in metrics}
@@ -105,7 +105,7 @@ def _systems(runs: Runs, metrics: Iterable[str]) -> Ratios:
 
 
 def _think_times(runs: Runs) -> Ratios:
-    ratios = {}
+    ratios: dict[str, Interval] = {}
     for (scheduler,), own in runs.where(nodes=1024).groups("scheduler"):
         lin, base = (own.where(think=think) for think in ("lin", "c120"))
         ratios |= {f"{m.title}, {scheduler}": lin.ratio(m.name, base) for m in c.METRICS}

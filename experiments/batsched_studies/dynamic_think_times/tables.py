@@ -129,7 +129,7 @@ def _places(runs: Runs, *keys: str) -> list[dict[str, Any]]:
     return [dict(zip(keys, place, strict=True)) for place in chosen]
 
 
-def _medians(numbers: Numbers, scheduler: str, nodes: int, think: str) -> dict[str, float]:
+def _medians(numbers: Numbers, scheduler: str, nodes: Any, think: str) -> dict[str, float]:
     """Return the published medians of a case by metric."""
     own = printed(numbers, "cases", scheduler, nodes, think, otherwise={})
     return {name: found[1] for name, found in own.items()}

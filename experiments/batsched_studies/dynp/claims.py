@@ -134,9 +134,8 @@ def _slackness(own: _Own) -> Iterator[Verdict]:
 
 
 def _perfect(own: _Own) -> Iterator[Verdict]:
-    values = [own.get((kind, "advanced full"), {}).get(0) for kind in ("user", "perfect")]
-    if all(values):
-        user, perfect = values
+    user, perfect = (own.get((kind, "advanced full"), {}).get(0) for kind in ("user", "perfect"))
+    if user and perfect:
         yield Verdict(
             "Perfect estimates make dynP better (advanced, full).",
             None if _tie(perfect, user) else perfect < user,
@@ -162,7 +161,8 @@ def _ordered(load: Load, metric: str, shrink: float) -> dict[str, float]:
     sets = [set(load.cells.get(cell, {}).get(metric, {})) for cell in cells.values()]
     if not sets[0] or any(own != sets[0] for own in sets):
         return {}
-    return {name: load.value(cell, metric).value for name, cell in cells.items()}
+    values = {name: load.value(cell, metric) for name, cell in cells.items()}
+    return {name: own.value for name, own in values.items() if own}
 
 
 def _ljf(load: Load) -> Iterator[Verdict]:

@@ -133,14 +133,16 @@ def _point(policy: str, x: Any, ours: Interval, thesis: float | None) -> dict[st
 def _chart(lines: Lines, what: str, x: str, y: str, *, log: bool = False) -> Chart:
     there = [label for label in LABELS.values() if any(line["policy"] == label for line in lines)]
     shape = alt.Shape("policy:N", title=None, scale=scale_of(SHAPES, there))
-    options = {"type": "log"} if log else {"zero": False}
+    options: dict[str, Any] = {"type": "log"} if log else {"zero": False}
     scale = alt.Scale(nice=False, padding=10, **options)
     order = "descending" if what == "factor" else "ascending"
     axis = alt.Axis(labelAngle=-45 * (what == "month"))
-    base = alt.Chart(pd.DataFrame(lines)).encode(
+    aside = {} if what == "month" else {"xOffset": alt.XOffset("policy:N", sort=there)}
+    base: Chart = alt.Chart(pd.DataFrame(lines))
+    base = base.encode(
         x=alt.X("x:O", title=x, sort=order, axis=axis),
         color=alt.Color("policy:N", title=None, scale=scale_of(COLOURS, there)),
-        **({} if what == "month" else {"xOffset": alt.XOffset("policy:N", sort=there)}),
+        **aside,
         tooltip=["policy:N", alt.Tooltip("x:O", title=what), *numbers("ours", "thesis")],
     )
     ours = alt.Y("ours:Q", title=y, scale=scale)

@@ -99,7 +99,8 @@ def gain_table(load: Load, published: Published) -> Table | None:
     rows = []
     for policy in load.policies():
         base = BASES.get(_sorted(policy))
-        for shrink in [*load.factors(), AVERAGE] if base else ():
+        factors: list[float | str] = [*load.factors(), AVERAGE]
+        for shrink in factors if base else ():
             row = {"policy": policy, "base": base, "factor": str(shrink)}
             for metric in ("SLDwA", "UTIL"):
                 row |= _gain(load, published, policy, str(base), shrink, metric)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from operator import itemgetter
 
 import pandas as pd
 
 from batsched_py.report import Verdict
+from batsched_py.units import DAY
 from batsched_studies.replay_feedback import models, spread, tables
+from batsched_studies.replay_feedback.session_graphs import Graphs
 
 SLOW = ("fcfs", "perf/2", "infra/2")
 """Infrastructures that serve the recorded load worse than the original one."""
@@ -21,7 +23,9 @@ FAST = ("perf*2", "infra*2")
 FEEDBACK = tables.REPLAYS[1:]
 
 
-def verdicts(cells: Sequence[Any], runs: pd.DataFrame, graphs: Sequence[Any]) -> list[Verdict]:
+def verdicts(
+    cells: Sequence[tables.Cell], runs: pd.DataFrame, graphs: Sequence[Graphs]
+) -> list[Verdict]:
     """Return the verdicts on all claims that some run says something about.
 
     ``cells`` are those of the tables, ``graphs`` the session graphs of :mod:`session_graphs`.
@@ -41,7 +45,7 @@ def escaped(text: str) -> str:
     return text.replace("*", r"\*")
 
 
-def _rankings(cells: Sequence[Any]) -> Iterator[Verdict]:
+def _rankings(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
     for ranking in tables.rank(cells):
         ours = ", ".join(f"{name} {days:.2f}" for name, days in ranking.lateness.items())
         evidence = f"Mean lateness in days: {ours}."
@@ -58,7 +62,7 @@ _ORDER = (
 )
 
 
-def _of_tables(cells: Sequence[Any]) -> Iterator[Verdict]:
+def _of_tables(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
     key = _log_and_size
     for (log, size), own in groupby(sorted(cells, key=key), key):
         values = {(c.infrastructure, c.replay, c.metric): c.ours for c in own}
@@ -90,7 +94,7 @@ _Values = dict[tuple[str, str, str], float]
 _Comparisons = list[tuple[bool, str]]
 
 
-def _log_and_size(cell: Any) -> tuple[str, str]:
+def _log_and_size(cell: tables.Cell) -> tuple[str, str]:
     return cell.log, cell.size
 
 
@@ -129,9 +133,9 @@ def _beside_rigid(values: _Values, metric: str) -> Iterator[tuple[str, str, floa
                 yield name, replay, rigid, own
 
 
-def _graph_claims(graphs: Sequence[Any]) -> Iterator[Verdict]:
+def _graph_claims(graphs: Sequence[Graphs]) -> Iterator[Verdict]:
     for own in graphs:
-        largest = own.published["largest_arity_a60"]
+        largest = (own.published or {})["largest_arity_a60"]
         claim = f"With a60 no session waits for more than {largest} sessions (Fig. 6)"
         yield Verdict(claim, own.arity <= largest, f"At most {own.arity}.", own.log)
         claim = "Think times: of a0 75 % are below 10 h and 35 % below 1 h, of a60 50 % and 13 %"
@@ -145,7 +149,7 @@ def _graph_claims(graphs: Sequence[Any]) -> Iterator[Verdict]:
         yield Verdict(f"{claim} (Fig. 6, to the per cent)", holds, text, own.log)
 
 
-def _shaken(cells: Sequence[Any]) -> Iterator[Verdict]:
+def _shaken(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
     for counted in tables.count(cells):
         if not counted.spread_values:
             continue
@@ -163,7 +167,7 @@ def _shaken(cells: Sequence[Any]) -> Iterator[Verdict]:
 
 def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:
     for (log, size), own in spread.resampled_runs(runs).groupby(["log", "size"]):
-        order = spread.order_frame(own)
+        order = pd.DataFrame(spread.order_rows(own))
         for replay in FEEDBACK:
             found = [tables.ranked(late) for late in spread.lateness_by_replication(own, replay)]
             answers = [answer for answer in found if answer is not None]
@@ -189,11 +193,12 @@ def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:
 def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
     own = models.model_runs(runs)
     for (log, size), runs_of_log in own.groupby(["log", "size"]):
-        days = runs_of_log.assign(days=pd.to_numeric(runs_of_log["mean_lateness"]) / 86_400)
+        days = runs_of_log.assign(days=pd.to_numeric(runs_of_log["mean_lateness"]) / DAY)
         means = days.pivot_table("days", "replay", "infrastructure")
-        for model in [name for name in models.MODELS[2:] if name in means.index]:
-            lateness = means.loc[model].dropna().to_dict()
-            texts = (f"{name} {lateness[name]:.2f}" for name in sorted(lateness, key=lateness.get))
+        for model in [name for name in models.OTHERS if name in means.index]:
+            lateness = {str(name): float(late) for name, late in means.T[model].dropna().items()}
+            ordered = sorted(lateness.items(), key=itemgetter(1))
+            texts = (f"{name} {late:.2f}" for name, late in ordered)
             claim = f"The ranking holds for users who react as {model}, too (beyond the paper)"
             evidence = f"Mean lateness in days: {', '.join(texts)}."
             holds = tables.ranked(lateness)

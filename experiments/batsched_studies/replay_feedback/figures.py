@@ -9,6 +9,7 @@ are thinned: a figure has some 2,000 points.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,11 +19,13 @@ import pandas as pd
 
 from batsched_py import metrics
 from batsched_py.report import Figure
+from batsched_py.report.kit.beside_published import read_published
 from batsched_py.report.kit.charts import Chart
+from batsched_py.report.kit.selection import slug
+from batsched_py.units import DAY, MONTH
 from batsched_py.workload.clock import local_hours
 from batsched_studies.replay_feedback import replays, session_graphs, tables
 
-DAY = replays.DAY
 WINDOW_START = 14 * DAY
 WINDOW_MONTHS = (4, 6, 8)
 _BINS = 160
@@ -37,11 +40,11 @@ class Drawn(NamedTuple):
 
     name: str
     title: str
-    draw: Callable[[Any], Chart]
+    draw: Callable[[replays.Study], Chart]
     caption: str
 
 
-def figures(study: Any) -> list[Figure]:
+def figures(study: replays.Study) -> list[Figure]:
     """Return the figures of a log; ``study.notes`` say what could not be drawn, and why."""
     made = []
     for one in FIGURES:
@@ -50,12 +53,12 @@ def figures(study: Any) -> list[Figure]:
         except replays.MissingError as missing:
             study.notes.append(f"{one.title} is left out: {missing}.")
             continue
-        name = f"{one.name}_{tables.slug(study.log)}"
+        name = f"{one.name}_{slug(study.log)}"
         made.append(Figure(name, f"{one.title} ({study.log})", chart, one.caption))
     return made
 
 
-def submissions(study: Any) -> Chart:
+def submissions(study: replays.Study) -> Chart:
     """Fig. 2: histogram of submissions over time, rigid against feedback (a60)."""
     names = study.infrastructures("rigid", "a60")
     times = [study.replays[name, replay].submit for name in names for replay in ("rigid", "a60")]
@@ -92,7 +95,7 @@ def _bars_and_steps(x: str, x_title: str, y_title: str, names: list[str]) -> Cha
     return bars + steps
 
 
-def cumulative(study: Any) -> Chart:
+def cumulative(study: replays.Study) -> Chart:
     """Fig. 3: cumulative number of submitted and finished jobs."""
     names = study.infrastructures("rigid", "a60")
     frames = []
@@ -122,7 +125,7 @@ def _count_curve(days: Any, points: int) -> pd.DataFrame:
     return pd.DataFrame({"day": ordered[count - 1].round(3), "jobs": count})
 
 
-def lateness_of_users(study: Any) -> Chart:
+def lateness_of_users(study: replays.Study) -> Chart:
     """Fig. 4: mean lateness of each user against the number of its jobs (a60)."""
     names = study.infrastructures("a60")
     frame = pd.concat(
@@ -140,7 +143,7 @@ def lateness_of_users(study: Any) -> Chart:
     return replays.panels(points + zero, frame.drop(columns="lateness"))
 
 
-def additional_lateness(study: Any) -> Chart:
+def additional_lateness(study: replays.Study) -> Chart:
     """Fig. 5: additional lateness per user: points and box plots (a60)."""
     names = study.infrastructures("a60")
     spread = np.random.default_rng(0)  # sideways only, so that points do not hide each other
@@ -172,13 +175,13 @@ def additional_lateness(study: Any) -> Chart:
     return zero + points + box.encode(xOffset=alt.XOffset(datum=0.3, scale=place))
 
 
-def session_graph_figure(study: Any) -> Chart:
+def session_graph_figure(study: replays.Study) -> Chart:
     """Fig. 6: longest path, arity and think times of the session graphs, a0 against a60."""
-    published = tables.read_published(Path(__file__).parent)
+    published = read_published(Path(__file__).parent)
     return session_graphs.chart(session_graphs.of_study(study, published))
 
 
-def differences(study: Any) -> Chart:
+def differences(study: replays.Study) -> Chart:
     """Fig. 7: distribution of the differences of submission times between replays."""
     names = study.infrastructures("a60")
     frames = []
@@ -207,7 +210,7 @@ def differences(study: Any) -> Chart:
 _PAIRS = ("from rigid to a60", "from a60 to a0")
 
 
-def week(study: Any) -> Chart:
+def week(study: replays.Study) -> Chart:
     """Fig. 8: submissions per hour, all weeks laid over each other, by local clock time."""
     workload = study.workload
     if workload.unix_start_time is None:
@@ -246,7 +249,7 @@ def week(study: Any) -> Chart:
     return replays.panels(chart, frame)
 
 
-def windows(study: Any) -> Chart:
+def windows(study: replays.Study) -> Chart:
     """Fig. 9: throughput and mean utilisation on windows that begin after two weeks."""
     names = study.infrastructures()
     lengths = list(_window_lengths(study))
@@ -298,12 +301,12 @@ def _job_table(own: Any) -> metrics.JobTable:
     )
 
 
-def _window_lengths(study: Any) -> Iterator[tuple[float, str]]:
+def _window_lengths(study: replays.Study) -> Iterator[tuple[float, str]]:
     """Yield length (seconds) and title of the windows that fit into the recorded log."""
     span = max(replay.original.max() for replay in study.replays.values())
-    fitting = [m for m in WINDOW_MONTHS if WINDOW_START + m * metrics.MONTH <= span]
+    fitting = [m for m in WINDOW_MONTHS if WINDOW_START + m * MONTH <= span]
     for months in fitting:
-        yield months * metrics.MONTH, f"{months} months of 30 days"
+        yield months * MONTH, f"{months} months of 30 days"
     if len(fitting) == len(WINDOW_MONTHS):
         return
     left_out = ", ".join(str(m) for m in WINDOW_MONTHS if m not in fitting)
@@ -317,12 +320,12 @@ def _window_lengths(study: Any) -> Iterator[tuple[float, str]]:
     study.notes.append(f"Fig. 9: {note}.")
 
 
-def first_submissions(study: Any) -> Chart:
+def first_submissions(study: replays.Study) -> Chart:
     """Fig. 10: first submission of each user; a user's first session waits for nothing."""
     first: dict[str, float] = {}
     for job in study.workload.jobs:
         first.setdefault(job.user or "", job.submit_time)
-    frame = pd.DataFrame(sorted(first.items(), key=lambda item: item[1]), columns=["user", "day"])
+    frame = pd.DataFrame(sorted(first.items(), key=itemgetter(1)), columns=["user", "day"])
     frame["day"] = ((frame["day"] - frame["day"].min()) / DAY).round(3)
     frame["users"] = np.arange(1, len(frame) + 1)
     base = alt.Chart(frame, width="container", height=300).encode(
@@ -335,7 +338,7 @@ def first_submissions(study: Any) -> Chart:
     return (line + ticks).interactive(bind_y=False)
 
 
-def first_jobs(study: Any) -> Chart:
+def first_jobs(study: replays.Study) -> Chart:
     """Fig. 11: additional lateness when only the first n jobs of the log are replayed.
 
     Points are replays of the first n jobs, if there are any; lines are the first n jobs of one

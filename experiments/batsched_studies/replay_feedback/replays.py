@@ -12,25 +12,26 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.errors import BatschedError
-from batsched_py.report.kit.charts import Chart
+from batsched_py.report.kit import palette
+from batsched_py.report.kit.charts import Chart, scale_of
+from batsched_py.report.kit.selection import log_name
 from batsched_studies.replay_feedback import tables
 
 if TYPE_CHECKING:
+    from batsched_py.campaign.campaign_folder import CampaignResults
     from batsched_py.workload import Workload
 
 
-DAY = 86_400.0
-HOUR = 3_600.0
 COLOURS = {
-    "easy": "#009E73",
-    "fcfs": "#CC79A7",
-    "perf*2": "#0072B2",
-    "infra*2": "#56B4E9",
-    "infra/2": "#E69F00",
-    "perf/2": "#D55E00",
+    "easy": palette.GREEN,
+    "fcfs": palette.PURPLE,
+    "perf*2": palette.BLUE,
+    "infra*2": palette.SKY,
+    "infra/2": palette.ORANGE,
+    "perf/2": palette.VERMILION,
 }
-"""Of the infrastructures, everywhere: Okabe and Ito's palette, safe for the colour-blind."""
-GREY = "#B0B0B0"
+"""Of the infrastructures, everywhere."""
+GREY = palette.BEHIND
 BY_LATENESS = ("perf*2", "infra*2", "easy", "fcfs", "infra/2", "perf/2")
 PANELS = ("easy", "perf*2", "infra*2", "fcfs", "perf/2", "infra/2")
 """Infrastructures in two rows of panels: the better half above the worse one."""
@@ -92,7 +93,7 @@ class Study:
         return names
 
 
-def studies(results: Any) -> Iterator[Study]:
+def studies(results: CampaignResults) -> Iterator[Study]:
     """Yield what there is to draw of each log.
 
     Of several job sizes or orders of simultaneous events the first is drawn (requested; the given
@@ -101,7 +102,7 @@ def studies(results: Any) -> Iterator[Study]:
     runs = results.runs
     if "people" in runs:
         runs = runs[runs["people"].isna()]
-    runs = runs.assign(log=[tables.log_name(log) for log in runs["log"]])
+    runs = runs.assign(log=runs["log"].map(log_name))
     for column in ("first", "shake"):
         if column not in runs:
             runs[column] = np.nan
@@ -119,7 +120,7 @@ def studies(results: Any) -> Iterator[Study]:
             yield Study(str(log), workload, replays, own[own["first"].notna()])
 
 
-def _kept(results: Any, runs: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
+def _kept(results: CampaignResults, runs: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
     for _, run in runs.iterrows():
         try:
             yield run, results.jobs(run)
@@ -153,7 +154,7 @@ def quantile_curve(values: Column, points: int) -> tuple[Column, Column]:
 def colour(names: Sequence[str], **options: Any) -> alt.Color:
     """Return the encoding of infrastructures by colour."""
     shown = [name for name in BY_LATENESS if name in names]
-    scale = alt.Scale(domain=shown, range=[COLOURS[name] for name in shown])
+    scale = scale_of({name: COLOURS[name] for name in shown}, shown)
     return alt.Color("infrastructure:N", scale=scale, sort=shown, **options)
 
 

@@ -7,18 +7,17 @@ It says what the runs at hand allow: of ``campaign.toml`` tables and figures, of
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from batsched_py.report import Report, Section, Text
-from batsched_studies.replay_feedback import (
-    claims,
-    figures,
-    models,
-    replays,
-    session_graphs,
-    spread,
-    tables,
-)
+from batsched_py.report import Part, Report, Text
+from batsched_py.report.kit.beside_published import read_published
+from batsched_py.report.kit.tables import sections
+from batsched_studies.replay_feedback import claims, figures, models, session_graphs, spread, tables
+from batsched_studies.replay_feedback.replays import MissingError, Study, studies
+
+if TYPE_CHECKING:
+    from batsched_py.campaign.campaign_folder import CampaignResults
 
 TITLE = "Replay with feedback"
 SOURCE = (
@@ -28,50 +27,44 @@ SOURCE = (
 )
 
 
-def report(results: Any) -> Report:
-    """Return the report on the runs of ``results`` (``batsched_py.campaign.campaign_folder``)."""
+def report(results: CampaignResults) -> Report:
+    """Return the report on the runs of a campaign of the study."""
     runs = results.runs
     if runs.empty:
         return Report(TITLE, SOURCE, (), summary="No run has finished yet.")
-    published = tables.read_published(results.study)
-    cells = [] if len(models.model_runs(runs)) else tables.compare(runs, published)
-    studies = [] if len(models.model_runs(runs)) else list(replays.studies(results))
-    sections = [
-        *_table_sections(cells, published),
+    published = read_published(Path(__file__).parent)
+    of_models = len(models.model_runs(runs))
+    cells = [] if of_models else tables.compare(runs, published)
+    logs = [] if of_models else list(studies(results))
+    counted = tables.count_table(tables.count(cells))
+    made = (
+        *sections([("Tables 1 and 2", [*tables.tables(cells, published), counted])]),
         *spread.shake_sections(cells),
         *spread.confidence_sections(runs, published),
-        *models.sections(runs, published),
-        *_figure_sections(studies),
-    ]
-    verdicts = claims.verdicts(cells, runs, list(_graphs(studies, published)))
-    return Report(TITLE, SOURCE, tuple(sections), tuple(verdicts), _summary(cells))
+        *models.model_sections(runs, published),
+        *sections((f"Figures, {study.log}", _figures(study)) for study in logs),
+    )
+    verdicts = claims.verdicts(cells, runs, list(_graphs(logs, published)))
+    return Report(TITLE, SOURCE, made, tuple(verdicts), _summary(cells))
 
 
-def _table_sections(cells: Sequence[Any], published: dict[str, Any]) -> list[Section]:
-    made = [*tables.tables(cells, published), *tables.count_table(tables.count(cells))]
-    return [Section("Tables 1 and 2", tuple(made))] if made else []
+def _figures(study: Study) -> Iterator[Part]:
+    yield from figures.figures(study)
+    if study.notes:
+        yield Text("\n".join(f"- {note}" for note in study.notes))
 
 
-def _figure_sections(studies: Sequence[Any]) -> Iterator[Section]:
-    for study in studies:
-        drawn = figures.figures(study)
-        notes = "\n".join(f"- {note}" for note in study.notes)
-        parts = [*drawn, Text(notes)] if notes else drawn
-        if parts:
-            yield Section(f"Figures, {study.log}", tuple(parts))
-
-
-def _graphs(studies: Sequence[Any], published: dict[str, Any]) -> Iterator[Any]:
+def _graphs(logs: Sequence[Study], published: dict[str, Any]) -> Iterator[session_graphs.Graphs]:
     """Yield the session graphs of the logs for which there are published numbers."""
-    for study in studies:
+    for study in logs:
         if study.log in published["logs"]:
             try:
                 yield session_graphs.of_study(study, published)
-            except replays.MissingError:
+            except MissingError:
                 continue
 
 
-def _summary(cells: Sequence[Any]) -> str:
+def _summary(cells: Sequence[tables.Cell]) -> str:
     """Return sentences on what is reproduced to the digit."""
     lines = []
     for c in tables.count(cells):

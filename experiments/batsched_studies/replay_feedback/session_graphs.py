@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
 from batsched_py.report.kit.charts import Chart
+from batsched_py.units import HOUR
 from batsched_py.workload import Workload
 from batsched_studies.replay_feedback import replays
 
@@ -48,7 +49,7 @@ class Graphs:
         for minutes in MINUTES:
             for text, published in printed.get(f"a{minutes}", {}).items():
                 times = self.think_times[minutes]
-                ours = float((times < _HOURS[text] * replays.HOUR).mean()) if len(times) else 0.0
+                ours = float((times < _HOURS[text] * HOUR).mean()) if len(times) else 0.0
                 found.append((f"a{minutes} < {text}", ours, published))
         return found
 
@@ -62,12 +63,13 @@ class Graphs:
         ]
 
 
-def of_study(study: Any, published: dict[str, Any]) -> Graphs:
+def of_study(study: replays.Study, published: dict[str, Any]) -> Graphs:
     """Return the graphs of a log, made once; raises ``MissingError`` where there are none."""
     if study.graphs is None:
         printed = published["graphs"] if study.log in published["logs"] else None
         study.graphs = graphs_of(study.log, study.workload, printed)
-    return study.graphs
+    graphs: Graphs = study.graphs
+    return graphs
 
 
 def graphs_of(log: str, workload: Workload, published: dict[str, Any] | None) -> Graphs:
@@ -96,12 +98,15 @@ def chart(graphs: Graphs) -> Chart:
     return alt.hconcat(paths, arity, _think_times(graphs)).resolve_scale(color="independent")
 
 
-def _counted(values: dict[int, Sequence[int]], title: str, scale: str) -> Chart:
+def _counted(values: Mapping[int, Sequence[int]], title: str, scale: Any) -> Chart:
     """Return pairs of integers, larger points where there are more users; and the diagonal."""
     pairs = pd.DataFrame({f"a{minutes}": own for minutes, own in values.items()})
     frame = pairs.value_counts(sort=False).rename("users").reset_index()
     ends = pd.DataFrame({"a0": [1, frame["a60"].max()]}).assign(a60=lambda own: own["a0"])
-    options = {"scale": alt.Scale(type=scale), "axis": alt.Axis(grid=False, tickCount=5)}
+    options: dict[str, Any] = {
+        "scale": alt.Scale(type=scale),
+        "axis": alt.Axis(grid=False, tickCount=5),
+    }
     base = alt.Chart(width=_SIDE, height=_SIDE).encode(
         x=alt.X("a0:Q", title=f"a0: {title}", **options),
         y=alt.Y("a60:Q", title=f"a60: {title}", **options),
@@ -117,7 +122,7 @@ def _think_times(graphs: Graphs) -> Chart:
     curves = []
     for minutes, times in graphs.think_times.items():
         if len(times):
-            hours, shares = replays.quantile_curve(np.maximum(times, 1) / replays.HOUR, _POINTS)
+            hours, shares = replays.quantile_curve(np.maximum(times, 1) / HOUR, _POINTS)
             own = {"sessions": f"a{minutes}", "hours": hours.round(5), "share": shares.round(4)}
             curves.append(pd.DataFrame(own))
     frame = pd.concat(curves) if curves else pd.DataFrame(columns=["sessions", "hours", "share"])

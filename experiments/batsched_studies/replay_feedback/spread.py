@@ -7,23 +7,47 @@ infrastructures, so that differences between these are taken seed by seed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, product
 from typing import Any
 
 import altair as alt
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from batsched_py.report import Column, Figure, Part, Section, Table, Text
-from batsched_py.report.kit.charts import Chart
-from batsched_py.support import statistics
-from batsched_studies.replay_feedback import tables
+from batsched_py.report.kit import palette
+from batsched_py.report.kit.charts import Chart, scale_of
+from batsched_py.report.kit.estimates import cells as estimated
+from batsched_py.report.kit.selection import log_name, slug
+from batsched_py.report.kit.tables import columns, sections, table, where_known
+from batsched_py.support.statistics import (
+    Beside,
+    Interval,
+    beside,
+    bootstrap,
+    paired_difference,
+    quantiles,
+)
+from batsched_studies.replay_feedback.tables import (
+    INFRASTRUCTURES,
+    RANKING,
+    REPLAYS,
+    UNITS,
+    Cell,
+    metrics_of,
+    nearest,
+    of_run,
+    printed,
+)
 
 BASE = "easy"
 """The infrastructure that others are compared with."""
 _SHOWN = ("makespan", "mean_waiting_time", "mean_lateness")
 _TABULATED = ("makespan", "mean_waiting_time", "max_waiting_time", "mean_lateness")
 """Relative and additional lateness follow from the mean."""
+_PLACE = columns("infrastructure", "replay", "quantity")
+Rows = list[dict[str, Any]]
 
 
 def resampled_runs(runs: pd.DataFrame) -> pd.DataFrame:
@@ -31,57 +55,45 @@ def resampled_runs(runs: pd.DataFrame) -> pd.DataFrame:
     if "people" not in runs:
         return runs.iloc[:0]
     own = runs[runs["people"].notna()]
-    return own.assign(log=own["log"].map(tables.log_name))
+    return own.assign(log=own["log"].map(log_name))
 
 
-def shake_sections(cells: Sequence[Any]) -> list[Section]:
-    """Return what is to be said of shaken runs; nothing if there are none."""
-    parts: list[Part] = []
-    for log, size in sorted({(c.log, c.size) for c in cells if len(c.values) > 1}):
-        own = [c for c in cells if (c.log, c.size) == (log, size) and len(c.values) > 1]
-        name = f"{tables.slug(log)}_{tables.slug(size)}"
-        frame = pd.DataFrame([_spread_row(cell) for cell in own])
-        title = f"Spread by the order of simultaneous events ({log}, {size} sizes)"
-        note = (
-            "`inside`: whether the paper's value is between the smallest and the largest of the "
-            "runs, give or take half of its last digit; `spreads`: how far it is from our median, "
-            "in units of half the distance of the quantiles 2.5 % and 97.5 %, beyond its rounding."
-        )
-        parts.append(Table(f"shake_{name}", title, frame, _known(frame, _SPREAD), note))
-        caption = "Lines: all runs; points: medians; diamonds: the paper's values."
-        chart = interval_chart(frame, ("minimum", "median", "maximum"))
-        parts.append(Figure(f"fig_shake_{name}", title, chart, caption))
-    return [Section("The order of simultaneous events", tuple(parts))] if parts else []
-
-
-def _known(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[Column, ...]:
+def _shown(rows: Rows, shown: Sequence[Column]) -> tuple[Column, ...]:
     """Return the columns without those about published values, if nothing was published."""
-    if frame["published"].notna().any():
-        return tuple(columns)
-    return tuple(column for column in columns if column.name not in _ABOUT_PUBLISHED)
+    about = {"published", "spreads", "inside", "within"}
+    known = len(where_known(rows, columns("published", kind="published")))
+    return tuple(column for column in shown if known or column.name not in about)
 
 
-_ABOUT_PUBLISHED = ("published", "spreads", "inside", "within")
-_PLACE = (Column("infrastructure"), Column("replay"), Column("quantity"))
-_SPREAD = (
-    *_PLACE,
-    Column("nb_runs", "runs"),
-    Column("median", decimals=2, kind="ours"),
-    Column("minimum", decimals=2, kind="ours"),
-    Column("maximum", decimals=2, kind="ours"),
-    Column("published", "paper", decimals=2, kind="published"),
-    Column("spreads", decimals=1, kind="difference"),
-    Column("inside"),
-)
+def shake_sections(cells: Sequence[Cell]) -> Iterator[Section]:
+    """Yield what is to be said of shaken runs; nothing if there are none."""
+    parts: list[Part | None] = []
+    several = [cell for cell in cells if len(cell.values) > 1]
+    shown = (
+        *(*_PLACE, Column("nb_runs", "runs")),
+        *columns("median", "minimum", "maximum", decimals=2, kind="ours"),
+        Column("published", "paper", decimals=2, kind="published"),
+        Column("spreads", decimals=1, kind="difference"),
+        Column("inside"),
+    )
+    note = (
+        "`inside`: whether the paper's value is between the smallest and the largest of the "
+        "runs, give or take half of its last digit; `spreads`: how far it is from our median, "
+        "in units of half the distance of the quantiles 2.5 % and 97.5 %, beyond its rounding."
+    )
+    for log, size in sorted({(cell.log, cell.size) for cell in several}):
+        rows = [_spread_row(cell) for cell in several if (cell.log, cell.size) == (log, size)]
+        title = f"Spread by the order of simultaneous events ({log}, {size} sizes)"
+        parts.append(table(f"shake_{slug(log, size)}", title, rows, _shown(rows, shown), note))
+        chart = interval_chart(pd.DataFrame(rows), ("minimum", "median", "maximum"))
+        caption = "Lines: all runs; points: medians; diamonds: the paper's values."
+        parts.append(Figure(f"fig_shake_{slug(log, size)}", title, chart, caption))
+    yield from sections([("The order of simultaneous events", parts)])
 
 
-def _spread_row(cell: Any) -> dict[str, Any]:
+def _spread_row(cell: Cell) -> dict[str, Any]:
     own = _beside(cell.values, cell.published)
-    return {
-        "infrastructure": cell.infrastructure,
-        "replay": cell.replay,
-        "metric": cell.metric,
-        "quantity": tables.unit_title(cell.metric, cell.unit),
+    return of_run((cell.infrastructure, cell.replay), cell.metric, cell.unit) | {
         "nb_runs": own.nb,
         "median": own.ours,
         "minimum": min(cell.values),
@@ -92,196 +104,165 @@ def _spread_row(cell: Any) -> dict[str, Any]:
     }
 
 
-def _beside(values: Any, published: float | None) -> statistics.Beside:
+def _beside(values: ArrayLike, published: float | None) -> Beside:
     """Return values beside the number nearest to their median that is printed as published."""
     if published is None:
-        return statistics.beside(values, float("nan"))
-    (middle,) = statistics.quantiles(values, (0.5,))
-    return statistics.beside(values, tables.nearest(published, middle))
+        return beside(values, float("nan"))
+    (middle,) = quantiles(values, (0.5,))
+    return beside(values, nearest(published, middle))
 
 
-def confidence_sections(runs: pd.DataFrame, published: dict[str, Any]) -> list[Section]:
-    """Return what is to be said of resampled logs; nothing if there are none."""
-    parts: list[Part] = []
+def confidence_sections(runs: pd.DataFrame, published: dict[str, Any]) -> Iterator[Section]:
+    """Yield what is to be said of resampled logs; nothing if there are none."""
+    parts: list[Part | None] = []
     for (log, size), own in resampled_runs(runs).groupby(["log", "size"]):
-        name = f"{tables.slug(log)}_{tables.slug(size)}"
-        frame = confidence_frame(own, str(log), published)
-        where = f"({log}, {size} sizes)"
-        title = f"Resampled logs {where}"
-        columns = _known(frame, _CONFIDENCE)
-        parts.append(Table(f"confidence_{name}", title, frame, columns, _CONFIDENCE_NOTE))
+        name, where = slug(log, size), f"({log}, {size} sizes)"
+        rows = confidence_rows(own, str(log), published)
+        parts.append(_confidence_table(name, f"Resampled logs {where}", rows))
         caption = (
             "Lines: from the 2.5 % to the 97.5 % quantile of resampled logs; points: medians; "
             "diamonds: the paper's values, of the one recorded log. Waits below 0.001 d are at the "
             "edge of the axis."
         )
-        chart = interval_chart(frame, ("low", "median", "high"))
+        chart = interval_chart(pd.DataFrame(rows), ("low", "median", "high"))
+        title = f"Resampled logs {where}"
         parts.append(Figure(f"fig_confidence_{name}", title, chart, caption))
-        paired = paired_frame(own, str(log), published)
-        if len(paired):
-            title = f"Differences to {BASE}, replication by replication {where}"
-            columns = _known(paired, _PAIRED)
-            parts.append(Table(f"paired_{name}", title, paired, columns, _PAIRED_NOTE))
-        order = order_frame(own)
-        if len(order):
-            title = f"The ranking, replication by replication {where}"
-            parts.append(Table(f"order_{name}", title, order, _ORDER, _ORDER_NOTE))
-    if not parts:
-        return []
-    return [Section("Confidence by resampled logs", (Text(_CONFIDENCE_TEXT), *parts))]
+        parts.append(_paired_table(name, where, paired_rows(own, str(log), published)))
+        parts.append(_order_table(name, where, order_rows(own)))
+    text = (
+        "Each replication draws other people from the log by chance, each with all that he "
+        "recorded, whole weeks later or earlier, with his waits, and so with his think times and "
+        "sessions. What differs between replications is what chance could have made of the same "
+        "users."
+    )
+    title = "Confidence by resampled logs"
+    yield from sections([(title, [Text(text), *parts])] if parts else [])
 
 
-_CONFIDENCE_TEXT = (
-    "Each replication draws other people from the log by chance, each with all that he recorded, "
-    "whole weeks later or earlier, with his waits, and so with his think times and sessions. What "
-    "differs between replications is what chance could have made of the same users."
-)
-_CONFIDENCE = (
-    *_PLACE,
-    Column("nb_runs", "logs"),
-    Column("mean", decimals=2, kind="ours"),
-    Column("mean_low", "95 % from", 2, "ours"),
-    Column("mean_high", "to", 2, "ours"),
-    Column("low", "2.5 %", 2, "ours"),
-    Column("median", "50 %", 2, "ours"),
-    Column("high", "97.5 %", 2, "ours"),
-    Column("published", "paper", 2, "published"),
-    Column("spreads", "spreads", 1, "difference"),
-    Column("within"),
-)
-_CONFIDENCE_NOTE = (
-    "`95 % from .. to`: bootstrap interval of the mean; then the quantiles of single resampled "
-    "logs. The paper has one log: `within` says whether its value is between the outer quantiles, "
-    "`spreads` how far from the median it is in units of half their distance; both give or take "
-    "its rounding."
-)
+def _confidence_table(name: str, title: str, rows: Rows) -> Table | None:
+    shown = (
+        *(*_PLACE, Column("nb_runs", "logs"), Column("mean", decimals=2, kind="ours")),
+        *columns(decimals=2, kind="ours", mean_low="95 % from", mean_high="to"),
+        *columns(decimals=2, kind="ours", low="2.5 %", median="50 %", high="97.5 %"),
+        Column("published", "paper", 2, "published"),
+        Column("spreads", "spreads", 1, "difference"),
+        Column("within"),
+    )
+    note = (
+        "`95 % from .. to`: bootstrap interval of the mean; then the quantiles of single resampled "
+        "logs. The paper has one log: `within` says whether its value is between the outer "
+        "quantiles, `spreads` how far from the median it is in units of half their distance; both "
+        "give or take its rounding."
+    )
+    return table(f"confidence_{name}", title, rows, _shown(rows, shown), note)
 
 
-def confidence_frame(runs: pd.DataFrame, log: str, published: dict[str, Any]) -> pd.DataFrame:
+def confidence_rows(runs: pd.DataFrame, log: str, published: dict[str, Any]) -> Rows:
     """Return a row for each infrastructure, replay and metric of the runs of one log."""
-    groups = dict(iter(runs.groupby(["infrastructure", "replay"])))
+    groups: dict[Any, pd.DataFrame] = dict(iter(runs.groupby(["infrastructure", "replay"])))
     rows = []
     for metric in _TABULATED:
-        unit, table = tables.metrics_of(published)[metric]
-        for run in product(tables.INFRASTRUCTURES, tables.REPLAYS):
-            if run in groups and not (table == "table2" and run[1] == "rigid"):
-                values = pd.to_numeric(groups[run][metric]) / tables.UNITS[unit]
-                value = tables.printed(published, log, run, metric)
-                rows.append(_place(run, metric, unit) | _intervals(values, value))
-    return pd.DataFrame(rows)
+        unit, of_table = metrics_of(published)[metric]
+        for run in product(INFRASTRUCTURES, REPLAYS):
+            if run in groups and not (of_table == "table2" and run[1] == "rigid"):
+                values = pd.to_numeric(groups[run][metric]) / UNITS[unit]
+                value = printed(published, log, run, metric)
+                rows.append(of_run(run, metric, unit) | _intervals(values, value))
+    return rows
 
 
-def _place(run: tuple[str, str], metric: str, unit: str) -> dict[str, Any]:
-    names = {"infrastructure": run[0], "replay": run[1], "metric": metric}
-    return names | {"quantity": tables.unit_title(metric, unit)}
-
-
-def _intervals(values: Any, published: float | None) -> dict[str, Any]:
-    mean = statistics.bootstrap(values)
+def _intervals(values: ArrayLike, published: float | None) -> dict[str, Any]:
     own = _beside(values, published)
+    known = published is not None
     return {
         "nb_runs": own.nb,
-        "mean": mean.value,
-        "mean_low": mean.low,
-        "mean_high": mean.high,
+        **estimated(bootstrap(values), "mean", "mean_low", "mean_high"),
         "low": own.low,
         "median": own.ours,
         "high": own.high,
         "published": published,
-        "spreads": None if published is None else own.spreads,
-        "within": None if published is None or own.nb < 2 else own.within,
+        "spreads": own.spreads if known else None,
+        "within": own.within if known and own.nb > 1 else None,
     }
 
 
-_PAIRED = (
-    *_PLACE,
-    Column("nb_runs", "pairs"),
-    Column("difference", "difference", 2, "ours"),
-    Column("low", "95 % from", 2, "ours"),
-    Column("high", "to", 2, "ours"),
-    Column("published", "paper", 2, "published"),
-    Column("clear", "sign is clear"),
-)
-_PAIRED_NOTE = (
-    f"Mean of (value - value of {BASE}) over resampled logs, with the same people in both, and its "
-    "bootstrap interval; the paper's is that of its tables. The sign is clear if the interval is "
-    "on one side of 0."
-)
+def _paired_table(name: str, where: str, rows: Rows) -> Table | None:
+    shown = (
+        *(*_PLACE, Column("nb_runs", "pairs"), Column("difference", "difference", 2, "ours")),
+        *columns(decimals=2, kind="ours", low="95 % from", high="to"),
+        Column("published", "paper", 2, "published"),
+        Column("clear", "sign is clear"),
+    )
+    note = (
+        f"Mean of (value - value of {BASE}) over resampled logs, with the same people in both, and "
+        "its bootstrap interval; the paper's is that of its tables. The sign is clear if the "
+        "interval is on one side of 0."
+    )
+    title = f"Differences to {BASE}, replication by replication {where}"
+    return table(f"paired_{name}", title, rows, _shown(rows, shown), note) if rows else None
 
 
-def paired_frame(runs: pd.DataFrame, log: str, published: dict[str, Any]) -> pd.DataFrame:
+def paired_rows(runs: pd.DataFrame, log: str, published: dict[str, Any]) -> Rows:
     """Return the differences between each infrastructure and :data:`BASE`, paired by seed."""
     rows = []
     for metric in _SHOWN:
-        unit, table = tables.metrics_of(published)[metric]
-        for infrastructure, replay in product(tables.INFRASTRUCTURES, tables.REPLAYS):
+        unit, of_table = metrics_of(published)[metric]
+        for infrastructure, replay in product(INFRASTRUCTURES, REPLAYS):
             pairs = _pairs(runs, metric, replay)
-            both = {infrastructure, BASE} <= set(pairs)
-            if not both or infrastructure == BASE or (table == "table2" and replay == "rigid"):
+            both = {infrastructure, BASE} <= set(pairs) and infrastructure != BASE
+            if not both or (of_table == "table2" and replay == "rigid"):
                 continue
-            ours, base = (pairs[name] / tables.UNITS[unit] for name in (infrastructure, BASE))
-            interval = statistics.paired_difference(ours, base)
-            values = [
-                tables.printed(published, log, (name, replay), metric)
-                for name in (infrastructure, BASE)
+            ours, base = (pairs[name] / UNITS[unit] for name in (infrastructure, BASE))
+            theirs = [
+                printed(published, log, (name, replay), metric) for name in (infrastructure, BASE)
             ]
-            row = {
-                "nb_runs": interval.nb,
-                "difference": interval.value,
-                "low": interval.low,
-                "high": interval.high,
-                "published": None if None in values else values[0] - values[1],
-                "clear": _clear(interval),
-            }
-            rows.append(_place((infrastructure, replay), metric, unit) | row)
-    return pd.DataFrame(rows)
+            difference = None if None in theirs else theirs[0] - theirs[1]  # type: ignore[operator]
+            row = _difference(paired_difference(ours, base))
+            clear = row.pop("clear")
+            place = of_run((infrastructure, replay), metric, unit)
+            rows.append(place | row | {"published": difference, "clear": clear})
+    return rows
 
 
-_ORDER = (
-    Column("replay"),
-    Column("earlier"),
-    Column("later"),
-    Column("nb_runs", "pairs"),
-    Column("difference", "difference of mean lateness (d)", 2, "ours"),
-    Column("low", "95 % from", 2, "ours"),
-    Column("high", "to", 2, "ours"),
-    Column("nb_right", "logs in this order"),
-    Column("clear", "sign is clear"),
-)
-_ORDER_NOTE = (
-    "Neighbours of the published ranking: how much later, in the mean over all jobs, the same "
-    "people submit on the second than on the first."
-)
+def _difference(interval: Interval) -> dict[str, Any]:
+    clear = None if interval.nb < 2 else bool(interval.low > 0 or interval.high < 0)
+    return {"nb_runs": interval.nb, **estimated(interval, "difference"), "clear": clear}
 
 
-def order_frame(runs: pd.DataFrame) -> pd.DataFrame:
+def _order_table(name: str, where: str, rows: Rows) -> Table | None:
+    shown = (
+        *columns("replay", "earlier", "later", nb_runs="pairs"),
+        Column("difference", "difference of mean lateness (d)", 2, "ours"),
+        *columns(decimals=2, kind="ours", low="95 % from", high="to"),
+        *columns(nb_right="logs in this order", clear="sign is clear"),
+    )
+    note = (
+        "Neighbours of the published ranking: how much later, in the mean over all jobs, the same "
+        "people submit on the second than on the first."
+    )
+    title = f"The ranking, replication by replication {where}"
+    return table(f"order_{name}", title, rows, shown, note)
+
+
+def order_rows(runs: pd.DataFrame) -> Rows:
     """Return the differences of mean lateness between neighbours of the ranking, by replay."""
     rows = []
-    for replay in tables.REPLAYS[1:]:
-        pairs = _pairs(runs, "mean_lateness", replay) / tables.UNITS["d"]
-        for earlier, later in pairwise(tables.RANKING):
-            if not {earlier, later} <= set(pairs):
-                continue
-            interval = statistics.paired_difference(pairs[later], pairs[earlier])
-            row = {
-                "replay": replay,
-                "earlier": earlier,
-                "later": later,
-                "nb_runs": interval.nb,
-                "difference": interval.value,
-                "low": interval.low,
-                "high": interval.high,
-                "nb_right": int((pairs[later] > pairs[earlier]).sum()),
-                "clear": _clear(interval),
-            }
-            rows.append(row)
-    return pd.DataFrame(rows)
+    for replay in REPLAYS[1:]:
+        pairs = _pairs(runs, "mean_lateness", replay) / UNITS["d"]
+        for earlier, later in pairwise(RANKING):
+            if {earlier, later} <= set(pairs):
+                row = _difference(paired_difference(pairs[later], pairs[earlier]))
+                clear = row.pop("clear")
+                right = int((pairs[later] > pairs[earlier]).sum())
+                row = {"replay": replay, "earlier": earlier, "later": later, **row}
+                rows.append(row | {"nb_right": right, "clear": clear})
+    return rows
 
 
 def lateness_by_replication(runs: pd.DataFrame, replay: str) -> Iterator[dict[str, float]]:
     """Yield the mean lateness (seconds) of the infrastructures of each replication."""
     for _, row in _pairs(runs, "mean_lateness", replay).iterrows():
-        yield row.dropna().to_dict()
+        yield {str(name): float(late) for name, late in row.dropna().items()}
 
 
 def _pairs(runs: pd.DataFrame, metric: str, replay: str) -> pd.DataFrame:
@@ -291,51 +272,59 @@ def _pairs(runs: pd.DataFrame, metric: str, replay: str) -> pd.DataFrame:
     return own.pivot_table(metric, "replication", "infrastructure")
 
 
-def _clear(interval: Any) -> bool | None:
-    return None if interval.nb < 2 else bool(interval.low > 0 or interval.high < 0)
-
-
-def interval_chart(frame: pd.DataFrame, columns: tuple[str, str, str]) -> Chart:
+def interval_chart(frame: pd.DataFrame, ends: tuple[str, str, str]) -> Chart:
     """Return intervals of makespan, mean wait, and mean lateness, and the published values."""
     charts = []
+    colours = (palette.RECORDED, palette.ORANGE, palette.BLUE)
+    scale = scale_of(dict(zip(REPLAYS, colours, strict=True)), REPLAYS)
     for metric in _SHOWN:
         own = frame[frame["metric"] == metric]
+        kept = ["infrastructure", "replay", "quantity", "nb_runs", *ends, "published"]
         if len(own):
-            charts.append(_intervals_of(own, columns, log_scale=metric == "mean_waiting_time"))
+            shown = own[kept].copy()
+            colour = alt.Color("replay:N", scale=scale)
+            offset = alt.YOffset("replay:N", sort=list(REPLAYS))
+            base = alt.Chart(width=200, height=230).encode(yOffset=offset, color=colour)
+            title, wait = str(own["quantity"].iloc[0]), metric == "mean_waiting_time"
+            options = {"log": True} if wait else {"zero": False}
+            charts.append(interval_panel(shown, (*ends, "published"), title, base, 35, options))
     return alt.hconcat(*charts).resolve_scale(color="shared")
 
 
-_REPLAY_COLOURS = alt.Scale(domain=list(tables.REPLAYS), range=["#888888", "#E69F00", "#0072B2"])
+def interval_panel(
+    frame: pd.DataFrame,
+    numbers: tuple[str, str, str, str],
+    title: str,
+    base: Chart,
+    size: int,
+    options: Mapping[str, Any],
+) -> Chart:
+    """Return a line of intervals for each infrastructure, and the published values.
 
-
-_AXIS = alt.Axis(tickCount=4, labelOverlap="greedy")
-
-
-def _intervals_of(frame: pd.DataFrame, columns: tuple[str, str, str], *, log_scale: bool) -> Chart:
-    low, middle, high = columns
-    kept = ["infrastructure", "replay", "quantity", "nb_runs", *columns, "published"]
-    shown = frame[kept].copy()
-    numbers = [*columns, "published"]
-    least = 0.001  # days: what rounds to 0.00 is drawn at the edge of a logarithmic axis
-    shown[numbers] = shown[numbers].astype(float)
-    if log_scale:
-        shown[numbers] = shown[numbers].clip(lower=least)
-    shown[numbers] = shown[numbers].round(5)
-    title = f"{frame['quantity'].iloc[0]}{', logarithmic' if log_scale else ''}"
-    scale = alt.Scale(type="log", nice=False, padding=8) if log_scale else alt.Scale(zero=False)
+    ``numbers`` are the columns of lower end, middle, upper end and published value; the option
+    ``log`` makes the axis logarithmic, the others are those of the scale.
+    """
+    low, middle, high, published = numbers
+    names = list(numbers)
+    frame[names] = frame[names].astype(float)
+    log = options.get("log", False)
+    if log:  # 0.001 d: what rounds to 0.00 is drawn at the edge of a logarithmic axis
+        frame[names] = frame[names].clip(lower=0.001)
+    frame[names] = frame[names].round(5)
+    scale = alt.Scale(type="log", nice=False, padding=8) if log else alt.Scale(**options)
+    axis = alt.Axis(tickCount=4, labelOverlap="greedy")
 
     def x(column: str) -> alt.X:
-        return alt.X(f"{column}:Q", title=title, scale=scale, axis=_AXIS)
+        said = f"{title}, logarithmic" if log else title
+        return alt.X(f"{column}:Q", title=said, scale=scale, axis=axis)
 
-    base = alt.Chart(shown, width=200, height=230).encode(
-        y=alt.Y("infrastructure:N", sort=list(tables.INFRASTRUCTURES), title=None),
-        yOffset=alt.YOffset("replay:N", sort=list(tables.REPLAYS)),
-        color=alt.Color("replay:N", scale=_REPLAY_COLOURS),
-        tooltip=kept,
+    base = base.properties(data=frame).encode(
+        y=alt.Y("infrastructure:N", sort=list(INFRASTRUCTURES), title=None),
+        tooltip=list(frame.columns),
     )
     rules = base.mark_rule(strokeWidth=3).encode(x=x(low), x2=high)
-    points = base.mark_point(filled=True, size=35, opacity=1).encode(x=x(middle))
+    points = base.mark_point(filled=True, size=size, opacity=1).encode(x=x(middle))
     paper = base.mark_point(shape="diamond", size=45, opacity=1).encode(
-        x=x("published"), color=alt.value("black")
+        x=x(published), color=alt.value("black")
     )
-    return rules + points + paper.transform_filter("isValid(datum.published)")
+    return rules + points + paper.transform_filter(f"isValid(datum.{published})")

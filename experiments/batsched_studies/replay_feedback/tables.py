@@ -10,24 +10,25 @@ them, widened by half of the last printed digit.
 from __future__ import annotations
 
 import math
-import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby, pairwise, product
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from batsched_py.report import Column, Table
+from batsched_py.report.kit import beside_published
+from batsched_py.report.kit.selection import log_name, slug
+from batsched_py.report.kit.tables import columns, table
+from batsched_py.units import DAY
 
 TABLES = ("table1", "table2")
 INFRASTRUCTURES = ("easy", "fcfs", "perf*2", "perf/2", "infra*2", "infra/2")
 REPLAYS = ("rigid", "a0", "a60")
 RANKING = ("perf*2", "infra*2", "easy", "infra/2", "perf/2")
 """Infrastructures from the earliest to the latest submissions (mean lateness)."""
-UNITS = {"d": 86_400.0, "s": 1.0, "1": 1.0}
+UNITS = {"d": DAY, "s": 1.0, "1": 1.0}
 NAMES = {
     "makespan": "makespan",
     "mean_waiting_time": "mean wait",
@@ -111,21 +112,6 @@ class Ranking:
     """Whether it is the published order; None if runs are missing."""
 
 
-def read_published(study: Path) -> dict[str, Any]:
-    """Return the content of ``published.toml`` in the folder of the study."""
-    return tomllib.loads((study / "published.toml").read_text())
-
-
-def log_name(log: object) -> str:
-    """Return the name of a log without folders and ``.swf.gz``."""
-    return Path(str(log)).name.removesuffix(".gz").removesuffix(".swf")
-
-
-def slug(text: str) -> str:
-    """Return a text as part of the name of a table or figure."""
-    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
-
-
 def unit_title(metric: str, unit: str) -> str:
     """Return the heading of a metric."""
     return NAMES[metric] + ("" if unit == "1" else f" ({unit})")
@@ -143,8 +129,15 @@ def metrics_of(published: dict[str, Any]) -> dict[str, tuple[str, str]]:
 def printed(published: dict[str, Any], log: str, run: tuple[str, str], metric: str) -> float | None:
     """Return the published value of an (infrastructure, replay), in the unit of its table."""
     table = published[metrics_of(published)[metric][1]]
-    row = table.get(published["logs"].get(log, ""), {}).get(" ".join(run))
+    path = (published["logs"].get(log), " ".join(run))
+    row = beside_published.printed(table, *path)
     return None if row is None else float(row[table["metrics"].index(metric)])
+
+
+def of_run(run: tuple[str, str], metric: str, unit: str) -> dict[str, Any]:
+    """Return the cells that say what a value is of."""
+    place = {"infrastructure": run[0], "replay": run[1], "metric": metric}
+    return place | {"quantity": unit_title(metric, unit)}
 
 
 def whole_runs(runs: pd.DataFrame) -> pd.DataFrame:
@@ -169,17 +162,15 @@ def compare(runs: pd.DataFrame, published: dict[str, Any]) -> list[Cell]:
     found: dict[Any, pd.DataFrame] = dict(iter(whole_runs(runs).groupby(_KEY)))
     logs = sorted({(log, size) for log, size, _, _ in found})
     cells: list[Cell] = []
-    for table, (log, size) in product(TABLES, logs):
+    for of, (log, size) in product(TABLES, logs):
         for run in product(INFRASTRUCTURES, REPLAYS):
             own = found.get((log, size, *run))
-            if own is None or (table == "table2" and run[1] == "rigid"):
+            if own is None or (of == "table2" and run[1] == "rigid"):
                 continue
-            for metric, unit in zip(
-                published[table]["metrics"], published[table]["units"], strict=True
-            ):
+            for metric, unit in zip(published[of]["metrics"], published[of]["units"], strict=True):
                 values = tuple((pd.to_numeric(own[metric]) / UNITS[unit]).to_list())
                 value = printed(published, log, run, metric)
-                cells.append(Cell(table, log, size, *run, metric, unit, values, value))
+                cells.append(Cell(of, log, size, *run, metric, unit, values, value))
     return cells
 
 
@@ -252,23 +243,16 @@ def tables(cells: Iterable[Cell], published: dict[str, Any]) -> Iterator[Table]:
         )
 
 
-def count_table(counts: Sequence[Count]) -> list[Table]:
-    """Return a table of the counts, none if nothing was published."""
-    if not counts:
-        return []
-    frame = pd.DataFrame(counts)
-    columns = [
-        Column("table"),
-        Column("log"),
-        Column("size"),
-        Column("rows"),
-        Column("equal_rows", "with all printed digits"),
-        Column("values"),
-        Column("equal_values", "with the printed digits"),
-    ]
-    if frame["spread_values"].any():
-        columns.append(Column("inside_values", "published inside the spread"))
-    return [Table("counts", "How many rows and values are reproduced", frame, tuple(columns))]
+def count_table(counts: Sequence[Count]) -> Table | None:
+    """Return a table of the counts, None if nothing was published."""
+    values = {"values": "", "equal_values": "with the printed digits"}
+    shown = columns(
+        *("table", "log", "size", "rows"), {"equal_rows": "with all printed digits"}, values
+    )
+    if any(counted.spread_values for counted in counts):
+        shown += columns(inside_values="published inside the spread")
+    title = "How many rows and values are reproduced"
+    return table("counts", title, [asdict(counted) for counted in counts], shown)
 
 
 def _frame(cells: list[Cell]) -> pd.DataFrame:

@@ -206,11 +206,10 @@ def _effect(
     interval = paired_ratio(mine, theirs)
     holds = _as_expected(claim.expected, interval, bool((ratios == 1).all()))
     above, least, most = int((ratios > 1).sum()), float(ratios.min()), float(ratios.max())
+    compared = (claim.number, *place, claim.metric, which[0])
     estimate = (interval.value, interval.low, interval.high)
-    counts = (which[0], len(ratios), which[1], above)
-    return Effect(
-        claim.number, *place, claim.metric, *counts, least, *estimate, most, claim.expected, holds
-    )
+    counts = (len(ratios), which[1], above)
+    return Effect(*compared, *counts, least, *estimate, most, claim.expected, holds)
 
 
 def _as_expected(expected: str, ratio: Interval, same: bool) -> bool:

@@ -10,14 +10,15 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit.charts import Chart, numbers, scale_of, values
+from batsched_py.report.kit.charts import Chart, inline_data, numbers, scale_of
 from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.pairing import paired
+from batsched_py.report.kit.selection import rows
 from batsched_py.support.statistics import paired_ratio
+from batsched_py.units import HOUR
 from batsched_studies.tbuos_ups.claims import EASY, REPLAYS, THROUGHPUT, WAIT, Runs, column
 from batsched_studies.tbuos_ups.measures import LENGTHS
 
-HOUR = 3600.0
 USERS = {"resampled": "open resampling", "tbuos": "TBUOS"}
 COLOURS = {
     "open replay": "#8a6d00",
@@ -109,7 +110,7 @@ def ups_sweep(runs: Runs) -> Figure | None:
         return None
     title, scale = "throughput relative to EASY", alt.Scale(zero=False)
     dashes, shapes = (
-        {"title": "rank by", "scale": alt.Scale(domain=["load", "recency"], range=styles)}
+        alt.Scale(domain=["load", "recency"], range=styles)
         for styles in ([[1, 0], [5, 3]], ["circle", "diamond"])
     )
     x = alt.X("beside:Q", title="a_user", scale=alt.Scale(domain=[-0.03, 1.03], nice=False))
@@ -118,11 +119,13 @@ def ups_sweep(runs: Runs) -> Figure | None:
         y=alt.Y("low:Q", title=title, scale=scale), y2="high:Q", opacity=alt.value(0.5)
     )
     ratio = alt.Y("ratio:Q", title=title, scale=scale)
-    line = base.mark_line().encode(y=ratio, strokeDash=alt.StrokeDash("rank:N", **dashes))
+    line = base.mark_line().encode(
+        y=ratio, strokeDash=alt.StrokeDash("rank:N", title="rank by", scale=dashes)
+    )
     read = numbers(ratio="ratio", low="low", high="high")
     dots = base.mark_point(filled=True, size=50, opacity=1).encode(
         y=ratio,
-        shape=alt.Shape("rank:N", **shapes),
+        shape=alt.Shape("rank:N", title="rank by", scale=shapes),
         tooltip=["users:N", "rank:N", "a_user:Q", *read, "n:Q"],
     )
     chart = alt.layer(bars, line, dots).properties(width=WIDTH, height=HEIGHT)
@@ -156,7 +159,7 @@ def ratio_figure(spreads: pd.DataFrame) -> Figure | None:
     if not points:
         return None
     users = list(USERS.values())
-    base = alt.Chart(alt.Data(values=values(points))).encode(
+    base = alt.Chart(inline_data(points)).encode(
         y=alt.Y("log:N", title=None, axis=alt.Axis(labelLimit=240)),
         yOffset=alt.YOffset("users:N", scale=alt.Scale(domain=users)),
         color=_users(),
@@ -184,9 +187,9 @@ def ratio_figure(spreads: pd.DataFrame) -> Figure | None:
 
 
 def _ratio_points(spreads: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    for spread in spreads[spreads["system"] == "easy"].itertuples():
+    for spread in rows(spreads[spreads["system"] == "easy"]):
         if spread.which == "all" and spread.replay in USERS:
-            place = {"log": spread.log, "users": USERS[str(spread.replay)]}
+            place = {"log": spread.log, "users": USERS[spread.replay]}
             inside = {"low": spread.ratio_low, "high": spread.ratio_high, "seeds": spread.seeds}
             yield {**place, **inside, "ratio": spread.ratio, "from": "ours"}
             if pd.notna(spread.thesis):
@@ -196,7 +199,7 @@ def _ratio_points(spreads: pd.DataFrame) -> Iterator[dict[str, Any]]:
 def wait_figure(waits: pd.DataFrame) -> Figure:
     """Return the average waits of chapter 4 beside the thesis."""
     points = []
-    for wait in waits.itertuples():
+    for wait in rows(waits):
         place = {"log": wait.log, "users": wait.replay}
         points.append({**place, "wait": wait.ours / HOUR, "from": wait.system})
         if pd.notna(wait.thesis) and wait.replay != "fluid 5":
@@ -247,7 +250,7 @@ def queue_figure(runs: Runs) -> Figure | None:
     )
 
 
-def _lines(interpolate: str, colour: alt.Color) -> Chart:
+def _lines(interpolate: Any, colour: alt.Color) -> Chart:
     dashes = alt.Scale(domain=["easy", "fcfs"], range=[[1, 0], [5, 3]])
     chart = alt.Chart().mark_line(interpolate=interpolate, strokeWidth=2)
     dash = alt.StrokeDash("system:N", title="system", scale=dashes)
@@ -259,6 +262,6 @@ def _by_log(chart: Chart, lines: Rows) -> Chart:
     logs = list(dict.fromkeys(line["log"] for line in lines))
     header = alt.Header(labelFontWeight="bold", labelLimit=WIDTH)
     facet = alt.Facet("log:N", title=None, sort=logs, header=header)
-    data = alt.Data(values=values(lines))
+    data = inline_data(lines)
     faceted = chart.interactive().facet(facet=facet, columns=COLUMNS, data=data)
     return faceted.resolve_scale(x="independent", y="independent")

@@ -13,11 +13,11 @@ from batsched_py.report import Column, Table
 from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.tables import columns, table
 from batsched_py.support.statistics import bootstrap
+from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_studies.tbuos_ups import claims
 from batsched_studies.tbuos_ups.claims import Effect, Runs, column
 from batsched_studies.tbuos_ups.waits import SEEDS
 
-DAY, HOUR, MINUTE = 86_400.0, 3600.0, 60.0
 PLACE = columns("log", replay="users", system="system")
 INTERVAL = "95 % bootstrap interval over the seeds"
 LEVELS = {
@@ -36,7 +36,8 @@ def levels(runs: Runs, recorded: Mapping[str, float]) -> list[dict[str, Any]]:
     """Return what each system does under each replay; ``recorded`` is jobs/h of the logs."""
     rows = []
     for place, own in runs.items():
-        row = dict(zip(("log", "replay", "system"), place, strict=True)) | {"seeds": len(own)}
+        labels = zip(("log", "replay", "system"), place, strict=True)
+        row: dict[str, Any] = dict(labels) | {"seeds": len(own)}
         means = {name: column(own, metric) for name, metric in LEVELS.items()}
         jobs, *others = [(n, float(v.mean()) if len(v) else nan) for n, v in means.items()]
         row |= {"saturated": int(claims.is_saturated(own).sum())} | dict([jobs])

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Verdict
+from batsched_py.report.kit.selection import rows
 from batsched_studies.tbuos_ups.claims import (
     CLAIMS,
     DIFFERENT,
@@ -99,8 +100,7 @@ def _of_spreads(
 
     Nor do those that are the other way round in more than one of 40 bootstrap draws.
     """
-    rows = spreads.itertuples(index=False)
-    easy = {(s.log, s.replay): s for s in rows if s.system == "easy" and s.which == "all"}
+    easy = {(s.log, s.replay): s for s in rows(spreads) if s.system == "easy" and s.which == "all"}
     for log in dict.fromkeys(log for log, _ in easy):
         open_, tbuos = easy.get((log, "resampled")), easy.get((log, "tbuos"))
         if open_ is None or tbuos is None:
@@ -132,7 +132,7 @@ def _of_waits(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
         said = "; ".join(
             f"{wait.replay}, {wait.system}: {wait.ours_to_rigid:.2f} of open replay "
             f"(thesis {wait.thesis_to_rigid:.2f})"
-            for wait in own.itertuples()
+            for wait in rows(own)
         )
         judged = own[own["system"] == "easy"]
         as_printed = (judged["ours_to_rigid"] < 1) == (judged["thesis_to_rigid"] < 1)

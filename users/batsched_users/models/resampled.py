@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
@@ -57,7 +57,7 @@ class Resampled:
         seed: Seed = 0,
     ) -> None:
         size = Size(load, n_long, n_temporary, rate, rare_per_week, rate_over, begin)
-        self.profiles = workload.profiles
+        self.profiles: Mapping[str, dict[str, Any]] = workload.profiles
         self._people = People(
             workload,
             size,
