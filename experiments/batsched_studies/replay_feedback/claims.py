@@ -195,7 +195,7 @@ def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
         days = runs_of_log.assign(days=pd.to_numeric(runs_of_log["mean_lateness"]) / 86_400)
         means = days.pivot_table("days", "replay", "infrastructure")
         for model in [name for name in models.OTHERS if name in means.index]:
-            lateness: dict[str, float] = dict(means.T[model].dropna().items())
+            lateness = {str(name): late for name, late in means.T[model].dropna().items()}
             ordered = sorted(lateness.items(), key=itemgetter(1))
             texts = (f"{name} {late:.2f}" for name, late in ordered)
             claim = f"The ranking holds for users who react as {model}, too (beyond the paper)"
