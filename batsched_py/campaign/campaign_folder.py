@@ -1,9 +1,8 @@
-"""A campaign's folder: what was planned, what came out, and the study's report of it."""
+"""A campaign's folder: what was planned, and what came out."""
 
 from __future__ import annotations
 
 import shlex
-import traceback
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
@@ -18,13 +17,11 @@ from batsched_py.campaign.finished_runs import ERROR, PREFIX, RUN_JSON, finished
 from batsched_py.campaign.planned_runs import REPLICATION, PlannedRun
 from batsched_py.campaign.preparation import PreparedRun, axes_of
 from batsched_py.campaign.run_identity import provenance
-from batsched_py.errors import BatschedError, InputError, PluginError, UsageError
+from batsched_py.errors import BatschedError, InputError, UsageError
 from batsched_py.metrics import METRICS
-from batsched_py.report import Report
 from batsched_py.results.jobs import read_jobs
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.support.atomic_files import whole_file, write_whole
-from batsched_py.support.plugins import load_file
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
@@ -192,34 +189,20 @@ class CampaignResults:
         """Return the command that repeats a row of :attr:`runs`."""
         return shlex.join(self._runs[str(run["folder"])].command)
 
-    def report(self) -> Report | None:
-        """Return what the study says of the runs; None if its campaign file names no report.
+    @property
+    def report_function(self) -> str | None:
+        """``path/to/file.py:function`` of the study's report, None if its file names none."""
+        return None if self._stored.report is None else str(self.study / self._stored.report)
 
-        Raises :class:`PluginError` for a study whose code is not there or does not work.
-        """
-        if self._stored.report is None:
-            return None
-        place = str(self.study / self._stored.report)
-        function = load_file(place)
-        if not callable(function):
-            raise PluginError(f"{place} is not a function: expected report(results) -> Report")
-        try:
-            report = function(self)
-        except (Exception, SystemExit) as error:  # of the study's code
-            raise PluginError(_report_failed(place, self.out, error)) from error
-        if not isinstance(report, Report):
-            raise PluginError(f"{place} gave {type(report).__name__}: expected a Report")
-        caution = self._caution()
-        return msgspec.structs.replace(report, summary=f"{caution}{report.summary}")
+    @property
+    def is_quick(self) -> bool:
+        """Whether this is the study in its small size."""
+        return self.name.endswith(QUICK)
 
-    def _caution(self) -> str:
-        """Return what is to be read before the verdicts of a study, as Markdown."""
-        cautions = []
-        if self.name.endswith(QUICK):
-            cautions.append("the quick size of the study, too small to judge the paper by")
-        if any(run.planned.settings.log == SAMPLE for run in self._stored.runs):
-            cautions.append("on the sample log, which is synthetic")
-        return f"**This is {', and '.join(cautions)}.**\n\n" if cautions else ""
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether any run is one of the sample log, which is synthetic."""
+        return any(run.planned.settings.log == SAMPLE for run in self._stored.runs)
 
     def remove_table(self) -> None:
         """Remove the tables of results of an earlier campaign in the folder."""
@@ -243,18 +226,6 @@ class CampaignResults:
         with whole_file(paths[1]) as part:
             _of_one_type(self.runs).to_parquet(part, index=False)
         return paths
-
-
-def _report_failed(place: str, out: Path, error: BaseException) -> str:
-    """Say where a report went wrong, and what to do."""
-    lines = traceback.extract_tb(error.__traceback__)
-    folder = str(Path(place).parent)
-    own = [line for line in lines if line.filename.startswith(folder)] or lines
-    where = f"{own[-1].filename}:{own[-1].lineno}"
-    return (
-        f"{where}: {type(error).__name__}: {error}; the runs are kept: mend it, then "
-        f"`batsched-py report {shlex.quote(str(out))}`"
-    )
 
 
 def _row(run: StoredRun, folder: Path) -> dict[str, Any] | None:

@@ -2,23 +2,65 @@
 
 from __future__ import annotations
 
+import shlex
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from batsched_py.errors import PluginError
 from batsched_py.report.default_report import plain_report
+from batsched_py.report.document import Report
 from batsched_py.report.forms.export_files import FOLDER, PAGE, write_files
 from batsched_py.report.forms.html_page import page
 from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.plugins import load_file
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
-    from batsched_py.report.document import Report
 
 
 def report_of(results: CampaignResults) -> Report:
-    """Return the study's report, or a plain one if its campaign file names none."""
-    report = results.report()
-    return plain_report(results) if report is None else report
+    """Return the study's report, or a plain one if its campaign file names none.
+
+    Raises :class:`PluginError` for a study whose code is not there or does not work.
+    """
+    place = results.report_function
+    if place is None:
+        return plain_report(results)
+    function = load_file(place)
+    if not callable(function):
+        raise PluginError(f"{place} is not a function: expected report(results) -> Report")
+    try:
+        report = function(results)
+    except (Exception, SystemExit) as error:  # of the study's code
+        raise PluginError(_report_failed(place, results.out, error)) from error
+    if not isinstance(report, Report):
+        raise PluginError(f"{place} gave {type(report).__name__}: expected a Report")
+    return msgspec.structs.replace(report, summary=f"{_caution(results)}{report.summary}")
+
+
+def _caution(results: CampaignResults) -> str:
+    """Return what is to be read before the verdicts of a study, as Markdown."""
+    cautions = []
+    if results.is_quick:
+        cautions.append("the quick size of the study, too small to judge the paper by")
+    if results.is_synthetic:
+        cautions.append("on the sample log, which is synthetic")
+    return f"**This is {', and '.join(cautions)}.**\n\n" if cautions else ""
+
+
+def _report_failed(place: str, out: Path, error: BaseException) -> str:
+    """Say where a report went wrong, and what to do."""
+    lines = traceback.extract_tb(error.__traceback__)
+    folder = str(Path(place).parent)
+    of_study = [line for line in lines if line.filename.startswith(folder)] or lines
+    where = f"{of_study[-1].filename}:{of_study[-1].lineno}"
+    return (
+        f"{where}: {type(error).__name__}: {error}; the runs are kept: mend it, then "
+        f"`batsched-py report {shlex.quote(str(out))}`"
+    )
 
 
 def publish(report: Report, results: CampaignResults, page_file: Path | None = None) -> list[Path]:

@@ -17,6 +17,7 @@ import msgspec
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.option_values import parse_time
 from batsched_py.support.setting_fields import Setting, setting_fields
+from batsched_py.units import MINUTE, WEEK
 from batsched_py.workload.conversion_rules import Rules, make_rules
 
 if TYPE_CHECKING:
@@ -37,9 +38,9 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     ready: float = 300.0
     """For our process to listen, and then for Batsim's first message."""
-    run: float = 604_800.0
+    run: float = WEEK
     """For the simulation (a week)."""
-    success: float = 60.0
+    success: float = MINUTE
     """For the other side, once one has ended well."""
     failure: float = 5.0
     """For the other side, once one has failed."""
@@ -60,7 +61,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             "rigid (recorded times), feedback, another user model's name, or file.py:Class.", "NAME"
         ),
     ] = RIGID
-    sessions: Annotated[str | None, Setting("In minutes, such as arrival:60 or max:20.")] = None
+    sessions: Annotated[str | None, Setting("Delimitation in minutes, such as arrival:60.")] = None
     """The user model's option of that name: how sessions are delimited."""
     user_options: Annotated[
         Mapping[str, Any], Setting("Option of the user model (repeatable).", _KEY_VALUE, ("-U",))
@@ -121,7 +122,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             "TIME",
         ),
     ] = None
-    cool_down: Annotated[str | float | None, Setting("The same up to the last.", "TIME")] = None
+    cool_down: Annotated[str | float | None, Setting("The same up to the end.", "TIME")] = None
     backend: Annotated[
         str,
         Setting(

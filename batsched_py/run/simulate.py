@@ -105,7 +105,6 @@ def simulate(source: Source, arguments: Arguments) -> Result:
     ... # doctest: +SKIP
     >>> result.metrics["overall"]["mean_lateness"]  # doctest: +SKIP
     """
-
     if arguments.log != Settings().log:
         raise UsageError(f"log = {arguments.log!r}: the first argument says what is simulated")
 

@@ -16,6 +16,7 @@ from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.runner import execute
 from batsched_py.campaign.worker_processes import LocalWorkers
 from batsched_py.errors import PluginError, UsageError
+from batsched_py.report.publish import report_of
 
 FILE = """
 name = "test"
@@ -100,7 +101,7 @@ def test_from_a_file_to_a_report(study: Path, run: Caller) -> None:
 
     (study / "report.py").write_text("report = 3\n")  # a campaign's folder can be read all the same
     with pytest.raises(PluginError, match="not a function"):
-        open_results("out").report()
+        report_of(open_results("out"))
 
 
 def test_a_report_that_errs_is_one_line_and_the_table_is_written(study: Path, run: Caller) -> None:

@@ -69,7 +69,7 @@ def with_fields(load: Workload, fields: dict[int, dict[str, Any]]) -> Workload:
 
 def table(outcome: Outcome) -> JobTable:
     """Return the jobs as the columns that metrics take."""
-    return EmbeddedOutput(outcome).table()
+    return EmbeddedOutput(outcome).table
 
 
 SHORT = {
@@ -284,18 +284,6 @@ def random_jobs(
 def load_of(jobs: list[J], nb: int = 8) -> Workload:
     """Return the jobs as a workload on a small machine."""
     return workload(jobs, nb)
-
-
-def check_machine(outcome: Outcome, nb: int) -> None:
-    """Each job runs once, not before its submission, its whole time, on its own processors."""
-    ran = [job for job in outcome.jobs if job.final_state != "REJECTED"]
-    for one in ran:
-        assert one.alloc.bit_count() == one.description.size
-        assert one.alloc < 1 << nb
-        assert one.start_time >= one.description.submit_time
-        for other in ran:
-            together = one.start_time < other.finish_time and other.start_time < one.finish_time
-            assert one is other or not together or not one.alloc & other.alloc
 
 
 def run_watched(load: Workload, policy: Scheduler) -> tuple[Outcome, Watch]:

@@ -167,3 +167,13 @@ def test_fewer_idle_nodes() -> None:
         for share in (0, 100)
     ]
     assert idle[1] / idle[0] == pytest.approx(0.9)
+
+
+def test_classes_of_run_time_have_their_upper_bound() -> None:
+    """A minute is short and ten minutes are medium, as in the paper."""
+    table = table_of([(0, 1, 60), (0, 1, 61), (0, 1, 600), (0, 1, 601)], [0, 0, 0, 0])
+    means = [
+        METRICS[f"mean_turnaround_time_{name}"].compute(table)
+        for name in ("to_1_min", "1_to_10_min", "over_10_min")
+    ]
+    assert means == [60, 330.5, 601]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -104,9 +105,11 @@ def test_orders_equal_sorted_lists(
         assert ranked.head is None
 
 
-@given(st.lists(st.integers(0, 10_000), unique=True, max_size=20 * FANOUT), st.randoms())
-def test_sorted_jobs_grow_and_shrink(numbers: list[int], random: Any) -> None:
+@pytest.mark.parametrize("nb_jobs", [1, FANOUT, FANOUT + 1, 5 * FANOUT, 20 * FANOUT])
+def test_sorted_jobs_grow_and_shrink(nb_jobs: int) -> None:
     """Deep enough for several levels; least estimates stay exact."""
+    random = Random(nb_jobs)
+    numbers = random.sample(range(10_000), nb_jobs)
     tree = SortedJobs()
     there: dict[int, Job] = {}
     for number in numbers:

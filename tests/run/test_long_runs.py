@@ -576,7 +576,7 @@ def test_null_is_no_user(said: dict[str, Any], tmp_path: Path) -> None:
     assert ours == [("", ""), ("None", "")]
     assert result.metrics["per_user"].keys() == {"None"}
     table = UsersTable()
-    told = m.JobDescription("w0!1", 0.0, 1, "p", None, dict(said))
+    told = m.JobDescription("w0!1", 0.0, 1, "p", extra=dict(said))
     event = m.JobSubmitted(timestamp=0.0, job_id=told.id, job=told)
     table.observe(m.Message(0.0, [event]), m.Message(0.0, []))
     assert table.csv().splitlines()[1] == "1,w0,,,0.000000,0.000000"
@@ -589,7 +589,7 @@ def test_users_table_has_the_same_columns(batch: int, monkeypatch: pytest.Monkey
     table = UsersTable()
     for number in (1, 2, 1, 3, 4, 5):
         extra = {"user": "u", "behaviour": "rare"} if number == 2 else {"user": "u"}
-        job = m.JobDescription(f"dyn!{number}", 1.0, 1, "p", None, extra)
+        job = m.JobDescription(f"dyn!{number}", 1.0, 1, "p", extra=extra)
         event = m.RegisterJob(timestamp=1.0, job_id=job.id, job=job)
         table.observe(m.Message(1.0, []), m.Message(1.0, [event]))
     head, *rows = table.csv().splitlines()

@@ -10,7 +10,6 @@ from helpers.streit_schedules import (
     FIVE,
     SORTED,
     Seconds,
-    check_machine,
     load_of,
     place_of,
     random_jobs,
@@ -27,7 +26,7 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.planning.planning import Planning
 from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import run, starts, workload
+from batsched_py.testing import check_machine, run, starts, workload
 
 # (what it shows, processors, jobs, starts)
 CASES: list[tuple[str, int, list[J], list[Any]]] = [
@@ -39,12 +38,7 @@ CASES: list[tuple[str, int, list[J], list[Any]]] = [
         [J(0, 3, 10), J(1, 4, 5), J(2, 1, 8)],
         [0, 10, 2],
     ),
-    (
-        "one second too long: it goes behind",
-        4,
-        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 9)],
-        [0, 10, 15],
-    ),
+    ("one second too long: it goes behind", 4, [J(0, 3, 10), J(1, 4, 5), J(2, 1, 9)], [0, 10, 15]),
     (
         "not only the first of the queue is protected: EASY would start the last job at 3",
         4,
@@ -157,7 +151,7 @@ def test_equals_its_slow_twin(jobs: list[J], order: str) -> None:
     jobs = [*jobs[:5], *(job._replace(size=9) for job in jobs[5:6]), *jobs[6:]]
     load = load_of(jobs)
     outcome = run(load, Conservative(order=order))
-    check_machine(outcome, 8)
+    check_machine(outcome)
     assert starts(outcome) == starts(run(load, SlowConservative(order)))
 
 
@@ -204,7 +198,7 @@ def test_too_short_estimates_do_not_crash(
     with_fields(load, {at: {"estimate": estimates[at]} for at in range(len(jobs))})
     for policy in (Conservative(), Planning()):
         outcome = run(load, policy, shake=shake)
-        check_machine(outcome, 8)
+        check_machine(outcome)
         assert len(outcome.jobs) == len(jobs)
 
 
@@ -240,7 +234,7 @@ def test_processors_that_fail_do_not_crash(
                 yield from policy.schedule(now, queue, machine)  # noqa: B023
 
         outcome = run(load_of(jobs), Failing())
-        check_machine(outcome, 8)
+        check_machine(outcome)
         assert None not in starts(outcome)
 
 

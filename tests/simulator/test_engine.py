@@ -75,15 +75,28 @@ def test_one_message_per_instant() -> None:
     assert kinds == ["JobCompleted", "JobSubmitted", "JobSubmitted", "Notify"]
 
 
+def test_each_event_in_a_message_of_its_own() -> None:
+    """Submissions of an instant come first, whatever happened before them."""
+    load = workload([J(0, 1, 5), J(1, 1, 1), J(5, 1, 1)], 4)
+    starts = [[execute(f"w0!{number:04d}", 1 << number)] for number in range(3)]
+    script = Script([], *starts[:2], [], starts[2])
+    simulate(script, load, Options(each_event=True))
+    told = [message.events for message in script.seen]
+    assert {len(events) for events in told} == {1}
+    at_five = [type(event).__name__ for (event,) in told if event.timestamp == 5]
+    assert at_five == ["JobSubmitted", "JobCompleted", "Notify"]
+
+
 def test_killed_parallel_and_delay() -> None:
     """Return codes and progress as Batsim reports them; killing twice is one kill."""
     load = workload([J(0, 1, 10)], 4)
-    kill = say(m.KillJob, job_ids=["w0!0000"])
+    kill = say(m.KillJob, job_ids=["w0!0000", "w0!0000"])
     script = Script([], [execute("w0!0000", 1), say(m.CallMeLater, time=4.0)], [kill, kill], [])
     (done,) = simulate(script, load).jobs
     assert (done.final_state, done.return_code, done.finish_time) == ("COMPLETED_KILLED", -2, 4)
     completed, killed = script.seen[3].events
     assert isinstance(completed, m.JobCompleted)
+    assert killed.job_ids == ["w0!0000", "w0!0000"]  # as they were named
     assert killed.job_progress == {"w0!0000": {"profile_name": "r10", "progress": 0.4}}
 
 

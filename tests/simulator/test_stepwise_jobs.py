@@ -311,6 +311,18 @@ def test_one_machine_too_many_for_composed_jobs_that_are_not_all_totals() -> Non
         simulate(Timetable({0: [execute("w0!j", 3)]}), load)
 
 
+def test_jobs_go_on_while_the_scheduler_takes_its_time() -> None:
+    """The reply that starts the job is there ten seconds later."""
+
+    def slow(message: m.Message) -> m.Message:
+        if not isinstance(message.events[0], m.JobSubmitted):
+            return m.Message(message.now, [])
+        return m.Message(10.0, [execute("w0!j", 1)(0.0)])
+
+    load = workload({"main": composed("b", repeat=2), "b": compute(3)}, job("j", "main"))
+    assert ends(simulate(slow, load)) == {"j": (SUCCESS, 6)}
+
+
 def test_static_executors_that_do_not_fit() -> None:
     """A profile for two executors, a job of three."""
     load = workload({"main": PARALLEL}, job("j", "main", size=3))
@@ -414,7 +426,7 @@ def test_killed(sentence: str) -> None:
     profile, time, progress, return_code = KILLS[sentence]
     scheduler = Timetable({0: [execute("w0!j", 1)], time: [kill("w0!j")]})
     outcome = simulate(scheduler, workload(NESTED, job("j", profile)))
-    assert ends(outcome) == {"j": (KILLED, time)}
+    assert (ends(outcome), outcome.end) == ({"j": (KILLED, time)}, time)
     assert outcome.jobs[0].return_code == return_code
     (killed,) = scheduler.events(m.JobKilled)
     assert killed.job_progress == {"w0!j": progress}

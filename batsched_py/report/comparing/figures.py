@@ -13,12 +13,11 @@ from batsched_py.report.document import Figure
 from batsched_py.report.kit import palette
 from batsched_py.support.extras import extra
 from batsched_py.support.statistics import quantiles
+from batsched_py.units import DAY, HOUR
 
 with extra("figures"):
     import altair as alt
 
-HOUR = 3_600.0
-DAY = 86_400.0
 POINTS = 1_800
 """Most points of a figure."""
 _EXTREMES = 300

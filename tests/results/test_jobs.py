@@ -1,0 +1,122 @@
+"""The reader of ``_jobs.csv``: what is written comes back, of old files and of Batsim's too."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py import Result, simulate
+from batsched_py.errors import InputError
+from batsched_py.protocol.jobs_csv import BATSIM_COLUMNS
+from batsched_py.results.job_table import JobTable
+from batsched_py.results.jobs import read_columns, read_jobs
+from batsched_py.workload import Workload, WorkloadJob
+
+ENDS = {"warm_up": 25.0, "cool_down": 10.0}
+
+
+def result_of(rare: list[bool], **settings: float) -> Result:
+    """Jobs of two users, ten seconds one after the other; every third is too wide."""
+    jobs = [
+        WorkloadJob(
+            id=str(number),
+            submit_time=10.0 * number,
+            size=1 + 3 * (number % 3 == 2),
+            profile="p",
+            user=f"u, {number % 2}" if number else None,
+            extra={"behaviour": "rare", "session": number} if odd else {},
+        )
+        for number, odd in enumerate(rare)
+    ]
+    profiles = {"p": {"type": "delay", "delay": 15}}
+    return simulate(Workload(name="w", nb_res=2, jobs=jobs, profiles=profiles), **settings)
+
+
+def assert_equal(one: JobTable, other: JobTable) -> None:
+    for name in ("submit", "start", "finish", "execution", "size", "original_submit"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=1e-6)
+    assert one.user == other.user
+    assert one.rare.tolist() == other.rare.tolist()
+    assert one.measured.tolist() == other.measured.tolist()
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=8))
+def test_what_is_written_comes_back(rare: list[bool]) -> None:
+    result = result_of(rare)
+    assert_equal(result.table_as_written(), result.table)
+    assert result.jobs["measured"].tolist() == [not odd for odd in result.table.rare]
+
+
+def test_which_jobs_are_measured_is_a_column(tmp_path: Path) -> None:
+    """The warm-up has jobs 0 to 2, the cool-down job 6 alone, and job 3 is rare."""
+    result = result_of([False, False, False, True, False, False, False], **ENDS)
+    path = result.write(tmp_path / "a")[0]
+    header, *rows = csv.reader(path.open())
+    assert header[-1] == "measured"
+    assert {row[0]: row[-1] for row in rows} == dict(zip("0123456", "0000110", strict=True))
+    assert_equal(read_jobs(path), result.table)
+
+
+def test_without_rare_jobs_and_ends_there_is_no_such_column() -> None:
+    assert "measured" not in result_of([False, False]).jobs_csv()
+    assert result_of([False, False]).jobs["measured"].all()
+
+
+def test_of_older_files_behaviour_and_settings_tell(tmp_path: Path) -> None:
+    result = result_of([False, False, False, True, False, False, False], **ENDS)
+    path, _, run = result.write(tmp_path / "a")
+    lines = [line.rpartition(",")[0] for line in path.read_text().splitlines()]
+    path.write_text("\n".join(lines) + "\n")
+    assert_equal(read_jobs(path), result.table)
+    run.unlink()
+    table = read_jobs(path)
+    assert table.measured.tolist() == (~table.rare).tolist()
+
+
+def test_our_columns_beside_a_table_of_batsim(tmp_path: Path) -> None:
+    """As ``serve`` leaves them: in order of submission, under real Batsim's table."""
+    result = result_of([False, True, False, True])
+    path, _, _ = result.write(tmp_path / "a")
+    header, *rows = csv.reader(path.open())
+    nb = len(BATSIM_COLUMNS)
+    with (tmp_path / "b_jobs.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(row[:nb] for row in [header, *rows])
+    with (tmp_path / "b_users.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(row[:2] + row[nb:-1] for row in [header, *sorted(rows)])
+    assert_equal(read_jobs(tmp_path / "b_jobs.csv"), result.table)
+    with (tmp_path / "b_users.csv").open("a", newline="") as file:
+        csv.writer(file).writerow(rows[0][:2] + rows[0][nb:-1])
+    with pytest.raises(InputError, match=r"b_users\.csv: a job is there twice"):
+        read_jobs(tmp_path / "b_jobs.csv")
+
+
+def test_numbers_texts_and_counts_of_the_data_frame() -> None:
+    frame = result_of([True, False, False]).jobs
+    assert frame["requested_number_of_resources"].dtype == frame["success"].dtype == np.int64
+    assert frame["finish_time"].isna().sum() == frame["allocated_resources"].isna().sum() == 1
+    assert frame["user"].isna().sum() == 1
+    assert set(frame["job_id"]) == {"0", "1", "2"}
+
+
+@given(st.lists(st.tuples(st.floats(allow_nan=False), st.text("ab,\" '")), max_size=5))
+def test_columns_as_row_by_row(rows: list[tuple[float, str]]) -> None:
+    """The slow twin reads one row after the other."""
+    lines = ["lateness,user\r\n"]
+    lines += [f'{number!r},"{text.replace(chr(34), 2 * chr(34))}"\r\n' for number, text in rows]
+    numbers, texts = read_columns(lines)
+    slow = list(csv.DictReader(lines))
+    assert numbers["lateness"].tolist() == [float(row["lateness"]) for row in slow]
+    assert texts["user"] == [row["user"] for row in slow] == [text for _, text in rows]
+
+
+def test_settings_that_are_none_are_no_ends(tmp_path: Path) -> None:
+    path, _, run = result_of([False, False]).write(tmp_path / "a")
+    for content in ({}, {"run": {}}, {"run": {"warm_up": None}}, {"run": 3}):
+        run.write_text(json.dumps(content))
+        assert read_jobs(path).measured.all()
