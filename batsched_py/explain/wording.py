@@ -247,7 +247,7 @@ def _all_of(names: Sequence[str]) -> str:
 
 
 def _ends(ended: Sequence[Ended]) -> str:
-    return listed([f"{one.job} ({_processors(one.size)})" for one in ended]) + " ended"
+    return listed([f"{end.job} ({_processors(end.size)})" for end in ended]) + " ended"
 
 
 def _processors(count: int) -> str:

@@ -431,6 +431,11 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
+def listens(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
 def test_a_scheduler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_CONNECT", 1.0)
     with (
@@ -452,6 +457,7 @@ def test_a_scheduler_that_goes(
     command += ["--host", "127.0.0.1", "--port", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
+        wait_until(lambda: listens(port))
         with open_cluster(f"dask://127.0.0.1:{port}", study.folder) as executor:
             futures = [executor.submit(perform, study.task()) for _ in range(3)]
             wait_until(lambda: "runs wait, for there is no worker" in capfd.readouterr().err)

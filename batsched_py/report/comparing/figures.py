@@ -12,12 +12,11 @@ from batsched_py.report.comparing.tables import job_names
 from batsched_py.report.document import Figure
 from batsched_py.support.extras import extra
 from batsched_py.support.statistics import quantiles
+from batsched_py.units import DAY, HOUR
 
 with extra("figures"):
     import altair as alt
 
-HOUR = 3_600.0
-DAY = 86_400.0
 POINTS = 1_800
 """Most points of a figure."""
 _EXTREMES = 300
