@@ -82,7 +82,7 @@ def test_a_bad_line_is_named_or_skipped(tmp_path: Path, bad: str, said: str) -> 
         read_swf(path)
     assert f"{path}:3" in str(error.value)
     assert said in str(error.value)
-    assert "--skip-bad-lines" in str(error.value)
+    assert "skip_bad_lines" in str(error.value)
     log = read_swf(path, skip_bad_lines=True)
     assert log.column("job_number").tolist() == [1, 3]
     assert log.lines.tolist() == [2, 4]
