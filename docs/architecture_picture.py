@@ -1,102 +1,102 @@
-"""Draws docs/images/architecture.svg from the imports: the layers, and who uses whom.
+"""Draws docs/images/architecture.svg from the imports: who uses whom, layer by layer.
 
-Layers are those of the import contract in pyproject.toml; a line is drawn from a package down to
-each that it imports, unless it reaches that one through another already.
+A row for each package in the order of the import contracts, from the command line at the top to
+errors at the bottom, and a column for each in the same order. A square says that the package of
+the row imports the one of the column, the darker the more of its modules do. Nothing lies left of
+the diagonal: no package imports one above it.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from html import escape
+from collections import Counter
 from pathlib import Path
 
 import grimp
-import networkx as nx
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "architecture.svg"
-WIDTH, BOX, ROW, GAP = 960, 30, 62, 14
+LEFT, TOP, CELL = 200, 130, 22
 STYLE = """
-text { font: 14px system-ui, sans-serif; fill: #1b1f24; text-anchor: middle }
-.count { font-size: 10px; fill: #57606a }
-rect { fill: #eef2fb; stroke: #5b6fb5; rx: 6 }
-path { stroke: #8c95a6; fill: none; opacity: .6 }
+text { font: 13px system-ui, sans-serif; fill: #1b1f24 }
+.count { font-size: 11px; fill: #57606a; text-anchor: end }
+.name { text-anchor: end }
+.grid { stroke: #d0d7de } .self { fill: #d0d7de } .use { fill: #3f51b5 }
 @media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3 } .count { fill: #9da7b3 } rect { fill: #1e2638; stroke: #8ea2e8 }
+  text { fill: #e6edf3 } .count { fill: #9da7b3 }
+  .grid { stroke: #30363d } .self { fill: #30363d } .use { fill: #8ea2e8 }
 }
 """
 
 
-def layers() -> list[list[str]]:
-    """Return the layers of the contracts, from the top, each a list of packages or modules."""
+def packages() -> list[str]:
+    """Return the packages and modules of the contracts about layers, from the top."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    rows = []
-    for contract in reversed(settings["tool"]["importlinter"]["contracts"]):
-        for layer in contract["layers"] if contract["type"] == "layers" else ():
-            names = [name.strip(" ()") for name in re.split(r"[:|]", layer)]
-            rows.append([f"{contract['containers'][0]}.{name}" for name in names])
-    return rows
+    names = []
+    for container in ("batsched_users", "batsched_py"):
+        (layers,) = (
+            contract["layers"]
+            for contract in settings["tool"]["importlinter"]["contracts"]
+            if contract.get("containers") == [container]
+        )
+        for layer in layers:
+            names += [f"{container}.{name.strip(' ()')}" for name in re.split(r"[:|]", layer)]
+    return names
 
 
-def imports(rows: list[list[str]]) -> tuple[nx.DiGraph, dict[str, int]]:
-    """Return who imports whom, without what follows from others; and the modules in each."""
-    packages = [package for row in rows for package in row]
-    graph = grimp.build_graph(*sorted({package.partition(".")[0] for package in packages}))
-    members = {
-        package: {package} | graph.find_descendants(package)
-        for package in packages
-        if package in graph.modules
+def uses(names: list[str]) -> tuple[Counter[tuple[str, str]], Counter[str]]:
+    """Return how many modules of a package import which other, and how many each has."""
+    graph = grimp.build_graph("batsched_py", "batsched_users")
+    home = {
+        module: name
+        for name in names
+        if name in graph.modules
+        for module in {name} | graph.find_descendants(name)
     }
-    home = {module: package for package, modules in members.items() for module in modules}
-    uses = nx.DiGraph()
-    uses.add_nodes_from(members)
-    for module, package in home.items():
-        for imported in graph.find_modules_directly_imported_by(module):
-            other = home.get(imported, package)
-            if other != package:
-                uses.add_edge(package, other)
-    return nx.transitive_reduction(uses), {name: len(found) for name, found in members.items()}
+    pairs: Counter[tuple[str, str]] = Counter()
+    for module, name in home.items():
+        imported = {
+            home.get(other, name) for other in graph.find_modules_directly_imported_by(module)
+        }
+        pairs.update((name, other) for other in imported if other != name)
+    return pairs, Counter(home.values())
 
 
 def draw() -> str:
     """Return the picture as SVG."""
-    rows = layers()
-    uses, sizes = imports(rows)
-    places: dict[str, tuple[float, float]] = {}
-    boxes = []
-    for number, row in enumerate(rows):
-        there = [package for package in row if package in sizes]
-        width = min(190.0, (WIDTH - GAP) / max(1, len(there)) - GAP)
-        left = (WIDTH - len(there) * (width + GAP) + GAP) / 2
-        for place, package in enumerate(there):
-            x, y = left + place * (width + GAP), GAP + number * ROW
-            places[package] = (x + width / 2, y)
-            name = package.removeprefix("batsched_py.")
-            boxes.append(f'<rect x="{x:.0f}" y="{y}" width="{width:.0f}" height="{BOX}"/>')
-            boxes.append(f'<text x="{x + width / 2:.0f}" y="{y + 15}">{escape(name)}</text>')
-            modules = "1 module" if sizes[package] == 1 else f"{sizes[package]} modules"
-            boxes.append(
-                f'<text class="count" x="{x + width / 2:.0f}" y="{y + 26}">{modules}</text>'
-            )
-    lines = []
-    for user, used in sorted(uses.edges):
-        (x1, y1), (x2, y2) = places[user], places[used]
-        y1 += BOX
-        bend = (y2 - y1) / 2
-        lines.append(
-            f'<path d="M{x1:.0f},{y1} C{x1:.0f},{y1 + bend:.0f} {x2:.0f},{y2 - bend:.0f} '
-            f'{x2:.0f},{y2}"/>'
+    pairs, sizes = uses(packages())
+    names = [name for name in packages() if name in sizes]
+    place = {name: number for number, name in enumerate(names)}
+    end = CELL * len(names)
+    parts = []
+    for name, number in place.items():
+        at = TOP + number * CELL
+        shown = name.replace("batsched_py.", "").replace("batsched_users.", "users: ")
+        middle, across = at + 0.7 * CELL, LEFT + (number + 0.7) * CELL
+        parts += [
+            f'<path class="grid" d="M{LEFT - 190},{at} H{LEFT + end}"/>',
+            f'<text class="name" x="{LEFT - 40}" y="{middle:.0f}">{shown}</text>',
+            f'<text class="count" x="{LEFT - 10}" y="{middle:.0f}">{sizes[name]}</text>',
+            f'<text transform="translate({across:.0f} {TOP - 8}) rotate(-50)">{shown}</text>',
+            _square("self", LEFT + number * CELL, at, 1, name),
+        ]
+    for (user, used), count in sorted(pairs.items()):
+        share = 0.3 + 0.7 * count / sizes[user]
+        tip = f"{user} imports {used}: {count} of {sizes[user]} modules"
+        parts.append(
+            _square("use", LEFT + place[used] * CELL, TOP + place[user] * CELL, share, tip)
         )
-    height = GAP + len(rows) * ROW
-    return "\n".join(
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}">',
-            f"<style>{STYLE}</style>",
-            *lines,
-            *boxes,
-            "</svg>\n",
-        )
+    size = f"{LEFT + end + 90} {TOP + end + 10}"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}">'
+    return "\n".join((head, f"<style>{STYLE}</style>", *parts, "</svg>\n"))
+
+
+def _square(kind: str, x: float, y: float, opacity: float, tip: str) -> str:
+    size = CELL - 4
+    return (
+        f'<rect class="{kind}" x="{x + 2}" y="{y + 2}" width="{size}" height="{size}" rx="3" '
+        f'opacity="{opacity:.2f}"><title>{tip}</title></rect>'
     )
 
 

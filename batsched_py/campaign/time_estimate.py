@@ -11,6 +11,7 @@ import msgspec
 from batsched_py.campaign.finished_runs import finished_run
 from batsched_py.campaign.preparation import PreparedRun
 from batsched_py.support.json_values import is_number
+from batsched_py.units import HOUR, MINUTE
 
 # From the most alike to the least: what two runs have in common for the time of one to tell that
 # of the other.
@@ -85,7 +86,7 @@ def _seconds(run: PreparedRun) -> float | None:
 
 
 def _span(seconds: float) -> str:
-    for unit, length in (("h", 3600.0), ("min", 60.0)):
+    for unit, length in (("h", HOUR), ("min", MINUTE)):
         if seconds >= 1.5 * length:
             return f"{seconds / length:.1f} {unit}"
     return f"{seconds:.0f} s"

@@ -81,7 +81,7 @@ def optimum(
         chosen = study.collect(workload, options, selection, nodes)
         print(f"rules: {describe(rules)}")
         print(study.header(), flush=True)
-        rows: list[study.Row] = []
+        rows: list[study.StepComparison] = []
         for row in study.compare(
             chosen, time_scale=time_scale, time_limit=time_limit, mip_rel_gap=gap
         ):

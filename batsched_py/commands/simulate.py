@@ -18,6 +18,7 @@ from batsched_py.run.settings import EMBEDDED, Run, Settings
 from batsched_py.run.simulate import check, execute
 from batsched_py.support.atomic_files import keep_inputs, make_folder_of, write_whole
 from batsched_py.support.signals import stop_signals
+from batsched_py.units import DAY, HOUR
 from batsched_py.workload.conversion_rules import describe
 from batsched_py.workload.load import size_of_machine
 from batsched_py.workload.log_archive import find_log
@@ -161,11 +162,11 @@ def _report(result: Result, run: Run, paths: list[Path]) -> None:
         f"{result.settings['nb_processors']} processors in {result.wall_time:.2f} s"
     )
     for name, unit, scale in (
-        ("makespan", "days", 86_400),
-        ("mean_waiting_time", "h", 3_600),
-        ("max_waiting_time", "h", 3_600),
+        ("makespan", "days", DAY),
+        ("mean_waiting_time", "h", HOUR),
+        ("max_waiting_time", "h", HOUR),
         ("mean_bounded_slowdown", "", 1),
-        ("mean_lateness", "h", 3_600),
+        ("mean_lateness", "h", HOUR),
     ):
         value = overall[name]
         shown = "-" if value is None else f"{value / scale:.3f} {unit}"

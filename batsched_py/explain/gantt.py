@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from batsched_py.errors import InputError
-from batsched_py.explain.job_history import REJECTED, Life
+from batsched_py.explain.job_history import Life
 from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.waiting_lines import overtakers
 from batsched_py.explain.wording import lasting
+from batsched_py.protocol.jobs_csv import REJECTED
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.extras import extra
 from batsched_py.support.processor_sets import intervals
+from batsched_py.units import DAY, HOUR, MINUTE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,9 +47,9 @@ LABELS = 40
 _WIDE, _HIGH = 0.012, 0.028
 """What a letter of a label needs, as shares of the axes."""
 _UNITS = (
-    (3 * 86_400.0, 86_400.0, "days"),
-    (3_600.0, 3_600.0, "hours"),
-    (0.0, 60.0, "minutes"),
+    (3 * DAY, DAY, "days"),
+    (HOUR, HOUR, "hours"),
+    (0.0, MINUTE, "minutes"),
 )
 """Units of the time axis: from which span on, seconds, name."""
 
@@ -108,9 +110,9 @@ def _around(watch: Watch, begin: float, end: float) -> Iterator[tuple[Life, floa
 
 def _roles(watch: Watch, life: Life, left: float) -> dict[str, Role]:
     roles: dict[str, Role] = dict.fromkeys(overtakers(watch.history, life, left), "overtook")
-    for one in watch.passes:
-        if one.held.why in ("reservation", "behind") and one.held.by is not None:
-            roles[one.held.by] = "reserved"
+    for waited in watch.passes:
+        if waited.held.why in ("reservation", "behind") and waited.held.by is not None:
+            roles[waited.held.by] = "reserved"
     roles[life.id] = "explained"
     return roles
 
@@ -175,8 +177,8 @@ def _draw_bars(axes: Axes, shown: Picture, bars: Sequence[Bar], unit: float) -> 
 
 def _draw_waiting(axes: Axes, shown: Picture, unit: float) -> None:
     """Draw an arrow from submission to start, at the height of the job's largest rectangle."""
-    own = [bar for bar in shown.bars if bar.role == "explained"]
-    largest = max(own, key=lambda bar: bar.last - bar.first, default=None)
+    explained = [bar for bar in shown.bars if bar.role == "explained"]
+    largest = max(explained, key=lambda bar: bar.last - bar.first, default=None)
     height = (shown.nb_processors - 1) / 2
     if largest is not None:
         height = (largest.first + largest.last) / 2

@@ -196,10 +196,10 @@ def _counts_on(job: Job, held: WaitingReason, machine: Machine) -> list[str]:
     """Return the running jobs whose expected ends make room for the head by its reservation."""
     if held.until == inf:
         return []
-    free, found = machine.free, []
+    free, needed = machine.free, []
     for other in machine.releases():
         if free >= job.size or other.expected_end > held.until:
             break
         free += other.size
-        found.append(other.id)
-    return found
+        needed.append(other.id)
+    return needed

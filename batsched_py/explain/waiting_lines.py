@@ -111,28 +111,28 @@ def lines(passes: Sequence[Pass], left: float, most: int = MOST) -> list[Line]:
     Reservations that move are told apart as long as that gives at most ``most`` lines, then only
     those of different jobs, then only the kinds of reasons.
     """
-    found: list[Line] = []
+    merged: list[Line] = []
     for key in (_exactly, _by_job, _by_kind):
-        found = _merged(passes, left, key)
-        if len(found) <= most:
+        merged = _merged(passes, left, key)
+        if len(merged) <= most:
             break
-    return found
+    return merged
 
 
-def _exactly(one: Pass) -> Any:
-    held = one.held
+def _exactly(waited: Pass) -> Any:
+    held = waited.held
     if held.why == "processors":
         return held.why
     return held.why, held.by, held.until, held.note
 
 
-def _by_job(one: Pass) -> Any:
-    held = one.held
+def _by_job(waited: Pass) -> Any:
+    held = waited.held
     return held.why if held.why == "processors" else (held.why, held.by, held.note)
 
 
-def _by_kind(one: Pass) -> Any:
-    return one.held.why
+def _by_kind(waited: Pass) -> Any:
+    return waited.held.why
 
 
 def _merged(passes: Sequence[Pass], left: float, key: Callable[[Pass], Any]) -> list[Line]:
@@ -147,7 +147,7 @@ def _merged(passes: Sequence[Pass], left: float, key: Callable[[Pass], Any]) -> 
 
 def _line(group: list[Pass], end: float, before: Pass | None) -> Line:
     first, last = group[0], group[-1]
-    helds = [one.held for one in group]
+    helds = [waited.held for waited in group]
     free = [-1 if held.free is None else held.free for held in helds]
     extra = [held.extra for held in helds]
     moved = before is not None and before.held.why == first.held.why == "plan"
@@ -167,7 +167,7 @@ def _line(group: list[Pass], end: float, before: Pass | None) -> Line:
         free=(min(free), max(free)),
         extra=(min(extra), max(extra)),
         note="; ".join(_distinct(held.note for held in helds)[:3]),
-        moves=sum(one.until != other.until for one, other in pairwise(helds)),
+        moves=sum(first.until != second.until for first, second in pairwise(helds)),
         needs_end_of=last.needs_end_of,
         moved_from=moved_from,
         moved_by=first.happened if moved_from is not None else None,

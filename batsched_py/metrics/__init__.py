@@ -34,15 +34,13 @@ from batsched_py.metrics.waiting import (
     mean_turnaround_time,
     mean_waiting_time,
 )
-from batsched_py.metrics.windows import DAY, MONTH, window, windows
+from batsched_py.metrics.windows import window, windows
 from batsched_py.results.job_table import Column, JobTable
 
 __all__ = [
     "BOUND",
     "COUNTS",
-    "DAY",
     "METRICS",
-    "MONTH",
     "Column",
     "JobTable",
     "Metric",

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from batsched_py.results.job_table import Column, JobTable
 from batsched_py.support.statistics import ratio
-
-HOUR = 3_600.0
+from batsched_py.units import HOUR
 
 
 def makespan(table: JobTable) -> float:

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from batsched_py.results.job_table import JobTable
 from batsched_py.support.statistics import ratio
+from batsched_py.units import WEEK
 
-WEEK = 7 * 86_400.0
 LIMIT = 1.0
 """Up to this growth a simulation is stable, jobs/week."""
 MOST_WEEKS = 100_000

@@ -6,10 +6,10 @@ import numpy as np
 
 from batsched_py.results.job_table import Column, JobTable
 from batsched_py.support.statistics import ratio
+from batsched_py.units import MINUTE
 
 BOUND = 10.0
 """Threshold tau of Feitelson's bounded slowdown, seconds."""
-MINUTE = 60.0
 """Threshold of Streit's bounded slowdowns, seconds."""
 
 

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from batsched_py.results.job_table import Column, JobTable
 from batsched_py.support.statistics import ratio
+from batsched_py.units import HOUR, MINUTE, WEEK
 
-HOUR = 3_600.0
-WEEK = 7 * 24 * HOUR
-ARRIVAL_GAP = 60 * 60.0
+ARRIVAL_GAP = HOUR
 """Between submissions of one session at most this (Zakay's method Arrival), seconds."""
-THINK_GAP = 20 * 60.0
+THINK_GAP = 20 * MINUTE
 """Between an end and the next submission of one session at most this (Shmueli), seconds."""
 
 

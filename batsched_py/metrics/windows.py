@@ -11,9 +11,7 @@ import numpy as np
 
 from batsched_py.metrics.machine import busy_time, makespan
 from batsched_py.results.job_table import JobTable
-
-DAY = 86_400.0
-MONTH = 30 * DAY
+from batsched_py.units import DAY, MONTH
 
 
 def window(table: JobTable, start: float, length: float) -> dict[str, float]:

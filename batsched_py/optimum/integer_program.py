@@ -88,13 +88,13 @@ class Program:
             raise UsageError(TOO_LARGE.format(instance.now, len(instance.jobs)))
         rows, columns, values, column = [], [], [], 0
         for number, (kind, span) in enumerate(zip(self._classes, spans, strict=True)):
-            own = np.arange(column, column + len(kind.starts))
-            column += len(own)
+            variables = np.arange(column, column + len(kind.starts))
+            column += len(variables)
             first = np.repeat(np.cumsum(span) - span, span)
             rows.append(np.repeat(kind.starts, span) + np.arange(span.sum()) - first)
-            rows.append(np.full(len(own), len(self._points) + number))
-            columns += [np.repeat(own, span), own]
-            values += [np.full(span.sum(), float(kind.width)), np.ones(len(own))]
+            rows.append(np.full(len(variables), len(self._points) + number))
+            columns += [np.repeat(variables, span), variables]
+            values += [np.full(span.sum(), float(kind.width)), np.ones(len(variables))]
         return coo_array(
             (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
             shape=(len(self._points) + len(self._classes), column),
@@ -144,13 +144,13 @@ class Program:
             constraints=LinearConstraint(self._matrix[:, columns], least, most),
             options={"mip_rel_gap": mip_rel_gap, **_time_limit(seconds)},
         )
-        found = None
+        solution = None
         if result.x is not None:
-            found = np.zeros(len(self._costs))
-            found[columns] = np.round(result.x)
+            solution = np.zeros(len(self._costs))
+            solution[columns] = np.round(result.x)
         if result.mip_dual_bound is not None:
             bound = max(bound, min(result.mip_dual_bound, known))
-        return Solved(found, bound, result.status == 0)
+        return Solved(solution, bound, result.status == 0)
 
     def starts_of(self, x: Any) -> list[float]:
         """Return a start for each job of the instance; of a fraction, the middle one.
@@ -187,12 +187,12 @@ def _points(instance: Instance, horizon: float) -> tuple[Any, Any]:
 
 
 def _classes(instance: Instance, points: Any, free: Any, horizon: float) -> list[_Class]:
-    found: dict[tuple[int, float], list[int]] = {}
+    alike: dict[tuple[int, float], list[int]] = {}
     for at, job in enumerate(instance.jobs):
-        found.setdefault((job.width, job.duration), []).append(at)
+        alike.setdefault((job.width, job.duration), []).append(at)
     return [
         _Class(width, duration, members, _possible_starts(points, free, width, duration, horizon))
-        for (width, duration), members in found.items()
+        for (width, duration), members in alike.items()
     ]
 
 

@@ -89,8 +89,8 @@ def quality(best: Plan, other: Plan) -> float:
 
     More than 1 is possible if ``best`` was found on a scaled time axis.
     """
-    own = weighted_response(other)
-    return weighted_response(best) / own if own else 1.0
+    of_other = weighted_response(other)
+    return weighted_response(best) / of_other if of_other else 1.0
 
 
 def loss_percent(best: Plan, other: Plan) -> float:

@@ -31,8 +31,7 @@ from batsched_py.optimum.scheduling_step import (
     scale,
 )
 from batsched_py.optimum.solver import solve
-from batsched_py.schedulers.dynp.dynp import Dynp
-from batsched_py.schedulers.dynp.dynp import Step as SelfTuningStep
+from batsched_py.schedulers.dynp.dynp import Dynp, SelfTuningStep
 from batsched_py.schedulers.dynp.order_switching import POLICIES
 from batsched_py.simulator.engine import Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
@@ -80,7 +79,7 @@ class ChosenStep(msgspec.Struct, frozen=True):
     chosen: str
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class StepComparison(msgspec.Struct, frozen=True, kw_only=True):
     """What came out of one step; times in seconds, values are ARTwW in seconds."""
 
     time: float
@@ -119,13 +118,13 @@ def collect(
     machine = homogeneous(workload.nb_res if nodes is None else nodes)
     with suppress(_Enough):
         Simulator(machine, [workload]).run(DecisionProcess(policy).answer)
-    if not collector.found:
+    if not collector.chosen:
         raise UsageError(
             f"no self-tuning step of {workload.name} is as selected: try a smaller "
             f"{parameter('least_waiting')} ({selection.least_waiting}) or {parameter('from_time')} "
             f"({selection.from_time:g})"
         )
-    return collector.found
+    return collector.chosen
 
 
 class _Enough(Exception):  # noqa: N818 - no error
@@ -136,7 +135,7 @@ class _Collector:
     """Called by dynP at each self-tuning step; keeps the chosen ones."""
 
     def __init__(self, selection: Selection) -> None:
-        self.found: list[ChosenStep] = []
+        self.chosen: list[ChosenStep] = []
         self._selection = selection
         self._seen = 0
 
@@ -151,8 +150,8 @@ class _Collector:
         self._seen += 1
         if (self._seen - 1) % selection.every:
             return
-        self.found.append(_chosen_step(step))
-        if len(self.found) == selection.steps:
+        self.chosen.append(_chosen_step(step))
+        if len(self.chosen) == selection.steps:
             raise _Enough
 
 
@@ -174,7 +173,7 @@ def compare(
     time_scale: str | float = AUTO,
     time_limit: float = 60.0,
     mip_rel_gap: float = 0.0,
-) -> Iterator[Row]:
+) -> Iterator[StepComparison]:
     """Solve one step after the other and say what dynP lost.
 
     ``time_scale`` is the solver's grid: ``auto`` (as in the thesis, eq. 4.7), ``exact``, or
@@ -197,7 +196,7 @@ def compare(
             )
         )
         chosen = step.plans[step.chosen]
-        yield Row(
+        yield StepComparison(
             time=now,
             jobs=len(step.instance.jobs),
             makespan=makespan,
@@ -261,7 +260,7 @@ COLUMNS = (
 """Of the CSV file."""
 
 
-def to_csv(rows: Sequence[Row]) -> str:
+def to_csv(rows: Sequence[StepComparison]) -> str:
     """Return the rows as CSV; times and values in seconds, ``scale`` is empty where exact."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -294,7 +293,7 @@ def header() -> str:
     return _LINE.format(*_HEADER)
 
 
-def line(row: Row) -> str:
+def line(row: StepComparison) -> str:
     """Return a row of the printed table."""
     status = row.status if not row.gap else f"{row.status}, {100 * row.gap:.1f} %"
     return _LINE.format(
@@ -307,7 +306,7 @@ def line(row: Row) -> str:
     )
 
 
-def averages(rows: Sequence[Row]) -> str:
+def averages(rows: Sequence[StepComparison]) -> str:
     """Return what the rows say together; there is at least one."""
     losses = [row.loss_percent for row in rows]
     optimal = sum(row.status == "optimal" for row in rows)

@@ -17,6 +17,7 @@ import msgspec
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.option_values import parse_time
 from batsched_py.support.setting_fields import Setting, setting_fields
+from batsched_py.units import MINUTE, WEEK
 from batsched_py.workload.conversion_rules import Rules, make_rules
 
 if TYPE_CHECKING:
@@ -37,9 +38,9 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     ready: float = 300.0
     """For our process to listen, and then for Batsim's first message."""
-    run: float = 604_800.0
+    run: float = WEEK
     """For the simulation (a week)."""
-    success: float = 60.0
+    success: float = MINUTE
     """For the other side, once one has ended well."""
     failure: float = 5.0
     """For the other side, once one has failed."""

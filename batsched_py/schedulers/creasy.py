@@ -10,11 +10,10 @@ from batsched_py.model.queue.waiting_queue import by_submission
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import easy_reservation
 from batsched_py.support.option_values import number
+from batsched_py.units import MINUTE
 
 if TYPE_CHECKING:
-    from batsched_py.model.queue.job_arrays import Columns, Floats
-
-MINUTE = 60.0
+    from batsched_py.model.queue.job_arrays import Floats, JobArrays
 
 
 def criticality(response: Floats) -> Floats:
@@ -25,7 +24,7 @@ def criticality(response: Floats) -> Floats:
     return 0.04 / (0.05 * response + 1) ** 2
 
 
-def priority(alpha: float, now: float, columns: Columns) -> Floats:
+def priority(alpha: float, now: float, columns: JobArrays) -> Floats:
     """Return ``alpha * criticality + seniority`` of each row, seniority being minutes waited.
 
     The response time that is feared is the time waited so far plus the estimate.

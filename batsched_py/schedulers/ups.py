@@ -8,11 +8,12 @@ from batsched_py.model.queue.orders import ClockOrder
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import easy_reservation
 from batsched_py.support.option_values import number, one_of
+from batsched_py.units import HOUR
 
 if TYPE_CHECKING:
-    from batsched_py.model.queue.job_arrays import Columns, Floats
+    from batsched_py.model.queue.job_arrays import Floats, JobArrays
 
-AGEING = 4 * 3600.0
+AGEING = 4 * HOUR
 """Seconds of waiting that weigh as much as being the first user."""
 
 
@@ -40,13 +41,13 @@ class Ups(Backfilling):
         self._users = _Users()
         self._of_rows: Floats
 
-    def _job_priority(self, now: float, columns: Columns) -> Floats:
+    def _job_priority(self, now: float, columns: JobArrays) -> Floats:
         scores = self._users.load(columns) if self._by_load else -self._users.last_arrival(columns)
         self._of_rows = self._users.priority(scores, columns)[columns.user]
         a_user = self._a_user
         return a_user * self._of_rows + (1 - a_user) * (now - columns.submit_time) / AGEING
 
-    def _user_priority(self, now: float, columns: Columns) -> Floats:
+    def _user_priority(self, now: float, columns: JobArrays) -> Floats:
         return self._of_rows  # the ranks hold for the whole pass, which begins with the job order
 
 
@@ -57,14 +58,14 @@ class _Users:
         self._arrivals: list[float] = []
         self._by_id: list[int] = []
 
-    def load(self, columns: Columns) -> Floats:
+    def load(self, columns: JobArrays) -> Floats:
         """Return the work that waits of each user, processor-seconds by estimates."""
         import numpy as np
 
         work = np.where(columns.waiting, columns.estimate * columns.size, 0.0)
         return np.bincount(columns.user, work, columns.nb_users).astype(np.float64)
 
-    def last_arrival(self, columns: Columns) -> Floats:
+    def last_arrival(self, columns: JobArrays) -> Floats:
         """Return when each user last submitted, whether that job waits or not."""
         import numpy as np
 
@@ -74,7 +75,7 @@ class _Users:
         self._arrivals = last.tolist()
         return last
 
-    def priority(self, scores: Floats, columns: Columns) -> Floats:
+    def priority(self, scores: Floats, columns: JobArrays) -> Floats:
         """Return 1 / rank of each user with waiting jobs, least score first; 0 for the others."""
         import numpy as np
 

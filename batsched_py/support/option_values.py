@@ -11,6 +11,7 @@ import msgspec
 
 from batsched_py.errors import UsageError
 from batsched_py.support.json_values import did_you_mean
+from batsched_py.units import DAY, HOUR, MINUTE, WEEK
 
 
 def one_of(option: str, value: Any, allowed: Iterable[str]) -> str:
@@ -86,10 +87,10 @@ def parse_time(option: str, text: str | float | None) -> float:
 
 _UNITS = {
     **dict.fromkeys(("s", "sec", "second"), 1.0),
-    **dict.fromkeys(("min", "minute"), 60.0),
-    **dict.fromkeys(("h", "hour"), 3600.0),
-    **dict.fromkeys(("d", "day"), 86_400.0),
-    **dict.fromkeys(("w", "week"), 604_800.0),
+    **dict.fromkeys(("min", "minute"), MINUTE),
+    **dict.fromkeys(("h", "hour"), HOUR),
+    **dict.fromkeys(("d", "day"), DAY),
+    **dict.fromkeys(("w", "week"), WEEK),
 }
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from batsched_py.metrics import COUNTS, DAY, METRICS, JobTable, overall, per_user, window, windows
+from batsched_py.metrics import COUNTS, METRICS, JobTable, overall, per_user, window, windows
+from batsched_py.units import DAY
 
 #        submit start finish execution size recorded user
 ROWS = [

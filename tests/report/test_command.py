@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from helpers.calling import call
+from helpers.calling import command
 
 CAMPAIGN = """
 name = "small"
@@ -34,28 +34,24 @@ def report(results):
 """
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a campaign that has ended and names no report."""
-    return ended(tmp_path, monkeypatch, "")
+    return ended(tmp_path_factory.mktemp("campaign"), "")
 
 
-def ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report: str) -> Path:
-    (tmp_path / "study.py").write_text(REPORT)
-    (tmp_path / "small.toml").write_text(CAMPAIGN.format(report=report))
-    out = tmp_path / "out"
-    assert call(monkeypatch, "campaign", tmp_path / "small.toml", "-e", out, "--jobs", 1) == 0
-    for path in (out / "report.html", *(out / "report").glob("*")):
-        path.unlink(missing_ok=True)  # if the campaign itself wrote them
-    return out
+def ended(folder: Path, report: str) -> Path:
+    (folder / "study.py").write_text(REPORT)
+    (folder / "small.toml").write_text(CAMPAIGN.format(report=report))
+    done = command(folder, "campaign", "small.toml", "-e", "out", "--jobs", 1, "--no-report")
+    assert done.returncode == 0, done.stderr
+    return folder / "out"
 
 
-def test_page_and_files_are_written_and_named(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    capsys.readouterr()
-    assert call(monkeypatch, "report", folder) == 0
-    written = re.findall(r"^wrote (.*)$", capsys.readouterr().out, re.MULTILINE)
+def test_page_and_files_are_written_and_named(folder: Path) -> None:
+    done = command(None, "report", folder)
+    assert done.returncode == 0
+    written = re.findall(r"^wrote (.*)$", done.stdout, re.MULTILINE)
     assert written[0] == str(folder / "report.html")
     assert {str(path) for path in (folder / "report").iterdir()} == set(written[1:])
     text = (folder / "report.html").read_text()
@@ -69,12 +65,10 @@ def test_page_and_files_are_written_and_named(
     assert table["mean_waiting_time"].tolist() == results["mean_waiting_time"].tolist()
 
 
-def test_the_study_has_the_word_and_the_page_may_go_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = ended(tmp_path, monkeypatch, 'report = "study.py:report"')
+def test_the_study_has_the_word_and_the_page_may_go_elsewhere(tmp_path: Path) -> None:
+    folder = ended(tmp_path, 'report = "study.py:report"')
     page = tmp_path / "elsewhere" / "page.html"
-    assert call(monkeypatch, "report", folder, "-o", page) == 0
+    assert command(None, "report", folder, "-o", page).returncode == 0
     assert "Of a study" in page.read_text()
     assert not (folder / "report.html").exists()
     assert (folder / "report" / "waits.csv").is_file()
@@ -88,37 +82,28 @@ def test_the_study_has_the_word_and_the_page_may_go_elsewhere(
         (["-o", "page.pdf"], "expected a name that ends with .html"),
     ],
 )
-def test_options_that_make_no_sense(
-    tmp_path: Path,
-    options: list[str],
-    words: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert call(monkeypatch, "report", tmp_path, *options) == 2
-    assert words in capsys.readouterr().err
+def test_options_that_make_no_sense(tmp_path: Path, options: list[str], words: str) -> None:
+    done = command(None, "report", tmp_path, *options)
+    assert done.returncode == 2
+    assert words in done.stderr
 
 
 @pytest.mark.parametrize("options", [[], ["--serve"]])
-def test_a_folder_of_no_campaign_is_said(
-    tmp_path: Path,
-    options: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert call(monkeypatch, "report", tmp_path, *options) == 2
-    assert "is no folder of a campaign" in capsys.readouterr().err
+def test_a_folder_of_no_campaign_is_said(tmp_path: Path, options: list[str]) -> None:
+    done = command(None, "report", tmp_path, *options)
+    assert done.returncode == 2
+    assert "is no folder of a campaign" in done.stderr
 
 
 @pytest.mark.process
 def test_serve_says_where_and_ends_with_a_line(folder: Path) -> None:
-    command = [sys.executable, "-m", "batsched_py", "report", str(folder), "--serve", "--port", "0"]
+    line = [sys.executable, "-m", "batsched_py", "report", str(folder), "--serve", "--port", "0"]
     environment = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment) as server:
         assert server.stdout is not None
-        line = server.stdout.readline()
-        address = re.search(r"http://127\.0\.0\.1:\d+/", line)
-        assert address is not None, line
+        said = server.stdout.readline()
+        address = re.search(r"http://127\.0\.0\.1:\d+/", said)
+        assert address is not None, said
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         state = json.load(opener.open(f"{address.group()}state.json", timeout=30))
         assert state["planned"] in (0, 2)  # 0 before the first look

@@ -31,7 +31,7 @@ from batsched_py.errors import UsageError
 from batsched_py.model.job import Job
 from batsched_py.schedulers.dynp.bounds import DynpBounds
 from batsched_py.schedulers.dynp.deciders import DECIDERS, case_of, with_slackness
-from batsched_py.schedulers.dynp.dynp import Dynp, Step
+from batsched_py.schedulers.dynp.dynp import Dynp, SelfTuningStep
 from batsched_py.schedulers.dynp.order_switching import POLICIES
 from batsched_py.schedulers.dynp.self_tuning_metrics import PLAN_METRICS, plan_metric
 from batsched_py.schedulers.planning.planning import Planning
@@ -39,19 +39,19 @@ from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
 
 
-def observed(jobs: list[J], nb: int, **options: Any) -> tuple[Any, Dynp, list[Step]]:
+def observed(jobs: list[J], nb: int, **options: Any) -> tuple[Any, Dynp, list[SelfTuningStep]]:
     """Return the outcome under dynP, the policy, and its steps."""
     policy = Dynp(**options)
-    steps: list[Step] = []
+    steps: list[SelfTuningStep] = []
     policy.observer = steps.append
     return run(workload(jobs, nb), policy), policy, steps
 
 
-def values_of(steps: list[Step]) -> list[tuple[float, ...]]:
+def values_of(steps: list[SelfTuningStep]) -> list[tuple[float, ...]]:
     return [(step.now, *(step.values[policy] for policy in POLICIES)) for step in steps]
 
 
-def cases_of(steps: list[Step], slackness: float = 0) -> list[str]:
+def cases_of(steps: list[SelfTuningStep], slackness: float = 0) -> list[str]:
     return [case_of(with_slackness(step.values, step.old, slackness), step.old) for step in steps]
 
 
@@ -389,7 +389,7 @@ def test_property_4_plans_do_not_depend_on_the_active_policy(
 ) -> None:
     """All plans of all steps, made again from running and waiting jobs only."""
     policy = Dynp(**options)
-    steps: list[Step] = []
+    steps: list[SelfTuningStep] = []
     policy.observer = steps.append
     _, watch = run_watched(load_of(jobs), policy)
     passes = {one.now: one for one in watch.passes if one.waiting}
@@ -473,7 +473,7 @@ def test_legacy_fcfs_follows_the_list_as_it_is() -> None:
     """
     jobs = [J(0, 4, 10), J(1, 4, 3), J(2, 4, 8)]
     policy = Dynp(legacy_fcfs_list_order=True)
-    steps: list[Step] = []
+    steps: list[SelfTuningStep] = []
     policy.observer = steps.append
     outcome, watch = run_watched(workload(jobs, 4), policy)
     assert watch.plans[2] == {2: 10, 1: 18}
@@ -508,7 +508,7 @@ def test_legacy_orders_of_evaluation() -> None:
     ):
         policy = Dynp(legacy_fcfs_list_order=True)
         policy.active = old
-        steps: list[Step] = []
+        steps: list[SelfTuningStep] = []
         policy.observer = steps.append
         run(workload(jobs, 4), policy)
         plans = steps[0].plans
@@ -576,7 +576,7 @@ def test_values_do_not_depend_on_the_order_of_the_plan(
 def test_property_7_two_metrics_rank_plans_alike(jobs: list[J]) -> None:
     _, _, steps = observed(jobs, 8)
 
-    def exact(step: Step, policy: str) -> tuple[Fraction, Fraction]:
+    def exact(step: SelfTuningStep, policy: str) -> tuple[Fraction, Fraction]:
         plan = [
             (job.size, int(job.estimate), Fraction(start + job.estimate - job.submit_time))
             for job, start in step.plans[policy]
@@ -646,7 +646,7 @@ def test_jobs_that_are_never_allowed_do_not_count(metric: str, slackness: float)
     load = workload([J(0, 4, 10), J(1, 4, 30), J(2, 3, 20, 200), J(2, 4, 3)], 4)
     limits = [{"max_estimate": 100}]
     policy = Dynp(limits=limits, metric=metric, slackness=slackness)
-    steps: list[Step] = []
+    steps: list[SelfTuningStep] = []
     policy.observer = steps.append
     outcome = run(load, policy)
     assert starts(outcome)[2] is None

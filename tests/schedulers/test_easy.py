@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from math import inf
 
@@ -11,92 +12,113 @@ from hypothesis import strategies as st
 
 from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.machine import Machine
+from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import check_machine, run, starts, workload
+from batsched_py.testing import assert_drawing, check_machine, run, starts, workload
 
-# (what it shows, processors, jobs, starts under FCFS, starts under EASY)
-CASES = [
-    ("an empty machine starts a job at once", 4, [J(3, 4, 10)], [3], [3]),
-    ("jobs that fit together start together", 4, [J(0, 2, 10), J(0, 2, 5)], [0, 0], [0, 0]),
-    ("the head waits until enough is free", 4, [J(0, 3, 10), J(1, 2, 5)], [0, 10], [0, 10]),
-    (
-        "a short job behind a blocked head: EASY lets it end before the head's reservation",
-        4,
-        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 8)],
-        [0, 10, 15],
-        [0, 10, 2],
-    ),
-    (
-        "a job that ends exactly at the shadow time does not delay the head",
-        4,
-        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 8), J(2, 1, 8)],
-        [0, 10, 15, 15],
-        [0, 10, 2, 15],
-    ),
-    (
-        "one second too long, it would delay the head and waits",
-        4,
-        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 9)],
-        [0, 10, 15],
-        [0, 10, 15],
-    ),
-    (
-        "a long job may use extra nodes, those the head will not need",
-        4,
-        [J(0, 3, 10), J(1, 3, 5), J(2, 1, 100)],
-        [0, 10, 10],
-        [0, 10, 2],
-    ),
-    (
-        "a second long job finds the extra nodes taken, though a node is free",
-        5,
-        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 100), J(2, 1, 100)],
-        [0, 10, 10, 15],
-        [0, 10, 2, 15],
-    ),
-    (
-        "a backfilled job that ends by the shadow time leaves the extra nodes to others",
-        6,
-        [J(0, 4, 10), J(1, 5, 5), J(2, 1, 8), J(2, 1, 100)],
-        [0, 10, 10, 15],
-        [0, 10, 2, 2],
-    ),
-    (
-        "only the walk up to the first sufficient release counts: of two jobs that end together "
-        "the smaller comes first, and what the other frees is no extra node",
-        6,
-        [J(0, 1, 10), J(0, 2, 10), J(1, 4, 5), J(2, 2, 100), J(2, 3, 100)],
-        [0, 0, 10, 10, 15],
-        [0, 0, 10, 10, 15],
-    ),
-    (
-        "an early end moves the head forward; the plan was by walltime, the run was shorter",
-        4,
-        [J(0, 4, 3, 10), J(1, 4, 5), J(1, 1, 1)],
-        [0, 3, 8],
-        [0, 3, 8],
-    ),
-    ("a job of no length ends at its own instant", 2, [J(0, 2, 0, 5), J(0, 2, 3)], [0, 0], [0, 0]),
-    ("a job wider than the machine is rejected", 2, [J(0, 3, 5), J(1, 2, 5)], [None, 1], [None, 1]),
-    (
-        "without walltimes nothing is known of ends: only extra nodes may be used",
-        5,
-        [J(0, 3, 10, None), J(1, 4, 5, None), J(2, 1, 50, None), J(2, 1, 3, None)],
-        [0, 10, 10, 15],
-        [0, 10, 2, 15],
-    ),
-]
-IDS = [case[0] for case in CASES]
+# Policy, processors, and what it shows; see batsched_py.testing for the drawings.
+DRAWINGS = """
+both 4: an empty machine starts a job at once
+A 4 |   ##########
+
+both 4: jobs that fit together start together
+A 2 |##########
+B 2 |#####
+
+both 4: the head waits until enough is free
+A 3 |##########
+B 2 | .........#####
+
+easy 4: a short job behind a blocked head: EASY lets it end before the head's reservation
+A 3 |##########
+B 4 | .........#####
+C 1 |  ########
+
+fcfs 4: nobody overtakes, short as it may be
+A 3 |##########
+B 4 | .........#####
+C 1 |  .............########
+
+easy 4: a job that ends exactly at the shadow time does not delay the head
+A 3 |##########
+B 4 | .........#####
+C 1 |  ########
+D 1 |  .............########
+
+both 4: one second too long, it would delay the head and waits
+A 3 |##########
+B 4 | .........#####
+C 1 |  .............#########
+
+easy 4: a long job may use extra nodes, those the head will not need
+A 3 |##########
+B 3 | .........#####
+C 1 |  ####################
+
+easy 5: a second long job finds the extra nodes taken, though a node is free
+A 3 |##########
+B 4 | .........#####
+C 1 |  ####################
+D 1 |  .............####################
+
+fcfs 5: nodes stay free for those behind the head until it has started
+A 3 |##########
+B 4 | .........#####
+C 1 |  ........####################
+D 1 |  .............####################
+
+easy 6: a backfilled job that ends by the shadow time leaves the extra nodes to others
+A 4 |##########
+B 5 | .........#####
+C 1 |  ########
+D 1 |  ####################
+
+both 6: only the walk up to the first sufficient release counts: of two jobs that end together the
+smaller comes first, and what the other frees is no extra node
+A 1 |##########
+B 2 |##########
+C 4 | .........#####
+D 2 |  ........####################
+E 3 |  .............####################
+
+both 4: an early end moves the head forward; the plan was by walltime, the run was shorter
+A 4 |###-------
+B 4 | ..#####
+C 1 | .......#
+
+both 2: a job wider than the machine is rejected
+A 3 |x
+B 2 | #####
+
+easy 5: without walltimes nothing is known of ends: only extra nodes may be used
+A 3 |##########~
+B 4 | .........#####~
+C 1 |  ####################~
+D 1 |  .............###~
+
+fcfs 5: without walltimes, all the same
+A 3 |##########~
+B 4 | .........#####~
+C 1 |  ........####################~
+D 1 |  .............###~
+"""
+POLICIES: dict[str, list[type[Scheduler]]] = {"easy": [Easy], "fcfs": [Fcfs], "both": [Easy, Fcfs]}
 
 
-@pytest.mark.parametrize(("why", "nb", "jobs", "fcfs", "easy"), CASES, ids=IDS)
-def test_by_hand(why: str, nb: int, jobs: list[J], fcfs: list[float], easy: list[float]) -> None:
-    load = workload(jobs, nb)
-    assert starts(run(load, Fcfs())) == fcfs, why
-    assert starts(run(load, Easy())) == easy, why
+@pytest.mark.parametrize("case", DRAWINGS.strip().split("\n\n"), ids=lambda case: case[:60])
+def test_by_hand(case: str) -> None:
+    title, drawing = re.split(r"\n(?=\w+ \d+ \|)", case, maxsplit=1)
+    which, processors = title.partition(":")[0].split()
+    for policy in POLICIES[which]:
+        assert_drawing(policy(), drawing, processors=int(processors))
+
+
+def test_a_job_of_no_length_ends_at_its_own_instant() -> None:
+    for policy in (Easy(), Fcfs()):
+        assert starts(run(workload([J(0, 2, 0, 5), J(0, 2, 3)], 2), policy)) == [0, 0]
 
 
 def test_extra_nodes_of_the_whole_instant() -> None:

@@ -17,6 +17,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 import zmq
+from helpers.examples import few_examples
 from helpers.worlds import SLEEP, WATTS, Profiles, Scheduler, World, worlds
 from hypothesis import given
 
@@ -495,12 +496,14 @@ def check_socket(world: World, *, exact: bool) -> None:
     assert files(inside[0]) == files(outside[0])
 
 
+@few_examples
 @given(worlds(whole=True))
 def test_a_socket_changes_nothing_in_whole_seconds(world: World) -> None:
     """Six decimals are all that there are."""
     check_socket(world, exact=False)
 
 
+@few_examples
 @given(worlds())
 def test_a_socket_changes_nothing_with_exact_times(world: World) -> None:
     check_socket(world, exact=True)

@@ -115,11 +115,3 @@ def test_logs_are_listed_and_found(
     (folder / "more").mkdir()
     (folder / "more" / "other.swf").write_text(LOG)
     assert call(monkeypatch, "logs", "path", "other", "--log-dir", "more") == 0
-
-
-@pytest.mark.parametrize("command", [["convert"], ["info"], ["logs"], ["logs", "fetch"]])
-def test_help(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str]
-) -> None:
-    assert call(monkeypatch, *command, "--help") == 0
-    assert "--help" in capsys.readouterr().out

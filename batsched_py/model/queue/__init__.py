@@ -1,7 +1,7 @@
 """The waiting queue and its orders.
 
-:mod:`queue` is what policies see, :mod:`sorted_jobs` the tree behind its rankings, :mod:`columns`
-the jobs as numpy arrays, and :mod:`orders` the orders by name.
+:mod:`waiting_queue` is what policies see, :mod:`sorted_jobs` the tree behind its rankings,
+:mod:`job_arrays` the jobs as numpy arrays, and :mod:`orders` the orders by name.
 """
 
 from batsched_py.model.queue.waiting_queue import Key, Ranking, WaitingQueue, by_submission

@@ -17,7 +17,7 @@ _LEAST_ROWS = 64
 Floats = NDArray[np.float64]
 
 
-class Columns:
+class JobArrays:
     """A row per waiting job in submission order, with holes where jobs have left.
 
     All arrays have shape (n,), n at most some times the number of waiting jobs; they are views

@@ -17,7 +17,7 @@ from batsched_py.model.queue.waiting_queue import Key, WaitingQueue, by_submissi
 from batsched_py.support.json_values import did_you_mean
 
 if TYPE_CHECKING:
-    from batsched_py.model.queue.job_arrays import Columns, Floats
+    from batsched_py.model.queue.job_arrays import Floats, JobArrays
 
 
 class RankedJobs(Protocol):
@@ -65,8 +65,8 @@ class FixedOrder:
         return queue.ranked(self.key)
 
 
-Priority = Callable[[float, "Columns"], "Floats"]
-"""Priorities of all rows of :class:`Columns` at a time (seconds), larger first."""
+Priority = Callable[[float, "JobArrays"], "Floats"]
+"""Priorities of all rows of :class:`JobArrays` at a time (seconds), larger first."""
 
 
 class ClockOrder:
@@ -105,7 +105,7 @@ _NOBODY = _Nobody()
 class _AtClock:
     """The waiting jobs by priorities that were computed for this pass."""
 
-    def __init__(self, columns: Columns, priorities: Floats) -> None:
+    def __init__(self, columns: JobArrays, priorities: Floats) -> None:
         import numpy as np
 
         self._columns = columns
@@ -189,7 +189,7 @@ def _largest_smith_ratio(job: Job) -> float:
     return -weight / area if area else -inf
 
 
-def expansion_factor(least: float, now: float, columns: Columns) -> Floats:
+def expansion_factor(least: float, now: float, columns: JobArrays) -> Floats:
     """Return (waited + estimate) / estimate of each row, estimates below ``least`` s as such."""
     import numpy as np
 

@@ -2,7 +2,7 @@
 
 A policy needs the first job of an order, and the first that may be backfilled. Both must stay
 cheap when tens of thousands wait: an order that does not depend on the clock is a
-:class:`Ranking`, which finds either in logarithmic time; for one that does, :class:`Columns` has
+:class:`Ranking`, which finds either in logarithmic time; for one that does, :class:`JobArrays` has
 the waiting jobs as numpy arrays, so that a pass over all costs some nanoseconds a job.
 """
 
@@ -18,7 +18,7 @@ from batsched_py.model.job import Job
 from batsched_py.model.queue.sorted_jobs import SortedJobs
 
 if TYPE_CHECKING:
-    from batsched_py.model.queue.job_arrays import Columns
+    from batsched_py.model.queue.job_arrays import JobArrays
 
 Key = Callable[[Job], Any]
 
@@ -174,7 +174,7 @@ class WaitingQueue:
     def __init__(self) -> None:
         self._jobs: OrderedDict[int, Job] = OrderedDict()
         self._rankings: dict[Key, Ranking] = {}
-        self._columns: Columns | None = None
+        self._columns: JobArrays | None = None
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -197,12 +197,12 @@ class WaitingQueue:
         return next(iter(self._jobs.values()), None)
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> JobArrays:
         """The waiting jobs as numpy arrays, kept up to date from the first use on."""
         if self._columns is None:
-            from batsched_py.model.queue.job_arrays import Columns
+            from batsched_py.model.queue.job_arrays import JobArrays
 
-            self._columns = Columns(self)
+            self._columns = JobArrays(self)
         return self._columns
 
     def ranked(self, key: Key = by_submission) -> Ranking:
@@ -219,8 +219,8 @@ class WaitingQueue:
                     f"the policy asked for more than {MOST_RANKINGS} orders of the queue: keep one "
                     "key function, rather than a new lambda at each pass"
                 )
-            own = key is by_submission
-            ranking = _SubmissionRanking(self._jobs) if own else Ranking(key, self)
+            already_sorted = key is by_submission
+            ranking = _SubmissionRanking(self._jobs) if already_sorted else Ranking(key, self)
             self._rankings[key] = ranking
         return ranking
 

@@ -21,7 +21,7 @@ from batsched_py.schedulers.planning.planner import Plan, Planner
 from batsched_py.support.option_values import boolean, number, one_of
 
 
-class Step(msgspec.Struct, gc=False):
+class SelfTuningStep(msgspec.Struct, gc=False):
     """One self-tuning step, as an observer sees it."""
 
     now: float
@@ -72,7 +72,7 @@ class Dynp(OrderSwitching):
         self._slackness = number("slackness", slackness, 0, 100)
         legacy = boolean("legacy_fcfs_list_order", legacy_fcfs_list_order)
         self._lists: OrderedLists = LegacyList() if legacy else OrderedLists()
-        self.observer: Callable[[Step], None] | None = None
+        self.observer: Callable[[SelfTuningStep], None] | None = None
         """Called at each self-tuning step; None costs nothing."""
         self._seen = self._ended = 0
 
@@ -111,5 +111,5 @@ class Dynp(OrderSwitching):
         self.active = new
         if self.observer is not None:
             history = list(zip(base.times, base.free, strict=True))
-            self.observer(Step(now, history, plans, values, old, new))
+            self.observer(SelfTuningStep(now, history, plans, values, old, new))
         return plans[new]

@@ -59,10 +59,10 @@ class LegacyList(OrderedLists):
 
     def sorted(self, policy: str, queue: WaitingQueue, waiting: list[Job]) -> Iterator[Job]:
         """Return the one list, sorted for ``policy`` unless that is FCFS."""
-        there = {job.number for job in waiting}
-        known = {job.number for job in self._list}
-        self._list = [job for job in self._list if job.number in there]
-        self._list += [job for job in waiting if job.number not in known]
+        waiting_numbers = {job.number for job in waiting}
+        listed = {job.number for job in self._list}
+        self._list = [job for job in self._list if job.number in waiting_numbers]
+        self._list += [job for job in waiting if job.number not in listed]
         if policy != "fcfs":  # Python's sort is stable, also in reverse
             self._list.sort(key=lambda job: job.estimate, reverse=policy == "ljf")
         return iter(self._list[:])

@@ -15,6 +15,7 @@ from batsched_py.errors import UsageError
 from batsched_py.model.job import Job
 from batsched_py.schedulers.planning.planner import Plan
 from batsched_py.support.option_values import number, one_of
+from batsched_py.units import HOUR
 
 PlanMetric = Callable[[Plan, float], float]
 
@@ -110,14 +111,14 @@ def plan_metric(
     """
     if first_jobs is not None and (type(first_jobs) is not int or first_jobs < 1):
         raise UsageError(f"first_jobs={first_jobs}: expected a number of jobs, at least 1")
-    horizon = inf if within is None else 3600 * number("within", within, 0)
+    horizon = inf if within is None else HOUR * number("within", within, 0)
     metric = PLAN_METRICS[one_of("metric", name, PLAN_METRICS)]
     if first_jobs is None and horizon == inf:
-        return lambda plan, now: metric([one for one in plan if one[1] < inf], now)
+        return lambda plan, now: metric([entry for entry in plan if entry[1] < inf], now)
     weight = _WEIGHTS.get(name)
 
     def restricted(plan: Plan, now: float) -> float:
-        some = [one for one in plan if inf > one[1] <= now + horizon][:first_jobs]
+        some = [entry for entry in plan if inf > entry[1] <= now + horizon][:first_jobs]
         if not some:
             return inf
         total = 1 if weight is None else fsum(weight(job) for job, _ in some)

@@ -9,9 +9,9 @@ from typing import Any
 from batsched_py.errors import UsageError
 from batsched_py.model.job import Job
 from batsched_py.support.option_values import number
+from batsched_py.units import DAY, HOUR, MINUTE, WEEK
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-DAY, WEEK = 86_400.0, 7 * 86_400.0
 _KEYS = ("days", "from", "to", "max_size", "max_share", "max_estimate")
 _CLOCK = re.compile(r"([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d))?")
 
@@ -101,7 +101,7 @@ def _clock(text: Any) -> float:
     if not match:
         raise UsageError(f"limits: {text!r} is not a time of day such as 06:00")
     hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    clock = hours * 3600.0 + minutes * 60 + seconds
+    clock = hours * HOUR + minutes * MINUTE + seconds
     if clock > DAY:
         raise UsageError(f"limits: {text!r} is after 24:00")
     return clock

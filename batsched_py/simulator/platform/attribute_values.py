@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.hosts import MAX_HOSTS
+from batsched_py.units import DAY, HOUR, MINUTE, WEEK
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -26,7 +27,7 @@ _BANDWIDTH_UNITS = {"": 1.0} | {
     for unit, bits in (("Bps", 1), ("bps", 8))
 }
 _TIME_UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
-_TIME_UNITS |= {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_TIME_UNITS |= {"m": MINUTE, "h": HOUR, "d": DAY, "w": WEEK}
 
 
 def attribute(element: Element, name: str) -> str:

@@ -17,8 +17,8 @@ from batsched_users.behaviour.think_times import continuation
 from batsched_users.models.site import SiteDistributions
 
 from batsched_py.report import Column, Table
+from batsched_py.units import HOUR, MINUTE
 
-MINUTES, HOURS = 60.0, 3600.0
 _PIECES = 20
 
 
@@ -94,12 +94,12 @@ def drawn(distributions: SiteDistributions) -> Drawn:
     """Return the means of a set of distributions."""
     times = distributions.run_times
     return Drawn(
-        run_time=times.mean / MINUTES,
-        long_run_time=mean_of(times, lambda t: t if t > 10 * MINUTES else 0.0) / MINUTES,
-        area=distributions.sizes.mean * times.mean / HOURS,
+        run_time=times.mean / MINUTE,
+        long_run_time=mean_of(times, lambda t: t if t > 10 * MINUTE else 0.0) / MINUTE,
+        area=distributions.sizes.mean * times.mean / HOUR,
         batch_width=distributions.batch_widths.mean,
-        inverse=mean_of(times, lambda t: MINUTES / max(1, round(t))),
-        continuation=mean_of(times, lambda t: continuation(max(1, round(t)) / MINUTES)),
+        inverse=mean_of(times, lambda t: MINUTE / max(1, round(t))),
+        continuation=mean_of(times, lambda t: continuation(max(1, round(t)) / MINUTE)),
     )
 
 

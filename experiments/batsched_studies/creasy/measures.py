@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from batsched_py.units import MINUTE
+
 if TYPE_CHECKING:
     from batsched_py import Result
     from batsched_py.metrics import JobTable
-
-MINUTE = 60.0
 
 
 def measure(result: Result) -> dict[str, float]:

@@ -14,6 +14,7 @@ from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.selection import Quantity, Runs
 from batsched_py.report.kit.tables import columns, table
 from batsched_py.support.statistics import Interval
+from batsched_py.units import HOUR
 
 EASY = 0
 """The alpha with which CREASY is EASY."""
@@ -30,7 +31,7 @@ QUANTITIES = (
     Quantity("1_to_10_min", "mean_turnaround_time_1_to_10_min", "1 to 10 min", 1 / 60),
     Quantity("over_10_min", "mean_turnaround_time_over_10_min", "over 10 min", 1 / 60),
     Quantity("run_time", "mean_run_time", "mean run time (min)", 1 / 60),
-    Quantity("area", "mean_area", "mean area (processor h)", 1 / 3600),
+    Quantity("area", "mean_area", "mean area (processor h)", 1 / HOUR),
     Quantity("batch_width", "mean_batch_width", "jobs per batch"),
     Quantity("jobs", "mean_jobs_in_system", "jobs waiting or running"),
 )

@@ -13,6 +13,7 @@ from operator import itemgetter
 import pandas as pd
 
 from batsched_py.report import Verdict
+from batsched_py.units import DAY
 from batsched_studies.replay_feedback import models, spread, tables
 from batsched_studies.replay_feedback.session_graphs import Graphs
 
@@ -192,10 +193,10 @@ def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:
 def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
     own = models.model_runs(runs)
     for (log, size), runs_of_log in own.groupby(["log", "size"]):
-        days = runs_of_log.assign(days=pd.to_numeric(runs_of_log["mean_lateness"]) / 86_400)
+        days = runs_of_log.assign(days=pd.to_numeric(runs_of_log["mean_lateness"]) / DAY)
         means = days.pivot_table("days", "replay", "infrastructure")
         for model in [name for name in models.OTHERS if name in means.index]:
-            lateness: dict[str, float] = dict(means.T[model].dropna().items())
+            lateness = {str(name): float(late) for name, late in means.T[model].dropna().items()}
             ordered = sorted(lateness.items(), key=itemgetter(1))
             texts = (f"{name} {late:.2f}" for name, late in ordered)
             claim = f"The ranking holds for users who react as {model}, too (beyond the paper)"

@@ -22,10 +22,10 @@ from batsched_py.report import Figure
 from batsched_py.report.kit.beside_published import read_published
 from batsched_py.report.kit.charts import Chart
 from batsched_py.report.kit.selection import slug
+from batsched_py.units import DAY, MONTH
 from batsched_py.workload.clock import local_hours
 from batsched_studies.replay_feedback import replays, session_graphs, tables
 
-DAY = replays.DAY
 WINDOW_START = 14 * DAY
 WINDOW_MONTHS = (4, 6, 8)
 _BINS = 160
@@ -304,9 +304,9 @@ def _job_table(own: Any) -> metrics.JobTable:
 def _window_lengths(study: replays.Study) -> Iterator[tuple[float, str]]:
     """Yield length (seconds) and title of the windows that fit into the recorded log."""
     span = max(replay.original.max() for replay in study.replays.values())
-    fitting = [m for m in WINDOW_MONTHS if WINDOW_START + m * metrics.MONTH <= span]
+    fitting = [m for m in WINDOW_MONTHS if WINDOW_START + m * MONTH <= span]
     for months in fitting:
-        yield months * metrics.MONTH, f"{months} months of 30 days"
+        yield months * MONTH, f"{months} months of 30 days"
     if len(fitting) == len(WINDOW_MONTHS):
         return
     left_out = ", ".join(str(m) for m in WINDOW_MONTHS if m not in fitting)

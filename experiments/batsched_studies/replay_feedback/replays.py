@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from batsched_py.workload import Workload
 
 
-DAY = 86_400.0
-HOUR = 3_600.0
 COLOURS = {
     "easy": palette.GREEN,
     "fcfs": palette.PURPLE,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
 from batsched_py.report.kit.charts import Chart
+from batsched_py.units import HOUR
 from batsched_py.workload import Workload
 from batsched_studies.replay_feedback import replays
 
@@ -48,7 +49,7 @@ class Graphs:
         for minutes in MINUTES:
             for text, published in printed.get(f"a{minutes}", {}).items():
                 times = self.think_times[minutes]
-                ours = float((times < _HOURS[text] * replays.HOUR).mean()) if len(times) else 0.0
+                ours = float((times < _HOURS[text] * HOUR).mean()) if len(times) else 0.0
                 found.append((f"a{minutes} < {text}", ours, published))
         return found
 
@@ -121,7 +122,7 @@ def _think_times(graphs: Graphs) -> Chart:
     curves = []
     for minutes, times in graphs.think_times.items():
         if len(times):
-            hours, shares = replays.quantile_curve(np.maximum(times, 1) / replays.HOUR, _POINTS)
+            hours, shares = replays.quantile_curve(np.maximum(times, 1) / HOUR, _POINTS)
             own = {"sessions": f"a{minutes}", "hours": hours.round(5), "share": shares.round(4)}
             curves.append(pd.DataFrame(own))
     frame = pd.concat(curves) if curves else pd.DataFrame(columns=["sessions", "hours", "share"])

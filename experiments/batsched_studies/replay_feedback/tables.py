@@ -21,13 +21,14 @@ from batsched_py.report import Column, Table
 from batsched_py.report.kit import beside_published
 from batsched_py.report.kit.selection import log_name, slug
 from batsched_py.report.kit.tables import columns, table
+from batsched_py.units import DAY
 
 TABLES = ("table1", "table2")
 INFRASTRUCTURES = ("easy", "fcfs", "perf*2", "perf/2", "infra*2", "infra/2")
 REPLAYS = ("rigid", "a0", "a60")
 RANKING = ("perf*2", "infra*2", "easy", "infra/2", "perf/2")
 """Infrastructures from the earliest to the latest submissions (mean lateness)."""
-UNITS = {"d": 86_400.0, "s": 1.0, "1": 1.0}
+UNITS = {"d": DAY, "s": 1.0, "1": 1.0}
 NAMES = {
     "makespan": "makespan",
     "mean_waiting_time": "mean wait",

@@ -15,10 +15,10 @@ from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.pairing import paired
 from batsched_py.report.kit.selection import rows
 from batsched_py.support.statistics import paired_ratio
+from batsched_py.units import HOUR
 from batsched_studies.tbuos_ups.claims import EASY, REPLAYS, THROUGHPUT, WAIT, Runs, column
 from batsched_studies.tbuos_ups.measures import LENGTHS
 
-HOUR = 3600.0
 USERS = {"resampled": "open resampling", "tbuos": "TBUOS"}
 COLOURS = {
     "open replay": "#8a6d00",

@@ -13,11 +13,11 @@ from batsched_py.report import Column, Table
 from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.tables import columns, table
 from batsched_py.support.statistics import bootstrap
+from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_studies.tbuos_ups import claims
 from batsched_studies.tbuos_ups.claims import Effect, Runs, column
 from batsched_studies.tbuos_ups.waits import SEEDS
 
-DAY, HOUR, MINUTE = 86_400.0, 3600.0, 60.0
 PLACE = columns("log", replay="users", system="system")
 INTERVAL = "95 % bootstrap interval over the seeds"
 LEVELS = {

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.examples import few_examples
 from helpers.runs_by_hand import Row, settings, write_run
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
@@ -362,7 +363,9 @@ def rows_of_chance(draw: st.DrawFn) -> tuple[Row, ...]:
 
 
 RUNS = st.composite(rows_of_chance)()
-QUIET = hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUIET = hypothesis_settings(
+    few_examples, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @QUIET

@@ -134,13 +134,6 @@ def test_nothing_is_kept_of_jobs_that_have_ended(kind: type[BatchFeedback]) -> N
     assert not model._due
 
 
-@pytest.mark.parametrize("kind", MODELS)
-def test_same_seed_same_submissions(kind: type[BatchFeedback]) -> None:
-    jobs = [job(str(n), n * 3000, n * 3000 + 60) for n in range(100)]
-    one, other = ([p.submit for p in replayed(kind, jobs, 7)] for _ in range(2))
-    assert one == other
-
-
 @pytest.mark.parametrize(
     ("kind", "options"),
     [

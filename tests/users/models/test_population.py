@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from batsched_users.behaviour.random_streams import Chance
 from batsched_users.learning.ideal_machine import play
@@ -22,8 +21,6 @@ from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.errors import BatschedError, InputError, InvariantError, UsageError
-from batsched_py.run.settings import Run
-from batsched_py.run.simulate import execute
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
@@ -215,11 +212,8 @@ def test_halves_react_as_the_whole(sample: Workload, write: Write) -> None:
     [
         ("feedback", {"sessions": "arrival:30"}),
         ("fluid", {"seed": 5}),
-        ("distribution", {"seed": 5}),
-        ("tbuos", {"weeks": 6, "edge_weeks": 1, "long_weeks": 4, "seed": 5}),
         ("resampled", {"weeks": 6, "edge_weeks": 1, "long_weeks": 4, "seed": 5}),
         (SITE, {"nb_users": 20, "weeks": 1, "seed": 5}),
-        (WEEKLY, {"weeks": 2, "seed": 5}),
     ],
 )
 def test_a_single_member_is_the_model(
@@ -270,17 +264,6 @@ def test_a_mixed_population(sample: Workload, write: Write) -> None:
     assert again.jobs_csv() == result.jobs_csv()
     other = simulate(sample, users=POPULATION, user_options=options, seed=2)
     assert other.jobs_csv() != result.jobs_csv()
-
-
-def test_through_a_socket(sample: Workload, write: Write, tmp_path: Path) -> None:
-    """By dynamic registration in another process it is the same schedule."""
-    run = Run(users=POPULATION, user_options={"file": write(MIXED)}, seed=1)
-    log = msgspec.structs.replace(sample, jobs=sample.jobs[:400])
-    outside = execute(log, msgspec.structs.replace(run, backend="socket"), tmp_path / "run")
-    columns = ["submission_time", "starting_time", "finish_time"]
-    tables = [r.jobs.set_index("job_id")[columns] for r in (execute(log, run), outside)]
-    assert len(tables[0]) > 600
-    assert tables[0].sort_index().equals(tables[1].sort_index())
 
 
 def test_members_have_chances_of_their_own(write: Write) -> None:

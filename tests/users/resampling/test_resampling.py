@@ -199,15 +199,6 @@ def test_rare_behaviour_comes_instead_of_temporary_users_and_is_marked() -> None
     assert total == pytest.approx(len({one.job.user for one in without}), rel=0.1)
 
 
-def test_same_seed_same_jobs_another_seed_others() -> None:
-    one, same, other = (
-        [(p.job.id, p.submit, p.job.extra["original_job"]) for p in played(Resampled(LOG, seed=s))]
-        for s in (1, 1, 2)
-    )
-    assert one == same
-    assert one != other
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -289,20 +280,6 @@ def test_a_slower_system_gets_less_work_from_long_term_users_only() -> None:
 
     assert jobs(3 * DAY, n_temporary=0, rate=0) < 0.8 * jobs(0, n_temporary=0, rate=0)
     assert jobs(HOUR, n_long=0) == pytest.approx(jobs(0, n_long=0), rel=0.05)
-
-
-def test_nothing_is_kept_of_jobs_that_have_ended() -> None:
-    """Ten times the horizon: as much in memory."""
-
-    def kept(weeks: float) -> int:
-        model = Tbuos(LOG, weeks=weeks)
-        most = 0
-        for one in play(model):
-            if one.submit > 20 * WEEK:
-                most = max(most, len(model._active) + len(model._due))
-        return most
-
-    assert kept(400) <= 2 * kept(60)
 
 
 # Crowds --------------------------------------------------------------------------------------

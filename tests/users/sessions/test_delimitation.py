@@ -17,8 +17,6 @@ from batsched_py.errors import UsageError
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
 
-MINUTE = 60
-
 
 def cut(rule: str, *times: tuple[float, float]) -> list[str]:
     return names(partition(jobs_of(*times), Delimitation.parse(rule))["u"])

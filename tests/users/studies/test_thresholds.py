@@ -221,15 +221,6 @@ def test_figures_show_the_numbers(tmp_path: Path) -> None:
     assert np.asarray(left.lines[1].get_ydata()).tolist() == one.inter_arrival.cumulative.tolist()
 
 
-@pytest.mark.parametrize("form", ["png", "svg", "pdf"])
-def test_same_figure_same_bytes(tmp_path: Path, form: str) -> None:
-    figure = think_time_figure(study("log", EIGHT))
-    for again in (1, 2):
-        write_figure(figure, tmp_path / f"{again}.{form}")
-    assert (tmp_path / f"1.{form}").read_bytes() == (tmp_path / f"2.{form}").read_bytes()
-    assert (tmp_path / f"1.{form}").stat().st_size > 5_000
-
-
 def test_a_figure_of_no_known_format_is_wrong_usage(tmp_path: Path) -> None:
     figure = inter_arrival_figure([study("log", EIGHT)])
     with pytest.raises(UsageError, match=r"\.png, \.svg or \.pdf"):

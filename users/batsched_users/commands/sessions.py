@@ -10,6 +10,7 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
 from batsched_py.support.atomic_files import keep_inputs, write_whole
+from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
@@ -117,4 +118,4 @@ def _readable(name: str, value: float | None) -> tuple[str, str]:
         return "-", unit
     if isinstance(value, int) and not is_time:
         return str(value), unit
-    return f"{value * 100:.1f}" if is_share else f"{value / 3600 if is_time else value:.2f}", unit
+    return f"{value * 100:.1f}" if is_share else f"{value / HOUR if is_time else value:.2f}", unit

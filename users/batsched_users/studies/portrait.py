@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.extras import extra
+from batsched_py.units import MINUTE
 from batsched_users.learning.learn_think_times import BOUND, think_time_pairs
 from batsched_users.measures.job_columns import Column, JobColumns
 from batsched_users.measures.marginals import jobs_by_hour_of_week
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 LONGEST_THINK_TIME = BOUND
 """Seconds; whoever comes back later was away (Schlagkamp 2015: think times below 28,800 s)."""
-RESPONSES: Column = np.array([0, 1, 2, 5, 10, 20, 60, 120, 240, 480, 1440]) * 60.0
+RESPONSES: Column = np.array([0, 1, 2, 5, 10, 20, 60, 120, 240, 480, 1440]) * MINUTE
 """Edges of the bins of response times, seconds; the last bin has no upper edge."""
 FEWEST = 10
 """Pairs in a bin without which its quartiles are not drawn."""
