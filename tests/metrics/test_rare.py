@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.metrics import (
-    DAY,
     METRICS,
     JobTable,
     overall,
@@ -22,6 +21,7 @@ from batsched_py.metrics import (
     window,
     windows,
 )
+from batsched_py.units import DAY
 
 WEEK = 7 * DAY
 MACHINE = {name for name, metric in METRICS.items() if metric.of_machine}
