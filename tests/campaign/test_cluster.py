@@ -39,7 +39,7 @@ from batsched_py.errors import UsageError
 from batsched_py.run.settings import Settings
 from batsched_py.workload.log_archive import find_log
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 distributed = pytest.importorskip("distributed", reason="the extra cluster is not installed")
 pytest.importorskip("dask_jobqueue", reason="the extra cluster is not installed")

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from helpers.waiting import LIMIT, wait_until
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 FILE = """
 name = "test"

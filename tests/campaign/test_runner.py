@@ -21,7 +21,7 @@ from batsched_py.campaign.preparation import prepare
 from batsched_py.run.settings import Settings
 from batsched_py.support.option_values import parse_options
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 FILE = """
 name = "test"

@@ -55,6 +55,7 @@ def test_published_schedules(
     assert published_schedules.row(theirs, ours, wanted) in section.splitlines()
 
 
+@pytest.mark.long
 def test_planning_on_kth(shared: Path) -> None:
     rows = page.planning_section(shared, ["KTH-SP2-1996-2"])
     assert rows in PAGE

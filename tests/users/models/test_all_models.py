@@ -101,6 +101,7 @@ def test_same_seed_same_jobs(model: str, log: Workload, tmp_path: Path) -> None:
         assert jobs(1) != jobs(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", GENERATIVE)
 def test_a_long_run_needs_no_more_memory_than_a_short_one(
     model: str, log: Workload, tmp_path: Path

@@ -120,6 +120,7 @@ def log_of(rows: list[tuple[int, int, int, int, str]], waits: bool = True) -> Wo
     return workload(jobs, 10_000)
 
 
+@pytest.mark.slow
 @given(recorded, delimitations)
 def test_identity_when_all_start_at_once(
     rows: list[tuple[int, int, int, int, str]], how: str

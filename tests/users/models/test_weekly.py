@@ -464,6 +464,7 @@ def means(scheduler: str, **options: Any) -> dict[str, float]:
     return {short: mean(run[column] for run in runs) for short, column in columns.items()}
 
 
+@pytest.mark.slow
 def test_claims_of_the_paper() -> None:
     """The longer the think time the less work; EASY is better, but not for the large jobs.
 
