@@ -12,14 +12,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from batsched_studies.tbuos_ups import claims
-from batsched_studies.tbuos_ups import waits as waited
-from batsched_studies.tbuos_ups.verdicts import verdicts
 
 from batsched_py import Workload, load_workload, simulate
 from batsched_py.campaign.campaign_file import PlannedRun, read_campaign
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.log_archive import find_log
+from batsched_studies.tbuos_ups import claims
+from batsched_studies.tbuos_ups import waits as waited
+from batsched_studies.tbuos_ups.verdicts import verdicts
 
 STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "tbuos_ups"
 THROUGHPUT, JOBS, WAIT = claims.THROUGHPUT, claims.JOBS, claims.WAIT

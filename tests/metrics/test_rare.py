@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from helpers.schedules_by_hand import first_fit, table_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from batsched_py.metrics import (
     windows,
 )
 from batsched_py.units import DAY
+from helpers.schedules_by_hand import first_fit, table_of
 
 WEEK = 7 * DAY
 MACHINE = {name for name, metric in METRICS.items() if metric.of_machine}
