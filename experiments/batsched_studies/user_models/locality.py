@@ -14,10 +14,10 @@ from batsched_users.measures.session_similarity import similarity
 from batsched_users.measures.stack_depth import mean_depth, stack_depths
 from batsched_users.models.resampled import Resampled
 
+from batsched_studies.filled_page import line
 from batsched_studies.user_models.logs import (
     HERE,
     jobs_of,
-    line,
     path_of,
     printed_locality,
     rows_of,

@@ -16,8 +16,9 @@ from batsched_users.studies.portrait import portrait, portrait_figure
 
 from batsched_py import load_workload, simulate
 from batsched_py.workload.conversion_rules import make_rules
+from batsched_studies.filled_page import DOCS
 
-IMAGES = Path(__file__).parents[3] / "docs" / "images"
+IMAGES = DOCS / "images"
 LOG = "KTH-SP2-1996-2.1-cln"
 
 MODELS: dict[str, dict[str, Any]] = {
