@@ -71,7 +71,7 @@ def submissions(study: replays.Study) -> Chart:
 
 
 def _counts(
-    study: replays.Study, x: str, edges: replays.Column, count: Callable[[replays.Column], Any]
+    study: replays.Study, x: str, edges: Any, count: Callable[[replays.Column], Any]
 ) -> pd.DataFrame:
     """Return the submissions from edge to edge of each infrastructure, by replay."""
     frames = []
