@@ -25,7 +25,6 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.creasy import Creasy
-from batsched_py.schedulers.dynp.dynp import Dynp
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.list_scheduling import ListScheduling
@@ -195,14 +194,6 @@ def test_sjf_head_behind_whom_an_older_job_is_backfilled(tmp_path: Path) -> None
     assert (found.started.behind, found.started.time) == ("w0!0002", 2)
 
 
-def test_conservative(tmp_path: Path) -> None:
-    found = why(tmp_path, JOBS, 8, Conservative, 3)
-    assert {line.why for line in found.held} == {"plan"}
-    assert found.start == found.held[-1].until[1]
-    assert found.held[0].note == "its own reservation"
-    assert found.held[-1].end == found.start
-
-
 def test_conservative_compresses(tmp_path: Path) -> None:
     found = why(tmp_path, [J(0, 8, 10, 50), J(1, 8, 20, 30), J(2, 8, 5)], 8, Conservative, 2)
     assert [(line.begin, line.until[0], line.moved_from) for line in found.held] == [
@@ -248,13 +239,6 @@ def test_an_advance_reservation(tmp_path: Path) -> None:
     assert "an advance reservation, and planning had no room for it" in "\n".join(
         in_words(rejected)
     )
-
-
-def test_dynp(tmp_path: Path) -> None:
-    found = why(tmp_path, JOBS, 8, Dynp, 3)
-    assert {line.why for line in found.held} == {"plan"}
-    assert all(line.note.startswith("planned in the order ") for line in found.held)
-    assert found.held[-1].until[1] == found.start or found.held[-1].until[1] > found.start
 
 
 def test_too_wide(tmp_path: Path) -> None:
