@@ -6,6 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from batsched_users.measures.job_columns import (
+    JobColumns,
+    columns_of_jobs_file,
+    columns_of_log,
+    columns_of_workload,
+)
+from helpers.drawn_sessions import job_columns
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,14 +87,7 @@ def test_a_workload_out_of_order_and_with_unknowns() -> None:
 def columns(*rows: tuple[int, float, float]) -> JobColumns:
     """Columns from user, submission and end."""
     user, submit, end = np.array(rows, dtype=float).reshape(-1, 3).T
-    return JobColumns(
-        user=user.astype(np.int64),
-        submit=submit,
-        end=end,
-        size=end,
-        run_time=end,
-        requested_time=end,
-    )
+    return job_columns(user, submit, end=end)
 
 
 def test_order_by_users() -> None:
