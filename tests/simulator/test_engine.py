@@ -40,31 +40,6 @@ def simulate(script: Script, load: Workload | None = None, options: Options | No
     return Simulator(homogeneous(4), [load] if load else [], options).run(script)
 
 
-@pytest.mark.parametrize(
-    ("run", "walltime", "kind", "state", "end"),
-    [
-        (5, 9, "delay", "COMPLETED_SUCCESSFULLY", 5),
-        (5, 5, "delay", "COMPLETED_WALLTIME_REACHED", 5),
-        (5, 4, "delay", "COMPLETED_WALLTIME_REACHED", 4),
-        (5, 5, "parallel_homogeneous", "COMPLETED_SUCCESSFULLY", 5),
-        (5, 4, "parallel_homogeneous", "COMPLETED_WALLTIME_REACHED", 4),
-        (5, None, "delay", "COMPLETED_SUCCESSFULLY", 5),
-    ],
-)
-def test_walltime(run: float, walltime: float | None, kind: str, state: str, end: float) -> None:
-    """A delay equal to the walltime is cut, a computation equal to it is done."""
-    load = workload([J(0, 1, run, walltime)], 4, kind)
-    (done,) = simulate(Script([], [execute("w0!0000", 1)]), load).jobs
-    assert (done.final_state, done.finish_time) == (state, end)
-
-
-def test_profile_ret_fails_the_job() -> None:
-    load = workload([J(0, 1, 5)], 4)
-    load.profiles["r5"]["ret"] = 42
-    (done,) = simulate(Script([], [execute("w0!0000", 1)]), load).jobs
-    assert (done.final_state, done.return_code) == ("COMPLETED_FAILED", 42)
-
-
 def test_one_message_per_instant() -> None:
     """An end and two submissions of one instant come together."""
     load = workload([J(0, 4, 5), J(5, 1, 1), J(5, 1, 1)], 4)

@@ -446,13 +446,6 @@ def test_switches_are_answered(world: World) -> None:
 # Bytes -------------------------------------------------------------------------------------------
 
 
-@given(worlds())
-def test_the_same_world_gives_the_same_bytes(world: World) -> None:
-    first, second = (finish(world.simulator(), world.scheduler()) for _ in range(2))
-    assert first[1] == second[1]
-    assert files(first[0]) == files(second[0])
-
-
 def serve(address: str, scheduler: Scheduler, errors: list[BaseException]) -> None:
     """Reply until the simulation ends."""
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 from math import inf
 from pathlib import Path
 
@@ -388,60 +387,6 @@ changes = st.lists(
 def test_as_the_slow_twin(platform: Platform, changes: list[Change]) -> None:
     ours, twins = ends(platform, changes), Twin(platform).ends(changes)
     assert ours == pytest.approx(twins, rel=1e-9, abs=1e-8)
-
-
-@given(platforms, changes)
-def test_nothing_is_used_beyond_what_there_is(platform: Platform, changes: list[Change]) -> None:
-    """Hosts and shared links keep to their capacity, and every task that ended did all its work."""
-    running = ParallelTasks(platform)
-    tasks: dict[ParallelTask, Start] = {}
-    done: dict[ParallelTask, float] = {}
-    by_number: list[ParallelTask] = []
-    dates = sorted({change.time for change in changes})
-    now = 0.0
-
-    def step(to: float) -> None:
-        rates = {task: task.rate for task in tasks if task.end is None}
-        for task, rate in rates.items():
-            done[task] += rate * (to - now)
-        check(platform, running, tasks)
-
-    for date, following in pairwise([*dates, inf]):
-        step(date)
-        now = date
-        running.advance(now)
-        for change in changes:
-            if change.time == date and isinstance(change, Start):
-                task = running.start(now, change.hosts, change.flops, change.bytes_)
-                tasks[task], done[task] = change, 0.0
-                by_number.append(task)
-            elif change.time == date and isinstance(change, Cancel):
-                for task in by_number[change.task : change.task + 1]:
-                    running.cancel(task, now)
-                    done[task] = 1.0
-        while (due := running.next_time()) < following:
-            step(due)
-            now = due
-            running.advance(now)
-    for task, start in tasks.items():
-        idle = not any(start.flops) and not any(start.bytes_)
-        assert idle or done[task] == pytest.approx(1.0, abs=1e-6)
-
-
-def check(platform: Platform, running: ParallelTasks, tasks: dict[ParallelTask, Start]) -> None:
-    for host in range(NB):
-        assert running.load(host) <= 1 + 1e-9
-    used = [0.0] * len(platform.network.links)
-    hosts = [*platform.hosts, *platform.storages]
-    for task, start in tasks.items():
-        for number, amount in enumerate(start.bytes_):
-            if task.end is None and amount > 0:
-                source, target = divmod(number, len(start.hosts))
-                names = hosts[start.hosts[source]].name, hosts[start.hosts[target]].name
-                for link in platform.network.route(*names).links:
-                    used[link] += amount * task.rate
-    for link, use in zip(platform.network.links, used, strict=True):
-        assert link.fatpipe or use <= link.bandwidth * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(
