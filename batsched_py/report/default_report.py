@@ -9,7 +9,8 @@ import pandas as pd
 
 from batsched_py.metrics import METRICS
 from batsched_py.report.document import Column, Figure, Report, Section, Table
-from batsched_py.report.paired_ratios import REPEATED, interval, ratios_table
+from batsched_py.report.kit.estimates import mean_of_repeats
+from batsched_py.report.paired_ratios import REPEATED, ratios_table
 from batsched_py.report.runs_table import MAIN_METRICS
 from batsched_py.support.statistics import RESAMPLES
 
@@ -119,7 +120,7 @@ def _table(
     for values, own in _combinations(runs, axes):
         row: dict[str, Any] = {**values, "runs": len(own)}
         for metric in metrics:
-            mean = interval(own[metric])
+            mean = mean_of_repeats(own[metric])
             row[metric] = mean.value
             row[f"{metric}_low"], row[f"{metric}_high"] = mean.low, mean.high
         rows.append(row)
@@ -137,7 +138,7 @@ def _table(
 def _figure(runs: pd.DataFrame, axes: Sequence[str], metric: str) -> Figure:
     rows = []
     for values, own in _combinations(runs, axes):
-        mean = interval(own[metric])
+        mean = mean_of_repeats(own[metric])
         if mean.nb:
             rows.append({**_plain(values), "value": mean.value, **_ends(mean.low, mean.high)})
     spec = _spec(rows, axes, _with_unit(metric))

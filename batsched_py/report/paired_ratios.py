@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 
 from batsched_py.report.document import Column, Table
-from batsched_py.support.statistics import Interval, bootstrap, paired_ratio
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+from batsched_py.report.kit.pairing import paired
+from batsched_py.support.statistics import paired_ratio
 
 REPEATED = ("replication", "seed", "shake")
 """Axes over whose values means are taken: they repeat a run and do not change the question."""
@@ -22,12 +19,6 @@ _POLICY = ("scheduler", "scheduler_options")
 _MOST_VALUES = 8
 _INPUTS = ("log", "workload", "input")
 """Axes that are never compared: another log has other people."""
-
-
-def interval(values: ArrayLike) -> Interval:
-    """Return the mean and its interval; there is none if all values are the same."""
-    found = bootstrap(values)
-    return found if found.low < found.high else msgspec.structs.replace(found, low=nan, high=nan)
 
 
 def compared_axis(runs: pd.DataFrame, axes: Sequence[str]) -> str | None:
@@ -110,21 +101,14 @@ def _rows(
         for value in own[axis].drop_duplicates():
             if value == first or base.empty:
                 continue
-            ours, theirs = _paired(own[own[axis] == value], base, repeats)
+            sides = (own[own[axis] == value], base)
+            ours, theirs = paired(*(_by_repeat(side, repeats) for side in sides))
             for metric in metrics:
                 yield {**place, axis: value, **_ratio(metric, ours[metric], theirs[metric])}
 
 
-def _paired(
-    ours: pd.DataFrame, base: pd.DataFrame, repeats: Sequence[str]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the runs that both have, in the same order."""
-    sides = [
-        side.set_index(list(repeats) if repeats else np.zeros(len(side))) for side in (ours, base)
-    ]
-    one, two = (side[~side.index.duplicated()] for side in sides)
-    both = one.index.intersection(two.index)
-    return one.loc[both], two.loc[both]
+def _by_repeat(runs: pd.DataFrame, repeats: Sequence[str]) -> pd.DataFrame:
+    return runs.set_index(list(repeats) if repeats else np.zeros(len(runs)))
 
 
 def _ratio(metric: str, ours: pd.Series[Any], base: pd.Series[Any]) -> dict[str, Any]:

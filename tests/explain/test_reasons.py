@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from helpers.explained import JOBS, record
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -35,6 +34,7 @@ from batsched_py.schedulers.ups import Ups
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload import WorkloadJob
+from helpers.explained import JOBS, record
 
 Maker = Callable[[], Scheduler]
 

@@ -11,6 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from batsched_py.workload import Workload
+from batsched_py.workload.conversion_rules import make_rules
+from batsched_py.workload.load import load_workload
 from batsched_users.learning.learn_site import (
     SiteFacts,
     continuation_by_response,
@@ -18,10 +22,6 @@ from batsched_users.learning.learn_site import (
     site_facts,
 )
 from batsched_users.models.site import SHIPPED, SiteDistributions
-
-from batsched_py.workload import Workload
-from batsched_py.workload.conversion_rules import make_rules
-from batsched_py.workload.load import load_workload
 
 PAR, CTC, KTH, SP2, BLUE = LOGS = (
     "SDSC-Par-1996-3.1-cln",

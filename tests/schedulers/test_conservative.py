@@ -6,15 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from helpers.streit_schedules import (
-    FIVE,
-    SORTED,
-    Seconds,
-    load_of,
-    place_of,
-    random_jobs,
-    with_fields,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +18,15 @@ from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.planning.planning import Planning
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
+from helpers.streit_schedules import (
+    FIVE,
+    SORTED,
+    Seconds,
+    load_of,
+    place_of,
+    random_jobs,
+    with_fields,
+)
 
 # (what it shows, processors, jobs, starts)
 CASES: list[tuple[str, int, list[J], list[Any]]] = [

@@ -11,19 +11,6 @@ from math import inf
 from typing import Any
 
 import pytest
-from helpers.streit_schedules import (
-    FIVE,
-    PC2_2001,
-    SIX,
-    SORTED,
-    load_of,
-    measured,
-    place_of,
-    random_jobs,
-    run_watched,
-    shrunk,
-    slow_plan,
-)
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -37,6 +24,19 @@ from batsched_py.schedulers.dynp.self_tuning_metrics import PLAN_METRICS, plan_m
 from batsched_py.schedulers.planning.planning import Planning
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
+from helpers.streit_schedules import (
+    FIVE,
+    PC2_2001,
+    SIX,
+    SORTED,
+    load_of,
+    measured,
+    place_of,
+    random_jobs,
+    run_watched,
+    shrunk,
+    slow_plan,
+)
 
 
 def observed(jobs: list[J], nb: int, **options: Any) -> tuple[Any, Dynp, list[SelfTuningStep]]:

@@ -7,7 +7,6 @@ from math import inf
 from typing import Any
 
 import pytest
-from helpers.streit_schedules import load_of, random_jobs, run_watched
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from batsched_py.schedulers.planning.planning import Planning
 from batsched_py.schedulers.planning.start_limits import DAYS, Limits
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
+from helpers.streit_schedules import load_of, random_jobs, run_watched
 
 HOUR, DAY = 3600, 86_400
 PRIME = {"days": "mon-fri", "from": "06:00", "to": "20:00"}

@@ -10,6 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
+from batsched_py.model.decisions import Decision
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.schedulers.dynp.bounds import DynpBounds
+from batsched_py.schedulers.dynp.dynp import Dynp
+from batsched_py.schedulers.planning.planning import Planning
+from batsched_py.simulator.engine import Outcome
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import check_machine, run, starts, workload
 from helpers.streit_schedules import (
     FIVE,
     PC2_2001,
@@ -28,19 +41,6 @@ from helpers.streit_schedules import (
     table,
     with_fields,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-from batsched_py.errors import UsageError
-from batsched_py.model.decisions import Decision
-from batsched_py.model.machine import Machine
-from batsched_py.model.queue import WaitingQueue
-from batsched_py.schedulers.dynp.bounds import DynpBounds
-from batsched_py.schedulers.dynp.dynp import Dynp
-from batsched_py.schedulers.planning.planning import Planning
-from batsched_py.simulator.engine import Outcome
-from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import check_machine, run, starts, workload
 
 ORDERS = ("fcfs", "sjf", "ljf")
 

@@ -8,9 +8,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from helpers.other_programs import CannotInstallError, play, pybatsim_in
 
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml
+from helpers.other_programs import CannotInstallError, play, pybatsim_in
 
 pytestmark = pytest.mark.process
 

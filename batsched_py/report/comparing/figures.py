@@ -10,6 +10,7 @@ import pandas as pd
 
 from batsched_py.report.comparing.tables import job_names
 from batsched_py.report.document import Figure
+from batsched_py.report.kit import palette
 from batsched_py.support.extras import extra
 from batsched_py.support.statistics import quantiles
 from batsched_py.units import DAY, HOUR
@@ -113,7 +114,7 @@ def waits_of_users(users: pd.DataFrame) -> Figure:
     )
     diagonal = (
         alt.Chart(pd.DataFrame({"a": line, "b": line}))
-        .mark_line(color="#777777", strokeDash=[4, 4])
+        .mark_line(color=palette.LINES, strokeDash=[4, 4])
         .encode(x=alt.X("a:Q", scale=scale), y=alt.Y("b:Q", scale=scale))
     )
     chart = (diagonal + points).properties(width="container", height=_HIGH)
@@ -183,7 +184,7 @@ def ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
     points = base.mark_point(filled=True, size=50).encode(
         x=alt.X("ratio:Q", title="B / A", scale=scale)
     )
-    one = alt.Chart().mark_rule(color="#777777", strokeDash=[4, 4]).encode(x=alt.datum(1.0))
+    one = alt.Chart().mark_rule(color=palette.LINES, strokeDash=[4, 4]).encode(x=alt.datum(1.0))
     chart = (
         alt.layer(one, spans, points, data=_rounded(data))
         .properties(width=260, height=alt.Step(18))

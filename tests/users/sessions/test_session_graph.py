@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-from math import inf
 from pathlib import Path
 
 import networkx as nx
 import pytest
-from batsched_users.sessions.delimitation import Delimitation, Session, partition
-from batsched_users.sessions.graph_summary import summary
-from batsched_users.sessions.session_graph import SessionGraph, build_graph, to_networkx
-from helpers.drawn_sessions import intervals, job, jobs_of, sessions_of
 from hypothesis import example, given
 
 from batsched_py.errors import UsageError
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
+from batsched_users.sessions.delimitation import Delimitation, Session, partition
+from batsched_users.sessions.graph_summary import summary
+from batsched_users.sessions.session_graph import SessionGraph, build_graph, to_networkx
+from helpers.drawn_sessions import intervals, job, jobs_of, sessions_of
 
 
 @pytest.mark.parametrize(
@@ -196,11 +194,3 @@ def test_replaying_the_recorded_ends_gives_the_recorded_starts(shared: Path) -> 
             starts = {graph.sessions[i].finish + think_time for i, think_time in before}
             assert starts <= {session.start}
             assert all(think_time >= 0 for _, think_time in before)
-
-
-def test_under_max_sessions_form_a_line() -> None:
-    """Zakay 2.2: sessions by Max never overlap."""
-    own = jobs_of((0, 50), (10, 20), (200, 300), (250, 260), (900, 901))
-    sessions = partition(own, Delimitation("max", 1))["u"]
-    assert all(first.finish < second.start < inf for first, second in pairwise(sessions))
-    assert build_graph(sessions).arity() == [0, 1, 1]

@@ -9,6 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import ks_2samp
+
+from batsched_py.errors import UsageError
+from batsched_py.workload import WorkloadJob
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.studies.common import COLOURS, write_figure
 from batsched_users.studies.threshold_figures import (
@@ -29,12 +35,6 @@ from batsched_users.studies.thresholds import (
     think_times,
 )
 from helpers.drawn_sessions import intervals, job, jobs_of
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import ks_2samp
-
-from batsched_py.errors import UsageError
-from batsched_py.workload import WorkloadJob
 
 
 def in_minutes(*times: tuple[float, float]) -> list[WorkloadJob]:
@@ -219,15 +219,6 @@ def test_figures_show_the_numbers(tmp_path: Path) -> None:
     assert [line.get_label() for line in axes.lines] == ["found by Last only (3)"]
     left, _ = inter_arrival_figure([one, one]).axes
     assert np.asarray(left.lines[1].get_ydata()).tolist() == one.inter_arrival.cumulative.tolist()
-
-
-@pytest.mark.parametrize("form", ["png", "svg", "pdf"])
-def test_same_figure_same_bytes(tmp_path: Path, form: str) -> None:
-    figure = think_time_figure(study("log", EIGHT))
-    for again in (1, 2):
-        write_figure(figure, tmp_path / f"{again}.{form}")
-    assert (tmp_path / f"1.{form}").read_bytes() == (tmp_path / f"2.{form}").read_bytes()
-    assert (tmp_path / f"1.{form}").stat().st_size > 5_000
 
 
 def test_a_figure_of_no_known_format_is_wrong_usage(tmp_path: Path) -> None:
