@@ -6,13 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from batsched_users.measures.job_columns import (
-    JobColumns,
-    columns_of_jobs_file,
-    columns_of_log,
-    columns_of_workload,
-)
-from helpers.drawn_sessions import job_columns
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +22,7 @@ from batsched_users.measures.job_columns import (
     columns_of_log,
     columns_of_workload,
 )
+from helpers.drawn_sessions import job_columns
 
 LOG = """\
 ; MaxProcs: 8

@@ -7,9 +7,6 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from batsched_users.measures.job_columns import JobColumns
-from batsched_users.measures.session_similarity import MEASURES, POOLS, null_test, similarity
-from helpers.drawn_sessions import job_columns
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +14,7 @@ import batsched_users.measures.session_similarity as module
 from batsched_py.errors import UsageError
 from batsched_users.measures.job_columns import JobColumns
 from batsched_users.measures.session_similarity import MEASURES, POOLS, null_test, similarity
+from helpers.drawn_sessions import job_columns
 
 NAN = float("nan")
 Sessions = list[list[float]]

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py import simulate
 from batsched_py.errors import InputError, UsageError
 from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
@@ -32,12 +31,6 @@ from batsched_users.learning.learn_site import (
 from batsched_users.models.site import SHIPPED, SiteDistributions, SiteUsers
 from helpers.drawn_sessions import MONDAY, log_of
 from helpers.examples import few_examples
-from hypothesis import given
-from hypothesis import strategies as st
-
-from batsched_py.errors import InputError, UsageError
-from batsched_py.units import DAY, HOUR, WEEK
-from batsched_py.workload import Workload, WorkloadJob
 
 MINUTE = 60.0
 START = 1_704_067_200.0  # Monday 2024-01-01, 0:00 UTC

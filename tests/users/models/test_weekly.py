@@ -11,12 +11,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from batsched_users.behaviour.calendar import Calendar
-from batsched_users.learning.ideal_machine import play
-from batsched_users.learning.learn_weekly import learn_weekly, write_parameters
-from batsched_users.models import weekly
-from batsched_users.models.weekly import PUBLISHED, Parameters, WeeklyUsers, read_parameters
-from helpers.drawn_sessions import log_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +25,7 @@ from batsched_users.learning.ideal_machine import play
 from batsched_users.learning.learn_weekly import learn_weekly, write_parameters
 from batsched_users.models import weekly
 from batsched_users.models.weekly import PUBLISHED, Parameters, WeeklyUsers, read_parameters
+from helpers.drawn_sessions import log_of
 
 MODEL = f"{weekly.__file__}:WeeklyUsers"
 NINE, FIVE = 9 * HOUR, 17 * HOUR
