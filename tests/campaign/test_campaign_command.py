@@ -144,11 +144,9 @@ def test_another_measure_measures_again_and_another_report_does_not(study: Campa
 
 def test_runs_that_failed_are_tried_or_left(study: CampaignFolder) -> None:
     """A measure fails for runs of 40 jobs; mended, only those run again."""
-    failing = MEASURES.replace(
-        "\n", "\n if not pathlib.Path('mended').exists(): check(result)\n", 1
-    )
+    failing = MEASURES.replace("\n", "\n if not Path('mended').exists(): check(result)\n", 1)
     check = "def check(result):\n if len(result.table.submit) == 40: raise ValueError('forty')\n"
-    study.write(FILE, measures=f"import pathlib\n{check}{failing}")
+    study.write(FILE, measures=f"from pathlib import Path\n{check}{failing}")
     done = study.run()
     assert done.returncode == 1
     assert "ValueError: forty" in done.stderr
