@@ -7,7 +7,6 @@ from math import inf
 from typing import Any
 
 import pytest
-from batsched_users.models.feedback import ThinkTimeFeedback
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, ProtocolError
@@ -23,6 +22,7 @@ from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, starts, workload
 from batsched_py.workload import WorkloadJob
+from batsched_users.models.feedback import ThinkTimeFeedback
 
 
 class Policy:

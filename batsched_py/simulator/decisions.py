@@ -129,7 +129,7 @@ class Decisions:
         progress = {}
         for job, done in jobs:
             if done is not None:
-                yield self._execution.complete(job)
+                yield from self._execution.complete(job)
                 progress[job.description.id] = done
         job_ids = [job.description.id for job, _ in jobs]
         yield m.JobKilled(timestamp=self._agenda.now, job_ids=job_ids, job_progress=progress)

@@ -83,7 +83,7 @@ class Execution:
             self._stepwise.begin(job, _hosts(job, decision))
             self._stepwise.ended.clear()  # it is there if it did nothing that takes time
         if job.finish_time < inf:
-            end = self._agenda.at(job.finish_time, partial(self._completions, job))
+            end = self._agenda.at(job.finish_time, partial(self.complete, job))
             self._ends[job.description.id] = end
 
     def _set_end(self, job: SimulatedJob) -> None:
@@ -114,7 +114,7 @@ class Execution:
         places = len(set(map(int, mapping.values())))
         return places == len(mapping) == decision.alloc.bit_count()
 
-    def complete(self, job: SimulatedJob) -> m.JobCompleted:
+    def complete(self, job: SimulatedJob) -> list[m.Event]:
         """Free the machines of a job that ended or was killed; return what is told of it."""
         self._ends.pop(job.description.id, None)
         job.state = State.ENDED
@@ -124,21 +124,20 @@ class Execution:
             job.consumed_energy = self._energy.consumed(job.alloc, now) - job.consumed_energy
             self._energy.note("e", now)
         self.finished.append(job)
-        return m.JobCompleted(
-            timestamp=now,
-            job_id=job.description.id,
-            job_state=job.final_state,
-            return_code=job.return_code,
-            alloc=job.alloc,
-        )
+        return [
+            m.JobCompleted(
+                timestamp=now,
+                job_id=job.description.id,
+                job_state=job.final_state,
+                return_code=job.return_code,
+                alloc=job.alloc,
+            )
+        ]
 
-    def _completions(self, job: SimulatedJob) -> tuple[m.JobCompleted]:
-        return (self.complete(job),)
-
-    def complete_stepwise(self) -> list[m.JobCompleted]:
+    def complete_stepwise(self) -> list[m.Event]:
         """Complete the jobs whose last step has ended at this instant."""
         ended = self._stepwise.ended
-        completions = list(map(self.complete, ended))
+        completions = [event for job in ended for event in self.complete(job)]
         ended.clear()
         return completions
 
@@ -223,7 +222,8 @@ class Execution:
                 f"EXECUTE_JOB: job {decision.job_id} was given {to_text(wrong)!r}: "
                 f"{self._machines.why_not(wrong)}"
             )
-        if isinstance(job.profile.body, Composed) and not job.profile.body.parts:
+        body = job.profile.body
+        if type(body) is Composed and not body.parts:
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} has the composed profile "
                 f"{job.description.profile!r}, which was registered dynamically: Batsim 4.2.0 "

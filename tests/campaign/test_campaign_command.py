@@ -9,8 +9,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from helpers.calling import command
-from helpers.campaigns import CampaignFolder
 
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.campaign_folder import open_results
@@ -20,6 +18,8 @@ from batsched_py.campaign.worker_processes import LocalWorkers
 from batsched_py.errors import InputError, PluginError, UsageError
 from batsched_py.report.publish import report_of
 from batsched_py.support.own_command import PROGRAM
+from helpers.calling import command
+from helpers.campaigns import CampaignFolder
 
 FILE = """
 name = "test"

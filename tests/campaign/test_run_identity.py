@@ -7,7 +7,6 @@ from typing import Any
 
 import grimp
 import pytest
-from helpers.logs import swf_text
 
 from batsched_py.campaign import run_identity as identity
 from batsched_py.campaign.campaign_file import Campaign, PlannedRun
@@ -15,6 +14,7 @@ from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.run_identity import determining_code
 from batsched_py.run.settings import Settings
 from batsched_py.support.option_values import parse_options
+from helpers.logs import swf_text
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {"batsched_py": ROOT, "batsched_users": ROOT / "users"}

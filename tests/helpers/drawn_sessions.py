@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from batsched_users.sessions.delimitation import Session
 from hypothesis import strategies as st
 
 from batsched_py.workload import WorkloadJob
+from batsched_users.sessions.delimitation import Session
 
 
 def job(name: str, submit: float, finish: float | None, user: str | None = "u") -> WorkloadJob:

@@ -7,11 +7,11 @@ from math import inf
 from pathlib import Path
 
 import pytest
-from helpers.shared_folder import SHARED
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
+from helpers.shared_folder import SHARED
 
 
 def wire(kind: str, data: object, timestamp: float = 1.5) -> str:

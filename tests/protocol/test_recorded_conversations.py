@@ -7,13 +7,13 @@ import shlex
 from pathlib import Path
 
 import pytest
-from helpers.shared_folder import SHARED
 
 from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol.decision_checks import Referee
 from batsched_py.protocol.handshake import codec_for
 from batsched_py.workload.batsim_workload import read_workload
+from helpers.shared_folder import SHARED
 
 FOLDERS = sorted(SHARED.glob("batsim_transcripts/*/")) if SHARED.is_dir() else []
 

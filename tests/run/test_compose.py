@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 import yaml
-from helpers import calling
-from helpers.other_programs import free_address
 
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
+from helpers import calling
+from helpers.other_programs import free_address
 
 ROOT = Path(__file__).resolve().parents[2]
 BATSCHED = [sys.executable, "-m", "batsched_py"]

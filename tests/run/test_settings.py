@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 import pytest
 import typer
-from helpers.calling import command
 
 from batsched_py import simulate
 from batsched_py.campaign.campaign_file import read_campaign
@@ -21,6 +20,7 @@ from batsched_py.errors import UsageError, parameter
 from batsched_py.run.settings import SETTINGS, SINGLE_RULES, Run, Settings
 from batsched_py.support.setting_fields import arguments
 from batsched_py.workload.conversion_rules import Rules
+from helpers.calling import command
 
 ROOT = Path(__file__).parents[2]
 SUGAR = {"log", "sessions", "node_factor", *SINGLE_RULES}

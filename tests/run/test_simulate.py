@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.calling import command
-from helpers.logs import swf_line, swf_text
 
 from batsched_py import simulate
 from batsched_py.errors import UsageError
@@ -18,6 +16,8 @@ from batsched_py.support.option_values import parse_options
 from batsched_py.support.shipped_files import platforms_folder
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.sample import cached_sample_log
+from helpers.calling import command
+from helpers.logs import swf_line, swf_text
 
 FILES = ("jobs.csv", "schedule.csv")
 

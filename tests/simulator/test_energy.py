@@ -7,6 +7,20 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import PlatformError, ProtocolError
+from batsched_py.protocol import messages as m
+from batsched_py.simulator.energy.consumption import (
+    Energy,
+    SleepState,
+    Watts,
+    power_states,
+)
+from batsched_py.simulator.engine import Options, Outcome
+from batsched_py.simulator.platform.hosts import Host, Platform
+from batsched_py.support.processor_sets import numbers
 from helpers.scripted_schedulers import (
     GIGA,
     QUERY,
@@ -22,20 +36,6 @@ from helpers.scripted_schedulers import (
     switch,
     workload,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-from batsched_py.errors import PlatformError, ProtocolError
-from batsched_py.protocol import messages as m
-from batsched_py.simulator.energy.consumption import (
-    Energy,
-    SleepState,
-    Watts,
-    power_states,
-)
-from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.platform.hosts import Host, Platform
-from batsched_py.support.processor_sets import numbers
 
 ENERGY = Options(energy=True)
 

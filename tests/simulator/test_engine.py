@@ -5,6 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
+from batsched_py.errors import ProtocolError, SimulationError, WorkloadError
+from batsched_py.protocol import messages as m
+from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
+from batsched_py.workload import Workload
 from helpers.scripted_schedulers import (
     CONTINUE,
     FINISHED,
@@ -15,14 +23,6 @@ from helpers.scripted_schedulers import (
     register_profile,
     say,
 )
-
-from batsched_py.errors import ProtocolError, SimulationError, WorkloadError
-from batsched_py.protocol import messages as m
-from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.hosts import homogeneous
-from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import workload
-from batsched_py.workload import Workload
 
 DYNAMIC = Options(dynamic_jobs=True)
 DELAY = {"type": "delay", "delay": 5}

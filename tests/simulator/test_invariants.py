@@ -17,8 +17,6 @@ from typing import Any, cast
 import msgspec
 import pytest
 import zmq
-from helpers.examples import few_examples
-from helpers.worlds import SLEEP, WATTS, Profiles, Scheduler, World, worlds
 from hypothesis import given
 
 from batsched_py.errors import DeadlockError
@@ -33,6 +31,8 @@ from batsched_py.simulator.tasks.parallel_tasks import ParallelTask
 from batsched_py.support.processor_sets import from_text, numbers
 from batsched_py.transport import Partner
 from batsched_py.transport.simulator_socket import SimulatorSocket
+from helpers.examples import few_examples
+from helpers.worlds import SLEEP, WATTS, Profiles, Scheduler, World, worlds
 
 CLOSE = 1e-9  # s: the parallel tasks take dates closer than this for one
 TCP_WINDOW = 4194304  # bytes, SimGrid's

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.other_programs import CannotInstallError, play, pybatsim_in
 
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml
 from batsched_py.support.processor_sets import from_text
+from helpers.other_programs import CannotInstallError, play, pybatsim_in
 
 pytestmark = pytest.mark.process
 

@@ -8,7 +8,6 @@ from math import inf
 from pathlib import Path
 
 import pytest
-from helpers.parallel_tasks_twin import Cancel, Change, Speed, Start, Twin
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +24,7 @@ from batsched_py.simulator.platform.network import (
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.simulator.tasks.fair_bottleneck import FairBottleneck, RateLimits, Use
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask, ParallelTasks
+from helpers.parallel_tasks_twin import Cancel, Change, Speed, Start, Twin
 
 
 def ends(platform: Platform, changes: list[Change]) -> list[float | None]:

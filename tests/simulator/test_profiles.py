@@ -8,6 +8,12 @@ from time import perf_counter
 from typing import Any
 
 import pytest
+
+from batsched_py.errors import ProtocolError, WorkloadError
+from batsched_py.simulator.engine import Options
+from batsched_py.simulator.profiles import Composed, Parallel, Receive, Send, parse_profiles
+from batsched_py.workload.batsim_workload import read_workload
+from batsched_py.workload.profile_types import PROFILE_TYPES
 from helpers.scripted_schedulers import (
     Script,
     Timetable,
@@ -21,12 +27,6 @@ from helpers.scripted_schedulers import (
     simulate,
     workload,
 )
-
-from batsched_py.errors import ProtocolError, WorkloadError
-from batsched_py.simulator.engine import Options
-from batsched_py.simulator.profiles import Composed, Parallel, Receive, Send, parse_profiles
-from batsched_py.workload.batsim_workload import read_workload
-from batsched_py.workload.profile_types import PROFILE_TYPES
 
 HUGE = 10**400
 """JSON has integers that no float can hold."""

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import pytest
 import zmq
-from helpers import calling
 
 from batsched_py.commands.protocol import simulator as command
 from batsched_py.protocol import messages as m
@@ -24,6 +23,7 @@ from batsched_py.simulator.files import output_files as outputs
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.transport import simulator_socket as front
 from batsched_py.transport.recording import read_exchange
+from helpers import calling
 
 HEAD = '<?xml version="1.0"?>\n'
 CLUSTER = """<cluster id="c" prefix="n" suffix="" radical="0-4" speed="1Gf" bw="1GBps" lat="0"/>"""

@@ -6,6 +6,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+from batsched_py.errors import DeadlockError, ProtocolError
+from batsched_py.protocol import messages as m
+from batsched_py.simulator.engine import Options
+from batsched_py.simulator.files.output_files import jobs_lines
+from batsched_py.simulator.platform.hosts import Platform, homogeneous
+from batsched_py.simulator.platform.platform_reader import read_platform
 from helpers.scripted_schedulers import (
     FINISHED,
     GIGA,
@@ -24,13 +31,6 @@ from helpers.scripted_schedulers import (
     tell,
     workload,
 )
-
-from batsched_py.errors import DeadlockError, ProtocolError
-from batsched_py.protocol import messages as m
-from batsched_py.simulator.engine import Options
-from batsched_py.simulator.files.output_files import jobs_lines
-from batsched_py.simulator.platform.hosts import Platform, homogeneous
-from batsched_py.simulator.platform.platform_reader import read_platform
 
 Profiles = dict[str, dict[str, Any]]
 

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from helpers.calling import Called, command
-from helpers.waiting import LIMIT
-from helpers.wire import ask, begins, peer, submitted
 
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.shipped_files import platforms_folder
+from helpers.calling import Called, command
+from helpers.waiting import LIMIT
+from helpers.wire import ask, begins, peer, submitted
 
 pytestmark = pytest.mark.process
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from batsched_users.models.feedback import ThinkTimeFeedback
-from helpers.wire import begins, completed, ends, message, peer, serving, submitted
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +20,8 @@ from batsched_py.transport import Partner, conversation
 from batsched_py.transport import scheduler_socket as transport
 from batsched_py.transport.conversation import Conversation
 from batsched_py.workload import Workload, WorkloadJob
+from batsched_users.models.feedback import ThinkTimeFeedback
+from helpers.wire import begins, completed, ends, message, peer, serving, submitted
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
 JSON = st.recursive(

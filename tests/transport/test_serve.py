@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import zmq
-from helpers.wire import ask, begins, completed, decisions, ends, peer, serving, submitted
 
 from batsched_py.errors import BatschedError, ProtocolError, SimulationError, UsageError
 from batsched_py.transport import conversation
 from batsched_py.transport import scheduler_socket as transport
 from batsched_py.transport.scheduler_socket import SchedulerSocket
+from helpers.wire import ask, begins, completed, decisions, ends, peer, serving, submitted
 
 
 @pytest.fixture(autouse=True)

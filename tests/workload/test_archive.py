@@ -11,10 +11,10 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from helpers.logs import swf_text
 
 from batsched_py.errors import BatschedError, UsageError
 from batsched_py.workload.log_archive import CATALOGUE, fetch_log, find_log
+from helpers.logs import swf_text
 
 NAME = "KTH-SP2-1996-2.1-cln"
 LOG = swf_text()

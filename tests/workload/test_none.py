@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from helpers.calling import command
-from helpers.logs import swf_text
 
 from batsched_py import simulate
 from batsched_py.campaign.campaign_file import Campaign, PlannedRun
@@ -17,6 +15,8 @@ from batsched_py.run.settings import Settings
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import NONE, find_log
+from helpers.calling import command
+from helpers.logs import swf_text
 
 MODEL = '''
 from batsched_py import WorkloadJob

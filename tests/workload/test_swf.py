@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.logs import swf_line as line
-from helpers.logs import swf_text
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import LogError
 from batsched_py.workload.swf import FIELDS, read_swf, write_swf
+from helpers.logs import swf_line as line
+from helpers.logs import swf_text
 
 HEADER = ["; Version: 2.2", "; MaxProcs: 8 (of 16)", "; Note: one", "; Note: two"]
 LOGS = {

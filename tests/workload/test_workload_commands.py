@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.calling import Called, command
-from helpers.logs import swf_line, swf_text
 
 from batsched_py.workload.batsim_workload import read_workload
+from helpers.calling import Called, command
+from helpers.logs import swf_line, swf_text
 
 LOG = swf_text(swf_line(1, 0, size=2), swf_line(2, 5, size=2), swf_line(3, 9, 0, 2, user=-1))
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from batsched_users.measures.job_columns import JobColumns
-from batsched_users.measures.session_columns import cut_sessions
-from batsched_users.sessions.delimitation import Delimitation, partition
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.workload import WorkloadJob
+from batsched_users.measures.job_columns import JobColumns
+from batsched_users.measures.session_columns import cut_sessions
+from batsched_users.sessions.delimitation import Delimitation, partition
 
 
 def columns(submit: list[float], user: list[int]) -> JobColumns:

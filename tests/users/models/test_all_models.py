@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from batsched_users.learning.ideal_machine import play
 
 from batsched_py import Workload, simulate
 from batsched_py.decision_process import DecisionProcess
@@ -19,6 +18,7 @@ from batsched_py.support import plugins
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.sample import cached_sample_log
+from batsched_users.learning.ideal_machine import play
 
 POPULATION = """
 [[member]]
@@ -101,6 +101,7 @@ def test_same_seed_same_jobs(model: str, log: Workload, tmp_path: Path) -> None:
         assert jobs(1) != jobs(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", GENERATIVE)
 def test_a_long_run_needs_no_more_memory_than_a_short_one(
     model: str, log: Workload, tmp_path: Path

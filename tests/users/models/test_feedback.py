@@ -6,9 +6,6 @@ from heapq import heappop, heappush
 from math import inf
 
 import pytest
-from batsched_users.models.feedback import ThinkTimeFeedback
-from batsched_users.sessions.delimitation import Delimitation, partition
-from batsched_users.sessions.session_graph import build_graph
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +14,9 @@ from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
 from batsched_py.workload import Workload
+from batsched_users.models.feedback import ThinkTimeFeedback
+from batsched_users.sessions.delimitation import Delimitation, partition
+from batsched_users.sessions.session_graph import build_graph
 
 HOUR = 3600.0
 
@@ -120,6 +120,7 @@ def log_of(rows: list[tuple[int, int, int, int, str]], waits: bool = True) -> Wo
     return workload(jobs, 10_000)
 
 
+@pytest.mark.slow
 @given(recorded, delimitations)
 def test_identity_when_all_start_at_once(
     rows: list[tuple[int, int, int, int, str]], how: str

@@ -8,14 +8,14 @@ from math import inf, nan
 from pathlib import Path
 
 import pytest
-from batsched_users.sessions.delimitation import Delimitation, Session, partition
-from helpers.drawn_sessions import intervals, job, jobs_of, names
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
+from batsched_users.sessions.delimitation import Delimitation, Session, partition
+from helpers.drawn_sessions import intervals, job, jobs_of, names
 
 
 def cut(rule: str, *times: tuple[float, float]) -> list[str]:

@@ -7,6 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
+from batsched_py.units import HOUR
+from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.measures.job_columns import JobColumns, columns_of_workload
 from batsched_users.sessions.delimitation import Delimitation, partition
@@ -22,12 +28,6 @@ from batsched_users.studies.portrait import (
     think_times_by_response,
 )
 from helpers.drawn_sessions import job
-from hypothesis import given
-from hypothesis import strategies as st
-
-from batsched_py.errors import UsageError
-from batsched_py.units import HOUR
-from batsched_py.workload import Workload, WorkloadJob
 
 Row = tuple[str, float, float]
 
