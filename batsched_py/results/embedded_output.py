@@ -54,8 +54,8 @@ class EmbeddedOutput:
         )
 
     @cached_property
-    def _columns(self) -> _Columns:
-        columns = _Columns()
+    def _columns(self) -> _GrowingColumns:
+        columns = _GrowingColumns()
         for job in self.outcome.jobs:
             columns.add(job)
         return columns
@@ -65,7 +65,7 @@ class EmbeddedOutput:
         return schedule_csv(self.outcome)
 
 
-class _Columns:
+class _GrowingColumns:
     """What one pass over the jobs gives: 57 bytes per job, since users share their names."""
 
     def __init__(self) -> None:

@@ -165,9 +165,9 @@ def ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
     points = base.mark_point(filled=True, size=50).encode(
         x=alt.X("ratio:Q", title="B / A", scale=scale)
     )
-    one = alt.Chart().mark_rule(color=palette.LINES, strokeDash=[4, 4]).encode(x=alt.datum(1.0))
+    equal = alt.Chart().mark_rule(color=palette.LINES, strokeDash=[4, 4]).encode(x=alt.datum(1.0))
     chart = (
-        alt.layer(one, spans, points, data=_rounded(data))
+        alt.layer(equal, spans, points, data=_rounded(data))
         .properties(width=260, height=alt.Step(18))
         .facet(
             facet=alt.Facet("metric:N", title=None, sort=metrics).header(labelFontWeight="bold"),

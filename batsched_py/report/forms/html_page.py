@@ -66,10 +66,10 @@ def page(
     return template.render(
         report=report,
         sections=[_section(number, section) for number, section in enumerate(report.sections, 1)],
-        verdicts=[_verdict(said) for said in report.verdicts],
+        verdicts=[_verdict(judged) for judged in report.verdicts],
         tally=tally(report.verdicts),
         results=results,
-        failures=[] if results is None else [(str(path), said) for path, said in results.failures],
+        failures=[] if results is None else [(str(path), why) for path, why in results.failures],
         made_with=_made_with(results, stored),
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         program=f"batsched_py {version('batsched_py')}",
@@ -219,20 +219,20 @@ def _cell(value: Any, column: Column, emphasised: bool) -> dict[str, Any]:
     }
 
 
-def _verdict(said: Any) -> dict[str, Any]:
+def _verdict(judged: Any) -> dict[str, Any]:
     return {
-        "key": _KEYS[said.holds],
-        "symbol": SYMBOLS[said.holds],
-        "words": WORDS[said.holds],
-        "said": said,
+        "key": _KEYS[judged.holds],
+        "symbol": SYMBOLS[judged.holds],
+        "words": WORDS[judged.holds],
+        "said": judged,
     }
 
 
 def _made_with(results: CampaignResults | None, stored: Any) -> list[tuple[str, str]]:
     if results is None:
         return []
-    found = provenance(results, stored)
-    return [(name, ", ".join(values)) for name, values in found.items()]
+    made_with = provenance(results, stored)
+    return [(name, ", ".join(values)) for name, values in made_with.items()]
 
 
 def _as_builtin(value: Any) -> Any:
