@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from batsched_py.campaign.study_files import study_module
-from batsched_studies.creasy import report, tables
 
+from batsched_py.campaign.study_files import study_module
 from batsched_py.errors import PluginError
 from batsched_py.support.plugins import importable_name, load_file
+from batsched_studies.creasy import report, tables
 
 
 @pytest.fixture

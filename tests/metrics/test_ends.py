@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.calling import call
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from batsched_py.errors import UsageError
 from batsched_py.metrics import JobTable
 from batsched_py.support.option_values import parse_time
 from batsched_py.units import DAY, WEEK
+from helpers.calling import call
 
 
 def table(submit: list[float]) -> JobTable:

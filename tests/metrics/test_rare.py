@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from helpers.schedules_by_hand import first_fit, table_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.metrics import METRICS, JobTable, overall, per_user, saturated, window, windows
 from batsched_py.units import DAY, WEEK
+from helpers.schedules_by_hand import first_fit, table_of
 
 MACHINE = {name for name, metric in METRICS.items() if metric.of_machine}
 

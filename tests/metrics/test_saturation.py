@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.schedules_by_hand import first_fit, table_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.metrics import JobTable, backlog_growth, overall, saturated
 from batsched_py.metrics.saturation import backlog, growth, low_marks
 from batsched_py.units import HOUR, WEEK
+from helpers.schedules_by_hand import first_fit, table_of
 
 
 @pytest.mark.parametrize(

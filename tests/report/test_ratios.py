@@ -6,12 +6,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from helpers.made_up_report import MadeUp
 
 from batsched_py.report.default_report import plain_report
 from batsched_py.report.kit.estimates import mean_of_repeats
 from batsched_py.report.paired_ratios import compared_axis, ratios_table
 from batsched_py.support.statistics import paired_ratio
+from helpers.made_up_report import MadeUp
 
 
 def runs_of(waits: dict[tuple[str, str], list[float]]) -> pd.DataFrame:

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.calling import command
 
 from batsched_py import simulate
 from batsched_py.errors import UsageError
@@ -17,6 +16,7 @@ from batsched_py.support.option_values import parse_options
 from batsched_py.support.shipped_files import platforms_folder
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.sample import cached_sample_log
+from helpers.calling import command
 
 FILES = ("jobs.csv", "schedule.csv")
 

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.calling import call
 
 from batsched_py.workload.batsim_workload import read_workload
+from helpers.calling import call
 
 JOB = "0 10 2 -1 -1 2 60 -1 1 3 1 -1 1 -1 -1 -1"
 LOG = f"; MaxProcs: 4\n1 0 {JOB}\n2 5 {JOB}\n3 9 0 0 2 -1 -1 2 60 -1 1 -1 1 -1 1 -1 -1 -1\n"

@@ -6,12 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from batsched_users.measures.job_columns import (
-    JobColumns,
-    columns_of_jobs_file,
-    columns_of_log,
-    columns_of_workload,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +16,13 @@ from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.swf import read_swf
+from batsched_users.measures.job_columns import (
+    JobColumns,
+    columns_of_jobs_file,
+    columns_of_log,
+    columns_of_workload,
+)
+from helpers.drawn_sessions import job_columns
 
 LOG = """\
 ; MaxProcs: 8
@@ -80,14 +81,7 @@ def test_a_workload_out_of_order_and_with_unknowns() -> None:
 def columns(*rows: tuple[int, float, float]) -> JobColumns:
     """Columns from user, submission and end."""
     user, submit, end = np.array(rows, dtype=float).reshape(-1, 3).T
-    return JobColumns(
-        user=user.astype(np.int64),
-        submit=submit,
-        end=end,
-        size=end,
-        run_time=end,
-        requested_time=end,
-    )
+    return job_columns(user, submit, end=end)
 
 
 def test_order_by_users() -> None:
