@@ -148,13 +148,10 @@ def _print_blocks(
 ) -> None:
     for number, block in enumerate(blocks):
         console.print()
-        _title(table.title + (" (continued)" if number else ""), console)
+        title = table.title + (" (continued)" if number else "")
+        console.print(RichText(title, style="italic"))
         _whole(block, width, console)
     _markdown(table.note, console)
-
-
-def _title(title: str, console: Console) -> None:
-    console.print(RichText(title, style="italic"))
 
 
 def _whole(columns: Sequence[_Column], width: int, console: Console) -> None:
