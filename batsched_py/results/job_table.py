@@ -150,9 +150,13 @@ class JobTable(msgspec.Struct, dict=True):
 
     def select(self, rows: NDArray[Any]) -> JobTable:
         """Return the table of the given rows (indices or mask), without :attr:`columns`."""
-        columns = (self.submit, self.start, self.finish, self.execution, self.size)
         return JobTable(
-            *(column[rows] for column in (*columns, self.original_submit)),
+            submit=self.submit[rows],
+            start=self.start[rows],
+            finish=self.finish[rows],
+            execution=self.execution[rows],
+            size=self.size[rows],
+            original_submit=self.original_submit[rows],
             user=np.asarray(self.user, dtype=object)[rows].tolist(),
             nb_processors=self.nb_processors,
             rare=self.rare[rows],
