@@ -56,18 +56,13 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     most_waiting: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (
-            ("steps", self.steps),
-            ("every", self.every),
-            ("least_waiting", self.least_waiting),
-        ):
-            if value < 1:
+        for name in ("steps", "every", "least_waiting"):
+            if (value := getattr(self, name)) < 1:
                 raise UsageError(f"{parameter(name)} {value}: expected at least 1")
         if self.most_waiting is not None and self.most_waiting < self.least_waiting:
             raise UsageError(
                 f"{parameter('most_waiting')} {self.most_waiting}: expected at least "
-                f"{parameter('least_waiting')}, "
-                f"{self.least_waiting}"
+                f"{parameter('least_waiting')}, {self.least_waiting}"
             )
 
 

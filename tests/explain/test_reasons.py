@@ -45,7 +45,7 @@ def explained(path: Path, policy: Scheduler, job: str, most: int = 30) -> Explan
     process = DecisionProcess(policy, six_decimals=has_six_decimals(turns))
     watch = Watch(job, policy)
     replay(turns, process, watch)
-    return explanation(watch, type(policy).__name__.lower(), hasattr(policy, "held"), most)
+    return explanation(watch, type(policy).__name__.lower(), most)
 
 
 def why(
