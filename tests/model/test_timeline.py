@@ -79,10 +79,10 @@ def test_equals_its_twin(steps: list[tuple[str, int, int, int]], nb: int) -> Non
             if duration and start >= twin.begin:
                 assert line.least_free(start, end) == least
         elif what == "place" and size <= nb:
-            found = line.place(size, duration, start)
-            assert found == twin.earliest(size, duration, start)
-            twin.take(int(found), int(found) + duration, size)
-            taken.append((int(found), int(found) + duration, size))
+            begin_placed = line.place(size, duration, start)
+            assert begin_placed == twin.earliest(size, duration, start)
+            twin.take(int(begin_placed), int(begin_placed) + duration, size)
+            taken.append((int(begin_placed), int(begin_placed) + duration, size))
         elif what == "reserve" and start >= twin.begin:
             if duration and not twin.fits(start, duration, size):
                 before = line.copy()
