@@ -327,17 +327,20 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-@given(random_jobs(), OPTIONS)
-def test_property_1_and_3_capacity_and_determinism(jobs: list[J], options: dict[str, Any]) -> None:
-    outcome = run(load_of(jobs), Dynp(**options))
+@given(random_jobs(), OPTIONS, st.booleans())
+def test_property_1_and_3_capacity_and_determinism(
+    jobs: list[J], options: dict[str, Any], legacy: bool
+) -> None:
+    load, turned = load_of(jobs), load_of(jobs)
+    turned.jobs.reverse()
+    options = {"legacy_fcfs_list_order": legacy, **options}
+    outcome = run(load, Dynp(**options))
     check_machine(outcome)
     assert len(outcome.jobs) == len(jobs)
     for job in outcome.jobs:
         assert job.finish_time - job.start_time == jobs[int(job.description.id[-4:])].run
-    assert starts(outcome) == starts(run(load_of(jobs), Dynp(**options)))
-    turned = load_of(jobs)
-    turned.jobs.reverse()
-    assert starts(outcome) == starts(run(turned, Dynp(**options)))
+    for again in (load, turned):
+        assert starts(outcome) == starts(run(again, Dynp(**options)))
 
 
 @given(random_jobs(), OPTIONS)
@@ -447,13 +450,6 @@ def test_legacy_orders_of_evaluation() -> None:
         assert at_0 == [2, 3, 4]
 
 
-@given(random_jobs(), OPTIONS)
-def test_legacy_runs_all_jobs(jobs: list[J], options: dict[str, Any]) -> None:
-    outcome = run(load_of(jobs), Dynp(legacy_fcfs_list_order=True, **options))
-    assert len(outcome.jobs) == len(jobs)
-    check_machine(outcome)
-
-
 # What counts: metrics of plans, first jobs, time until the start --------------------------------
 
 
@@ -544,26 +540,25 @@ def test_jobs_that_are_never_allowed_do_not_count(metric: str, slackness: float)
         assert starts(outcome) == [0, 13, None, 10]
 
 
-def test_wrong_options() -> None:
-    for option, value in (
-        ("decider", "cleverest"),
-        ("when", "never"),
-        ("metric", "AWT"),
-        ("slackness", -1),
-        ("slackness", 101),
-        ("slackness", True),
-        ("first_jobs", 0),
-        ("first_jobs", 1.5),
-        ("first_jobs", True),
-        ("within", -1),
-        ("within", "2 h"),
-        ("preferred_reading", "third"),
-        ("legacy_fcfs_list_order", 1),
-        ("admission", "always"),
-        ("limits", 7),
-    ):
-        with pytest.raises(UsageError, match=f"^{option}="):
-            Dynp(**{option: value})
-    for option, value in (("lower", -1), ("lower", None), ("upper", 7000), ("upper", "1 h")):
-        with pytest.raises(UsageError, match=f"^{option}="):
-            DynpBounds(**{option: value})
+# Values that each option refuses.
+WRONG: dict[str, list[Any]] = {
+    "decider": ["cleverest"],
+    "when": ["never"],
+    "metric": ["AWT"],
+    "slackness": [-1, 101, True],
+    "first_jobs": [0, 1.5, True],
+    "within": [-1, "2 h"],
+    "preferred_reading": ["third"],
+    "legacy_fcfs_list_order": [1],
+    "admission": ["always"],
+    "limits": [7],
+}
+WRONG_BOUNDS: dict[str, list[Any]] = {"lower": [-1, None], "upper": [7000, "1 h"]}
+
+
+@pytest.mark.parametrize(("policy", "wrong"), [(Dynp, WRONG), (DynpBounds, WRONG_BOUNDS)])
+def test_wrong_options(policy: type[Any], wrong: dict[str, list[Any]]) -> None:
+    for option, values in wrong.items():
+        for value in values:
+            with pytest.raises(UsageError, match=f"^{option}="):
+                policy(**{option: value})
