@@ -8,10 +8,10 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from batsched_studies.filled_page import line
 from batsched_studies.user_models.logs import (
     HERE,
     jobs_of,
-    line,
     path_of,
     printed_locality,
     rows_of,
