@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from math import isfinite
@@ -210,22 +211,19 @@ def compare(
 
 def _interruptible(function: Callable[[], T]) -> T:
     """Call ``function`` in another thread, since HiGHS lets no Ctrl-C through."""
-    results: list[T] = []
-    errors: list[BaseException] = []
+    outcome: Future[T] = Future()
 
     def call() -> None:
         try:
-            results.append(function())
+            outcome.set_result(function())
         except BaseException as error:  # raised again where the caller is
-            errors.append(error)
+            outcome.set_exception(error)
 
     thread = Thread(target=call, daemon=True)
     thread.start()
     while thread.is_alive():
         thread.join(0.2)
-    if errors:
-        raise errors[0]
-    return results[0]
+    return outcome.result()
 
 
 def parse_scale(text: str) -> str | float:
