@@ -32,10 +32,9 @@ def in_words(told: Explanation) -> Iterator[str]:
                 "can see, and its place is that in submission order)"
             )
         for line in told.held:
-            yield (
-                f"  from {at(line.begin)} to {at(line.end)} ({_counted(line.decisions, 'decision')}): "
-                + (_REASONS[line.why](told, line))
-            )
+            during = f"from {at(line.begin)} to {at(line.end)}"
+            decisions = _counted(line.decisions, "decision")
+            yield f"  {during} ({decisions}): {_REASONS[line.why](told, line)}"
     if told.started is not None:
         yield from _start(told, told.started)
 

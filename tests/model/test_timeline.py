@@ -149,6 +149,7 @@ def test_the_timeline_of_a_machine() -> None:
         job = Job(f"w0!{number}", number, size, None, estimate, start, {})
         machine.start(job, start)
         jobs.append(job)
+    assert machine.timeline(5).times == [5, nextafter(5, inf), 30], "an end of now is to come"
     soon = nextafter(20, inf)
     line = machine.timeline(20)
     assert (line.times, line.free) == ([20, soon, 30], [3, 6, 9])
