@@ -37,7 +37,6 @@ CASES: list[tuple[str, list[dict[str, Any]], str, list[J], list[Any]]] = [
         [J(0, 3, 60), J(0, 2, 60)],
         [2 * HOUR, 0],
     ),
-    ("at night it starts at once", [{**PRIME, "max_size": 2}], "mon 20:00", [J(0, 3, 60)], [0]),
     (
         "one that runs already goes on when the window begins",
         [{**PRIME, "max_size": 2}],
@@ -60,26 +59,11 @@ CASES: list[tuple[str, list[dict[str, Any]], str, list[J], list[Any]]] = [
         [5 * DAY, 0],
     ),
     (
-        "on Friday evening that is soon, and the job may run into the week",
-        [{**WEEK_DAYS, "max_estimate": HOUR}],
-        "fri 23:00",
-        [J(0, 4, 3 * DAY), J(1, 4, 60)],
-        [HOUR, 1],
-    ),
-    (
         "a window over midnight, from before it",
         [{**NIGHT, "max_size": 1}],
         "wed 23:00",
         [J(0, 2, 60)],
         [7 * HOUR],
-    ),
-    ("and from after it", [{**NIGHT, "max_size": 1}], "wed 01:00", [J(0, 2, 60)], [5 * HOUR]),
-    (
-        "the one of Sunday ends on Monday, in the next week",
-        [{"days": "sun", "from": "22:00", "to": "06:00", "max_size": 1}],
-        "mon 00:30",
-        [J(0, 2, 60)],
-        [5.5 * HOUR],
     ),
     (
         "days over the end of the week, and single days",
