@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from batsched_py import Workload, WorkloadJob, load_workload
-from batsched_py.errors import InputError, UsageError
+from batsched_py.errors import InputError
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.sample import cached_sample_log
 
@@ -284,24 +284,6 @@ def test_off_line_all_jobs_are_there_at_once(sample: Workload) -> None:
 
 def test_fewer_jobs_are_the_first_ones(sample: Workload) -> None:
     assert drawn(sample, jobs=50) == drawn(sample, jobs=80)[:50]
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"jobs": 0.5}, "jobs=0.5: expected a whole number"),
-        ({"shrink": -1}, "shrink=-1: expected a number at least 0"),
-        ({"alpha": 0.3}, "alpha=0.3, beta=None: give both"),
-        ({"alpha": 0, "beta": 3}, "alpha=0: expected a number above 0"),
-        ({"arrivals": "thesis"}, "the thesis has no parameters for made up"),
-        ({"arrivals": "KHT"}, "did you mean"),
-        ({"common": 0}, "common=0: expected a whole number, at least 1"),
-        ({"per_decade": 0}, "per_decade=0: expected a whole number, at least 1"),
-    ],
-)
-def test_wrong_options(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        Synthetic(SMALL, **options)
 
 
 @pytest.mark.parametrize(

@@ -285,28 +285,6 @@ def test_next_submission_against_a_search(responses: list[int], seed: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"nb_users": 0}, "nb_users=0: expected a whole number"),
-        ({"nb_users": 2.5}, "nb_users=2.5"),
-        ({"parameters": 5}, "parameters=5: expected the path of a file or folder"),
-        ({"weeks": -1}, "weeks=-1"),
-        ({"weeks": float("inf")}, "weeks=inf"),
-        ({"activity": 1.5}, "activity=1.5: expected a number from 0 to 1"),
-        ({"think": "linn"}, "think=linn: expected lin"),
-        ({"days": "all"}, "days=all"),
-        ({"short": "clipp"}, "did you mean 'clip'"),
-        ({"first": 9}, "first=9"),
-        ({"seed": -1}, "seed=-1"),
-        ({"parameters": "nowhere.json"}, "nowhere.json: there is no such file"),
-    ],
-)
-def test_wrong_options(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        WeeklyUsers(machine(), **options)
-
-
-@pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"activity": 2}, r"<= 1.* `\$.classes\[0\].activity"),

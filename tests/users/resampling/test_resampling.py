@@ -199,32 +199,6 @@ def test_rare_behaviour_comes_instead_of_temporary_users_and_is_marked() -> None
     assert total == pytest.approx(len({one.job.user for one in without}), rel=0.1)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"weeks": -1}, "weeks=-1"),
-        ({"weeks": "ten"}, "weeks=ten"),
-        ({"load": -0.5}, "load=-0.5"),
-        ({"rare_per_week": 9}, "rare_per_week=9"),
-        ({"rate": 1000}, "nobody comes twice"),
-        ({"rate_over": "most"}, "rate_over=most"),
-        ({"edge_weeks": 25}, "too short"),
-        ({"edge_weeks": 19.8}, "too short"),
-        ({"n_long": 2.5}, "n_long=2.5: expected a whole number"),
-        ({"load": None}, "load=None"),
-        ({"rare_per_week": None}, "rare_per_week=None"),
-        ({"weeks": 0}, "weeks=0"),
-        ({"begin": "late"}, "begin=late"),
-        ({"n_temporary": 100}, "nobody is there twice"),
-        ({"n_temporary": 1, "long_weeks": 0}, "n_temporary=1"),
-        ({"rare": "nobody"}, "user nobody has no job"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(options: dict[str, object], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        played(Resampled(LOG, **options))  # type: ignore[arg-type]
-
-
 def test_a_log_without_jobs_or_without_long_stays_is_refused() -> None:
     empty = Workload(name="none", nb_res=8, jobs=[], profiles={})
     with pytest.raises(UsageError, match="none"):
