@@ -13,10 +13,6 @@ import sys
 import time
 from collections.abc import Callable
 
-from batsched_users.models.feedback import ThinkTimeFeedback
-from batsched_users.sessions.delimitation import Delimitation, partition
-from batsched_users.sessions.session_graph import build_graph
-
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.model.policy import Scheduler
 from batsched_py.schedulers.easy import Easy
@@ -27,6 +23,9 @@ from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
+from batsched_users.models.feedback import ThinkTimeFeedback
+from batsched_users.sessions.delimitation import Delimitation, partition
+from batsched_users.sessions.session_graph import build_graph
 
 REPEATS = 5
 

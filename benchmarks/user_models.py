@@ -12,12 +12,11 @@ import sys
 import time
 from typing import Any
 
-from batsched_users.learning.ideal_machine import play
-
 from batsched_py import Workload, load_workload, simulate
 from batsched_py.support.plugins import USERS, load, make, names
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.log_archive import find_log
+from batsched_users.learning.ideal_machine import play
 
 SHORT: dict[str, Any] = {"long_weeks": 3, "edge_weeks": 1}
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -10,9 +10,8 @@ import msgspec
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.jobs_csv import REJECTED
 from batsched_py.support.json_values import did_you_mean
-
-REJECTED = "REJECTED"
 
 
 class Life(msgspec.Struct):

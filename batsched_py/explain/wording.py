@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
 
-from batsched_py.explain.job_history import REJECTED
 from batsched_py.explain.job_watch import Ended, Happened, Started
 from batsched_py.explain.waiting_lines import Explanation, Line
 from batsched_py.model.waiting_reason import Why
+from batsched_py.protocol.jobs_csv import REJECTED
 
 LISTED = 5
 """Jobs that a list names; of the others it says how many they are."""

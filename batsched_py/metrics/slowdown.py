@@ -10,7 +10,6 @@ from batsched_py.units import MINUTE
 
 BOUND = 10.0
 """Threshold tau of Feitelson's bounded slowdown, seconds."""
-"""Threshold of Streit's bounded slowdowns, seconds."""
 
 
 def mean_slowdown(table: JobTable) -> float:

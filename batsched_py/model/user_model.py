@@ -20,8 +20,10 @@ class UserModel(Protocol):
     what they put into its ``extra`` (session, ...) becomes output columns.
     """
 
-    profiles: Mapping[str, dict[str, Any]]
-    """Batsim profiles by name, those of every job the model submits."""
+    @property
+    def profiles(self) -> Mapping[str, dict[str, Any]]:
+        """Batsim profiles by name, those of every job the model submits."""
+        ...
 
     def next_submission(self) -> float:
         """Return when the next job is due (seconds), inf if none is before another job ends."""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from batsched_py.metrics import METRICS
-from batsched_py.report.document import Column, Figure, Report, Section, Table
-from batsched_py.report.paired_ratios import REPEATED, interval, ratios_table
+from batsched_py.report.document import Column, Figure, Part, Report, Table
+from batsched_py.report.formatting import spoken
+from batsched_py.report.kit.estimates import cells, mean_of_repeats
+from batsched_py.report.kit.selection import Runs
+from batsched_py.report.kit.tables import columns, sections
+from batsched_py.report.paired_ratios import REPEATED, ratios_table
 from batsched_py.report.runs_table import MAIN_METRICS
 from batsched_py.support.statistics import RESAMPLES
 
@@ -47,26 +52,21 @@ def plain_report(results: CampaignResults) -> Report:
     """
     runs = results.runs
     axes = [name for name in results.axes if name in runs and name not in REPEATED]
+    repeats = [name for name in REPEATED if name in results.axes and name in runs]
+    main = [metric for metric in MAIN_METRICS if _is_there(runs, metric)]
     tables = [
         _table(runs, axes, name, title, metrics) for name, (title, metrics) in _groups(runs).items()
     ]
-    figures = [
-        _figure(runs, axes, metric) for metric in MAIN_METRICS if axes and _is_there(runs, metric)
+    figures = [_figure(runs, axes, metric) for metric in main] if axes else []
+    parts: list[tuple[str, Sequence[Part | None]]] = [
+        ("Compared", [ratios_table(runs, axes, main, repeats)]),
+        ("Metrics", tables),
+        ("Figures", figures),
     ]
-    sections = []
-    repeats = [name for name in REPEATED if name in results.axes and name in runs]
-    main = [metric for metric in MAIN_METRICS if _is_there(runs, metric)]
-    ratios = ratios_table(runs, axes, main, repeats) if main else None
-    if ratios is not None:
-        sections.append(Section("Compared", (ratios,)))
-    if tables:
-        sections.append(Section("Metrics", tuple(tables)))
-    if figures:
-        sections.append(Section("Figures", tuple(figures)))
     return Report(
         title=results.title or results.name,
         source="",
-        sections=tuple(sections),
+        sections=tuple(sections(parts)),
         summary=_summary(results, axes, _has_intervals(tables)),
     )
 
@@ -90,64 +90,49 @@ def _summary(results: CampaignResults, axes: Sequence[str], has_intervals: bool)
 
 
 def _groups(runs: pd.DataFrame) -> dict[str, tuple[str, list[str]]]:
-    found = {
+    """Return those of :data:`GROUPS` of which any run has a metric, with these metrics."""
+    groups = {
         name: (title, [metric for metric in metrics if _is_there(runs, metric)])
         for name, (title, metrics) in GROUPS.items()
     }
-    return {name: group for name, group in found.items() if group[1]}
+    return {name: group for name, group in groups.items() if group[1]}
 
 
 def _is_there(runs: pd.DataFrame, metric: str) -> bool:
     return metric in runs and bool(runs[metric].notna().any())
 
 
-def _combinations(
-    runs: pd.DataFrame, axes: Sequence[str]
-) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Give the values of the axes, in order of appearance, and the runs that have them."""
-    if not axes:
-        yield {}, runs
-        return
-    for values, rows in runs.groupby(list(axes), sort=False, dropna=False):
-        yield dict(zip(axes, values, strict=True)), rows
-
-
 def _table(
     runs: pd.DataFrame, axes: Sequence[str], name: str, title: str, metrics: Sequence[str]
 ) -> Table:
     rows = []
-    for values, own in _combinations(runs, axes):
-        row: dict[str, Any] = {**values, "runs": len(own)}
+    for labels, group in Runs(runs).groups(*axes):
+        row: dict[str, Any] = {**dict(zip(axes, labels, strict=True)), "runs": len(group)}
         for metric in metrics:
-            mean = interval(own[metric])
-            row[metric] = mean.value
-            row[f"{metric}_low"], row[f"{metric}_high"] = mean.low, mean.high
+            mean = mean_of_repeats(group.frame[metric])
+            row |= cells(mean, metric, f"{metric}_low", f"{metric}_high")
         rows.append(row)
     frame = pd.DataFrame(rows)
-    columns = [Column(name, _spoken(name)) for name in (*axes, "runs")]
+    shown = [Column(name, spoken(name)) for name in (*axes, "runs")]
     for metric in metrics:
-        columns.append(Column(metric, _with_unit(metric)))
+        shown.append(Column(metric, _with_unit(metric)))
         if frame[f"{metric}_low"].notna().any():
-            columns.append(Column(f"{metric}_low", "95 % from"))
-            columns.append(Column(f"{metric}_high", "to"))
-    note = "\n".join(f"- *{_spoken(metric)}*: {METRICS[metric].formula}" for metric in metrics)
-    return Table(name, title, frame, tuple(columns), note)
+            shown += columns({f"{metric}_low": "95 % from", f"{metric}_high": "to"})
+    note = "\n".join(f"- *{spoken(metric)}*: {METRICS[metric].formula}" for metric in metrics)
+    return Table(name, title, frame, tuple(shown), note)
 
 
 def _figure(runs: pd.DataFrame, axes: Sequence[str], metric: str) -> Figure:
     rows = []
-    for values, own in _combinations(runs, axes):
-        mean = interval(own[metric])
+    for labels, group in Runs(runs).groups(*axes):
+        mean = mean_of_repeats(group.frame[metric])
         if mean.nb:
-            rows.append({**_plain(values), "value": mean.value, **_ends(mean.low, mean.high)})
-    spec = _spec(rows, axes, _with_unit(metric))
+            ends = {} if isnan(mean.low) else {"low": mean.low, "high": mean.high}
+            rows.append({**_plain(axes, labels), "value": mean.value, **ends})
     repeats = any("low" in row for row in rows)
     caption = "Means over the replications; bars are 95 % bootstrap intervals." if repeats else ""
-    return Figure(f"figure_{metric}", _spoken(metric).capitalize(), spec, caption)
-
-
-def _ends(low: float, high: float) -> dict[str, float]:
-    return {"low": low, "high": high} if low == low else {}  # not nan
+    chart = _spec(rows, axes, _with_unit(metric))
+    return Figure(f"figure_{metric}", spoken(metric).capitalize(), chart, caption)
 
 
 def _spec(rows: list[dict[str, Any]], axes: Sequence[str], title: str) -> dict[str, Any]:
@@ -168,16 +153,8 @@ def _spec(rows: list[dict[str, Any]], axes: Sequence[str], title: str) -> dict[s
 def _lines(
     rows: list[dict[str, Any]], x: str, others: Sequence[str], labels: list[str], title: str
 ) -> dict[str, Any]:
-    across = {"field": x, "type": "quantitative", "title": _spoken(x), "scale": {"zero": False}}
+    across = {"field": x, "type": "quantitative", "title": spoken(x), "scale": {"zero": False}}
     upwards = {"type": "quantitative", "title": title, "scale": {"zero": False}}
-    colour: dict[str, Any] = {
-        "field": "runs",
-        "type": "nominal",
-        "sort": labels,
-        "title": ", ".join(map(_spoken, others)),
-    }
-    if len(labels) == 1:
-        colour = {"value": None}
     layers: list[dict[str, Any]] = [
         {
             "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
@@ -189,7 +166,11 @@ def _lines(
             "encoding": {"y": {"field": "low", **upwards}, "y2": {"field": "high"}},
         },
     ]
-    encoding = {"x": across} | ({} if len(labels) == 1 else {"color": colour})
+    encoding: dict[str, Any] = {"x": across}
+    if len(labels) > 1:
+        told = ", ".join(map(spoken, others))
+        colour = {"field": "runs", "type": "nominal", "sort": labels, "title": told}
+        encoding["color"] = colour
     return _chart(rows, layers, encoding) | {"height": 280}
 
 
@@ -218,35 +199,28 @@ def _chart(
         "width": "container",
         "data": {"values": rows},
         "encoding": encoding,
-        "layer": layers if any("low" in row for row in rows) else [_main(layers)],
+        # without intervals, the layer of the values only
+        "layer": layers
+        if any("low" in row for row in rows)
+        else [layer for layer in layers if "tooltip" in layer["encoding"]],
     }
-
-
-def _main(layers: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the layer of the values, without that of the intervals."""
-    return next(layer for layer in layers if "tooltip" in layer["encoding"])
 
 
 def _tooltip(axes: Sequence[str]) -> list[dict[str, str]]:
     return [
-        *({"field": name, "type": "nominal", "title": _spoken(name)} for name in axes),
+        *({"field": name, "type": "nominal", "title": spoken(name)} for name in axes),
         {"field": "value", "type": "quantitative", "format": ".5~g"},
         {"field": "low", "type": "quantitative", "format": ".5~g", "title": "95 % from"},
         {"field": "high", "type": "quantitative", "format": ".5~g", "title": "to"},
     ]
 
 
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    """Return values that JSON knows: numpy's scalars as Python's."""
-    return {
-        name: value.item() if hasattr(value, "item") else value for name, value in values.items()
-    }
-
-
-def _spoken(name: str) -> str:
-    return name.replace("_", " ")
+def _plain(axes: Sequence[str], labels: Sequence[Any]) -> dict[str, Any]:
+    """Return labels that JSON knows: numpy's scalars as Python's."""
+    plain = [label.item() if hasattr(label, "item") else label for label in labels]
+    return dict(zip(axes, plain, strict=True))
 
 
 def _with_unit(metric: str) -> str:
     unit = METRICS[metric].unit
-    return _spoken(metric) if unit == "1" else f"{_spoken(metric)} [{unit}]"
+    return spoken(metric) if unit == "1" else f"{spoken(metric)} [{unit}]"

@@ -36,6 +36,11 @@ def cell(value: Any, decimals: int | None = None) -> str:
     return str(value)
 
 
+def spoken(name: str) -> str:
+    """Return the name of a metric or an axis as words."""
+    return name.replace("_", " ")
+
+
 def is_nothing(value: Any) -> bool:
     """Tell whether a value is None, nan, NaT or pandas' NA."""
     if value is None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 import pandas as pd
 
 from batsched_py.report.document import Column, Table
-from batsched_py.support.statistics import Interval, bootstrap, paired_ratio
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+from batsched_py.report.formatting import spoken
+from batsched_py.report.kit.estimates import cells
+from batsched_py.report.kit.pairing import paired
+from batsched_py.report.kit.selection import Runs
+from batsched_py.report.kit.tables import columns
+from batsched_py.support.statistics import paired_ratio
 
 REPEATED = ("replication", "seed", "shake")
 """Axes over whose values means are taken: they repeat a run and do not change the question."""
@@ -22,12 +24,6 @@ _POLICY = ("scheduler", "scheduler_options")
 _MOST_VALUES = 8
 _INPUTS = ("log", "workload", "input")
 """Axes that are never compared: another log has other people."""
-
-
-def interval(values: ArrayLike) -> Interval:
-    """Return the mean and its interval; there is none if all values are the same."""
-    found = bootstrap(values)
-    return found if found.low < found.high else msgspec.structs.replace(found, low=nan, high=nan)
 
 
 def compared_axis(runs: pd.DataFrame, axes: Sequence[str]) -> str | None:
@@ -49,8 +45,8 @@ def _is_of_policies(runs: pd.DataFrame, axis: str) -> bool:
     settings = [name for name in _POLICY if name in runs and name != axis]
     if axis in _POLICY:
         return True
-    known = runs[[axis, *settings]].astype(str).drop_duplicates()
-    return bool(settings) and known[axis].is_unique and known[settings].drop_duplicates().size > 1
+    labels = runs[[axis, *settings]].astype(str).drop_duplicates()
+    return bool(settings) and labels[axis].is_unique and labels[settings].drop_duplicates().size > 1
 
 
 def ratios_table(
@@ -70,16 +66,16 @@ def ratios_table(
     if not rows:
         return None
     frame = pd.DataFrame(rows)
-    columns = [Column(name, name.replace("_", " ")) for name in (*others, axis, "metric", "ratio")]
+    shown = [Column(name, spoken(name)) for name in (*others, axis, "metric", "ratio")]
     if frame["low"].notna().any():
-        columns += [Column("low", "95 % from"), Column("high", "to")]
-    columns.append(Column("pairs"))
+        shown += columns(low="95 % from", high="to")
+    shown.append(Column("pairs"))
     decided = [at for at, row in enumerate(rows) if row["low"] > 1 or row["high"] < 1]
     return Table(
         "ratios",
-        f"Metrics as multiples of those of {axis.replace('_', ' ')} {base}",
+        f"Metrics as multiples of those of {spoken(axis)} {base}",
         frame,
-        tuple(columns),
+        tuple(shown),
         _note(frame, repeats),
         tuple((at, "ratio") for at in decided),
     )
@@ -103,34 +99,21 @@ def _rows(
     repeats: Sequence[str],
 ) -> Iterator[dict[str, Any]]:
     first = runs[axis].iloc[0]
-    groups = runs.groupby(list(others), sort=False, dropna=False) if others else [((), runs)]
-    for values, own in groups:
+    index = list(repeats) if repeats else np.zeros(len(runs))
+    for values, group in Runs(runs.set_index(index, drop=False)).groups(*others):
         place = dict(zip(others, values, strict=True))
-        base = own[own[axis] == first]
-        for value in own[axis].drop_duplicates():
-            if value == first or base.empty:
+        base = group.where(**{axis: first})
+        for value in group.labels(axis):
+            if value == first or not base:
                 continue
-            ours, theirs = _paired(own[own[axis] == value], base, repeats)
+            ours, theirs = paired(group.where(**{axis: value}).frame, base.frame)
             for metric in metrics:
                 yield {**place, axis: value, **_ratio(metric, ours[metric], theirs[metric])}
 
 
-def _paired(
-    ours: pd.DataFrame, base: pd.DataFrame, repeats: Sequence[str]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the runs that both have, in the same order."""
-    sides = [
-        side.set_index(list(repeats) if repeats else np.zeros(len(side))) for side in (ours, base)
-    ]
-    one, two = (side[~side.index.duplicated()] for side in sides)
-    both = one.index.intersection(two.index)
-    return one.loc[both], two.loc[both]
-
-
 def _ratio(metric: str, ours: pd.Series[Any], base: pd.Series[Any]) -> dict[str, Any]:
     """Return a row; runs that are all the same have no interval."""
-    found = paired_ratio(ours.astype(float), base.astype(float))
-    same = ours.nunique() == base.nunique() == 1
-    low, high = (nan, nan) if same else (found.low, found.high)
-    name = metric.replace("_", " ")
-    return {"metric": name, "ratio": found.value, "low": low, "high": high, "pairs": found.nb}
+    ratio = paired_ratio(ours.astype(float), base.astype(float))
+    if ours.nunique() == base.nunique() == 1:
+        ratio = msgspec.structs.replace(ratio, low=nan, high=nan)
+    return {"metric": spoken(metric)} | cells(ratio, "ratio", nb="pairs")

@@ -9,6 +9,7 @@ import msgspec
 import pandas as pd
 
 from batsched_py.metrics import COUNTS, METRICS
+from batsched_py.report.formatting import spoken
 from batsched_py.report.packed_columns import packed, words
 
 if TYPE_CHECKING:
@@ -55,17 +56,16 @@ def runs_table(results: CampaignResults, stored: Stored) -> dict[str, Any]:
 
 def provenance(results: CampaignResults, stored: Stored) -> dict[str, list[str]]:
     """Return by name the different values of what the runs were made with, sorted."""
-    found: dict[str, set[str]] = {}
     runs = results.runs
-    for name in ("git_revision", "host", "backend"):
-        if name in runs:
-            found.setdefault(name.replace("_", " "), set()).update(
-                str(one) for one in runs[name].dropna().unique()
-            )
-    for one in stored:
-        for name, version in one.get("versions", {}).items():
-            found.setdefault(name, set()).add(str(version))
-    return {name: sorted(values) for name, values in found.items() if values}
+    values = {
+        spoken(name): set(map(str, runs[name].dropna()))
+        for name in ("git_revision", "host", "backend")
+        if name in runs
+    }
+    for of_run in stored:
+        for name, version in of_run.get("versions", {}).items():
+            values.setdefault(name, set()).add(str(version))
+    return {name: sorted(texts) for name, texts in values.items() if texts}
 
 
 def _shown(results: CampaignResults) -> list[str]:
@@ -78,7 +78,7 @@ def _shown(results: CampaignResults) -> list[str]:
 
 def _settings(stored: Stored) -> dict[str, Any]:
     """Return what is stored about the runs, flat: ``run.scheduler_options.alpha``."""
-    frame = pd.DataFrame([_flat(one) for one in stored], dtype=object)
+    frame = pd.DataFrame([_flat(of_run) for of_run in stored], dtype=object)
     return {str(name): packed(frame[name].tolist()) for name in frame}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import InputError
+from batsched_py.errors import InputError, parameter
 
 SUFFIX = "_jobs.csv"
 
@@ -66,7 +66,8 @@ def machine_size(path: str | Path) -> int | None:
         source = beside(path, "schedule.csv")
         size = None if source is None else _size_of_summary(source)
     if size is not None and (type(size) is not int or size < 1):
-        raise InputError(f"{source}: the machine has {size!r} processors, expected at least 1")
+        hint = f"give their number by {parameter('nodes')}"
+        raise InputError(f"{source}: {size!r} processors, expected at least 1; {hint}")
     return size
 
 
@@ -80,4 +81,6 @@ def _size_of_summary(path: Path) -> int:
     try:
         return int(summary(read_text(path))["nb_computing_machines"])
     except (ValueError, KeyError, csv.Error):
-        raise InputError(f"{path}: no number of processors, nb_computing_machines") from None
+        raise InputError(
+            f"{path}: no number of processors found; give it by {parameter('nodes')}"
+        ) from None

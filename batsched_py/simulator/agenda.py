@@ -7,6 +7,8 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
 
+import msgspec
+
 from batsched_py.protocol import messages as m
 
 Happen = Callable[[], Iterable[m.Event] | None]
@@ -15,14 +17,11 @@ FEW_ENTRIES = 4096
 """Entries that are not worth looking through for those that were cancelled."""
 
 
-class Timer:
+class Timer(msgspec.Struct, eq=False):
     """Something that happens at its time, unless it is cancelled before."""
 
-    __slots__ = ("happen",)
-
-    def __init__(self, happen: Happen) -> None:
-        self.happen: Happen | None = happen
-        """None: cancelled."""
+    happen: Happen | None
+    """None: cancelled."""
 
     def cancel(self) -> None:
         """Let it not happen; nothing changes if it has."""

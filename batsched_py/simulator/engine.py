@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 
 from batsched_py.errors import DeadlockError, ProtocolError
@@ -110,11 +110,15 @@ class Simulator:
         :class:`DeadlockError`: nothing can happen any more, but jobs wait or registration was
         never finished.
         """
-        agenda, decisions = self.agenda, self._decisions
+        agenda, decisions, stepwise = self.agenda, self._decisions, self._stepwise
         self._exchange(scheduler, [self._begins()])
         while (now := agenda.next_time()) < inf:
             agenda.now = now
-            self._let_happen()
+            for happen in agenda.due():
+                self._pending.extend(happen() or ())
+                if stepwise.in_use:
+                    stepwise.settle()
+                    self._pending.extend(self._execution.complete_stepwise())
             if self.options.each_event:
                 self._pending.sort(key=_submissions_first)
             while self._pending and not decisions.busy:
@@ -124,15 +128,6 @@ class Simulator:
         self._say_goodbye(scheduler)
         self.outcome.nb_messages = self._nb_messages
         return self.outcome
-
-    def _let_happen(self) -> None:
-        """Let all happen that is to happen now; its events are to be told."""
-        pending, stepwise = self._pending, self._stepwise
-        for happen in self.agenda.due():
-            pending.extend(happen() or ())
-            if stepwise.in_use:
-                stepwise.settle()
-                pending.extend(self._execution.complete_stepwise())
 
     # Messages ------------------------------------------------------------------------------------
 
@@ -224,23 +219,25 @@ class _StaticJobs:
             first = self._jobs[0].description.submit_time if self._jobs else 0.0
             agenda.at(max(0.0, first), self._submit)
 
-    def _submit(self) -> Iterator[m.Event]:
+    def _submit(self) -> list[m.Event]:
         """Submit the jobs of now.
 
         As in Batsim, waits that began earlier end earlier, at the same instant too: the one for
         the next submission begins here.
         """
         jobs, at, now = self._jobs, self._next, self._agenda.now
+        events: list[m.Event] = []
         while at < len(jobs) and jobs[at].description.submit_time <= now:
             job = jobs[at]
             job.state = State.SUBMITTED
-            yield self._registry.submission(job, now)
+            events.append(self._registry.submission(job, now))
             at += 1
         self._next = at
         if at < len(jobs):
             self._agenda.at(jobs[at].description.submit_time, self._submit)
         else:
-            yield m.Notify(timestamp=now, type="no_more_static_job_to_submit")
+            events.append(m.Notify(timestamp=now, type="no_more_static_job_to_submit"))
+        return events
 
 
 def _submissions_first(event: m.Event) -> tuple[float, bool]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from math import inf
-from typing import Any, Protocol
+from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_checks import check_mapping
 from batsched_py.protocol.jobs_csv import REJECTED
 from batsched_py.simulator.agenda import Agenda, Timer
+from batsched_py.simulator.energy.consumption import Energy
 from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import SimulatedJob, State, final_state
 from batsched_py.simulator.machines import Machines
@@ -20,18 +21,6 @@ from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.processor_sets import numbers, to_text
 
 KILLED = "COMPLETED_KILLED"
-
-
-class EnergyMeter(Protocol):
-    """What machines consume, joules, asked when jobs start and end."""
-
-    def consumed(self, hosts: int, now: float) -> float:
-        """Return what a set of hosts has consumed until now."""
-        ...
-
-    def note(self, kind: str, now: float) -> None:
-        """Note the energy at the start (``s``) or the end (``e``) of a job."""
-        ...
 
 
 class Execution:
@@ -50,7 +39,7 @@ class Execution:
         stepwise: StepwiseJobs,
         finished: list[SimulatedJob] | FinishedJobs,
         *,
-        energy: EnergyMeter | None = None,
+        energy: Energy | None = None,
         varying: bool = False,
     ) -> None:
         self.finished = finished
@@ -83,7 +72,7 @@ class Execution:
             self._stepwise.begin(job, _hosts(job, decision))
             self._stepwise.ended.clear()  # it is there if it did nothing that takes time
         if job.finish_time < inf:
-            end = self._agenda.at(job.finish_time, partial(self._completions, job))
+            end = self._agenda.at(job.finish_time, partial(self.complete, job))
             self._ends[job.description.id] = end
 
     def _set_end(self, job: SimulatedJob) -> None:
@@ -114,7 +103,7 @@ class Execution:
         places = len(set(map(int, mapping.values())))
         return places == len(mapping) == decision.alloc.bit_count()
 
-    def complete(self, job: SimulatedJob) -> m.JobCompleted:
+    def complete(self, job: SimulatedJob) -> list[m.Event]:
         """Free the machines of a job that ended or was killed; return what is told of it."""
         self._ends.pop(job.description.id, None)
         job.state = State.ENDED
@@ -124,21 +113,20 @@ class Execution:
             job.consumed_energy = self._energy.consumed(job.alloc, now) - job.consumed_energy
             self._energy.note("e", now)
         self.finished.append(job)
-        return m.JobCompleted(
-            timestamp=now,
-            job_id=job.description.id,
-            job_state=job.final_state,
-            return_code=job.return_code,
-            alloc=job.alloc,
-        )
+        return [
+            m.JobCompleted(
+                timestamp=now,
+                job_id=job.description.id,
+                job_state=job.final_state,
+                return_code=job.return_code,
+                alloc=job.alloc,
+            )
+        ]
 
-    def _completions(self, job: SimulatedJob) -> tuple[m.JobCompleted]:
-        return (self.complete(job),)
-
-    def complete_stepwise(self) -> list[m.JobCompleted]:
+    def complete_stepwise(self) -> list[m.Event]:
         """Complete the jobs whose last step has ended at this instant."""
         ended = self._stepwise.ended
-        completions = list(map(self.complete, ended))
+        completions = [event for job in ended for event in self.complete(job)]
         ended.clear()
         return completions
 
@@ -223,7 +211,8 @@ class Execution:
                 f"EXECUTE_JOB: job {decision.job_id} was given {to_text(wrong)!r}: "
                 f"{self._machines.why_not(wrong)}"
             )
-        if isinstance(job.profile.body, Composed) and not job.profile.body.parts:
+        body = job.profile.body
+        if type(body) is Composed and not body.parts:
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} has the composed profile "
                 f"{job.description.profile!r}, which was registered dynamically: Batsim 4.2.0 "

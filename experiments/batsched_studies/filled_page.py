@@ -8,6 +8,11 @@ from pathlib import Path
 DOCS = Path(__file__).parents[2] / "docs"
 
 
+def line(*cells: object) -> str:
+    """Return a line of a table."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
 def filled(template: Path, parts: Mapping[str, str]) -> str:
     """Return the template with each ``{{name}}`` replaced by the part of that name."""
     text = template.read_text(encoding="utf-8")

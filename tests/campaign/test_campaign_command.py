@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from helpers.calling import call
 
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.campaign_folder import open_results
@@ -17,6 +16,7 @@ from batsched_py.campaign.runner import execute
 from batsched_py.campaign.worker_processes import LocalWorkers
 from batsched_py.errors import PluginError, UsageError
 from batsched_py.report.publish import report_of
+from helpers.calling import call
 
 FILE = """
 name = "test"

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from helpers.waiting import LIMIT, wait_until
 
 from batsched_py.campaign import cluster as module
 from batsched_py.campaign import cluster_node as node
@@ -38,8 +37,9 @@ from batsched_py.campaign.worker_processes import LocalWorkers, WorkerLost
 from batsched_py.errors import UsageError
 from batsched_py.run.settings import Settings
 from batsched_py.workload.log_archive import find_log
+from helpers.waiting import LIMIT, wait_until
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 distributed = pytest.importorskip("distributed", reason="the extra cluster is not installed")
 pytest.importorskip("dask_jobqueue", reason="the extra cluster is not installed")

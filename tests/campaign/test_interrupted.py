@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from helpers.waiting import LIMIT, wait_until
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 FILE = """
 name = "test"

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.waiting import LIMIT, wait_until
 
 from batsched_py.campaign import run_identity as identity
 from batsched_py.campaign.campaign_file import Campaign, PlannedRun
 from batsched_py.campaign.preparation import prepare
 from batsched_py.run.settings import Settings
 from batsched_py.support.option_values import parse_options
+from helpers.waiting import LIMIT, wait_until
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 FILE = """
 name = "test"

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.waiting import LIMIT, wait_until
 
 from batsched_py.campaign.finished_runs import RUN_JSON
 from batsched_py.campaign.run_identity import code_digest, digest
@@ -18,6 +17,7 @@ from batsched_py.campaign.run_task import RunFailed, Task, perform
 from batsched_py.campaign.worker_processes import LocalWorkers, Worker, WorkerLost
 from batsched_py.run.settings import Settings
 from batsched_py.workload.log_archive import find_log
+from helpers.waiting import LIMIT, wait_until
 
 SAMPLE = str(find_log("sample"))
 

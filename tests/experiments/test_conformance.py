@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from batsched_studies.conformance import page, published_schedules, recorded_runs
-from batsched_studies.conformance.published_schedules import Variant
 
 from batsched_py.protocol import messages as m
+from batsched_studies.conformance import page, published_schedules, recorded_runs
+from batsched_studies.conformance.published_schedules import Variant
 
 PAGE = page.PAGE.read_text(encoding="utf-8")
 RULE = Variant("easy", published_schedules.ALL)
@@ -55,6 +55,7 @@ def test_published_schedules(
     assert published_schedules.row(theirs, ours, wanted) in section.splitlines()
 
 
+@pytest.mark.long
 def test_planning_on_kth(shared: Path) -> None:
     rows = page.planning_section(shared, ["KTH-SP2-1996-2"])
     assert rows in PAGE

@@ -14,13 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from batsched_studies.creasy import checks, measures, room, tables
-from batsched_studies.creasy.report import report
-from batsched_users.behaviour.empirical_distributions import About, Quantiles
-from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
-from batsched_users.learning.ideal_machine import Played, play
-from batsched_users.learning.learn_site import learn_site
-from batsched_users.models.site import SETS, SHIPPED, SiteDistributions, SiteUsers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +23,13 @@ from batsched_py.metrics import JobTable
 from batsched_py.report import Report
 from batsched_py.report.kit.beside_published import read_published
 from batsched_py.workload import Workload, WorkloadJob
+from batsched_studies.creasy import checks, measures, room, tables
+from batsched_studies.creasy.report import report
+from batsched_users.behaviour.empirical_distributions import About, Quantiles
+from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
+from batsched_users.learning.ideal_machine import Played, play
+from batsched_users.learning.learn_site import learn_site
+from batsched_users.models.site import SETS, SHIPPED, SiteDistributions, SiteUsers
 
 STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "creasy"
 PUBLISHED = read_published(STUDY)

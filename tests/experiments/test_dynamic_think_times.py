@@ -11,8 +11,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from batsched_studies.dynamic_think_times import cases, claims, tables
-from batsched_studies.dynamic_think_times.report import report
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +21,8 @@ from batsched_py.report.kit.beside_published import read_published
 from batsched_py.support.statistics import paired_ratio
 from batsched_py.units import WEEK
 from batsched_py.workload.log_archive import find_log
+from batsched_studies.dynamic_think_times import cases, claims, tables
+from batsched_studies.dynamic_think_times.report import report
 
 STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "dynamic_think_times"
 PUBLISHED = read_published(STUDY)

@@ -12,15 +12,15 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from batsched_studies.dynp import layout, load, measures, tables
-from batsched_studies.dynp.report import compared
-from batsched_studies.dynp.report import report as study_report
-from batsched_users.models.synthetic import Synthetic
 
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.report import Report
 from batsched_py.report.kit.beside_published import read_published
 from batsched_py.workload.conversion_rules import PRESETS
+from batsched_studies.dynp import layout, load, measures, tables
+from batsched_studies.dynp.report import compared
+from batsched_studies.dynp.report import report as study_report
+from batsched_users.models.synthetic import Synthetic
 
 STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "dynp"
 PUBLISHED = read_published(STUDY)

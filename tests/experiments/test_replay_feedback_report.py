@@ -15,6 +15,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import vl_convert
+
+from batsched_py.campaign.campaign_file import read_campaign
+from batsched_py.errors import UsageError
+from batsched_py.report import Report, Table
+from batsched_py.report.forms.export_files import printable
+from batsched_py.report.kit.beside_published import read_published
+from batsched_py.run.simulate import simulate
+from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.sample import sample_log
 from batsched_studies.replay_feedback import (
     claims,
     figures,
@@ -26,16 +36,6 @@ from batsched_studies.replay_feedback import (
 )
 from batsched_studies.replay_feedback.measures import measure
 from batsched_studies.replay_feedback.report import report as study_report
-
-from batsched_py.campaign.campaign_file import read_campaign
-from batsched_py.errors import UsageError
-from batsched_py.report import Report, Table
-from batsched_py.report.forms.export_files import printable
-from batsched_py.report.kit.beside_published import read_published
-from batsched_py.run.simulate import simulate
-from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.log_archive import find_log
-from batsched_py.workload.sample import sample_log
 
 STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "replay_feedback"
 KTH = "KTH-SP2-1996-2.1-cln"

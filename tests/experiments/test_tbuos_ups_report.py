@@ -10,9 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from batsched_studies.tbuos_ups import claims, measures, verdicts
-from batsched_studies.tbuos_ups import waits as waited
-from batsched_studies.tbuos_ups.report import report
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +18,9 @@ from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.report.document import Report
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.log_archive import find_log
+from batsched_studies.tbuos_ups import claims, measures, verdicts
+from batsched_studies.tbuos_ups import waits as waited
+from batsched_studies.tbuos_ups.report import report
 
 STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "tbuos_ups"
 PUBLISHED = tomllib.loads((STUDY / "published.toml").read_text())

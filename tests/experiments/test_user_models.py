@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from batsched_studies.user_models import locality, logs, page, sessions, thinking
 
 PAGE = page.PAGE.read_text(encoding="utf-8")

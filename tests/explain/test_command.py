@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.calling import command
-from helpers.explained import JOBS, record
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.explain.gantt import NAMES, Bar, figure_of, picture
@@ -16,6 +14,8 @@ from batsched_py.explain.replayed_exchange import read_turns, replay
 from batsched_py.schedulers.easy import Easy
 from batsched_py.testing import workload
 from batsched_py.workload.sample import cached_sample_log
+from helpers.calling import command
+from helpers.explained import JOBS, record
 
 PNG = b"\x89PNG"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from batsched_users.behaviour.calendar import Calendar
-from batsched_users.measures.job_columns import JobColumns
-from batsched_users.sessions.delimitation import Session
 from hypothesis import strategies as st
 
 from batsched_py.workload import Workload, WorkloadJob
+from batsched_users.behaviour.calendar import Calendar
+from batsched_users.measures.job_columns import JobColumns
+from batsched_users.sessions.delimitation import Session
 
 MONDAY = Calendar()
 """Second 0 is Monday 0:00."""

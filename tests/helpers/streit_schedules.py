@@ -290,3 +290,15 @@ def run_watched(load: Workload, policy: Scheduler) -> tuple[Outcome, Watch]:
     """Simulate, and return the passes too."""
     watch = Watch(policy)
     return run(load, watch), watch
+
+
+class Failing:
+    """A policy on a machine of which processors fail and come back; times need an event."""
+
+    def __init__(self, policy: Any, changes: list[tuple[float, int, bool]]) -> None:
+        self.policy, self.changes = policy, changes
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        while self.changes and self.changes[0][0] <= now:
+            machine.set_available(*self.changes.pop(0)[1:])
+        yield from self.policy.schedule(now, queue, machine)

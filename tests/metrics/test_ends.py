@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.calling import call
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from batsched_py import simulate
 from batsched_py.errors import UsageError
 from batsched_py.metrics import JobTable
 from batsched_py.support.option_values import parse_time
+from helpers.calling import call
 
 
 def table(submit: list[float]) -> JobTable:

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from helpers.schedules_by_hand import first_fit, table_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from batsched_py.metrics import (
     queue_length_distribution,
     window,
 )
+from helpers.schedules_by_hand import first_fit, table_of
 
 SIZE = 8
 JOBS = st.lists(

@@ -219,7 +219,7 @@ def test_files_that_cannot_be_read(batsims: Path) -> None:
 )
 def test_bad_files_beside(batsims: Path, name: str, content: str) -> None:
     batsims.with_name(name).write_text(content)
-    with pytest.raises(InputError, match=f"{name}: .*processors"):
+    with pytest.raises(InputError, match=f"{name}: .*processors.*nodes"):
         run(batsims)
     run(batsims, "--nodes", 5)
 

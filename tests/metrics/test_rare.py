@@ -8,12 +8,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from helpers.schedules_by_hand import first_fit, table_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.metrics import (
-    DAY,
     METRICS,
     JobTable,
     overall,
@@ -22,6 +20,8 @@ from batsched_py.metrics import (
     window,
     windows,
 )
+from batsched_py.units import DAY
+from helpers.schedules_by_hand import first_fit, table_of
 
 WEEK = 7 * DAY
 MACHINE = {name for name, metric in METRICS.items() if metric.of_machine}

@@ -6,12 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from helpers.schedules_by_hand import first_fit, table_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.metrics import JobTable, backlog_growth, overall, saturated
 from batsched_py.metrics.saturation import WEEK, backlog, growth, low_marks
+from helpers.schedules_by_hand import first_fit, table_of
 
 
 def test_a_peak_that_is_worked_off() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from helpers.schedules_by_hand import table_of
 
 from batsched_py.metrics import METRICS
+from helpers.schedules_by_hand import table_of
 
 FIVE = [(0, 6, 50), (10, 8, 40), (20, 2, 30), (30, 4, 100), (40, 2, 10)]
 """(submission, width, run time) on 8 processors."""

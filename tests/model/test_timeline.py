@@ -138,28 +138,22 @@ def test_by_hand(
         line.reserve(expected, expected + duration, size)  # it is free up to its very end
 
 
-def running(number: int, size: int, start: float, estimate: float) -> Job:
-    job = Job(f"w0!{number}", number, size, None, estimate, start, {})
-    machine.start(job, start)
-    return job
-
-
-machine = Machine(0)
-
-
 def test_the_timeline_of_a_machine() -> None:
     """Jobs that end together are one step; one that is late ends right after now; one whose end
     nobody knows never does; processors out of order do not come back."""
-    global machine
     machine = Machine(10)
-    running(0, 2, 0, 30)
-    running(1, 1, 10, 20)
-    late = running(2, 3, 0, 5)
-    running(3, 1, 0, inf)
+    jobs = []
+    for number, (size, start, estimate) in enumerate(
+        [(2, 0, 30), (1, 10, 20), (3, 0, 5), (1, 0, inf)]
+    ):
+        job = Job(f"w0!{number}", number, size, None, estimate, start, {})
+        machine.start(job, start)
+        jobs.append(job)
     soon = nextafter(20, inf)
     line = machine.timeline(20)
     assert (line.times, line.free) == ([20, soon, 30], [3, 6, 9])
     assert line.free_at(inf) == 9
+    late = jobs[2]
     machine.set_available(late.processors, available=False)
     line = machine.timeline(20)
     assert line.free == [3, 3, 6]

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from batsched_py.workload.swf import read_swf
 from batsched_users.measures.job_columns import JobColumns, columns_of_log
 from batsched_users.measures.self_similarity import hurst
 from batsched_users.measures.session_columns import cut_sessions
 from batsched_users.measures.session_similarity import null_test, similarity
 from batsched_users.measures.stack_depth import mean_depth, stack_depths
-
-from batsched_py.workload.swf import read_swf
 
 KTH, SDSC = ("KTH-SP2", "KTH-SP2-1996-2"), ("SDSC-SP2", "SDSC-SP2-1998-4.1-cln")
 LOGS = pytest.mark.parametrize(("name", "file"), [KTH, SDSC])

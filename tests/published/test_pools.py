@@ -11,12 +11,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from batsched_users.resampling.pools import Pools, make_pools
-from batsched_users.sessions.batches import Trace
-from batsched_users.sessions.delimitation import Delimitation
 
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
+from batsched_users.resampling.pools import Pools, make_pools
+from batsched_users.sessions.batches import Trace
+from batsched_users.sessions.delimitation import Delimitation
 
 DAYS_60 = 60 / 7
 

@@ -13,6 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from batsched_py.workload import WorkloadJob
+from batsched_py.workload.conversion_rules import make_rules
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.swf import read_swf
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.studies.thresholds import (
     Counts,
@@ -23,11 +28,6 @@ from batsched_users.studies.thresholds import (
     session_lengths,
     think_times,
 )
-
-from batsched_py.workload import WorkloadJob
-from batsched_py.workload.conversion_rules import make_rules
-from batsched_py.workload.load import load_workload
-from batsched_py.workload.swf import read_swf
 
 KTH = "KTH-SP2-1996-2"
 SP2 = "SDSC-SP2-1998-4.1-cln"

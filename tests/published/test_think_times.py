@@ -6,6 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import InputError, UsageError
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
+from batsched_py.workload.conversion_rules import make_rules
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.swf import read_swf
 from batsched_users.learning.learn_think_times import (
     BOUND,
     Pairs,
@@ -16,15 +25,6 @@ from batsched_users.learning.learn_think_times import (
     think_time_pairs,
 )
 from batsched_users.measures.job_columns import JobColumns, columns_of_log, columns_of_workload
-from hypothesis import given
-from hypothesis import strategies as st
-
-from batsched_py.errors import InputError, UsageError
-from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import workload
-from batsched_py.workload.conversion_rules import make_rules
-from batsched_py.workload.load import load_workload
-from batsched_py.workload.swf import read_swf
 
 LOGS = {
     "KTH-SP2-1996-2.1-cln": 0.404,

@@ -10,12 +10,12 @@ from typing import Any
 
 import altair as alt
 import pytest
-from helpers.made_up_report import MadeUp, RunningCampaign, a_report, published_table
 
 from batsched_py.report import Figure, Report, Section
 from batsched_py.report.forms import live_server as live
 from batsched_py.report.forms.html_page import page
 from batsched_py.report.forms.live_server import LiveReport, served
+from helpers.made_up_report import MadeUp, RunningCampaign, a_report, published_table
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.made_up_report import a_report, published_table
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.report import Column, Table
 from batsched_py.report.formatting import cell, is_numeric, marked, rows_of, tally
+from helpers.made_up_report import a_report, published_table
 
 
 @pytest.mark.parametrize(

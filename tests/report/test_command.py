@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from helpers.calling import command
 
 CAMPAIGN = """

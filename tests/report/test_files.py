@@ -8,11 +8,11 @@ from pathlib import Path
 import altair as alt
 import pandas as pd
 import pytest
-from helpers.made_up_report import a_report, chart_of_waits, published_table
 
 from batsched_py.errors import OutputError
 from batsched_py.report import Figure, Report, Section
 from batsched_py.report.forms.export_files import data_of, drawn, markdown, write_files
+from helpers.made_up_report import a_report, chart_of_waits, published_table
 
 
 def test_every_table_and_figure_has_its_files(tmp_path: Path) -> None:

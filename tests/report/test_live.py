@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.made_up_report import RunningCampaign
-from helpers.waiting import wait_until
 
 from batsched_py.errors import UsageError
 from batsched_py.report import Report
 from batsched_py.report.forms import live_server as live
 from batsched_py.report.forms.live_server import LiveReport, served
+from helpers.made_up_report import RunningCampaign
+from helpers.waiting import wait_until
 
 
 @pytest.fixture(autouse=True)

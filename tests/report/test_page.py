@@ -9,12 +9,12 @@ from itertools import pairwise
 
 import pandas as pd
 import pytest
-from helpers.made_up_report import EVIL, MadeUp, a_report
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.report import Column, Report, Section, Table
 from batsched_py.report.forms.html_page import page, rendered, safe_json, vega
+from helpers.made_up_report import EVIL, MadeUp, a_report
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.made_up_report import MadeUp
 
 from batsched_py.report.default_report import plain_report
 from batsched_py.report.forms.export_files import drawn
 from batsched_py.support.statistics import bootstrap
+from helpers.made_up_report import MadeUp
 
 
 def test_replications_become_means_with_intervals() -> None:

@@ -6,11 +6,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from helpers.made_up_report import MadeUp
 
 from batsched_py.report.default_report import plain_report
-from batsched_py.report.paired_ratios import compared_axis, interval, ratios_table
+from batsched_py.report.kit.estimates import mean_of_repeats
+from batsched_py.report.paired_ratios import compared_axis, ratios_table
 from batsched_py.support.statistics import paired_ratio
+from helpers.made_up_report import MadeUp
 
 
 def runs_of(waits: dict[tuple[str, str], list[float]]) -> pd.DataFrame:
@@ -118,5 +119,5 @@ def test_a_report_of_equal_replications_says_that_there_are_no_intervals() -> No
 
 
 def test_an_interval_of_equal_values_is_none() -> None:
-    assert interval([3.0, 3.0]).low != interval([3.0, 3.0]).low  # nan
-    assert interval([3.0, 4.0]).low == 3.0
+    assert mean_of_repeats([3.0, 3.0]).low != mean_of_repeats([3.0, 3.0]).low  # nan
+    assert mean_of_repeats([3.0, 4.0]).low == 3.0

@@ -6,7 +6,6 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.made_up_report import MadeUp, some_jobs
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from batsched_py.report import schedule_view as schedules
 from batsched_py.report.packed_columns import packed, words
 from batsched_py.report.runs_table import provenance, runs_table, stored_of
 from batsched_py.report.schedule_view import chosen_rows, one_schedule, schedules_of, users_of
+from helpers.made_up_report import MadeUp, some_jobs
 
 
 def test_a_short_run_is_shown_whole() -> None:

@@ -6,11 +6,11 @@ import io
 
 import pandas as pd
 import pytest
-from helpers.made_up_report import a_report, published_table
 from rich.console import Console
 
 from batsched_py.report import Column, Report, Table, Verdict
 from batsched_py.report.forms.terminal import print_report, print_table
+from helpers.made_up_report import a_report, published_table
 
 
 def printed(width: int = 80, *, terminal: bool = False) -> tuple[Console, io.StringIO]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.calling import call
 
 from batsched_py import simulate
 from batsched_py.errors import OutputError
@@ -21,6 +20,7 @@ from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.swf import SwfLog, read_swf
+from helpers.calling import call
 
 Job = tuple[str, float, int, float, float | None, str | None]
 

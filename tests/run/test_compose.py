@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 import yaml
-from helpers import calling
 
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
+from helpers import calling
 
 ROOT = Path(__file__).resolve().parents[2]
 BATSCHED = [sys.executable, "-m", "batsched_py"]

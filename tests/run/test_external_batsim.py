@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.calling import Called, command
-from helpers.waiting import LIMIT, wait_until
 
 from batsched_py.errors import BatschedError, PlatformError, SimulationError, UsageError
 from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.settings import Timeouts
 from batsched_py.run.simulate import simulate
 from batsched_py.support.own_command import PROGRAM
+from helpers.calling import Called, command
+from helpers.waiting import LIMIT, wait_until
 
 pytestmark = pytest.mark.process
 STAND_IN = Path(__file__).with_name("recorded_batsim.py")

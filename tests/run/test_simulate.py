@@ -9,15 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.calling import command
 
 from batsched_py import simulate
 from batsched_py.errors import UsageError
-from batsched_py.results.job_table import ADDED_COLUMNS
 from batsched_py.support.option_values import parse_options
 from batsched_py.support.shipped_files import platforms_folder
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.sample import cached_sample_log
+from helpers.calling import command
 
 FILES = ("jobs.csv", "schedule.csv")
 
@@ -65,13 +64,6 @@ def _jobs(sample: Path) -> list[object]:
     from batsched_py.workload.conversion_rules import Rules
 
     return list(load_workload(sample, Rules()).jobs)
-
-
-def test_data_frame(sample: Path) -> None:
-    frame = simulate(sample).jobs
-    assert list(frame.columns[-5:]) == [*ADDED_COLUMNS, "measured"]
-    assert frame["measured"].all()
-    assert len(frame) == len(_jobs(sample))
 
 
 def test_a_platform_file_is_the_same_as_its_number_of_nodes(sample: Path) -> None:

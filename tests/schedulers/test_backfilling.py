@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from math import inf
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py import simulate
-from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError
 from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
@@ -25,129 +22,93 @@ from batsched_py.schedulers.conservative_streit import ConservativeOfStreit
 from batsched_py.schedulers.creasy import Creasy, criticality
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.easy_fixed import EasyFixed
-from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.filler import Filler
 from batsched_py.schedulers.list_scheduling import ListScheduling
 from batsched_py.schedulers.slack import Slack
 from batsched_py.schedulers.ups import Ups
-from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import run, starts, workload
+from batsched_py.testing import assert_drawing, run, starts, workload
+from helpers.drawn_cases import DrawnCase, drawn_cases
 
 HOUR = 3600
 
-# (what it shows, policy, processors, jobs, starts)
-CASES: list[tuple[str, Scheduler, int, list[J], list[float | None]]] = [
-    (
-        "SJBF: behind the head the shorter job goes first",
-        Easy(backfill_order="sjf"),
-        4,
-        [J(0, 3, 20), J(1, 4, 5), J(2, 1, 9), J(2, 1, 8)],
-        [0, 20, 10, 2],
-    ),
-    (
-        "the shortest job of the queue is its head, and gets the reservation",
-        Easy(order="sjf"),
-        4,
-        [J(0, 4, 10), J(1, 4, 9), J(2, 4, 3), J(3, 4, 6)],
-        [0, 19, 10, 13],
-    ),
-    (
-        "widest first: the narrow ones go behind, backfilled where they fit",
-        Easy(order="widest"),
-        4,
-        [J(0, 4, 10), J(1, 1, 3), J(2, 3, 5), J(3, 4, 2)],
-        [0, 12, 12, 10],
-    ),
-    (
-        "without extra nodes (what Streit calls conservative) a long job waits for the head",
-        ConservativeOfStreit(),
-        4,
-        [J(0, 3, 10), J(1, 3, 5), J(2, 1, 100), J(3, 1, 7)],
-        [0, 10, 10, 3],
-    ),
-    (
-        "fixed shadow time: the early end at 4 lets the head start, as it would under EASY",
-        EasyFixed(),
-        4,
-        [J(0, 4, 4, 10), J(1, 4, 5)],
-        [0, 4],
-    ),
-    (
-        "fixed shadow time: the head was promised 30; after the early end at 4 it could start at "
-        "10, but the promise stays, and a job until 25 goes before it",
-        EasyFixed(),
-        4,
-        [J(0, 2, 4, 30), J(0, 1, 10), J(1, 4, 5), J(5, 1, 20)],
-        [0, 0, 25, 5],
-    ),
-    (
-        "EASY moves the shadow time to 10, and the job waits",
-        Easy(),
-        4,
-        [J(0, 2, 4, 30), J(0, 1, 10), J(1, 4, 5), J(5, 1, 20)],
-        [0, 0, 10, 15],
-    ),
-    (
-        "slack of one half: the head (30 s, promised 10) may be delayed to 25",
-        Slack(slack=0.5),
-        4,
-        [J(0, 3, 10), J(1, 4, 30), J(2, 1, 23), J(2, 1, 24)],
-        [0, 25, 2, 55],
-    ),
-    (
-        "no slack: the head is never delayed",
-        Slack(slack=0),
-        4,
-        [J(0, 3, 10), J(1, 4, 30), J(2, 1, 23), J(2, 1, 8)],
-        [0, 10, 40, 2],
-    ),
-    (
-        "the slack does not grow: after a delay until 25 nothing may delay the head further",
-        Slack(slack=0.5),
-        4,
-        [J(0, 3, 10), J(1, 4, 30), J(2, 1, 23), J(11, 1, 14), J(11, 1, 15)],
-        [0, 25, 2, 11, 55],
-    ),
-    (
-        "filler: whatever fits, in queue order; the wide job starves",
-        Filler(),
-        4,
-        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 30), J(10, 3, 30)],
-        [0, 40, 2, 10],
-    ),
-    (
-        "only the front: the shortest does not fit, so nobody starts",
-        ListScheduling(order="sjf"),
-        4,
-        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 20)],
-        [0, 10, 15],
-    ),
-    (
-        "best fit takes what leaves the fewest processors free",
-        ListScheduling(take="best_fit"),
-        4,
-        [J(0, 4, 10), J(1, 2, 5), J(1, 3, 5), J(1, 1, 5)],
-        [0, 15, 10, 10],
-    ),
-    (
-        "FFIA: the smallest area first",
-        ListScheduling(order="ffia"),
-        4,
-        [J(0, 4, 10), J(1, 4, 5), J(1, 2, 9)],
-        [0, 19, 10],
-    ),
-]
+# Policy, processors, and what it shows; see batsched_py.testing for the drawings.
+DRAWINGS = """
+fewer_extra 4: without extra nodes (what Streit calls conservative) a long job waits for the head
+A 3 |##########
+B 3 | .........#####
+C 1 |  ........####################
+D 1 |   #######
+
+fixed 4: the early end at 4 lets the head start, as it would under EASY
+A 4 |####------
+B 4 | ...#####
+
+fixed 4: the head was promised 30; after the early end at 4 it could start at 10, but the promise
+stays, and a job until 25 goes before it
+A 2 |####--------------------------
+B 1 |##########
+C 4 | ........................#####
+D 1 |     ####################
+
+easy 4: EASY moves the shadow time to 10, and the job waits
+A 2 |####--------------------------
+B 1 |##########
+C 4 | .........#####
+D 1 |     ..........####################
+
+slack 4: the head (30 s, promised 10) may be delayed by half of that to 25, once: nothing that
+ends later may start, neither at first nor after the delay
+A 3 |##########
+B 4 | ........................##############################
+C 1 |  #######################
+D 1 |           ##############
+E 1 |           ............................................###############
+
+no_slack 4: the head is never delayed
+A 3 |##########
+B 4 | .........##############################
+C 1 |  ......................................#######################
+D 1 |  ########
+
+filler 4: whatever fits, in queue order; the wide job starves
+A 3 |##########
+B 4 | .......................................#####
+C 1 |  ##############################
+D 3 |          ##############################
+
+front 4: the shortest does not fit, so nobody starts
+A 3 |##########
+B 4 | .........#####
+C 1 |  .............####################
+
+best_fit 4: it takes what leaves the fewest processors free
+A 4 |##########
+B 2 | ..............#####
+C 3 | .........#####
+D 1 | .........#####
+
+ffia 4: the smallest area first
+A 4 |##########
+B 4 | ..................#####
+C 2 | .........#########
+"""
+POLICIES: dict[str, Callable[[], Scheduler]] = {
+    "fewer_extra": ConservativeOfStreit,
+    "fixed": EasyFixed,
+    "easy": Easy,
+    "slack": Slack,
+    "no_slack": partial(Slack, slack=0),
+    "filler": Filler,
+    "front": partial(ListScheduling, order="sjf"),
+    "best_fit": partial(ListScheduling, take="best_fit"),
+    "ffia": partial(ListScheduling, order="ffia"),
+}
 
 
-@pytest.mark.parametrize(
-    ("why", "policy", "nb", "jobs", "expected"), CASES, ids=[case[0] for case in CASES]
-)
-def test_by_hand(
-    why: str, policy: Scheduler, nb: int, jobs: list[J], expected: list[float | None]
-) -> None:
-    assert starts(run(workload(jobs, nb), policy)) == expected, why
+@pytest.mark.parametrize("case", drawn_cases(DRAWINGS), ids=str)
+def test_by_hand(case: DrawnCase) -> None:
+    assert_drawing(POLICIES[case.policy](), case.drawing, processors=case.processors)
 
 
 class Slow:
@@ -218,6 +179,7 @@ def slow_ups(a_user: float, by_load: bool) -> Slow:
 
 
 PAIRS: dict[str, tuple[Callable[[], Scheduler], Callable[[], Scheduler]]] = {
+    "easy": (Easy, lambda: Slow(lambda job, *_: job.number)),
     "sjf": (lambda: Easy(order="sjf"), lambda: Slow(lambda job, *_: job.estimate)),
     "SJBF": (
         lambda: Easy(backfill_order="sjf"),
@@ -240,8 +202,8 @@ jobs_of = st.lists(
     st.builds(
         lambda submit, size, run, more, user: J(submit, size, run, run + more, user),
         st.integers(0, 400),
-        st.integers(1, 8),
-        st.integers(1, 400),
+        st.integers(1, 9),
+        st.integers(0, 400),
         st.integers(0, 100),
         st.sampled_from(["1", "2", "3", "10"]),
     ),
@@ -250,10 +212,18 @@ jobs_of = st.lists(
 
 
 @pytest.mark.parametrize("name", PAIRS)
-@given(jobs=jobs_of)
-def test_equals_its_slow_twin(name: str, jobs: list[J]) -> None:
+@given(jobs=jobs_of, speed=st.sampled_from([0.5, 1.0, 2.0]))
+def test_equals_its_slow_twin(name: str, jobs: list[J], speed: float) -> None:
     fast, slow = PAIRS[name]
     load = workload(jobs, 8)
+    assert starts(run(load, fast(), speed=speed)) == starts(run(load, slow(), speed=speed))
+
+
+def test_a_long_queue_equals_its_slow_twin() -> None:
+    """Hundreds of waiting jobs, so that the queue has many blocks."""
+    jobs = [J(i % 7, 1 + i * 7 % 9, 3 + i * 13 % 29, 5 + i * 13 % 41) for i in range(900)]
+    load = workload(jobs, 8)
+    fast, slow = PAIRS["easy"]
     assert starts(run(load, fast())) == starts(run(load, slow()))
 
 
@@ -262,14 +232,6 @@ def test_creasy_without_alpha_is_easy(jobs: list[J], extra_nodes: str) -> None:
     load = workload(jobs, 8)
     ours = starts(run(load, Creasy(alpha=0, extra_nodes=extra_nodes)))
     assert ours == starts(run(load, Easy(extra_nodes=extra_nodes)))
-
-
-@pytest.mark.parametrize("options", [{"alpha": 0}, {"alpha": 0, "extra_nodes": "instant"}])
-def test_creasy_without_alpha_is_easy_on_kth(shared: Path, options: dict[str, Any]) -> None:
-    log = shared / "swf/KTH-SP2-1996-2.1-cln.swf.gz"
-    creasy = simulate(log, scheduler="creasy", scheduler_options=options)
-    del options["alpha"]
-    assert creasy.jobs_csv() == simulate(log, scheduler_options=options).jobs_csv()
 
 
 @given(
@@ -406,12 +368,6 @@ def test_wrong_options(policy: type[Any], options: dict[str, Any], said: str) ->
         policy(**options)
 
 
-def test_fcfs_is_the_list_in_submission_order() -> None:
-    jobs = [J(i % 7, 1 + i * 7 % 9, 3 + i * 13 % 29, 5 + i * 13 % 41) for i in range(300)]
-    load = workload(jobs, 8)
-    assert starts(run(load, Fcfs())) == starts(run(load, ListScheduling()))
-
-
 @pytest.mark.parametrize("policy", [Easy, partial(Easy, extra_nodes="instant"), Slack])
 def test_unknown_ends_do_not_starve_the_head(policy: Callable[[], Scheduler]) -> None:
     """Without walltimes narrow jobs come all the time; the head starts when four are free."""
@@ -426,12 +382,9 @@ def test_unknown_ends_do_not_starve_the_head(policy: Callable[[], Scheduler]) ->
 def test_a_deadline_is_not_renewed_at_the_deadline() -> None:
     """The pass before the last end of an instant must not give the head a fresh slack."""
     jobs = [J(0, 3, 100), J(1, 4, 100), J(2, 1, 148), J(149, 1, 100), J(150, 1, 100)]
-    load = workload(jobs, 4)
-    usual = starts(run(load, Slack()))
-    assert usual[1] == 150
-    options = Options(each_event=True)
-    outcome = Simulator(homogeneous(4), [load], options).run(DecisionProcess(Slack()).answer)
-    assert starts(outcome)[1] == 150
+    for each_event in (False, True):
+        outcome = run(workload(jobs, 4), Slack(), each_event=each_event)
+        assert starts(outcome)[1] == 150
 
 
 @pytest.mark.parametrize("policy", [Easy, EasyFixed, Slack, Creasy, Ups])

@@ -6,15 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from helpers.streit_schedules import (
-    FIVE,
-    SORTED,
-    Seconds,
-    load_of,
-    place_of,
-    random_jobs,
-    with_fields,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,62 +17,53 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.planning.planning import Planning
 from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import check_machine, run, starts, workload
+from batsched_py.testing import assert_drawing, check_machine, run, starts, workload
+from helpers.drawn_cases import DrawnCase, drawn_cases
+from helpers.streit_schedules import (
+    FIVE,
+    SORTED,
+    Failing,
+    Seconds,
+    load_of,
+    place_of,
+    random_jobs,
+    with_fields,
+)
 
-# (what it shows, processors, jobs, starts)
-CASES: list[tuple[str, int, list[J], list[Any]]] = [
-    ("an empty machine starts a job at once", 4, [J(3, 4, 10)], [3]),
-    ("jobs that fit together start together", 4, [J(0, 2, 10), J(0, 2, 5)], [0, 0]),
-    (
-        "a job overtakes if it ends before the reservation of the one ahead",
-        4,
-        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 8)],
-        [0, 10, 2],
-    ),
-    ("one second too long: it goes behind", 4, [J(0, 3, 10), J(1, 4, 5), J(2, 1, 9)], [0, 10, 15]),
-    (
-        "not only the first of the queue is protected: EASY would start the last job at 3",
-        4,
-        [J(0, 3, 10), J(1, 2, 5), J(2, 4, 5), J(3, 1, 13)],
-        [0, 10, 15, 20],
-    ),
-    (
-        "holes between reservations are used",
-        4,
-        [J(0, 4, 10), J(1, 3, 10), J(2, 4, 5), J(3, 1, 10)],
-        [0, 10, 20, 10],
-    ),
-    (
-        "an early end: reservations are made anew one by one, in the order of the queue",
-        4,
-        [J(0, 4, 4, 10), J(1, 4, 5), J(2, 4, 5)],
-        [0, 4, 9],
-    ),
-    (
-        "an early end at 50: the last job fits beside the first and comes from 80; those that "
-        "wait for the whole machine, and behind it, stay where they are",
-        8,
-        [J(0, 6, 100), J(10, 8, 40), J(20, 2, 30, 60), J(30, 4, 100, 200), J(40, 2, 10)],
-        [0, 100, 20, 140, 50],
-    ),
-    (
-        "jobs of no length and estimate end at their own instant",
-        2,
-        [J(0, 2, 0, 5), J(0, 2, 3)],
-        [0, 0],
-    ),
-    (
-        "a job wider than the machine is rejected, and nothing is reserved twice after it",
-        2,
-        [J(0, 3, 5), J(1, 2, 5), J(2, 2, 4), J(3, 2, 1), J(4, 1, 1)],
-        [None, 1, 6, 10, 11],
-    ),
-]
+DRAWINGS = """
+conservative 4: not only the first of the queue is protected: EASY would start the last job at 3
+A 3 |##########
+B 2 | .........#####
+C 4 |  .............#####
+D 1 |   .................#############
+
+conservative 4: holes between reservations are used
+A 4 |##########
+B 3 | .........##########
+C 4 |  ..................#####
+D 1 |   .......##########
+
+conservative 4: an early end: reservations are made anew one by one, in the order of the queue
+A 4 |####------
+B 4 | ...#####
+C 4 |  .......#####
+
+conservative 2: a job wider than the machine is rejected, and nothing is reserved twice after it
+A 3 |x
+B 2 | #####
+C 2 |  ....####
+D 2 |   .......#
+E 1 |    .......#
+"""
 
 
-@pytest.mark.parametrize(("why", "nb", "jobs", "expected"), CASES, ids=[case[0] for case in CASES])
-def test_by_hand(why: str, nb: int, jobs: list[J], expected: list[Any]) -> None:
-    assert starts(run(workload(jobs, nb), Conservative())) == expected, why
+@pytest.mark.parametrize("case", drawn_cases(DRAWINGS), ids=str)
+def test_by_hand(case: DrawnCase) -> None:
+    assert_drawing(Conservative(), case.drawing, processors=case.processors)
+
+
+def test_a_job_of_no_length_ends_at_its_own_instant() -> None:
+    assert starts(run(workload([J(0, 2, 0, 5), J(0, 2, 3)], 2), Conservative())) == [0, 0]
 
 
 def test_the_promise_where_planning_breaks_it() -> None:
@@ -179,12 +161,6 @@ def test_never_later_than_promised(jobs: list[J], order: str) -> None:
         assert promises[at][-1] == start
 
 
-@given(random_jobs(20, exact=True))
-def test_exact_estimates_are_planning_in_the_order_of_arrival(jobs: list[J]) -> None:
-    load = load_of(jobs)
-    assert starts(run(load, Conservative())) == starts(run(load, Planning()))
-
-
 @given(
     random_jobs(20, spread=80),
     st.lists(st.integers(0, 30), min_size=20, max_size=20),
@@ -223,17 +199,8 @@ def test_processors_that_fail_do_not_crash(
     """From 130 on all are there again, and a last job lets the policy see it."""
     jobs = [*jobs, J(130, 1, 1)]
     for policy in (Conservative(), Planning()):
-        left = [*changes, (130, 255, True)]
-
-        class Failing:
-            def schedule(
-                self, now: float, queue: WaitingQueue, machine: Machine
-            ) -> Iterator[Decision]:
-                while left and left[0][0] <= now:  # noqa: B023
-                    machine.set_available(*left.pop(0)[1:])  # noqa: B023
-                yield from policy.schedule(now, queue, machine)  # noqa: B023
-
-        outcome = run(load_of(jobs), Failing())
+        failing = Failing(policy, [*changes, (130, 255, True)])
+        outcome = run(load_of(jobs), failing)
         check_machine(outcome)
         assert None not in starts(outcome)
 
@@ -245,16 +212,8 @@ def test_processors_that_fail_by_hand() -> None:
     job 1 gets 23, the end of job 3.
     """
     jobs = [J(0, 2, 10), J(1, 4, 5), J(2, 3, 4), J(3, 1, 9), J(20, 1, 1)]
-    left = [(1, 1, False), (20, 1, True)]
-    policy = Conservative()
-
-    class Failing:
-        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-            while left and left[0][0] <= now:
-                machine.set_available(*left.pop(0)[1:])
-            yield from policy.schedule(now, queue, machine)
-
-    assert starts(run(workload(jobs, 4), Failing())) == [0, 23, 10, 14, 20]
+    failing = Failing(Conservative(), [(1, 1, False), (20, 1, True)])
+    assert starts(run(workload(jobs, 4), failing)) == [0, 23, 10, 14, 20]
 
 
 def test_wrong_options() -> None:

@@ -11,6 +11,18 @@ from math import inf
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
+from batsched_py.model.job import Job
+from batsched_py.schedulers.dynp.bounds import DynpBounds
+from batsched_py.schedulers.dynp.deciders import DECIDERS, case_of, with_slackness
+from batsched_py.schedulers.dynp.dynp import Dynp, SelfTuningStep
+from batsched_py.schedulers.dynp.order_switching import POLICIES
+from batsched_py.schedulers.dynp.self_tuning_metrics import PLAN_METRICS, plan_metric
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import check_machine, run, starts, workload
 from helpers.streit_schedules import (
     FIVE,
     PC2_2001,
@@ -24,19 +36,6 @@ from helpers.streit_schedules import (
     shrunk,
     slow_plan,
 )
-from hypothesis import assume, given
-from hypothesis import strategies as st
-
-from batsched_py.errors import UsageError
-from batsched_py.model.job import Job
-from batsched_py.schedulers.dynp.bounds import DynpBounds
-from batsched_py.schedulers.dynp.deciders import DECIDERS, case_of, with_slackness
-from batsched_py.schedulers.dynp.dynp import Dynp, SelfTuningStep
-from batsched_py.schedulers.dynp.order_switching import POLICIES
-from batsched_py.schedulers.dynp.self_tuning_metrics import PLAN_METRICS, plan_metric
-from batsched_py.schedulers.planning.planning import Planning
-from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import check_machine, run, starts, workload
 
 
 def observed(jobs: list[J], nb: int, **options: Any) -> tuple[Any, Dynp, list[SelfTuningStep]]:
@@ -70,21 +69,6 @@ def test_five_jobs(decider: str) -> None:
     assert cases[30] == "6a"
     assert {step.new for step in steps} == {"fcfs"}
     assert policy.statistics()["no_switch"] == policy.statistics()["steps"] == len(steps)
-
-
-@pytest.mark.parametrize("decider", ["simple", "advanced"])
-def test_pc2_nobody_waits(decider: str) -> None:
-    outcome, policy, steps = observed(PC2_2001, 96, decider=decider)
-    assert starts(outcome) == [job.submit for job in PC2_2001]
-    assert cases_of(steps) == ["1"] * 11
-    assert policy.active == "fcfs"
-    assert policy.statistics() == {
-        "steps": 11,
-        "cases": {"1": 11},
-        "switches": {"fcfs": 0, "sjf": 0, "ljf": 0},
-        "no_switch": 11,
-        "started": {"fcfs": 11, "sjf": 0, "ljf": 0},
-    }
 
 
 def test_pc2_all_submitted_at_0() -> None:
@@ -211,18 +195,6 @@ def test_bounds_nobody_waits_the_policy_stays() -> None:
     }
 
 
-@given(random_jobs(), st.integers(1, 40))
-def test_property_13_bounds(jobs: list[J], bound: int) -> None:
-    def used(**options: Any) -> set[str]:
-        outcome, watch = run_watched(load_of(jobs), DynpBounds(**options))
-        check_machine(outcome)
-        return {one.active for one in watch.passes if one.waiting}
-
-    assert "fcfs" not in used(lower=bound, upper=bound)
-    assert "sjf" not in used(lower=0, upper=bound)
-    assert "ljf" not in used(lower=bound, upper=None)
-
-
 @given(random_jobs(), st.integers(0, 20), st.integers(0, 20))
 def test_bounds_equal_their_slow_twin(jobs: list[J], lower: int, more: int) -> None:
     _, watch = run_watched(load_of(jobs), DynpBounds(lower=lower, upper=lower + more))
@@ -315,21 +287,6 @@ def test_property_9_truth_table() -> None:
 three = st.tuples(*[st.integers(1, 12)] * 3).map(lambda row: dict(zip(POLICIES, row, strict=True)))
 
 
-@given(three, st.sampled_from(POLICIES))
-def test_property_10_no_needless_switch(values: dict[str, float], old: str) -> None:
-    best = min(values.values())
-    if values[old] == best:
-        assert DECIDERS["advanced"]("minimum")(values, old) == old
-    for policy in POLICIES:
-        for reading in ("minimum", "old"):
-            new = DECIDERS[f"{policy}-preferred"](reading)(values, old)
-            assert values[policy] > best or new == policy
-            if reading == "minimum":
-                assert values[new] == best
-            elif old != policy and values[policy] <= values[old]:
-                assert new == policy
-
-
 @given(three, st.sampled_from(POLICIES), st.integers(0, 50), st.integers(0, 50))
 def test_property_11_slackness(values: dict[str, float], old: str, one: int, other: int) -> None:
     less, more = sorted((one, other))
@@ -406,35 +363,6 @@ def test_property_4_plans_do_not_depend_on_the_active_policy(
     for one in watch.passes:
         now_active = active.get(one.now, now_active)
         assert one.active == now_active
-
-
-@given(random_jobs(12), st.booleans())
-def test_property_5_nothing_to_choose(jobs: list[J], equal: bool) -> None:
-    """One job waits, or all estimates are equal: the values are, too."""
-    if equal:
-        jobs = [job._replace(walltime=70) for job in jobs]
-    for decider in ("simple", "advanced"):
-        _, _, steps = observed(jobs, 8, decider=decider)
-        for step in steps:
-            estimates = {job.estimate for job, _ in step.plans["fcfs"]}
-            if len(step.plans["fcfs"]) == 1 or len(estimates) == 1:
-                assert len(set(step.values.values())) == 1
-                assert step.new == (step.old if decider == "advanced" else "fcfs")
-
-
-def test_property_5_one_job_waits_under_sjf() -> None:
-    """The last step of the six jobs: one waits, SJF is active."""
-    for decider, new in (("simple", "fcfs"), ("advanced", "sjf")):
-        _, policy, _ = observed(SIX, 8, decider=decider)
-        assert policy.active == new
-
-
-@given(random_jobs())
-def test_property_6_equal_estimates(jobs: list[J]) -> None:
-    jobs = [job._replace(walltime=30) for job in jobs]
-    fcfs = starts(run(load_of(jobs), Planning()))
-    for policy in (Planning(order="sjf"), Planning(order="ljf"), Dynp(), Dynp(decider="simple")):
-        assert starts(run(load_of(jobs), policy)) == fcfs
 
 
 @given(random_jobs(), st.sampled_from(["full", "half"]), st.sampled_from(list(DECIDERS)))
@@ -572,31 +500,6 @@ def test_values_do_not_depend_on_the_order_of_the_plan(
         assert metric(plan, 50) == metric(other, 50)
 
 
-@given(random_jobs())
-def test_property_7_two_metrics_rank_plans_alike(jobs: list[J]) -> None:
-    _, _, steps = observed(jobs, 8)
-
-    def exact(step: SelfTuningStep, policy: str) -> tuple[Fraction, Fraction]:
-        plan = [
-            (job.size, int(job.estimate), Fraction(start + job.estimate - job.submit_time))
-            for job, start in step.plans[policy]
-        ]
-        widths = sum(size for size, _, _ in plan)
-        areas = sum(size * estimate for size, estimate, _ in plan)
-        artww = sum(size * response for size, _, response in plan) / widths
-        slowdowns = [size * length * (response / length) for size, length, response in plan]
-        assert sum(slowdowns) / areas / artww == Fraction(widths, areas)
-        return artww, sum(slowdowns) / areas
-
-    for step in steps:
-        pairs = [exact(step, policy) for policy in POLICIES]
-        for value, (artww, _) in zip(step.values.values(), pairs, strict=True):
-            assert value == artww * sum(job.size for job, _ in step.plans["fcfs"])
-        assert sorted(POLICIES, key=lambda name: pairs[POLICIES.index(name)][0]) == sorted(
-            POLICIES, key=lambda name: pairs[POLICIES.index(name)][1]
-        )
-
-
 def test_what_counts() -> None:
     """Plans that count different jobs are compared by means; with no job a plan is the worst."""
     assert plan_metric("ART")(PLAN, 100) == 110 + 80 + 220
@@ -622,21 +525,6 @@ def test_jobs_that_start_soon_in_a_step() -> None:
     _, _, steps = observed(FIVE, 8, within=50 / 3600)
     step = next(step for step in steps if step.now == 40)
     assert step.values == {"fcfs": 50, "sjf": 50, "ljf": 50}
-
-
-@given(random_jobs(), st.integers(1, 20))
-def test_property_11_simulated(jobs: list[J], slackness: int) -> None:
-    """With slackness both deciders do the same, but where values are equal after scaling."""
-    outcomes, threshold = [], False
-    for decider in ("simple", "advanced"):
-        outcome, _, steps = observed(jobs, 8, decider=decider, slackness=slackness)
-        outcomes.append(starts(outcome))
-        for step in steps:
-            values = with_slackness(step.values, step.old, slackness)
-            others = [values[policy] for policy in POLICIES if policy != step.old]
-            threshold |= values[step.old] in others
-    assume(not threshold)
-    assert outcomes[0] == outcomes[1]
 
 
 @pytest.mark.parametrize("slackness", [0, 2])

@@ -1,23 +1,17 @@
-"""FCFS and EASY on schedules that can be drawn by hand, and EASY against a slow twin."""
+"""FCFS and EASY on schedules that can be drawn by hand."""
 
 from __future__ import annotations
-
-import re
-from collections.abc import Iterator
-from math import inf
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.model.decisions import Decision, Start
-from batsched_py.model.machine import Machine
 from batsched_py.model.policy import Scheduler
-from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import assert_drawing, check_machine, run, starts, workload
+from helpers.drawn_cases import DrawnCase, drawn_cases
 
 # Policy, processors, and what it shows; see batsched_py.testing for the drawings.
 DRAWINGS = """
@@ -108,12 +102,10 @@ D 1 |  .............###~
 POLICIES: dict[str, list[type[Scheduler]]] = {"easy": [Easy], "fcfs": [Fcfs], "both": [Easy, Fcfs]}
 
 
-@pytest.mark.parametrize("case", DRAWINGS.strip().split("\n\n"), ids=lambda case: case[:60])
-def test_by_hand(case: str) -> None:
-    title, drawing = re.split(r"\n(?=\w+ \d+ \|)", case, maxsplit=1)
-    which, processors = title.partition(":")[0].split()
-    for policy in POLICIES[which]:
-        assert_drawing(policy(), drawing, processors=int(processors))
+@pytest.mark.parametrize("case", drawn_cases(DRAWINGS), ids=str)
+def test_by_hand(case: DrawnCase) -> None:
+    for policy in POLICIES[case.policy]:
+        assert_drawing(policy(), case.drawing, processors=case.processors)
 
 
 def test_a_job_of_no_length_ends_at_its_own_instant() -> None:
@@ -128,35 +120,6 @@ def test_extra_nodes_of_the_whole_instant() -> None:
     assert starts(run(load, Easy(extra_nodes="instant"))) == [0, 0, 10, 2, 15]
 
 
-class SlowEasy:
-    """EASY from its definition: lists, no shortcuts, a full scan at every pass."""
-
-    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        waiting = list(queue)
-        while waiting and waiting[0].size <= machine.free:
-            yield Start(waiting.pop(0))
-        if not waiting:
-            return
-        head = waiting.pop(0)
-        running = sorted(
-            machine.releases(), key=lambda job: (job.start_time + job.estimate, job.size)
-        )
-        free, shadow_time, extra = machine.free, inf, 0
-        for job in running:
-            free += job.size
-            if free >= head.size:
-                shadow_time, extra = job.start_time + job.estimate, free - head.size
-                break
-        for job in waiting:
-            if job.size > machine.free:
-                continue
-            if now + job.estimate <= shadow_time < inf:
-                yield Start(job)
-            elif job.size <= extra:
-                extra -= job.size
-                yield Start(job)
-
-
 jobs_of = st.lists(
     st.builds(
         lambda submit, size, run, more: J(submit, size, run, run + more),
@@ -167,19 +130,6 @@ jobs_of = st.lists(
     ),
     max_size=60,
 )
-
-
-@given(jobs_of, st.sampled_from([0.5, 1.0, 2.0]))
-def test_easy_equals_its_slow_twin(jobs: list[J], speed: float) -> None:
-    load = workload(jobs, 8)
-    assert starts(run(load, Easy(), speed=speed)) == starts(run(load, SlowEasy(), speed=speed))
-
-
-def test_long_queue_equals_slow_twin() -> None:
-    """Hundreds of waiting jobs, so that the queue has many blocks."""
-    jobs = [J(i % 7, 1 + i * 7 % 9, 3 + i * 13 % 29, 5 + i * 13 % 41) for i in range(900)]
-    load = workload(jobs, 8)
-    assert starts(run(load, Easy())) == starts(run(load, SlowEasy()))
 
 
 @given(jobs_of, st.sampled_from([Easy, Fcfs]), st.one_of(st.none(), st.integers(0, 3)))

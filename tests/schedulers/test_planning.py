@@ -8,26 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pytest
-from helpers.streit_schedules import (
-    FIVE,
-    PC2_2001,
-    SIX,
-    SORTED,
-    Seconds,
-    SlowPlanning,
-    Watch,
-    load_of,
-    measured,
-    place_of,
-    random_jobs,
-    run_watched,
-    shrunk,
-    slow_plan,
-    table,
-    with_fields,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,12 +22,29 @@ from batsched_py.schedulers.planning.planning import Planning
 from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
+from helpers.streit_schedules import (
+    FIVE,
+    PC2_2001,
+    SIX,
+    SORTED,
+    Failing,
+    Seconds,
+    SlowPlanning,
+    Watch,
+    load_of,
+    measured,
+    place_of,
+    random_jobs,
+    run_watched,
+    shrunk,
+    slow_plan,
+    with_fields,
+)
 
 ORDERS = ("fcfs", "sjf", "ljf")
 
 # (what it shows, processors, jobs, starts under FCFS, SJF, LJF, FCFS without backfilling)
 CASES: list[tuple[str, int, list[J], list[list[Any]]]] = [
-    ("an empty machine starts a job at once", 4, [J(3, 4, 10)], [[3]] * 4),
     (
         "the order decides where jobs cannot run together",
         4,
@@ -58,30 +56,6 @@ CASES: list[tuple[str, int, list[J], list[list[Any]]]] = [
         4,
         [J(0, 3, 10), J(1, 4, 5), J(2, 1, 8)],
         [[0, 10, 2], [0, 10, 2], [0, 10, 2], [0, 10, 15]],
-    ),
-    (
-        "not by a job that would still run when the other shall start; for LJF it is the first",
-        4,
-        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 9)],
-        [[0, 10, 15], [0, 10, 15], [0, 11, 2], [0, 10, 15]],
-    ),
-    (
-        "a second too long for the hole beside the first, it goes behind both",
-        4,
-        [J(0, 4, 10), J(1, 3, 5), J(2, 4, 5), J(3, 1, 6)],
-        [[0, 10, 15, 20], [0, 10, 15, 20], [0, 10, 16, 10], [0, 10, 15, 20]],
-    ),
-    (
-        "without backfilling jobs may start together, never before the one ahead",
-        4,
-        [J(0, 2, 10), J(1, 3, 5), J(2, 1, 9), J(3, 2, 2)],
-        [[0, 10, 2, 15], [0, 12, 2, 10], [0, 10, 2, 15], [0, 10, 10, 15]],
-    ),
-    (
-        "of equal estimates the first submitted is first in every order",
-        4,
-        [J(0, 4, 10), J(1, 3, 5), J(2, 2, 5), J(3, 2, 5)],
-        [[0, 10, 15, 15]] * 4,
     ),
     (
         "orders go by estimates, not by run times",
@@ -219,79 +193,6 @@ def test_property_1_and_2_as_early_as_possible(
     assert starts(outcome) == starts(run(load_of(jobs), SlowPlanning(order, backfilling)))
 
 
-@given(random_jobs(), orders)
-def test_property_3_order_of_input(jobs: list[J], order: str) -> None:
-    """The order of the jobs in the file does not count, only submissions and ids."""
-    load, other = load_of(jobs), load_of(jobs)
-    other.jobs.reverse()
-    outcome = starts(run(load, Planning(order=order)))
-    assert outcome == starts(run(other, Planning(order=order)))
-
-
-@given(random_jobs(12, exact=True))
-def test_property_6_nobody_waits(jobs: list[J]) -> None:
-    apart = [job._replace(submit=30 * at) for at, job in enumerate(jobs)]
-    load = load_of(apart)
-    for policy in (*(Planning(order=order) for order in ORDERS), Dynp(), DynpBounds()):
-        outcome = run(load, policy)
-        assert starts(outcome) == [job.submit for job in apart]
-        assert not jobs or measured(outcome, ["SLDwA"]) == [1]
-
-
-@given(random_jobs().filter(bool), orders)
-def test_property_7_and_8_metrics_of_schedules(jobs: list[J], order: str) -> None:
-    outcome = run(load_of(jobs), Planning(order=order))
-    rows = table(outcome)
-    widths, areas = rows.size.sum(), rows.area.sum()
-    artww, sldwa, util, loc = measured(outcome, ["ARTwW", "SLDwA", "UTIL", "LOC"])
-    assert sldwa / artww == pytest.approx(widths / areas, rel=1e-12)
-    assert (rows.turnaround / rows.execution >= 1).all()
-    assert sldwa >= 1
-    assert 0 <= util <= 1
-    assert loc >= 0
-    assert util + loc <= 1 + 1e-12
-    # What is missing to 1 is idle time in which nobody waits, counted second by second.
-    begin, end = int(rows.submit.min()), int(rows.finish.max())
-    free, waiting = np.full(end, 8), np.zeros(end)
-    for at in range(len(rows.submit)):
-        free[int(rows.start[at]) : int(rows.finish[at])] -= int(rows.size[at])
-        waiting[int(rows.submit[at]) : int(rows.start[at])] += 1
-    assert free.min() >= 0
-    unneeded = free[begin:][waiting[begin:] == 0].sum() / (8 * (end - begin))
-    assert util + loc + unneeded == pytest.approx(1, abs=1e-12)
-
-
-def test_property_8_saturated() -> None:
-    """Somebody waits until the machine is full with the last: 1 - LOC = UTIL."""
-    outcome = run(workload([J(0, 3, 5), J(0, 4, 2), J(1, 3, 6), J(1, 4, 4)], 4), Planning())
-    util, loc = measured(outcome, ["UTIL", "LOC"])
-    assert starts(outcome) == [0, 5, 7, 13]
-    assert util == (15 + 8 + 18 + 16) / (4 * 17)
-    assert 1 - loc == pytest.approx(util)
-
-
-@given(random_jobs(exact=True), orders)
-def test_property_12_exact_estimates(jobs: list[J], order: str) -> None:
-    """Under FCFS a planned start never moves; in other orders not as long as nobody comes."""
-    outcome, watch = run_watched(load_of(jobs), Planning(order=order))
-    actual = starts(outcome)
-    for one in watch.passes:
-        if order == "fcfs" or one.now >= max(job.submit for job in jobs):
-            assert one.plan == {at: actual[at] for at in one.plan}
-
-
-@given(random_jobs(8), st.sampled_from([0, 0.25, 0.5, 2]))
-def test_property_15_shrinking(jobs: list[J], factor: float) -> None:
-    """The areas stay, and the mean time between arrivals is multiplied."""
-    tight = shrunk(jobs, factor)
-    before, after = run(load_of(jobs), Planning()), run(load_of(tight), Planning())
-    if jobs:
-        one, other = table(before), table(after)
-        assert one.area.sum() == other.area.sum()
-        assert np.ptp(other.submit) == factor * np.ptp(one.submit)
-        assert factor or not other.submit.any()
-
-
 # Reservations ----------------------------------------------------------------------------------
 
 # (what it shows, fields by place, jobs, starts with each kind of admission); N = 4
@@ -412,19 +313,10 @@ def test_property_16_reservations(
     jobs, fields = case
     load = with_fields(load_of(jobs), fields)
     admission = "against_full_plan" if full else "against_running_and_reserved"
-    outcome, watch = run_watched(load, Planning(order=order, admission=admission))
-    assert starts(outcome) == starts(run(load, SlowPlanning(order, True, full)))
-    check_reservations(jobs, fields, outcome, watch)
-
-
-@given(with_reservations(), st.booleans())
-def test_property_16_reservations_under_dynp(
-    case: tuple[list[J], dict[int, dict[str, Any]]], full: bool
-) -> None:
-    jobs, fields = case
-    load = with_fields(load_of(jobs), fields)
-    admission = "against_full_plan" if full else "against_running_and_reserved"
+    planning = Planning(order=order, admission=admission)
+    assert starts(run(load, planning)) == starts(run(load, SlowPlanning(order, True, full)))
     for policy in (
+        Planning(order=order, admission=admission),
         Dynp(admission=admission),
         DynpBounds(admission=admission, lower=9, upper=12),
         Dynp(admission=admission, legacy_fcfs_list_order=True),
@@ -493,18 +385,6 @@ def test_reservation_behind_a_job_that_outlives_its_estimate() -> None:
     outcome, watch = run_watched(load, Planning())
     assert starts(outcome) == [0, 30, 35]
     assert len(watch.passes) < 30
-
-
-class Failing:
-    """A policy on a machine of which processors fail and come back; times need an event."""
-
-    def __init__(self, policy: Any, changes: list[tuple[float, int, bool]]) -> None:
-        self.policy, self.changes = policy, changes
-
-    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        while self.changes and self.changes[0][0] <= now:
-            machine.set_available(*self.changes.pop(0)[1:])
-        yield from self.policy.schedule(now, queue, machine)
 
 
 @pytest.mark.parametrize("make", [Planning, Dynp, DynpBounds])

@@ -7,6 +7,20 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import PlatformError, ProtocolError
+from batsched_py.protocol import messages as m
+from batsched_py.simulator.energy.consumption import (
+    Energy,
+    SleepState,
+    Watts,
+    power_states,
+)
+from batsched_py.simulator.engine import Options, Outcome
+from batsched_py.simulator.platform.hosts import Host, Platform
+from batsched_py.support.processor_sets import numbers
 from helpers.scripted_schedulers import (
     GIGA,
     QUERY,
@@ -22,20 +36,6 @@ from helpers.scripted_schedulers import (
     switch,
     workload,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-from batsched_py.errors import PlatformError, ProtocolError
-from batsched_py.protocol import messages as m
-from batsched_py.simulator.energy.consumption import (
-    Energy,
-    SleepState,
-    Watts,
-    power_states,
-)
-from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.platform.hosts import Host, Platform
-from batsched_py.support.processor_sets import numbers
 
 ENERGY = Options(energy=True)
 
@@ -96,18 +96,10 @@ def test_latency_is_idle(ref_cluster: Platform) -> None:
     assert outcome.jobs[0].consumed_energy == pytest.approx(2 * (0.0006 * 100 + 200))
 
 
-LOADS: dict[str, tuple[float, float]] = {
-    "none": (0.0, 100),
-    "the least": (1e-12, 120),
-    "half": (0.5, 160),
-    "all": (1.0, 200),
-}
-
-
-@pytest.mark.parametrize("sentence", LOADS)
-def test_power_at_a_load(sentence: str) -> None:
-    load, watts = LOADS[sentence]
-    assert Watts(100, 120, 200).at(load) == pytest.approx(watts)
+def test_power_at_a_load() -> None:
+    """The least power from the first flop on, then evenly up to full power."""
+    powers = [Watts(100, 120, 200).at(load) for load in (0.0, 1e-12, 0.5, 1.0)]
+    assert powers == pytest.approx([100, 120, 160, 200])
 
 
 def test_hosts_that_are_shared_are_loaded_once(ref_cluster: Platform) -> None:

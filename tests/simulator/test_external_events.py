@@ -6,6 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from batsched_py.errors import DeadlockError, InputError, ProtocolError
+from batsched_py.protocol import messages as m
+from batsched_py.simulator.engine import Options, Outcome
+from batsched_py.simulator.external_events import ExternalEvent, read_events
+from batsched_py.simulator.machine_states import MachineState
 from helpers.scripted_schedulers import (
     Make,
     Timetable,
@@ -18,12 +24,6 @@ from helpers.scripted_schedulers import (
     simulate,
     workload,
 )
-
-from batsched_py.errors import DeadlockError, InputError, ProtocolError
-from batsched_py.protocol import messages as m
-from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.external_events import ExternalEvent, read_events
-from batsched_py.simulator.machine_states import MachineState
 
 
 def line(kind: str, time: float, machines: str = "0") -> str:

@@ -5,6 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
+from batsched_py.errors import ProtocolError
+from batsched_py.protocol import messages as m
+from batsched_py.simulator.engine import Options, Outcome
+from batsched_py.simulator.external_events import ExternalEvent
+from batsched_py.simulator.platform.hosts import Host, Platform
+from batsched_py.simulator.platform.platform_reader import read_platform
 from helpers.scripted_schedulers import (
     Make,
     Timetable,
@@ -19,13 +26,6 @@ from helpers.scripted_schedulers import (
     switch,
     workload,
 )
-
-from batsched_py.errors import ProtocolError
-from batsched_py.protocol import messages as m
-from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.external_events import ExternalEvent
-from batsched_py.simulator.platform.hosts import Host, Platform
-from batsched_py.simulator.platform.platform_reader import read_platform
 
 WATTS = "100:120:200,80:90:150,10:10,20:30,40:45:50"
 ENERGY = Options(energy=True, trace_machines=True)

@@ -6,11 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from helpers.recorded_exchanges import Recording, assert_same_events, assert_same_files, run
-from helpers.shared_folder import SHARED
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.schedulers.easy import Easy
+from helpers.recorded_exchanges import Recording, assert_same_events, assert_same_files, run
+from helpers.shared_folder import SHARED
 
 FOLDERS = sorted(SHARED.glob("batsim_transcripts/*/")) if SHARED.is_dir() else []
 

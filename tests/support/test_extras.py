@@ -9,15 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from batsched_users.behaviour.arrivals import Weibull
-from batsched_users.sessions.session_graph import to_networkx
-from batsched_users.studies.portrait import portrait_figure
 
 from batsched_py.errors import MissingExtraError
 from batsched_py.explain.gantt import figure_of
 from batsched_py.optimum.integer_program import Program
 from batsched_py.report.forms.export_files import drawn
 from batsched_py.workload.log_archive import fetch_log
+from batsched_users.behaviour.arrivals import Weibull
+from batsched_users.sessions.session_graph import to_networkx
+from batsched_users.studies.portrait import portrait_figure
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 EXTRAS = {

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from helpers.calling import call
 
 from batsched_py import simulate
 from batsched_py.campaign.campaign_file import Campaign, PlannedRun
@@ -16,6 +15,7 @@ from batsched_py.run.settings import Settings
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import NONE, find_log
+from helpers.calling import call
 
 MODEL = '''
 from batsched_py import WorkloadJob

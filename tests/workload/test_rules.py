@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from batsched_py.errors import BatschedError, UsageError
-from batsched_py.workload.conversion_rules import PRESETS, Rules, as_dict, describe, make_rules
+from batsched_py.workload.conversion_rules import Rules, as_dict, make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_conversion import workload_from_log as convert
 from batsched_py.workload.swf import FIELDS, read_swf, write_swf
@@ -207,13 +207,6 @@ def test_overrides_replace_the_fields_of_a_preset() -> None:
     assert rules.walltime == "exact"
     assert rules.runtime == "cut-at-request"
     assert rules.drop == ("too-wide", "cancelled")
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_described_in_one_line(preset: str) -> None:
-    text = describe(make_rules(preset))
-    assert text
-    assert "\n" not in text
 
 
 @pytest.mark.parametrize(

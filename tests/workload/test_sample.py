@@ -10,13 +10,13 @@ from statistics import median
 from typing import NamedTuple
 
 import pytest
-from helpers.calling import call
 
 from batsched_py.errors import UsageError
 from batsched_py.support.plugins import load_file
 from batsched_py.support.shipped_files import platforms_folder
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.sample import cached_sample_log, sample_log
+from helpers.calling import call
 
 PROCESSORS = 64
 GOLDEN = "2c53bfd4bc1fc1946a2eb9f8326d8219bfc54c95beba3fef288bb0bc9b3a478a"

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.calling import call
 
 from batsched_py.workload.batsim_workload import read_workload
+from helpers.calling import call
 
 JOB = "0 10 2 -1 -1 2 60 -1 1 3 1 -1 1 -1 -1 -1"
 LOG = f"; MaxProcs: 4\n1 0 {JOB}\n2 5 {JOB}\n3 9 0 0 2 -1 -1 2 60 -1 1 -1 1 -1 1 -1 -1 -1\n"
@@ -115,11 +115,3 @@ def test_logs_are_listed_and_found(
     (folder / "more").mkdir()
     (folder / "more" / "other.swf").write_text(LOG)
     assert call(monkeypatch, "logs", "path", "other", "--log-dir", "more") == 0
-
-
-@pytest.mark.parametrize("command", [["convert"], ["info"], ["logs"], ["logs", "fetch"]])
-def test_help(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str]
-) -> None:
-    assert call(monkeypatch, *command, "--help") == 0
-    assert "--help" in capsys.readouterr().out

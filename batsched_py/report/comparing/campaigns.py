@@ -16,7 +16,7 @@ from batsched_py.errors import InputError, UsageError
 from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.report.comparing import figures
 from batsched_py.report.comparing.bootstrap import paired, ratios, sums_of
-from batsched_py.report.comparing.run_pairing import REPEATS, Pairing, grouped, pair_runs
+from batsched_py.report.comparing.run_pairing import Pairing, grouped, pair_runs
 from batsched_py.report.comparing.setting_differences import (
     differing,
     is_of_code,
@@ -25,6 +25,9 @@ from batsched_py.report.comparing.setting_differences import (
 )
 from batsched_py.report.comparing.source import Source, find_pair
 from batsched_py.report.document import Column, Part, Report, Section, Table, Text
+from batsched_py.report.kit.estimates import cells
+from batsched_py.report.kit.tables import columns
+from batsched_py.report.paired_ratios import REPEATED
 from batsched_py.run.settings import Settings
 from batsched_py.support.statistics import Interval
 
@@ -68,8 +71,7 @@ class CampaignComparison:
         """Read two campaigns that were found."""
         if (a.kind, b.kind) != ("campaign", "campaign"):
             raise UsageError(f"{a.name} and {b.name} are runs: expected two campaigns")
-        one, other = (_opened(source) for source in (a, b))
-        return cls(one, other, (a.name, b.name))
+        return cls(_opened(a), _opened(b), (a.name, b.name))
 
     @cached_property
     def pairing(self) -> Pairing:
@@ -79,16 +81,16 @@ class CampaignComparison:
     @cached_property
     def metrics(self) -> list[str]:
         """What both campaigns measure: the metrics, then what their studies measure."""
-        labels = {*Settings.__struct_fields__, *REPEATS, *self.a.axes, *self.b.axes, *_OF_THE_ROW}
-        known = [*COUNTS, *METRICS]
+        labels = {*Settings.__struct_fields__, *REPEATED, *self.a.axes, *self.b.axes, *_OF_THE_ROW}
+        ours = [*COUNTS, *METRICS]
         both = [name for name in self.a.runs.columns if name in self.b.runs.columns]
-        further = [name for name in both if name not in labels and name not in known]
-        numeric = [
+        further = [
             name
-            for name in further
-            if all(_is_numeric(results.runs[name]) for results in (self.a, self.b))
+            for name in both
+            if name not in (*labels, *ours)
+            and all(_is_numeric(results.runs[name]) for results in (self.a, self.b))
         ]
-        return [*(name for name in known if name in both), *numeric]
+        return [*(name for name in ours if name in both), *further]
 
     @cached_property
     def differences(self) -> pd.DataFrame:
@@ -99,13 +101,12 @@ class CampaignComparison:
         Where all of several pairs have the same difference, it is exact: there is neither interval
         nor size. Exact ones come first, then by size; alike, by the relative difference. SI units.
         """
-        found: list[dict[str, Any]] = []
-        columns = [*self.pairing.labels, "group"]
-        for _, rows in self.pairing.runs.groupby("group", sort=False):
-            labels = {name: rows[name].iloc[0] for name in columns}
-            found += [{**labels, **row} for row in self._of_group(rows)]
-        frame = pd.DataFrame(found, columns=[*columns, *_MEASURED])
-        return _sorted(frame)
+        rows: list[dict[str, Any]] = []
+        names = [*self.pairing.labels, "group"]
+        for _, pairs in self.pairing.runs.groupby("group", sort=False):
+            labels = pairs.iloc[0][names].to_dict()
+            rows += [{**labels, **row} for row in self._of_group(pairs)]
+        return _sorted(pd.DataFrame(rows, columns=[*names, *_MEASURED]))
 
     @property
     def changed(self) -> pd.DataFrame:
@@ -151,14 +152,14 @@ class CampaignComparison:
         """How many of the differences are more than chance, as a sentence; "" if none can tell."""
         changed = self.changed
         clear, exact = int((changed["size"] > 1).sum()), int(_exact(changed).sum())
-        said = []
+        counts = []
         if changed["size"].notna().any():
-            said.append(f"{clear} are larger than their interval")
+            counts.append(f"{clear} are larger than their interval")
         if exact:
-            said.append(f"{exact} are exact: the same in all pairs of runs, with no interval")
-        if not said:
+            counts.append(f"{exact} are exact: the same in all pairs of runs, with no interval")
+        if not counts:
             return ""
-        return f" Of {len(self.differences)} differences (groups and metrics), {'; '.join(said)}."
+        return f" Of {len(self.differences)} differences (groups and metrics), {'; '.join(counts)}."
 
     def report(self) -> Report:
         """Return all of it as a document."""
@@ -176,33 +177,24 @@ class CampaignComparison:
     def _of_group(self, pairs: pd.DataFrame) -> list[dict[str, Any]]:
         a, b = self._values(pairs)
         both = np.isfinite(a) & np.isfinite(b)
-        one, other, shift = (sums_of(np.where(both, values, np.nan)) for values in (a, b, b - a))
-        quotients, intervals = ratios(one, other), paired(shift)
+        means_a, means_b, shift = (
+            sums_of(np.where(both, values, np.nan)) for values in (a, b, b - a)
+        )
+        quotients, intervals = ratios(means_a, means_b), paired(shift)
         differing = self._unequal(pairs).sum(axis=0)
-        found = []
+        rows = []
         for at, name in enumerate(self.metrics):
             if not both[:, at].any():
                 continue
-            scale = max(abs(float(means.means[at])) for means in (one, other))
+            scale = max(abs(float(means.means[at])) for means in (means_a, means_b))
             change, ratio = _spread(intervals[at], scale), _spread(quotients[at])
-            found.append(
-                {
-                    "metric": name,
-                    "unit": METRICS[name].unit if name in METRICS else "",
-                    "pairs": change.nb,
-                    "differing": int(differing[at]),
-                    "a": float(one.means[at]),
-                    "b": float(other.means[at]),
-                    "difference": change.value if differing[at] else 0.0,
-                    "low": change.low,
-                    "high": change.high,
-                    "size": _size(change) if differing[at] else 0.0,
-                    "ratio": ratio.value,
-                    "ratio_low": ratio.low,
-                    "ratio_high": ratio.high,
-                }
-            )
-        return found
+            row = cells(change, "difference", nb="pairs")
+            row |= cells(ratio, "ratio", "ratio_low", "ratio_high")
+            row |= {"metric": name, "unit": METRICS[name].unit if name in METRICS else ""}
+            row |= {"a": float(means_a.means[at]), "b": float(means_b.means[at])}
+            row |= {"differing": int(differing[at]), "size": _size(change)}
+            rows.append(row if differing[at] else row | {"difference": 0.0, "size": 0.0})
+        return rows
 
     def _values(self, pairs: pd.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         a, b = (
@@ -246,19 +238,14 @@ class CampaignComparison:
         return settings_table(a, b, note, always=tuple(a)[:_ALWAYS])
 
     def _only_in_one(self) -> Table:
-        found = []
+        rows = []
         alone = (("A", self.a, self.pairing.only_a), ("B", self.b, self.pairing.only_b))
-        for name, results, rows in alone:
-            axes = [axis for axis in results.axes if axis not in REPEATS]
-            runs = results.runs.iloc[rows]
-            if not len(runs):
-                continue
-            counts = grouped(runs[axes]).value_counts(sort=False)
-            found += [{"campaign": name, "runs": nb, "labels": text} for text, nb in counts.items()]
-        columns = (Column("campaign", "only in"), Column("labels"), Column("runs"))
-        title = "Runs without a counterpart"
-        frame = pd.DataFrame(found, columns=[column.name for column in columns])
-        return Table("only_in_one", title, frame, columns)
+        for name, results, only in alone:
+            axes = [axis for axis in results.axes if axis not in REPEATED]
+            counts = grouped(results.runs.iloc[only][axes]).value_counts(sort=False)
+            rows += [{"campaign": name, "runs": nb, "labels": text} for text, nb in counts.items()]
+        shown = (Column("campaign", "only in"), *columns("labels", "runs"))
+        return Table.of_rows("only_in_one", "Runs without a counterpart", rows, shown)
 
     def _differences(self) -> tuple[Part, ...]:
         changed = self.changed
@@ -276,18 +263,18 @@ class CampaignComparison:
                 "largest_differences",
                 "Largest differences",
                 largest.reset_index(drop=True),
-                (Column("group"), Column("metric"), *_COLUMNS, Column("size"), Column("unit")),
+                (*columns("group", "metric"), *_COLUMNS, *columns("size", "unit")),
                 note,
             )
         ]
         main = self._main()
         if not main.empty:
-            columns = (Column("metric"), Column("group"), *_COLUMNS, Column("unit"))
-            parts.append(Table("main_metrics", "Main metrics by group", main, columns))
+            shown = (*columns("metric", "group"), *_COLUMNS, Column("unit"))
+            parts.append(Table("main_metrics", "Main metrics by group", main, shown))
             drawable = main[(main["ratio"] > 0) & np.isfinite(main["ratio"])]
             if not drawable.empty:
-                shown = [name for name in MAIN if name in set(drawable["metric"])]
-                parts.append(figures.ratios(drawable, shown))
+                drawn = [name for name in MAIN if name in set(drawable["metric"])]
+                parts.append(figures.ratios(drawable, drawn))
         return tuple(parts)
 
     def _main(self) -> pd.DataFrame:
@@ -306,14 +293,11 @@ _MEASURED = (
 )
 _ALWAYS = 9
 _COLUMNS = (
-    Column("a", "A"),
-    Column("b", "B"),
+    *columns(a="A", b="B"),
     Column("difference", "B - A", kind="difference"),
-    Column("low", "from"),
-    Column("high", "to"),
+    *columns(low="from", high="to"),
     Column("ratio", "B / A", 4, "difference"),
-    Column("ratio_low", "from", 4),
-    Column("ratio_high", "to", 4),
+    *columns(ratio_low="from", ratio_high="to", decimals=4),
     Column("pairs"),
 )
 
@@ -366,10 +350,7 @@ def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
 def _about(results: CampaignResults) -> dict[str, Any]:
     """Return what a campaign is, and the settings that all of its runs have."""
     runs = results.runs
-    inputs = {}
-    for _, row in runs.drop_duplicates("input").iterrows():
-        stored = results.settings(row)["input"]
-        inputs[f"input {stored['name']}"] = str(stored["sha256"])[:16]
+    stored = [results.settings(row)["input"] for _, row in runs.drop_duplicates("input").iterrows()]
     about: dict[str, Any] = {
         "campaign": results.name,
         "file": str(results.file),
@@ -381,23 +362,24 @@ def _about(results: CampaignResults) -> dict[str, Any]:
         "seeds": f"{runs['seed'].nunique()}" if "seed" in runs else None,
         "wall time (s)": round(float(runs["wall_time"].sum()), 1),
     }
-    about |= {f"axis {name}": _values(runs, name) for name in results.axes if name not in REPEATS}
-    about |= inputs | _code_of(results)
-    fixed = [name for name in Settings.__struct_fields__ if name in runs and name not in about]
-    for name in fixed:
-        values = runs[name].map(str).unique()
-        if len(values) == 1 and name not in (*results.axes, "seed"):
-            about[name] = values[0]
+    about |= {f"axis {name}": _values(runs, name) for name in results.axes if name not in REPEATED}
+    about |= {f"input {log['name']}": str(log["sha256"])[:16] for log in stored}
+    about |= _code_of(results)
+    for name in Settings.__struct_fields__:
+        if name in runs and name not in (*about, *results.axes, "seed"):
+            values = runs[name].map(str).unique()
+            if len(values) == 1:
+                about[name] = values[0]
     return about
 
 
 def _code_of(results: CampaignResults) -> dict[str, str]:
     """Return the digests of code and files of all runs: several if one was edited meanwhile."""
-    found: dict[str, set[str]] = {}
+    of_name: dict[str, set[str]] = {}
     for _, row in results.runs.iterrows():
         for name, digest in of_code(results.settings(row)).items():
-            found.setdefault(name, set()).add(digest)
-    return {name: ", ".join(sorted(digests)) for name, digests in found.items()}
+            of_name.setdefault(name, set()).add(digest)
+    return {name: ", ".join(sorted(digests)) for name, digests in of_name.items()}
 
 
 def _values(runs: pd.DataFrame, name: str) -> str:

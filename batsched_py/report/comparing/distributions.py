@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report.comparing.bootstrap import Sums, sums_of, unpaired
-from batsched_py.report.comparing.tables import difference
-from batsched_py.report.document import Column, Table
+from batsched_py.report.comparing.tables import CHANGES, difference
+from batsched_py.report.document import Table
+from batsched_py.report.kit.tables import columns
 from batsched_py.support.statistics import quantiles as quantiles_of
 
 QUANTITIES = {
@@ -30,35 +31,21 @@ def means(a: pd.DataFrame, b: pd.DataFrame) -> Table:
     jobs = [sums_of(run[names].to_numpy(np.float64)) for run in (a, b)]
     by_jobs = unpaired(jobs[0], jobs[1])
     by_user = unpaired(_by_user(a, names), _by_user(b, names))
-    found = []
+    rows = []
     for at, name in enumerate(names):
         title, unit = QUANTITIES[name]
-        one, other = (float(sums.means[at]) for sums in jobs)
-        found.append(
-            {
-                "quantity": title,
-                "a": one,
-                "b": other,
-                "difference": other - one,
-                "relative": difference(one, other)[1],
-                "jobs_low": by_jobs[at].low,
-                "jobs_high": by_jobs[at].high,
-                "users_low": by_user[at].low,
-                "users_high": by_user[at].high,
-                "unit": unit,
-            }
-        )
-    columns = (
-        Column("quantity"),
-        Column("a", "mean, A"),
-        Column("b", "B"),
-        Column("difference", "B - A", kind="difference"),
-        Column("relative", "(B - A) / |A|", 4, "difference"),
-        Column("jobs_low", "jobs drawn: from"),
-        Column("jobs_high", "to"),
-        Column("users_low", "users drawn: from"),
-        Column("users_high", "to"),
-        Column("unit"),
+        mean_a, mean_b = (float(sums.means[at]) for sums in jobs)
+        shift, relative = difference(mean_a, mean_b)
+        row = {"quantity": title, "a": mean_a, "b": mean_b, "difference": shift, "unit": unit}
+        row |= {"relative": relative}
+        for drawn, interval in (("jobs", by_jobs[at]), ("users", by_user[at])):
+            row |= {f"{drawn}_low": interval.low, f"{drawn}_high": interval.high}
+        rows.append(row)
+    shown = (
+        *columns("quantity", a="mean, A", b="B"),
+        *CHANGES,
+        *columns(jobs_low="jobs drawn: from", jobs_high="to"),
+        *columns({"users_low": "users drawn: from", "users_high": "to"}, "unit"),
     )
     note = (
         f"{len(a)} jobs of {_users(a)} users in A, {len(b)} of {_users(b)} in B. Intervals of "
@@ -67,26 +54,19 @@ def means(a: pd.DataFrame, b: pd.DataFrame) -> Table:
         "independently: nothing pairs their jobs. They are of one run each; campaigns compare "
         "seeds."
     )
-    frame = pd.DataFrame(found, columns=[column.name for column in columns])
-    return Table("means", "Means", frame, columns, note)
+    return Table.of_rows("means", "Means", rows, shown, note)
 
 
 def quantiles(a: pd.DataFrame, b: pd.DataFrame) -> Table:
     """Return the quantiles of the distributions over the jobs of two runs."""
-    found = []
+    rows = []
     for name in _shown(a, b):
         title, unit = QUANTITIES[name]
         for run, jobs in (("A", a), ("B", b)):
             values = dict(zip(map(_column, AT), quantiles_of(jobs[name], AT), strict=True))
-            found.append({"quantity": title, "unit": unit, "run": run, **values})
-    columns = (
-        Column("quantity"),
-        Column("run"),
-        *(Column(_column(at), f"{at:.0%}") for at in AT),
-        Column("unit"),
-    )
-    frame = pd.DataFrame(found, columns=[column.name for column in columns])
-    return Table("quantiles", "Quantiles over jobs", frame, columns)
+            rows.append({"quantity": title, "unit": unit, "run": run, **values})
+    shown = columns("quantity", "run", {_column(at): f"{at:.0%}" for at in AT}, "unit")
+    return Table.of_rows("quantiles", "Quantiles over jobs", rows, shown)
 
 
 def _by_user(jobs: pd.DataFrame, names: list[str]) -> Sums:

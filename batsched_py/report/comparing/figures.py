@@ -10,6 +10,7 @@ import pandas as pd
 
 from batsched_py.report.comparing.tables import job_names
 from batsched_py.report.document import Figure
+from batsched_py.report.kit import palette
 from batsched_py.support.extras import extra
 from batsched_py.support.statistics import quantiles
 from batsched_py.units import DAY, HOUR
@@ -56,13 +57,13 @@ def shift_of_starts(pairs: pd.DataFrame) -> Figure:
                 domain=["earlier", "the same", "later"], range=["#2166ac", "#999999", "#b35806"]
             ),
             tooltip=[
-                "job:N",
-                "user:N",
-                "processors:Q",
-                alt.Tooltip("start:Q", title="start in A (d)"),
-                alt.Tooltip("shift:Q", title="shift of start (h)"),
-                alt.Tooltip("submission:Q", title="... of submission (h)"),
-                alt.Tooltip("waiting:Q", title="... of waiting time (h)"),
+                *("job:N", "user:N", "processors:Q"),
+                *_hovered(
+                    start="start in A (d)",
+                    shift="shift of start (h)",
+                    submission="... of submission (h)",
+                    waiting="... of waiting time (h)",
+                ),
             ],
         )
         .properties(width="container", height=_HIGH)
@@ -78,15 +79,8 @@ def shift_of_starts(pairs: pd.DataFrame) -> Figure:
 def waits_of_users(users: pd.DataFrame) -> Figure:
     """Return each user's mean waiting time in B over that in A, with the diagonal."""
     kept = users.head(POINTS)
-    data = pd.DataFrame(
-        {
-            "user": kept["user"],
-            "jobs": kept["jobs"],
-            "a": kept["wait_a"] / HOUR,
-            "b": kept["wait_b"] / HOUR,
-            "difference": kept["wait_shift"] / HOUR,
-        }
-    )
+    waits = kept[["wait_a", "wait_b", "wait_shift"]].set_axis(["a", "b", "difference"], axis=1)
+    data = kept[["user", "jobs"]].join(waits / HOUR)
     both = np.concatenate([data["a"], data["b"]])
     scale = _symlog(both)
     ticks = _axis(both)
@@ -102,18 +96,15 @@ def waits_of_users(users: pd.DataFrame) -> Figure:
             .scale(type="sqrt", range=[20, 400])
             .legend(values=sorted({int(at) for at in quantiles(data["jobs"], (0, 0.5, 1))})),
             tooltip=[
-                "user:N",
-                "jobs:Q",
-                alt.Tooltip("a:Q", title="mean wait, A (h)"),
-                alt.Tooltip("b:Q", title="mean wait, B (h)"),
-                alt.Tooltip("difference:Q", title="B - A (h)"),
+                *("user:N", "jobs:Q"),
+                *_hovered(a="mean wait, A (h)", b="mean wait, B (h)", difference="B - A (h)"),
             ],
         )
         .interactive()
     )
     diagonal = (
         alt.Chart(pd.DataFrame({"a": line, "b": line}))
-        .mark_line(color="#777777", strokeDash=[4, 4])
+        .mark_line(color=palette.LINES, strokeDash=[4, 4])
         .encode(x=alt.X("a:Q", scale=scale), y=alt.Y("b:Q", scale=scale))
     )
     chart = (diagonal + points).properties(width="container", height=_HIGH)
@@ -139,11 +130,7 @@ def distribution_of_waits(a: pd.DataFrame, b: pd.DataFrame) -> Figure:
             y=alt.Y("share:Q", title="share of the jobs that wait at most so long"),
             color=alt.Color("run:N", title="run"),
             order="share:Q",
-            tooltip=[
-                "run:N",
-                alt.Tooltip("wait:Q", title="waiting time (h)"),
-                alt.Tooltip("share:Q", title="share of jobs"),
-            ],
+            tooltip=["run:N", *_hovered(wait="waiting time (h)", share="share of jobs")],
         )
         .properties(width="container", height=_HIGH)
         .interactive()
@@ -163,14 +150,9 @@ def ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
     base = alt.Chart().encode(
         y=alt.Y("group:N", title=None, sort=order).axis(labelLimit=240),
         tooltip=[
-            "group:N",
-            "metric:N",
-            alt.Tooltip("ratio:Q", title="B / A"),
-            alt.Tooltip("ratio_low:Q", title="from"),
-            alt.Tooltip("ratio_high:Q", title="to"),
-            alt.Tooltip("a:Q", title="mean, A"),
-            alt.Tooltip("b:Q", title="mean, B"),
-            alt.Tooltip("pairs:Q", title="pairs of runs"),
+            *("group:N", "metric:N"),
+            *_hovered(ratio="B / A", ratio_low="from", ratio_high="to"),
+            *_hovered(a="mean, A", b="mean, B", pairs="pairs of runs"),
         ],
     )
     scale = alt.Scale(type="log", nice=False, padding=12)
@@ -183,7 +165,7 @@ def ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
     points = base.mark_point(filled=True, size=50).encode(
         x=alt.X("ratio:Q", title="B / A", scale=scale)
     )
-    one = alt.Chart().mark_rule(color="#777777", strokeDash=[4, 4]).encode(x=alt.datum(1.0))
+    one = alt.Chart().mark_rule(color=palette.LINES, strokeDash=[4, 4]).encode(x=alt.datum(1.0))
     chart = (
         alt.layer(one, spans, points, data=_rounded(data))
         .properties(width=260, height=alt.Step(18))
@@ -207,6 +189,11 @@ def thinned(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[int]:
     order = np.argsort(values, kind="stable")
     every = np.linspace(0, len(values) - 1, POINTS - 2 * _EXTREMES).astype(np.int64)
     return sorted({*order[:_EXTREMES].tolist(), *order[-_EXTREMES:].tolist(), *every.tolist()})
+
+
+def _hovered(**titles: str) -> list[alt.Tooltip]:
+    """Return what one reads when hovering: numbers with all digits of the data."""
+    return [alt.Tooltip(f"{name}:Q", title=title) for name, title in titles.items()]
 
 
 def _symlog(values: Iterable[float]) -> alt.Scale:

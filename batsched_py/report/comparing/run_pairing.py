@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pandas as pd
 
+from batsched_py.report.paired_ratios import REPEATED
 from batsched_py.run.settings import Settings
 from batsched_py.support.json_values import whole
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
 
-REPEATS = ("replication", "seed", "shake")
-"""Axes that repeat a run: they pair runs and make no groups."""
 _NOT_OF_A_VALUE = {"batsim", "timeouts"}
 
 
@@ -42,31 +41,31 @@ def pair_runs(a: CampaignResults, b: CampaignResults) -> Pairing:
     campaign calls otherwise are recognised by their settings.
     """
     notes: list[str] = []
-    own = list(dict.fromkeys([*a.axes, *b.axes]))
-    one, other = _texts(a, own), _texts(b, own)
-    axes = [name for name in own if name not in REPEATS]
+    all_axes = list(dict.fromkeys([*a.axes, *b.axes]))
+    a_texts, b_texts = _texts(a, all_axes), _texts(b, all_axes)
+    axes = [name for name in all_axes if name not in REPEATED]
     common = []
     for axis in axes:
-        other = _renamed(axis, one, other, notes)
-        if _is_common(axis, one, other, notes):
+        b_texts = _renamed(axis, a_texts, b_texts, notes)
+        if _is_common(axis, a_texts, b_texts, notes):
             common.append(axis)
-    keys = [*common, *_repeats(one, other, notes)]
-    pairs = _joined(one, other, keys)
-    labels = tuple(name for name in axes if _grouping(name, one, other, pairs))
+    keys = [*common, *_repeats(a_texts, b_texts, notes)]
+    pairs = _joined(a_texts, b_texts, keys)
+    labels = tuple(name for name in axes if _grouping(name, a_texts, b_texts, pairs))
     for name in labels:
-        texts_a, texts_b = (
-            frame[name].iloc[pairs[row]].tolist() if name in frame else None
-            for frame, row in ((one, "row_a"), (other, "row_b"))
-        )
-        pairs[name] = _label(name, common, texts_a, texts_b, one)
+        of_b = name in b_texts and name not in common
+        if of_b and (name not in a_texts or a_texts[name].nunique() <= 1):
+            pairs[name] = b_texts[name].iloc[pairs["row_b"]].tolist()
+        else:
+            pairs[name] = a_texts[name].iloc[pairs["row_a"]].tolist()
     pairs = pairs.assign(group=grouped(pairs[list(labels)]))
     if keys:
         notes.insert(0, f"Runs are matched by {_listed(keys)}.")
     return Pairing(
         pairs,
         labels,
-        sorted(set(range(len(one))) - set(pairs["row_a"])),
-        sorted(set(range(len(other))) - set(pairs["row_b"])),
+        sorted(set(range(len(a_texts))) - set(pairs["row_a"])),
+        sorted(set(range(len(b_texts))) - set(pairs["row_b"])),
         tuple(notes),
     )
 
@@ -87,7 +86,7 @@ def grouped(labels: pd.DataFrame) -> pd.Series[str]:
 
 def _texts(results: CampaignResults, axes: Sequence[str]) -> pd.DataFrame:
     """Return labels and settings as texts: 1 and 1.0 are the same value of an axis."""
-    names = {*Settings.__struct_fields__, *axes, *REPEATS}
+    names = {*Settings.__struct_fields__, *axes, *REPEATED}
     runs = results.runs
     kept = [name for name in runs.columns if name in names]
     return pd.DataFrame({name: runs[name].map(_text) for name in kept}).reset_index(drop=True)
@@ -131,7 +130,7 @@ def _same_settings(
     told = [
         name
         for name in Settings.__struct_fields__
-        if name not in (*REPEATS, *_NOT_OF_A_VALUE)
+        if name not in (*REPEATED, *_NOT_OF_A_VALUE)
         and all(name in part and part[name].nunique() == 1 for part in rows)
         and any(frame[name].nunique() > 1 for frame, _ in (one, other))
     ]
@@ -196,19 +195,6 @@ def _grouping(name: str, a: pd.DataFrame, b: pd.DataFrame, pairs: pd.DataFrame) 
         if name in frame
     ]
     return max(texts, default=0) > 1
-
-
-def _label(
-    name: str,
-    common: Sequence[str],
-    texts_a: list[str] | None,
-    texts_b: list[str] | None,
-    a: pd.DataFrame,
-) -> list[str]:
-    """Return the label of each pair, from the campaign that has the axis or varies on it."""
-    if texts_b is None or name in common or (texts_a and a[name].nunique() > 1):
-        return texts_a or []
-    return texts_b
 
 
 def _some(values: set[str]) -> str:

@@ -116,15 +116,15 @@ class RunComparison:
             a, b = self.a.metrics[name], self.b.metrics[name]
             if a is None and b is None:
                 continue
-            one, other = (np.nan if value is None else float(value) for value in (a, b))
+            a, b = (np.nan if value is None else float(value) for value in (a, b))
             unit = METRICS[name].unit if name in METRICS else "jobs"
-            rows.append((name, unit, one, other, *tables.difference(one, other)))
+            rows.append((name, unit, a, b, *tables.difference(a, b)))
         return pd.DataFrame(rows, columns=["metric", "unit", "a", "b", "difference", "relative"])
 
     @cached_property
     def users(self) -> pd.DataFrame:
         """A row per user with jobs in both runs, by how much the user's waiting changed in all."""
-        return users.per_user(self.pairs[self._compared])
+        return users.per_user(self.pairs[self.pairs["measured"]])
 
     @property
     def whole_tables(self) -> dict[str, pd.DataFrame]:
@@ -132,10 +132,6 @@ class RunComparison:
         if not self.match.same_jobs:
             return {}
         return {"moved_jobs": self.moved_jobs, "users": self.users}
-
-    @property
-    def _compared(self) -> pd.Series[bool]:
-        return self.pairs["measured"]
 
     @property
     def changed_settings(self) -> list[str]:
@@ -197,7 +193,7 @@ class RunComparison:
         if self.pairs["start_shift"].any():
             jobs += [tables.largest_shifts(self.pairs), figures.shift_of_starts(self.pairs)]
         sections = [Section("Jobs", tuple(jobs))]
-        compared = self.pairs[self._compared]
+        compared = self.pairs[self.pairs["measured"]]
         parts: list[Part] = [users.effects(compared)] if len(compared) else []
         if len(self.users):
             parts += [users.top_movers(self.users, compared), figures.waits_of_users(self.users)]

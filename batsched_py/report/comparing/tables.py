@@ -9,9 +9,14 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report.document import Column, Table
+from batsched_py.report.kit.tables import columns, table
 
 SHOWN = 15
 """Rows of a table of the largest."""
+CHANGES = (
+    Column("difference", "B - A", kind="difference"),
+    Column("relative", "(B - A) / |A|", 4, "difference"),
+)
 _EVENTS = {"submit": "submission", "start": "start", "finish": "end"}
 _OTHER = {
     "state": "final state",
@@ -45,19 +50,19 @@ def job_names(rows: pd.DataFrame) -> pd.Series[str]:
 
 def shifts(pairs: pd.DataFrame) -> Table:
     """Return how many jobs were submitted, started and ended at another time, and how far."""
-    found = []
+    rows = []
     for column, event in _EVENTS.items():
-        rows = pairs[pairs[f"{column}_shift"].notna()].reset_index(drop=True)
-        shift = rows[f"{column}_shift"]
+        there = pairs[pairs[f"{column}_shift"].notna()].reset_index(drop=True)
+        shift = there[f"{column}_shift"]
         if not len(shift):
             continue
-        names = job_names(rows)
+        names = job_names(there)
         ends: dict[str, Any] = {}
         for end, row in (("earlier", int(shift.argmin())), ("later", int(shift.argmax()))):
-            there = shift[row] < 0 if end == "earlier" else shift[row] > 0
-            ends[f"most_{end}"] = abs(shift[row]) if there else nan
-            ends[f"job_{end}"] = names[row] if there else ""
-        found.append(
+            moved = shift[row] < 0 if end == "earlier" else shift[row] > 0
+            ends[f"most_{end}"] = abs(shift[row]) if moved else nan
+            ends[f"job_{end}"] = names[row] if moved else ""
+        rows.append(
             {
                 "event": event,
                 "jobs": len(shift),
@@ -69,39 +74,32 @@ def shifts(pairs: pd.DataFrame) -> Table:
                 **ends,
             }
         )
-    columns = (
-        Column("event"),
-        Column("jobs"),
-        Column("moved"),
-        Column("earlier"),
-        Column("later"),
-        Column("mean", "mean shift (s)", 1, "difference"),
-        Column("median", "median (s)", 1, "difference"),
+    shown = (
+        *columns("event", "jobs", "moved", "earlier", "later"),
+        *columns(mean="mean shift (s)", median="median (s)", decimals=1, kind="difference"),
         Column("most_earlier", "most earlier (s)", 1),
         Column("job_earlier", "job"),
         Column("most_later", "most later (s)", 1),
         Column("job_later", "job"),
     )
     note = "Shifts are B - A, over the jobs that are in both (starts and ends: that ran in both)."
-    return _table("shifts", "When jobs came, started and ended", found, columns, note)
+    return Table.of_rows("shifts", "When jobs came, started and ended", rows, shown, note)
 
 
 def other_changes(pairs: pd.DataFrame) -> Table | None:
     """Return how many jobs differ in something else than times, None if nothing does."""
-    found = [
+    rows = [
         {"what": title, "jobs": int(pairs[f"{name}_changed"].sum())}
         for name, title in _OTHER.items()
         if pairs[f"{name}_changed"].any()
     ]
-    if not found:
-        return None
-    columns = (Column("what"), Column("jobs", "jobs that differ"))
-    return _table("other_changes", "What else differs", found, columns)
+    shown = columns("what", jobs="jobs that differ")
+    return table("other_changes", "What else differs", rows, shown)
 
 
 def only_in_one(alone: Mapping[str, pd.DataFrame]) -> Table:
     """Return how many jobs only one run has, and the first of them."""
-    found = [
+    counts = [
         {
             "run": run,
             "jobs": len(rows),
@@ -111,13 +109,11 @@ def only_in_one(alone: Mapping[str, pd.DataFrame]) -> Table:
         for run, rows in alone.items()
         if len(rows)
     ]
-    columns = (
+    shown = (
         Column("run", "only in"),
-        Column("jobs"),
-        Column("ran", "of them ran"),
-        Column("first", "first submitted"),
+        *columns("jobs", ran="of them ran", first="first submitted"),
     )
-    return _table("only_in_one", "Jobs of one run", found, columns)
+    return Table.of_rows("only_in_one", "Jobs of one run", counts, shown)
 
 
 def largest_shifts(pairs: pd.DataFrame) -> Table:
@@ -125,45 +121,27 @@ def largest_shifts(pairs: pd.DataFrame) -> Table:
     size = pairs["start_shift"].abs()
     rows = pairs.loc[size[size > 0].nlargest(SHOWN, keep="first").index]
     frame = rows.assign(name=job_names(rows))
-    columns = (
-        Column("name", "job"),
-        Column("user"),
-        Column("size", "processors"),
-        Column("start_a", "start, A (s)", 0),
-        Column("start_b", "start, B (s)", 0),
-        Column("start_shift", "shift (s)", 0, "difference"),
-        Column("submit_shift", "of submission (s)", 0, "difference"),
-        Column("wait_shift", "of waiting time (s)", 0, "difference"),
+    shifted = {
+        "start_shift": "shift (s)",
+        "submit_shift": "of submission (s)",
+        "wait_shift": "of waiting time (s)",
+    }
+    shown = (
+        *columns({"name": "job"}, "user", size="processors"),
+        *columns(start_a="start, A (s)", start_b="start, B (s)", decimals=0),
+        *columns(shifted, decimals=0, kind="difference"),
     )
     nb = int((size > 0).sum())
     note = f"{len(frame)} of {nb} jobs that start at another time; user and processors as in A."
-    frame = frame[[column.name for column in columns]].reset_index(drop=True)
-    return Table("largest_shifts", "Starts that moved most", frame, columns, note)
+    frame = frame[[column.name for column in shown]].reset_index(drop=True)
+    return Table("largest_shifts", "Starts that moved most", frame, shown, note)
 
 
 def of_metrics(metrics: pd.DataFrame) -> Table:
     """Return all metrics of both runs."""
-    columns = (
-        Column("metric"),
-        Column("a", "A"),
-        Column("b", "B"),
-        Column("difference", "B - A", kind="difference"),
-        Column("relative", "(B - A) / |A|", 4, "difference"),
-        Column("unit"),
-    )
+    shown = (*columns("metric", a="A", b="B"), *CHANGES, Column("unit"))
     note = (
         "Over all jobs of each run, also those that only one has; `batsched-py metrics --list` "
         "has the formulas."
     )
-    return Table("metrics", "All metrics", metrics, columns, note)
-
-
-def _table(
-    name: str,
-    title: str,
-    rows: list[dict[str, Any]],
-    columns: tuple[Column, ...],
-    note: str = "",
-) -> Table:
-    frame = pd.DataFrame(rows, columns=[column.name for column in columns])
-    return Table(name, title, frame, columns, note)
+    return Table("metrics", "All metrics", metrics, shown, note)

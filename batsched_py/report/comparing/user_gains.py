@@ -8,6 +8,8 @@ import pandas as pd
 from batsched_py.report.comparing.bootstrap import Sums, paired, sums_of
 from batsched_py.report.comparing.tables import SHOWN
 from batsched_py.report.document import Column, Table
+from batsched_py.report.kit.estimates import cells
+from batsched_py.report.kit.tables import columns
 
 QUANTITIES = {
     "wait": ("mean waiting time", "s"),
@@ -55,40 +57,20 @@ def effects(pairs: pd.DataFrame) -> Table:
     if known["user"].nunique() > 1:
         ways |= {way: of_users[way] for way in ("clusters", "users")}
     intervals = {way: paired(shift) for way, (_, _, shift) in ways.items()}
-    found = []
+    rows = []
     for at, name in enumerate(names):
         title, unit = QUANTITIES[name]
         for way, (a, b, _) in ways.items():
-            interval = intervals[way][at]
             over, drawn = _WAYS[way]
-            found.append(
-                {
-                    "quantity": title,
-                    "over": over,
-                    "a": a.means[at],
-                    "b": b.means[at],
-                    "difference": interval.value,
-                    "low": interval.low,
-                    "high": interval.high,
-                    "drawn": drawn,
-                    "nb": interval.nb,
-                    "unit": unit,
-                }
-            )
-    columns = (
-        Column("quantity"),
-        Column("over"),
-        Column("a", "A"),
-        Column("b", "B"),
+            row = {"quantity": title, "over": over, "drawn": drawn, "unit": unit}
+            row |= {"a": a.means[at], "b": b.means[at]}
+            rows.append(row | cells(intervals[way][at], "difference", nb="nb"))
+    shown = (
+        *columns("quantity", "over", a="A", b="B"),
         Column("difference", "B - A", kind="difference"),
-        Column("low", "from"),
-        Column("high", "to"),
-        Column("drawn", "drawn anew"),
-        Column("nb", "how many"),
-        Column("unit"),
+        *columns({"low": "from", "high": "to", "drawn": "drawn anew", "nb": "how many"}, "unit"),
     )
-    frame = pd.DataFrame(found, columns=[column.name for column in columns])
-    return Table("effects", "By how much, and how sure that is", frame, columns, _NOTE)
+    return Table.of_rows("effects", "By how much, and how sure that is", rows, shown, _NOTE)
 
 
 def top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
@@ -99,26 +81,21 @@ def top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
     intervals = [paired(sums_of(shift[user][:, None]))[0] for user in frame["user"]]
     frame["low"] = [interval.low for interval in intervals]
     frame["high"] = [interval.high for interval in intervals]
-    columns = [
-        Column("user"),
-        Column("jobs"),
-        Column("wait_a", "mean wait, A (s)", 0),
-        Column("wait_b", "B (s)", 0),
+    shown = [
+        *columns("user", "jobs"),
+        *columns(wait_a="mean wait, A (s)", wait_b="B (s)", decimals=0),
         Column("wait_shift", "B - A (s)", 0, "difference"),
-        Column("low", "from (s)", 0),
-        Column("high", "to (s)", 0),
-        Column("slowdown_a", "bounded slowdown, A", 2),
-        Column("slowdown_b", "B", 2),
+        *columns(low="from (s)", high="to (s)", decimals=0),
+        *columns(slowdown_a="bounded slowdown, A", slowdown_b="B", decimals=2),
     ]
     if "lateness" in _varying(pairs):
-        columns.append(Column("lateness_a", "mean lateness, A (s)", 0))
-        columns.append(Column("lateness_b", "B (s)", 0))
+        shown += columns(lateness_a="mean lateness, A (s)", lateness_b="B (s)", decimals=0)
     note = (
         f"{len(frame)} of {len(users)} users: those whose waiting times together changed most. "
         "The interval (95 %, bootstrap) draws the user's jobs in both runs anew."
     )
     title = "Users whose waiting changed most"
-    return Table("top_movers", title, frame.reset_index(drop=True), tuple(columns), note)
+    return Table("top_movers", title, frame.reset_index(drop=True), tuple(shown), note)
 
 
 def _varying(pairs: pd.DataFrame) -> list[str]:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from batsched_py.report.document import Figure, Report, Table, Text
 from batsched_py.report.formatting import headings, is_numeric, marked, rows_of, tally, verdict
+from batsched_py.report.kit import palette
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.extras import extra
 
@@ -22,14 +23,14 @@ WIDTH = 640
 """Width in pixels of a figure that takes that of its container."""
 LOOKS = {
     "background": "white",
-    # Okabe and Ito's colours without black and yellow, as on the page (charts.js)
+    # as on the page (charts.js)
     "range": {
-        "category": ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C8C8C"],
+        "category": list(palette.CATEGORIES),
         "ramp": {"scheme": "viridis"},
         "heatmap": {"scheme": "viridis"},
         "diverging": {"scheme": "blueorange"},
     },
-    "mark": {"color": "#0072B2"},
+    "mark": {"color": palette.BLUE},
     "axis": {"gridColor": "#d5dae0", "labelFontSize": 11, "titleFontSize": 11},
     "legend": {"labelFontSize": 11, "titleFontSize": 11, "labelLimit": 260},
     "view": {"stroke": "#d5dae0"},

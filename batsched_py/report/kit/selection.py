@@ -55,11 +55,11 @@ class Runs:
     def groups(self, *names: str) -> Iterator[tuple[tuple[Any, ...], Runs]]:
         """Yield the combinations of some labels, in the order in which they come, and their runs.
 
-        A label that no run has is left out: the empty combination of all runs, if none is there.
+        A label that no run has is left out: if none is there, all runs are the only group.
         """
         there = [name for name in names if name in self.frame]
         if not there:
-            yield (), self
+            yield from [((), self)] if len(self) else []
             return
         for values, frame in self.frame.groupby(there, sort=False, dropna=False):
             yield values, Runs(frame, self.quantities.values())

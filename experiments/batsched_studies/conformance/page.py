@@ -12,12 +12,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from batsched_py.report.kit.beside_published import read_published
+from batsched_py.report.kit.beside_published import in_column, read_published
 from batsched_py.run.simulate import simulate
 from batsched_py.support.atomic_files import write_whole
 from batsched_studies import dynp
 from batsched_studies.conformance import published_schedules, recorded_runs
-from batsched_studies.filled_page import DOCS, filled
+from batsched_studies.filled_page import DOCS, filled, line
 
 PAGE = DOCS / "conformance.md"
 
@@ -43,19 +43,14 @@ METRICS = {
 }
 """Our metric: its name in the thesis, the factor of the unit, and the digits printed there."""
 UNSORTED = ", unsorted FCFS"
+_HALF = {"when": "half", "legacy_fcfs_list_order": True}
 POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "fcfs": ("planning", {"order": "fcfs"}),
     "sjf": ("planning", {"order": "sjf"}),
     "ljf": ("planning", {"order": "ljf"}),
     "advanced full": ("dynp", {"decider": "advanced", "when": "full"}),
-    f"simple half{UNSORTED}": (
-        "dynp",
-        {"decider": "simple", "when": "half", "legacy_fcfs_list_order": True},
-    ),
-    f"advanced half{UNSORTED}": (
-        "dynp",
-        {"decider": "advanced", "when": "half", "legacy_fcfs_list_order": True},
-    ),
+    f"simple half{UNSORTED}": ("dynp", {"decider": "simple", **_HALF}),
+    f"advanced half{UNSORTED}": ("dynp", {"decider": "advanced", **_HALF}),
 }
 
 
@@ -96,24 +91,17 @@ def planning_rows(shared: Path, log: str, given: dict[str, Any]) -> list[str]:
             if f"{ours:.{digits}f}" in printed:
                 shown = f"**{shown}**"
             beside = "" if wanted is None else f"{wanted:.{places}f}"
-            lines.append(
-                f"| {log} | {policy} | {name} | {shown} | {beside} | {' or '.join(printed)} |"
-            )
+            lines.append(line(log, policy, name, shown, beside, " or ".join(printed)))
     return lines
 
 
 def of_thesis(given: dict[str, Any], trace: str, policy: str, metric: str) -> list[float]:
     """Return the thesis's values, which are several where it contradicts itself."""
-    found = []
-    if metric == "SLDwA":
-        for table in ("table5_1", "table5_2"):
-            columns: list[object] = list(given[table]["columns"])
-            if policy in columns:
-                found.append(given[table][trace][columns.index(policy)])
+    tables = ("table5_1", "table5_2") if metric == "SLDwA" else ()
+    found = [in_column(given[table], (trace,), policy) for table in tables]
     if policy == "fcfs":
-        columns = list(given["table3_6"]["columns"])
-        found.append(given["table3_6"][trace][columns.index(metric)])
-    return list(dict.fromkeys(found))
+        found.append(in_column(given["table3_6"], (trace,), metric))
+    return list(dict.fromkeys(value for value in found if value is not None))
 
 
 def recorded_parts(shared: Path) -> dict[str, str]:

@@ -22,6 +22,7 @@ from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.swf import read_swf
+from batsched_studies.filled_page import line
 
 LOGS = {"KTH-SP2": "KTH-SP2-1996-2", "SDSC-SP2": "SDSC-SP2-1998-4.1-cln"}
 """The published name of a log, and ours."""
@@ -230,23 +231,18 @@ def share(theirs: Schedule, different: list[str]) -> str:
 def row(theirs: Schedule, ours: Schedule, variant: Variant) -> str:
     """Return the line of a variant."""
     different = differing(theirs, ours)
-    first, cause = "", ""
-    if different:
-        name = different[0]
-        first = f"job {name}: {theirs.starts[name]:.0f}, ours {ours.starts[name]:.0f}"
-        cause = variant.cause
-    cells = [
-        variant.label,
-        PASSES[variant.passes],
-        f"{ours.mean_wait:.4f}",
-        f"{ours.slowdown:.6f}",
-        f"{ours.makespan:.0f}",
-        share(theirs, different),
-        str(len(different)),
-        first,
-        cause,
-    ]
-    return f"| {' | '.join(cells)} |"
+    metrics_of = (f"{ours.mean_wait:.4f}", f"{ours.slowdown:.6f}", f"{ours.makespan:.0f}")
+    cells = (variant.label, PASSES[variant.passes], *metrics_of, share(theirs, different))
+    cause = variant.cause if different else ""
+    return line(*cells, len(different), first_other(theirs, ours, different, ".0f"), cause)
+
+
+def first_other(theirs: Schedule, ours: Schedule, different: list[str], digits: str) -> str:
+    """Return the first job that starts at another time, and both times (s); empty for none."""
+    if not different:
+        return ""
+    name = different[0]
+    return f"job {name}: {theirs.starts[name]:{digits}}, ours {ours.starts[name]:{digits}}"
 
 
 def table(shared: Path, site: str, name: str, variants: list[Variant] | None = None) -> list[str]:

@@ -22,7 +22,14 @@ from batsched_py.transport.recording import Record, read_exchange
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_studies.conformance.published_schedules import Schedule, differing, of_output, share
+from batsched_studies.conformance.published_schedules import (
+    Schedule,
+    differing,
+    first_other,
+    of_output,
+    share,
+)
+from batsched_studies.filled_page import line
 
 TWIN = f"{Path(__file__).parent / 'twins.py'}:ConservativeBySets"
 
@@ -180,24 +187,17 @@ def row(shared: Path, comparison: Comparison) -> str:
     theirs = recorded_schedule(shared, comparison.run)
     ours = our_schedule(shared, comparison)
     different = differing(theirs, ours)
-    first = ""
-    if different:
-        name = different[0]
-        first = f"job {name}: {theirs.starts[name]:g}, ours {ours.starts[name]:g}"
-    cells = [
+    return line(
         f"`{comparison.run}`",
         comparison.name,
         "" if comparison.delay else _said(*equal_replies(shared, comparison)),
-        f"{theirs.mean_wait:.2f}",
-        f"{ours.mean_wait:.2f}",
-        f"{theirs.slowdown:.4f}",
-        f"{ours.slowdown:.4f}",
+        *(f"{schedule.mean_wait:.2f}" for schedule in (theirs, ours)),
+        *(f"{schedule.slowdown:.4f}" for schedule in (theirs, ours)),
         share(theirs, different),
-        str(len(different)),
-        first,
+        len(different),
+        first_other(theirs, ours, different, "g"),
         comparison.cause,
-    ]
-    return f"| {' | '.join(cells)} |"
+    )
 
 
 def _said(equal: int, total: int) -> str:

@@ -12,12 +12,12 @@ from itertools import pairwise
 from typing import Any
 
 import pandas as pd
-from batsched_users.behaviour.empirical_distributions import Quantiles
-from batsched_users.behaviour.think_times import continuation
-from batsched_users.models.site import SiteDistributions
 
 from batsched_py.report import Column, Table
 from batsched_py.units import HOUR, MINUTE
+from batsched_users.behaviour.empirical_distributions import Quantiles
+from batsched_users.behaviour.think_times import continuation
+from batsched_users.models.site import SiteDistributions
 
 _PIECES = 20
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from batsched_users.models.site import SHIPPED, SiteDistributions
-
 from batsched_py.report import Part, Report
 from batsched_py.report.kit.beside_published import read_published
 from batsched_py.report.kit.selection import Runs
 from batsched_py.report.kit.tables import sections
 from batsched_studies.creasy import checks, claims, figures, room, tables
+from batsched_users.models.site import SHIPPED, SiteDistributions
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from batsched_users.behaviour.think_times import ThinkTime
-from batsched_users.models.weekly import PUBLISHED as PARAMETERS
-from batsched_users.models.weekly import read_parameters
 
 from batsched_py.report.kit.selection import SEED, Quantity, Runs, rows
 from batsched_py.units import WEEK
+from batsched_users.behaviour.think_times import ThinkTime
+from batsched_users.models.weekly import PUBLISHED as PARAMETERS
+from batsched_users.models.weekly import read_parameters
 
 STATED = "as stated"
 """The reading of a file that has none: the numbers of the paper's figure 6."""

@@ -65,20 +65,21 @@ def submissions(study: replays.Study) -> Chart:
     first, last = min(own.min() for own in times) / DAY, max(own.max() for own in times) / DAY
     width = next(days for days in (1, 7, 14, 28, 56) if last / days <= _BINS or days == 56)
     edges = np.arange(first // width * width, last + width, width)
-    frame = pd.concat(
-        pd.DataFrame(
-            {
-                "infrastructure": name,
-                "day": edges[:-1],
-                "end": edges[1:],
-                "rigid": np.histogram(study.replays[name, "rigid"].submit / DAY, edges)[0],
-                "a60": np.histogram(study.replays[name, "a60"].submit / DAY, edges)[0],
-            }
-        )
-        for name in names
-    )
+    frame = _counts(study, "day", edges, lambda times: np.histogram(times / DAY, edges)[0])
     per = "day" if width == 1 else f"{width} days"
     return replays.panels(_bars_and_steps("day", "days", f"jobs per {per}", names), frame)
+
+
+def _counts(
+    study: replays.Study, x: str, edges: Any, count: Callable[[replays.Column], Any]
+) -> pd.DataFrame:
+    """Return the submissions from edge to edge of each infrastructure, by replay."""
+    frames = []
+    for name in study.infrastructures("rigid", "a60"):
+        counts = {replay: count(study.replays[name, replay].submit) for replay in ("rigid", "a60")}
+        ends = {"infrastructure": name, x: edges[:-1], "end": edges[1:]}
+        frames.append(pd.DataFrame(ends | counts))
+    return pd.concat(frames)
 
 
 def _bars_and_steps(x: str, x_title: str, y_title: str, names: list[str]) -> Chart:
@@ -225,18 +226,7 @@ def week(study: replays.Study) -> Chart:
         weeks = max(np.ptp(times) / (7 * DAY), 1)
         return (np.bincount(hours.astype(int), minlength=168) / weeks).round(3)
 
-    frame = pd.concat(
-        pd.DataFrame(
-            {
-                "infrastructure": name,
-                "hour": np.arange(168),
-                "end": np.arange(1, 169),
-                "rigid": counts(study.replays[name, "rigid"].submit),
-                "a60": counts(study.replays[name, "a60"].submit),
-            }
-        )
-        for name in names
-    )
+    frame = _counts(study, "hour", np.arange(169), counts)
     title = "hour of the week"
     chart = _bars_and_steps("hour", title, "jobs per hour", names)
     ticks = alt.X(

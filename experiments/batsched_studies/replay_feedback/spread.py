@@ -213,10 +213,9 @@ def paired_rows(runs: pd.DataFrame, log: str, published: dict[str, Any]) -> Rows
             if not both or (of_table == "table2" and replay == "rigid"):
                 continue
             ours, base = (pairs[name] / UNITS[unit] for name in (infrastructure, BASE))
-            theirs = [
-                printed(published, log, (name, replay), metric) for name in (infrastructure, BASE)
-            ]
-            difference = None if None in theirs else theirs[0] - theirs[1]  # type: ignore[operator]
+            runs_of = ((infrastructure, replay), (BASE, replay))
+            one, other = (printed(published, log, run, metric) for run in runs_of)
+            difference = None if one is None or other is None else one - other
             row = _difference(paired_difference(ours, base))
             clear = row.pop("clear")
             place = of_run((infrastructure, replay), metric, unit)

@@ -20,7 +20,7 @@ import pandas as pd
 from batsched_py.report import Column, Table
 from batsched_py.report.kit import beside_published
 from batsched_py.report.kit.selection import log_name, slug
-from batsched_py.report.kit.tables import columns, table
+from batsched_py.report.kit.tables import columns, table, where_known
 from batsched_py.units import DAY
 
 TABLES = ("table1", "table2")
@@ -227,20 +227,44 @@ def rows_of(cells: Iterable[Cell]) -> Iterator[tuple[tuple[str, str], list[Cell]
         yield key, list(row)
 
 
-def tables(cells: Iterable[Cell], published: dict[str, Any]) -> Iterator[Table]:
+def tables(cells: Iterable[Cell], published: dict[str, Any]) -> Iterator[Table | None]:
     """Yield each table for each log and size, ours beside the published values."""
     for (name, log, size), own in groupby(cells, lambda c: (c.table, c.log, c.size)):
-        rows = list(own)
-        several = max(len(cell.values) for cell in rows)
-        shaken = "; ours is the first of several orders of events" if several > 1 else ""
-        yield Table(
-            f"{name}_{slug(log)}_{slug(size)}",
-            f"{published[name]['title']} ({log}, {size} sizes{shaken})",
-            _frame(rows),
-            tuple(_columns(rows)),
-            _note(rows),
-            tuple(_equal_cells(rows)),
+        lines = list(rows_of(own))
+        several = any(len(cell.values) > 1 for _, row in lines for cell in row)
+        shaken = "; ours is the first of several orders of events" if several else ""
+        compared = any(cell.published is not None for _, row in lines for cell in row)
+        note = (
+            "Emphasised: all printed digits are the paper's. `all digits` says so of the row, "
+            "`difference` is ours minus the paper's. Mean and max wait are over jobs that ran, "
+            "lateness over all jobs."
         )
+        shown = [*columns("infrastructure", "replay")]
+        for cell in lines[0][1]:
+            shown.append(Column(cell.metric, unit_title(cell.metric, cell.unit), 2, "ours"))
+            shown.append(Column(f"{cell.metric}_published", "paper", 2, "published"))
+            shown.append(Column(f"{cell.metric}_difference", "difference", 2, "difference"))
+        shown += columns(all_digits="all digits") if compared else ()
+        rows = [_row(*line) for line in lines]
+        yield table(
+            slug(name, log, size),
+            f"{published[name]['title']} ({log}, {size} sizes{shaken})",
+            rows,
+            where_known(rows, shown),
+            note if compared else "Nothing was published for this log.",
+            [(at, cell.metric) for at, (_, row) in enumerate(lines) for cell in row if cell.equal],
+        )
+
+
+def _row(run: tuple[str, str], cells: list[Cell]) -> dict[str, Any]:
+    row: dict[str, Any] = {"infrastructure": run[0], "replay": run[1]}
+    for cell in cells:
+        row[cell.metric] = cell.ours
+        if cell.published is not None:
+            row[f"{cell.metric}_published"] = cell.published
+            row[f"{cell.metric}_difference"] = cell.difference
+            row["all_digits"] = all(other.equal for other in cells)
+    return row
 
 
 def count_table(counts: Sequence[Count]) -> Table | None:
@@ -253,47 +277,3 @@ def count_table(counts: Sequence[Count]) -> Table | None:
         shown += columns(inside_values="published inside the spread")
     title = "How many rows and values are reproduced"
     return table("counts", title, [asdict(counted) for counted in counts], shown)
-
-
-def _frame(cells: list[Cell]) -> pd.DataFrame:
-    rows = []
-    for (infrastructure, replay), row in rows_of(cells):
-        values: dict[str, Any] = {"infrastructure": infrastructure, "replay": replay}
-        for cell in row:
-            values[cell.metric] = cell.ours
-            if cell.published is not None:
-                values[f"{cell.metric}_published"] = cell.published
-                values[f"{cell.metric}_difference"] = cell.difference
-                values["all_digits"] = all(other.equal for other in row)
-        rows.append(values)
-    return pd.DataFrame(rows)
-
-
-def _columns(cells: list[Cell]) -> Iterator[Column]:
-    compared = any(cell.published is not None for cell in cells)
-    yield Column("infrastructure")
-    yield Column("replay")
-    for cell in next(rows_of(cells))[1]:
-        yield Column(cell.metric, unit_title(cell.metric, cell.unit), 2, "ours")
-        if compared:
-            yield Column(f"{cell.metric}_published", "paper", 2, "published")
-            yield Column(f"{cell.metric}_difference", "difference", 2, "difference")
-    if compared:
-        yield Column("all_digits", "all digits")
-
-
-def _note(cells: list[Cell]) -> str:
-    if all(cell.published is None for cell in cells):
-        return "Nothing was published for this log."
-    return (
-        "Emphasised: all printed digits are the paper's. `all digits` says so of the row, "
-        "`difference` is ours minus the paper's. Mean and max wait are over jobs that ran, "
-        "lateness over all jobs."
-    )
-
-
-def _equal_cells(cells: list[Cell]) -> Iterator[tuple[int, str]]:
-    for at, (_, row) in enumerate(rows_of(cells)):
-        for cell in row:
-            if cell.equal:
-                yield at, cell.metric

@@ -7,22 +7,22 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+
+from batsched_studies.filled_page import line
+from batsched_studies.user_models.logs import (
+    HERE,
+    jobs_of,
+    path_of,
+    printed_locality,
+    rows_of,
+    versions,
+)
 from batsched_users.learning.ideal_machine import play
 from batsched_users.measures.job_columns import JobColumns, columns_of_log, columns_of_workload
 from batsched_users.measures.self_similarity import hurst
 from batsched_users.measures.session_similarity import similarity
 from batsched_users.measures.stack_depth import mean_depth, stack_depths
 from batsched_users.models.resampled import Resampled
-
-from batsched_studies.user_models.logs import (
-    HERE,
-    jobs_of,
-    line,
-    path_of,
-    printed_locality,
-    rows_of,
-    versions,
-)
 
 SEEDS = 8
 """As many resampled logs as in the thesis."""

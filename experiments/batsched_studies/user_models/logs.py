@@ -62,11 +62,6 @@ def versions(log: str, study: str = "zakay", here: str | None = None) -> str:
     return f"{file} | {'same' if file == theirs else theirs.removeprefix(f'{log}-')}"
 
 
-def line(*cells: object) -> str:
-    """Return a line of a table."""
-    return f"| {' | '.join(map(str, cells))} |"
-
-
 def apart(ours: int, theirs: int) -> str:
     """Return how many more are ours."""
     return f"{ours - theirs:+d}" if ours != theirs else "0"

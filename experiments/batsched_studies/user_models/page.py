@@ -14,12 +14,11 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from batsched_users.models.site import SHIPPED, SiteDistributions
-
 from batsched_py.support.atomic_files import write_whole
 from batsched_studies.filled_page import DOCS, filled
 from batsched_studies.user_models import locality, sessions, thinking
 from batsched_studies.user_models.logs import HERE, printed
+from batsched_users.models.site import SHIPPED, SiteDistributions
 
 PAGE = DOCS / "user-models.md"
 TEXT = Path(__file__).with_name("template.md")

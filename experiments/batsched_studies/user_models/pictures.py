@@ -10,14 +10,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from batsched_py import load_workload, simulate
+from batsched_py.workload.conversion_rules import make_rules
+from batsched_studies.filled_page import DOCS
 from batsched_users.measures.job_columns import columns_of_jobs_file, columns_of_workload
 from batsched_users.studies.common import write_figure
 from batsched_users.studies.portrait import portrait, portrait_figure
 
-from batsched_py import load_workload, simulate
-from batsched_py.workload.conversion_rules import make_rules
-
-IMAGES = Path(__file__).parents[3] / "docs" / "images"
+IMAGES = DOCS / "images"
 LOG = "KTH-SP2-1996-2.1-cln"
 
 MODELS: dict[str, dict[str, Any]] = {

@@ -6,12 +6,12 @@ from functools import cache
 from math import log10
 from pathlib import Path
 
+from batsched_py.workload import WorkloadJob
+from batsched_studies.filled_page import line
+from batsched_studies.user_models.logs import HERE, apart, jobs_of, path_of, printed, versions
 from batsched_users.resampling.pools import make_pools
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.studies.thresholds import Counts, count, distance, think_times
-
-from batsched_py.workload import WorkloadJob
-from batsched_studies.user_models.logs import HERE, apart, jobs_of, line, path_of, printed, versions
 
 BY_ARRIVAL = "arrival:60:>"
 EDGES = (4, 60 / 7)

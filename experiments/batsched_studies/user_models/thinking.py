@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from batsched_studies.filled_page import line
+from batsched_studies.user_models.logs import jobs_of, path_of, rows_of, versions
 from batsched_users.learning.learn_site import continuation_by_response, site_facts
 from batsched_users.learning.learn_think_times import ThinkTimeFit, fits, think_time_pairs
 from batsched_users.measures.job_columns import columns_of_log
-
-from batsched_studies.user_models.logs import jobs_of, line, path_of, rows_of, versions
 
 PAPER_LOGS = {
     "KTH-SP2": "KTH-SP2-1996-2.1-cln",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from helpers.calling import call
 from helpers.runs_by_hand import Row, settings, write_run
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.examples import few_examples
-from helpers.runs_by_hand import Row, settings, write_run
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -20,6 +18,8 @@ from batsched_py.report.comparing.runs import RunComparison, compare_runs
 from batsched_py.report.comparing.user_gains import effects
 from batsched_py.report.document import Table
 from batsched_py.workload.sample import sample_log
+from helpers.examples import few_examples
+from helpers.runs_by_hand import Row, settings, write_run
 
 BASE = (
     Row("1", 0, 0, run=100, size=2, user="ann"),

@@ -8,6 +8,8 @@ from math import exp, inf, isnan
 
 import msgspec
 import pytest
+
+from batsched_py.errors import UsageError
 from batsched_users.analytic.reopen import (
     Continuation,
     Reopen,
@@ -19,8 +21,6 @@ from batsched_users.analytic.reopen import (
 )
 from batsched_users.behaviour.random_streams import Chance
 from batsched_users.behaviour.think_times import continuation
-
-from batsched_py.errors import UsageError
 
 HYPERBOLA = hyperbola(10)
 

@@ -8,6 +8,10 @@ from random import Random
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import InputError, UsageError
 from batsched_users.behaviour.empirical_distributions import (
     About,
     Probabilities,
@@ -17,10 +21,6 @@ from batsched_users.behaviour.empirical_distributions import (
     read_distribution,
     write_distribution,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-from batsched_py.errors import InputError, UsageError
 
 ABOUT = About(name="waits", unit="seconds", description="made up", sources=("a", "b"), remarks="r")
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from batsched_users.behaviour.calendar import Calendar
-from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of, run_time_of
 
 from batsched_py.errors import InputError
 from batsched_py.units import HOUR
+from batsched_users.behaviour.calendar import Calendar
+from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of, run_time_of
 
 
 @pytest.mark.parametrize(

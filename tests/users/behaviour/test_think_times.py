@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from batsched_users.behaviour.think_times import PUBLISHED, ThinkTime, continuation
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
+from batsched_users.behaviour.think_times import PUBLISHED, ThinkTime, continuation
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 

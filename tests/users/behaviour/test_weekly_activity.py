@@ -5,6 +5,11 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
+from batsched_py.units import DAY, HOUR, WEEK
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.weekly_activity import (
     EVENING,
@@ -13,11 +18,6 @@ from batsched_users.behaviour.weekly_activity import (
     WEEKEND,
     ActivityCycle,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-from batsched_py.errors import UsageError
-from batsched_py.units import DAY, HOUR, WEEK
 
 MINUTE = 60.0
 MONDAY = Calendar()

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.sessions.graph_summary import quantile, summary, table
 from batsched_users.sessions.session_graph import build_graph
 from helpers.calling import Called, command
 from helpers.drawn_sessions import jobs_of
-from hypothesis import given
-from hypothesis import strategies as st
 
 HOUR = 3_600
 

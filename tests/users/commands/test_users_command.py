@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from helpers.calling import Called, command
 
 from batsched_py.support import plugins
+from helpers.calling import Called, command
 
 
 def run(folder: Path, *arguments: str) -> Called:

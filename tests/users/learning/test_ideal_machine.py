@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import inf, nan
 
 import pytest
-from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
-from batsched_users.learning.ideal_machine import SUCCESS, play
-from helpers.drawn_sessions import job
 
 from batsched_py.errors import InvariantError
 from batsched_py.workload import WorkloadJob
+from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
+from batsched_users.learning.ideal_machine import SUCCESS, play
+from helpers.drawn_sessions import job
 
 
 class Once:

@@ -6,13 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from batsched_users.measures.job_columns import (
-    JobColumns,
-    columns_of_jobs_file,
-    columns_of_log,
-    columns_of_workload,
-)
-from helpers.drawn_sessions import job_columns
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +16,13 @@ from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.swf import read_swf
+from batsched_users.measures.job_columns import (
+    JobColumns,
+    columns_of_jobs_file,
+    columns_of_log,
+    columns_of_workload,
+)
+from helpers.drawn_sessions import job_columns
 
 LOG = """\
 ; MaxProcs: 8

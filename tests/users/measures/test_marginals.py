@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 import numpy as np
+
+from batsched_py.units import DAY, HOUR, WEEK
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.measures.job_columns import JobColumns
 from batsched_users.measures.marginals import jobs_by_hour_of_week, marginals
 from helpers.drawn_sessions import job_columns
-
-from batsched_py.units import DAY, HOUR, WEEK
 
 
 def jobs(rows: list[tuple[int, float, float, float]], at_origin: float = 0.0) -> JobColumns:

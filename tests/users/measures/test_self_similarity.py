@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
 from batsched_users.measures.self_similarity import (
     PoxPlot,
     first_length,
@@ -12,10 +16,6 @@ from batsched_users.measures.self_similarity import (
     pox_plot,
     rescaled_ranges,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-from batsched_py.errors import UsageError
 
 
 def slow_rescaled_range(values: list[float], divisor: int) -> float | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from batsched_users.measures.session_columns import cut_sessions
-from batsched_users.sessions.delimitation import Delimitation, partition
-from helpers.drawn_sessions import job_columns
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.workload import WorkloadJob
+from batsched_users.measures.session_columns import cut_sessions
+from batsched_users.sessions.delimitation import Delimitation, partition
+from helpers.drawn_sessions import job_columns
 
 
 @given(

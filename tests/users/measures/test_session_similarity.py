@@ -5,16 +5,16 @@ from __future__ import annotations
 from itertools import combinations, product
 from statistics import fmean
 
-import batsched_users.measures.session_similarity as module
 import numpy as np
 import pytest
-from batsched_users.measures.job_columns import JobColumns
-from batsched_users.measures.session_similarity import MEASURES, POOLS, null_test, similarity
-from helpers.drawn_sessions import job_columns
 from hypothesis import given
 from hypothesis import strategies as st
 
+import batsched_users.measures.session_similarity as module
 from batsched_py.errors import UsageError
+from batsched_users.measures.job_columns import JobColumns
+from batsched_users.measures.session_similarity import MEASURES, POOLS, null_test, similarity
+from helpers.drawn_sessions import job_columns
 
 NAN = float("nan")
 Sessions = list[list[float]]

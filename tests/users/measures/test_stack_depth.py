@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from batsched_users.measures.stack_depth import ON_HIT, mean_depth, stack_depths
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
+from batsched_users.measures.stack_depth import ON_HIT, mean_depth, stack_depths
 
 NAN = float("nan")
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from batsched_users.learning.ideal_machine import play
 
 from batsched_py import Workload, simulate
 from batsched_py.decision_process import DecisionProcess
@@ -20,6 +19,7 @@ from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.sample import cached_sample_log
+from batsched_users.learning.ideal_machine import play
 
 POPULATION = """
 [[member]]

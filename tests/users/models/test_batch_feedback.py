@@ -6,6 +6,14 @@ from math import inf
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, workload
+from batsched_py.units import DAY, HOUR, WEEK
+from batsched_py.workload import WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.learning.ideal_machine import Played, play
@@ -16,14 +24,6 @@ from batsched_users.sessions.batches import Batch, Trace, traces
 from batsched_users.sessions.delimitation import Delimitation
 from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
 from helpers.drawn_sessions import MONDAY, intervals, job, log_of
-from hypothesis import given
-from hypothesis import strategies as st
-
-from batsched_py.schedulers.fcfs import Fcfs
-from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import run, workload
-from batsched_py.units import DAY, HOUR, WEEK
-from batsched_py.workload import WorkloadJob
 
 MODELS = (Adjusted, Distribution, Fluid)
 

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from batsched_users.learning.ideal_machine import play
-from batsched_users.models.feedback import ThinkTimeFeedback
-from batsched_users.sessions.delimitation import Delimitation, partition
-from batsched_users.sessions.session_graph import build_graph
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +12,10 @@ from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
 from batsched_py.workload import Workload
+from batsched_users.learning.ideal_machine import play
+from batsched_users.models.feedback import ThinkTimeFeedback
+from batsched_users.sessions.delimitation import Delimitation, partition
+from batsched_users.sessions.session_graph import build_graph
 
 
 def replay(jobs: list[J], nb: int, sessions: str = "arrival:0", speed: float = 1) -> Outcome:

@@ -8,14 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from batsched_users.behaviour.random_streams import Chance
-from batsched_users.learning.ideal_machine import play
-from batsched_users.models import population, rigid, site, weekly
-from batsched_users.models.feedback import ThinkTimeFeedback
-from batsched_users.models.population import Population
-from batsched_users.models.population_members import Member, deal
-from batsched_users.models.rigid import Rigid
-from batsched_users.models.site import SiteUsers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +17,14 @@ from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
+from batsched_users.behaviour.random_streams import Chance
+from batsched_users.learning.ideal_machine import play
+from batsched_users.models import population, rigid, site, weekly
+from batsched_users.models.feedback import ThinkTimeFeedback
+from batsched_users.models.population import Population
+from batsched_users.models.population_members import Member, deal
+from batsched_users.models.rigid import Rigid
+from batsched_users.models.site import SiteUsers
 
 POPULATION = f"{population.__file__}:Population"
 SITE = f"{site.__file__}:SiteUsers"

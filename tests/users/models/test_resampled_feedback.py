@@ -5,14 +5,14 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from batsched_users.learning.ideal_machine import play
-from batsched_users.models.feedback import ThinkTimeFeedback
-from batsched_users.models.resampled import Resampled, resampled_log
 
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
+from batsched_users.learning.ideal_machine import play
+from batsched_users.models.feedback import ThinkTimeFeedback
+from batsched_users.models.resampled import Resampled, resampled_log
 
 SHORT = {"long_weeks": 3, "edge_weeks": 1}
 

@@ -10,6 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import InputError, UsageError
+from batsched_py.units import DAY, HOUR, WEEK
+from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.empirical_distributions import About, Probabilities, Quantiles
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
@@ -25,12 +31,6 @@ from batsched_users.learning.learn_site import (
 from batsched_users.models.site import SHIPPED, SiteDistributions, SiteUsers
 from helpers.drawn_sessions import MONDAY, log_of
 from helpers.examples import few_examples
-from hypothesis import given
-from hypothesis import strategies as st
-
-from batsched_py.errors import InputError, UsageError
-from batsched_py.units import DAY, HOUR, WEEK
-from batsched_py.workload import Workload, WorkloadJob
 
 MINUTE = 60.0
 START = 1_704_067_200.0  # Monday 2024-01-01, 0:00 UTC

@@ -10,10 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from batsched_users.behaviour.arrivals import PUBLISHED, Weibull, published
-from batsched_users.behaviour.job_attributes import Bin, Joint, Shape
-from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
-from batsched_users.models.synthetic import Synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -22,6 +18,10 @@ from batsched_py import Workload, WorkloadJob, load_workload
 from batsched_py.errors import InputError
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.sample import cached_sample_log
+from batsched_users.behaviour.arrivals import PUBLISHED, Weibull, published
+from batsched_users.behaviour.job_attributes import Bin, Joint, Shape
+from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
+from batsched_users.models.synthetic import Synthetic
 
 KTH = Weibull(0.35, 200)
 

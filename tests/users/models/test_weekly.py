@@ -11,12 +11,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from batsched_users.behaviour.calendar import Calendar
-from batsched_users.learning.ideal_machine import play
-from batsched_users.learning.learn_weekly import learn_weekly, write_parameters
-from batsched_users.models import weekly
-from batsched_users.models.weekly import PUBLISHED, Parameters, WeeklyUsers, read_parameters
-from helpers.drawn_sessions import log_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +20,12 @@ from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
+from batsched_users.behaviour.calendar import Calendar
+from batsched_users.learning.ideal_machine import play
+from batsched_users.learning.learn_weekly import learn_weekly, write_parameters
+from batsched_users.models import weekly
+from batsched_users.models.weekly import PUBLISHED, Parameters, WeeklyUsers, read_parameters
+from helpers.drawn_sessions import log_of
 
 MODEL = f"{weekly.__file__}:WeeklyUsers"
 NINE, FIVE = 9 * HOUR, 17 * HOUR
@@ -426,6 +426,7 @@ def means(scheduler: str, **options: Any) -> dict[str, float]:
     return {short: mean(run[column] for run in runs) for short, column in columns.items()}
 
 
+@pytest.mark.slow
 def test_claims_of_the_paper() -> None:
     """The longer the think time the less work; EASY is better, but not for the large jobs.
 

@@ -7,6 +7,12 @@ from itertools import pairwise
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
+from batsched_py.units import DAY, HOUR, WEEK
+from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.random_streams import Chance
 from batsched_users.learning.ideal_machine import Played, play
@@ -16,12 +22,6 @@ from batsched_users.resampling.crowd import LONG_TERM, RARE, Arrival, Crowd, Siz
 from batsched_users.resampling.pools import Rare, make_pools, weeks_active
 from batsched_users.sessions.delimitation import Delimitation
 from helpers.drawn_sessions import job
-from hypothesis import given
-from hypothesis import strategies as st
-
-from batsched_py.errors import UsageError
-from batsched_py.units import DAY, HOUR, WEEK
-from batsched_py.workload import Workload, WorkloadJob
 
 ARRIVAL = Delimitation.parse("arrival:60:>")
 WEEKS = 40

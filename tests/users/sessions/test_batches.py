@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from batsched_users.sessions.batches import TIES, Batch, traces
-from batsched_users.sessions.delimitation import Delimitation, partition
-from helpers.drawn_sessions import intervals, job
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.workload import WorkloadJob
+from batsched_users.sessions.batches import TIES, Batch, traces
+from batsched_users.sessions.delimitation import Delimitation, partition
+from helpers.drawn_sessions import intervals, job
 
 ARRIVAL = "arrival:60:>"
 

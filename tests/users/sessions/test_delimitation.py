@@ -8,8 +8,6 @@ from math import inf, nan
 from pathlib import Path
 
 import pytest
-from batsched_users.sessions.delimitation import Delimitation, Session, partition
-from helpers.drawn_sessions import intervals, job, jobs_of, names
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,8 +15,8 @@ from batsched_py.errors import UsageError
 from batsched_py.workload import WorkloadJob
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
-
-MINUTE = 60
+from batsched_users.sessions.delimitation import Delimitation, Session, partition
+from helpers.drawn_sessions import intervals, job, jobs_of, names
 
 
 def cut(rule: str, *times: tuple[float, float]) -> list[str]:

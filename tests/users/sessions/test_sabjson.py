@@ -8,6 +8,11 @@ from typing import Any
 
 import jsonschema
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
+from batsched_py.workload import WorkloadJob
 from batsched_users.sessions import sabjson
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.sessions.sabjson import (
@@ -17,11 +22,6 @@ from batsched_users.sessions.sabjson import (
 )
 from batsched_users.sessions.session_graph import SessionGraph, build_graph
 from helpers.drawn_sessions import intervals, job, jobs_of
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
-
-from batsched_py.errors import UsageError
-from batsched_py.workload import WorkloadJob
 
 SCHEMA = json.loads((Path(sabjson.__file__).with_name("sabjson.schema.json")).read_text())
 A60 = Delimitation("arrival", 60)

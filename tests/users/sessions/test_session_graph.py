@@ -6,16 +6,16 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-from batsched_users.sessions.delimitation import Delimitation, Session, partition
-from batsched_users.sessions.graph_summary import summary
-from batsched_users.sessions.session_graph import SessionGraph, build_graph, to_networkx
-from helpers.drawn_sessions import intervals, job, jobs_of, sessions_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
+from batsched_users.sessions.delimitation import Delimitation, Session, partition
+from batsched_users.sessions.graph_summary import summary
+from batsched_users.sessions.session_graph import SessionGraph, build_graph, to_networkx
+from helpers.drawn_sessions import intervals, job, jobs_of, sessions_of
 
 
 @pytest.mark.parametrize(

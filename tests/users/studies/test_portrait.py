@@ -6,6 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
+from batsched_py.units import HOUR
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.measures.job_columns import JobColumns, columns_of_workload
 from batsched_users.sessions.delimitation import Delimitation, partition
@@ -20,11 +25,6 @@ from batsched_users.studies.portrait import (
     think_times_by_response,
 )
 from helpers.drawn_sessions import MONDAY, job, job_columns, log_of
-from hypothesis import given
-from hypothesis import strategies as st
-
-from batsched_py.errors import UsageError
-from batsched_py.units import HOUR
 
 UNKNOWN = Calendar(known=False)
 Row = tuple[str, float, float]

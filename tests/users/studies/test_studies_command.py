@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import typer
-from batsched_users.commands.studies import portrait, thresholds
 from click.testing import Result
 from typer.testing import CliRunner
 
 from batsched_py.errors import BatschedError, InputError, OutputError, UsageError
+from batsched_users.commands.studies import portrait, thresholds
 
 app = typer.Typer()
 app.command()(thresholds)

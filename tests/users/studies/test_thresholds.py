@@ -9,6 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import ks_2samp
+
+from batsched_py.errors import UsageError
+from batsched_py.workload import WorkloadJob
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.studies.common import COLOURS
 from batsched_users.studies.threshold_figures import (
@@ -29,12 +35,6 @@ from batsched_users.studies.thresholds import (
     think_times,
 )
 from helpers.drawn_sessions import intervals, job, jobs_of
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import ks_2samp
-
-from batsched_py.errors import UsageError
-from batsched_py.workload import WorkloadJob
 
 
 def in_minutes(*times: tuple[float, float]) -> list[WorkloadJob]:

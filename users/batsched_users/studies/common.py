@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import UsageError
+from batsched_py.report.kit import palette
 from batsched_py.support.atomic_files import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's, told apart by colour-blind people and on white paper."""
+COLOURS = (
+    *(palette.BLUE, palette.VERMILION, palette.GREEN, palette.PURPLE),
+    *(palette.ORANGE, palette.SKY, palette.BLACK),
+)
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 FORMATS = ("png", "svg", "pdf")
 

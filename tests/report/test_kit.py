@@ -1,0 +1,147 @@
+"""The kit for studies: selecting, pairing, estimating, beside the published, tables, charts."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from batsched_py.report import Column, Report, Text
+from batsched_py.report.kit.beside_published import compared, in_column, printed, read_published
+from batsched_py.report.kit.charts import inline_data, numbers, scale_of
+from batsched_py.report.kit.estimates import cells, drawn
+from batsched_py.report.kit.pairing import paired
+from batsched_py.report.kit.selection import Quantity, Runs, log_name, slug
+from batsched_py.report.kit.tables import columns, sections, table, where_known
+from batsched_py.support.statistics import Interval
+
+PAGE = Path(__file__).parents[2] / "docs" / "reports.md"
+WAIT = Quantity("wait", "mean_waiting_time", "wait (min)", 1 / 60)
+PUBLISHED = {
+    "levels": {"columns": ["fcfs", "easy"], "KTH": {"0.5": [3, 4], "1": [5]}},
+    "plain": {"6000": 71},
+}
+
+
+def runs(**waits: list[float]) -> Runs:
+    """Runs of each scheduler, in the reverse order of replications."""
+    rows = [
+        {"scheduler": name, "replication": at, "mean_waiting_time": 60 * wait}
+        for name, values in waits.items()
+        for at, wait in reversed(list(enumerate(values)))
+    ]
+    return Runs(pd.DataFrame(rows), [WAIT])
+
+
+def test_runs_are_selected_by_labels() -> None:
+    both = runs(fcfs=[3, 5], easy=[2])
+    assert (len(both.where(scheduler="fcfs")), both.labels("scheduler")) == (2, ["fcfs", "easy"])
+    assert not both.where(scheduler="fcfs", replication=7)
+    assert not both.where(nodes=4)  # a label that no run has
+    assert both.labels("nodes") == []
+    assert [key for key, _ in both.groups("scheduler", "nodes")] == [("fcfs",), ("easy",)]
+    assert [key for key, _ in both.groups("nodes")] == [()]
+
+
+def test_values_are_by_replication_in_the_unit_of_the_paper() -> None:
+    own = runs(fcfs=[3, 5])
+    assert own.values("wait").to_dict() == {0: 3, 1: 5}
+    assert own.values("mean_waiting_time").to_list() == [180, 300]
+    assert own.values("not measured").empty
+    assert (own.mean("wait").value, own.mean("wait").nb) == (4, 2)
+
+
+def test_changes_are_of_pairs() -> None:
+    """Replications differ by a factor of ten; what one has alone does not count."""
+    both = runs(fcfs=[1, 10, 500], easy=[2, 20])
+    change = both.where(scheduler="easy").change("wait", both.where(scheduler="fcfs"))
+    assert (change.value, change.low, change.high, change.nb) == (100, 100, 100, 2)
+    nothing = both.where(scheduler="easy").ratio("wait", both.where(scheduler="none"))
+    assert (nothing.nb, isnan(nothing.value)) == (0, True)
+
+
+def test_pairs_are_in_the_order_of_ours_and_the_first_of_several_counts() -> None:
+    ours, base = paired(pd.Series([1.0, 2, 3], [5, 4, 4]), pd.Series([7.0, 8, 9], [4, 6, 5]))
+    assert (ours.to_list(), base.to_list()) == ([1, 2], [9, 7])
+
+
+def test_estimates_as_cells() -> None:
+    known, alone = Interval(2, 1, 3, 4), Interval(2, nan, nan, 1)
+    assert cells(known, "gain", nb="runs") == {"gain": 2, "low": 1, "high": 3, "runs": 4}
+    assert drawn(known) == {"ours": 2, "low": 1, "high": 3}
+    assert drawn(alone) == {"ours": 2, "low": None, "high": None}
+
+
+def test_published_numbers_are_found_by_their_path() -> None:
+    assert printed(PUBLISHED, "plain", 6000) == 71
+    assert printed(PUBLISHED, "plain", 1500, otherwise=0) == 0
+    assert printed(PUBLISHED, "plain", 6000, "deeper") is None
+    assert in_column(PUBLISHED, ("levels", "KTH", 0.5), "easy") == 4
+    assert in_column(PUBLISHED["levels"], ("KTH", 1), "easy") is None  # the row is shorter
+    assert in_column(PUBLISHED, ("levels", "CTC", 1), "easy") is None
+
+
+def test_replications_beside_a_published_number() -> None:
+    found = compared([1.0, 2.0, 3.0], 4.0)
+    assert (found["published"], found["difference"]) == (4, -50)
+    assert found["spreads"] == pytest.approx(2 / 0.95)
+    assert isnan(compared([1.0], None)["difference"])
+
+
+def test_tables_without_rows_and_sections_without_parts_are_left_out() -> None:
+    assert table("t", "T", [], columns("a")) is None
+    there = table("t", "T", [{"a": 1}], columns("a"))
+    made = list(sections([("Empty", [None]), ("Full", [None, there, Text("x")])]))
+    assert [(section.title, len(section.parts)) for section in made] == [("Full", 2)]
+
+
+def test_columns_about_published_numbers_are_shown_where_there_is_one() -> None:
+    shown = [
+        *columns("a", {"b, low": "from"}, decimals=1, kind="ours", c="to"),
+        *columns("theirs", "more", kind="published"),
+    ]
+    assert shown[1] == Column("b, low", "from", 1, "ours")
+    rows = [{"a": nan, "theirs": None, "more": 1}, {"a": 1, "theirs": nan, "more": None}]
+    assert [column.name for column in where_known(rows, shown)] == ["a", "b, low", "c", "more"]
+
+
+def test_parts_of_charts() -> None:
+    scale = scale_of({"easy": "red", "fcfs": "blue", "sjf": "green"}, {"sjf", "easy"})
+    assert scale.to_dict() == {"domain": ["easy", "sjf"], "range": ["red", "green"]}
+    plain, titled = (tip.to_dict() for tip in numbers("low", ours="mean"))
+    assert (plain["field"], titled["title"], titled["format"]) == ("low", "mean", ".4~g")
+    assert inline_data([{"a": nan}, {"a": 1.0}]).to_dict() == {"values": [{"a": None}, {"a": 1.0}]}
+
+
+@pytest.mark.parametrize("log", ["KTH-SP2", "x/KTH-SP2.swf", "/y/KTH-SP2.swf.gz"])
+def test_names(log: str) -> None:
+    assert slug("by load", log_name(log), 0.5) == "by_load_kth_sp2_0_5"
+
+
+def test_the_worked_example_of_the_page(tmp_path: Path) -> None:
+    """EASY responds in half the time, of which a number is published; it works without runs too."""
+    section = PAGE.read_text(encoding="utf-8").partition("### The kit for studies")[2]
+    code = section.partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "published.toml").write_text("[response]\neasy = 10\n")
+    names: dict[str, Any] = {"__file__": str(tmp_path / "report.py")}
+    exec(compile(code, "reports.md", "exec"), names)
+    rows = [
+        {"scheduler": name, "replication": at, "mean_turnaround_time": 60 * value * (at + 1)}
+        | {"utilisation": 0.5}
+        for name, value in (("fcfs", 16.0), ("easy", 8.0))
+        for at in range(2)
+    ]
+    made: Report = names["report"](SimpleNamespace(runs=pd.DataFrame(rows)))
+    (verdict,) = made.verdicts
+    assert verdict.holds
+    assert "-50" in verdict.evidence
+    (means,) = made.tables
+    assert means.frame.query("policy == 'easy'")["difference"].to_list()[0] == pytest.approx(20)
+    assert made.figures[0].spec["layer"]
+    nothing: Report = names["report"](SimpleNamespace(runs=pd.DataFrame()))
+    assert (nothing.sections, nothing.verdicts[0].holds) == ((), None)
+    assert read_published(tmp_path) == {"response": {"easy": 10}}
