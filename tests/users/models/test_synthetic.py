@@ -93,22 +93,6 @@ def test_gaps_have_the_distribution() -> None:
     assert abs(np.log(gaps).mean() - expected) < 4 * error
 
 
-def test_the_submissions_of_a_set_have_the_mean_gap(sample: Workload) -> None:
-    times = [job.submit_time for job in drawn(sample, jobs=40_000)]
-    law = stats.weibull_min(KTH.alpha, scale=KTH.beta)
-    gap = times[-1] / (len(times) - 1)
-    assert abs(gap - KTH.mean) < 4 * law.std() / sqrt(len(times))
-
-
-def test_a_fit_finds_the_parameters_of_gaps_in_whole_seconds() -> None:
-    """Submissions are written down to the second, so that a fifth of the gaps is 0."""
-    random = Random(2).random
-    times = np.cumsum([KTH.at(random()) for _ in range(40_000)]).round()
-    fitted = Weibull.fit(np.diff(times).tolist(), "made up")
-    assert fitted.alpha == pytest.approx(KTH.alpha, rel=0.02)
-    assert fitted.beta == pytest.approx(KTH.beta, rel=0.05)
-
-
 @pytest.mark.parametrize(("alpha", "beta"), [(0.4, 30.0), (1.0, 100.0), (2.0, 5.0)])
 def test_a_fit_is_that_of_scipy_for_intervals(alpha: float, beta: float) -> None:
     random = Random(3).random

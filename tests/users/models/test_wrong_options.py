@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
+from batsched_py.errors import UsageError
+from batsched_py.units import WEEK
+from batsched_py.workload import WorkloadJob
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.models.adjusted import Adjusted
 from batsched_users.models.feedback import ThinkTimeFeedback
@@ -14,10 +18,6 @@ from batsched_users.models.site import SiteUsers
 from batsched_users.models.synthetic import Synthetic
 from batsched_users.models.weekly import WeeklyUsers
 from helpers.drawn_sessions import job, log_of
-
-from batsched_py.errors import UsageError
-from batsched_py.units import WEEK
-from batsched_py.workload import WorkloadJob
 
 OPTIONS: list[tuple[Any, dict[str, Any], str]] = [
     (Adjusted, {"tie": "?"}, "tie"),

@@ -181,11 +181,6 @@ def test_load_multiplies_the_users_and_replicas_begin_far_apart() -> None:
         assert any(b - a in (19, 20, 21) for a in weeks for b in weeks)
 
 
-def test_part_of_the_load_takes_some_users_once() -> None:
-    found = played(Resampled(LOG, load=0.6, n_temporary=0, rate=0, seed=1))
-    assert len({one.job.user for one in found}) == 3
-
-
 def test_rare_behaviour_comes_instead_of_temporary_users_and_is_marked() -> None:
     options = {"rare": "7", "n_long": 0, "n_temporary": 0, "weeks": 3000}
     without = played(Resampled(LOG, **options))  # type: ignore[arg-type]
@@ -382,10 +377,3 @@ def test_the_gap_of_the_log_lies_between_two_tours() -> None:
         ]
         assert gaps
         assert {round(gap / WEEK) for gap in gaps} == {expected}
-
-
-def test_windows_of_a_visit_are_shifted_with_it() -> None:
-    """On a machine without limits a temporary user works in the weeks after he comes."""
-    found = played(Tbuos(LOG, n_long=0, n_temporary=0, weeks=100, seed=4))
-    lateness = [one.submit - one.job.extra["original_submission_time"] for one in found]
-    assert abs(sum(lateness) / len(lateness)) < WEEK
