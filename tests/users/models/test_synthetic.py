@@ -75,10 +75,9 @@ def run_time(job: WorkloadJob) -> int:
 
 def test_mean_gaps_of_the_published_parameters() -> None:
     """The synthetic sets of the thesis are denser than its logs of CTC (369 s) and LANL (509 s)."""
-    means = {trace: round(parameters.mean) for trace, parameters in PUBLISHED.items()}
-    assert [means[trace] for trace in ("CTC", "KTH", "SDSC", "LANL")] == [302, 1006, 964, 446]
-    assert [means[trace] for trace in ("PC2-2001", "PC2-2002")] == [960, 960]
-    assert [means[trace] for trace in ("CHPC", "MHPCC")] == [1509, 604]
+    means = {trace: parameters.mean for trace, parameters in PUBLISHED.items()}
+    printed = {"CTC": 302, "KTH": 1006, "SDSC": 964, "LANL": 446, "CHPC": 1509, "MHPCC": 604}
+    assert means == pytest.approx(printed | {"PC2-2001": 960, "PC2-2002": 960}, abs=0.6)
 
 
 def test_gaps_have_the_distribution() -> None:
