@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from helpers.waiting import LIMIT, wait_until
+from helpers.waiting import LIMIT, is_alive, wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -113,7 +113,7 @@ def test_workers_end_with_who_started_them(tmp_path: Path) -> None:
     process, worker = begun(tmp_path, '"slow.py:Slow"')
     process.kill()
     process.communicate()
-    wait_until(lambda: not _alive(worker))
+    wait_until(lambda: not is_alive(worker))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -128,12 +128,3 @@ def test_interruption_stops_cleanly(tmp_path: Path, number: signal.Signals) -> N
     assert len([*tmp_path.glob("out/runs/*/out_run.json")]) == 1
     left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True)
     assert left.stdout == ""
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    status = Path(f"/proc/{pid}/status")  # one that nobody waits for is a zombie
-    return not status.is_file() or "State:\tZ" not in status.read_text()
