@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from batsched_py.campaign import finished_runs
 from helpers.waiting import LIMIT, is_alive, wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -106,6 +107,15 @@ def begun(folder: Path, schedulers: str) -> tuple[subprocess.Popen[str], int]:
     )
     wait_until((folder / "worker").exists)
     return process, int((folder / "worker").read_text())
+
+
+def test_the_file_by_which_a_run_is_done_is_written_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+    monkeypatch.setattr(finished_runs, "write_whole", lambda path, _: written.append(path.name))
+    finished_runs.write_run(tmp_path, {"out_run.json": b"", "out_jobs.csv": b""}, None)
+    assert written == ["out_jobs.csv", "out_run.json"]
 
 
 def test_workers_end_with_who_started_them(tmp_path: Path) -> None:
