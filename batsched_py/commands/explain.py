@@ -102,7 +102,7 @@ def explain(
 
 
 def _tell(watch: Watch, policy: str, most: int, as_json: bool) -> None:
-    told = explanation(watch, policy, hasattr(watch.policy, "held"), most)
+    told = explanation(watch, policy, most)
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(told)).decode())
         return

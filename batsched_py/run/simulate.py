@@ -15,6 +15,7 @@ import numpy as np
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError, parameter
+from batsched_py.model.policy import CountingScheduler
 from batsched_py.model.user_model import UserModel
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
@@ -227,8 +228,8 @@ def _embedded(
 
 def _statistics(process: DecisionProcess) -> dict[str, Any] | None:
     """Return what the policy counted, None if it counts nothing."""
-    statistics = getattr(process.scheduler, "statistics", None)
-    return None if statistics is None else dict(statistics())
+    policy = process.scheduler
+    return dict(policy.statistics()) if isinstance(policy, CountingScheduler) else None
 
 
 def _must_read(run: Run) -> bool:

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_checks import check_metadata
 from batsched_py.simulator.agenda import Agenda
+from batsched_py.simulator.energy.power_states import PowerManagement
 from batsched_py.simulator.execution import KILLED, Execution
 from batsched_py.simulator.jobs import JobRegistry, SimulatedJob, State
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
-
-
-class PowerControl(Protocol):
-    """Machines that can be switched, and what they consume."""
-
-    def switch(self, decision: m.SetResourceState) -> None:
-        """Carry out SET_RESOURCE_STATE; raises :class:`ProtocolError`."""
-        ...
-
-    def consumed(self) -> float:
-        """Return the joules that all machines have consumed until now."""
-        ...
 
 
 class Decisions:
@@ -40,7 +29,7 @@ class Decisions:
         registry: JobRegistry,
         execution: Execution,
         stepwise: StepwiseJobs,
-        power: PowerControl | None,
+        power: PowerManagement | None,
         options: Options,
     ) -> None:
         self.busy = False

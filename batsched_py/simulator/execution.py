@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from math import inf
-from typing import Any, Protocol
+from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_checks import check_mapping
 from batsched_py.protocol.jobs_csv import REJECTED
 from batsched_py.simulator.agenda import Agenda, Timer
+from batsched_py.simulator.energy.consumption import Energy
 from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import SimulatedJob, State, final_state
 from batsched_py.simulator.machines import Machines
@@ -20,18 +21,6 @@ from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.processor_sets import numbers, to_text
 
 KILLED = "COMPLETED_KILLED"
-
-
-class EnergyMeter(Protocol):
-    """What machines consume, joules, asked when jobs start and end."""
-
-    def consumed(self, hosts: int, now: float) -> float:
-        """Return what a set of hosts has consumed until now."""
-        ...
-
-    def note(self, kind: str, now: float) -> None:
-        """Note the energy at the start (``s``) or the end (``e``) of a job."""
-        ...
 
 
 class Execution:
@@ -50,7 +39,7 @@ class Execution:
         stepwise: StepwiseJobs,
         finished: list[SimulatedJob] | FinishedJobs,
         *,
-        energy: EnergyMeter | None = None,
+        energy: Energy | None = None,
         varying: bool = False,
     ) -> None:
         self.finished = finished

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from hypothesis import strategies as st
 
-from batsched_py.workload import WorkloadJob
+from batsched_py.workload import Workload, WorkloadJob
+from batsched_users.behaviour.calendar import Calendar
+from batsched_users.measures.job_columns import JobColumns
 from batsched_users.sessions.delimitation import Session
+
+MONDAY = Calendar()
+"""Second 0 is Monday 0:00."""
 
 
 def job(name: str, submit: float, finish: float | None, user: str | None = "u") -> WorkloadJob:
@@ -38,3 +44,29 @@ def intervals(largest: int) -> st.SearchStrategy[list[tuple[float, float]]]:
 def names(sessions: Sequence[Session]) -> list[str]:
     """Sessions as words of the names of their jobs."""
     return ["".join(job.id for job in session.jobs) for session in sessions]
+
+
+def job_columns(
+    user: Sequence[int],
+    submit: Sequence[float],
+    calendar: Calendar = MONDAY,
+    **known: Sequence[float],
+) -> JobColumns:
+    """Columns of jobs; what is not given is unknown."""
+    unknown = np.full(len(submit), np.nan)
+    columns = {
+        name: np.array(known.get(name, unknown), dtype=float)
+        for name in ("end", "size", "run_time", "requested_time")
+    }
+    numbers = np.array(user, dtype=np.int64)
+    return JobColumns(
+        user=numbers, submit=np.array(submit, dtype=float), calendar=calendar, **columns
+    )
+
+
+def log_of(jobs: Sequence[WorkloadJob], nb_res: int = 8, start: float | None = None) -> Workload:
+    """A log of jobs with the profile ``p``: a second on one processor of the log's machine."""
+    profiles = {"p": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}}
+    return Workload(
+        name="log", nb_res=nb_res, jobs=list(jobs), profiles=profiles, unix_start_time=start
+    )

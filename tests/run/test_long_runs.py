@@ -525,20 +525,6 @@ def test_notes_say_how_many_are_rare(tmp_path: Path) -> None:
     assert result.metrics["overall"]["nb_jobs"] == 3
 
 
-def test_counting_the_rare_ones_is_no_further_pass(little_memory: None) -> None:
-    """The jobs are read from the disk once, for the count and the columns."""
-    outcome = run(Loops(100, behaviour=lambda at: "rare" if at == 7 else None))
-    passes = []
-
-    class Counted(FinishedJobs):
-        def __iter__(self) -> Any:
-            passes.append(1)
-            return iter(outcome.jobs)
-
-    output = EmbeddedOutput(msgspec.structs.replace(outcome, jobs=Counted()))
-    assert (output.table.rare.sum(), output.table.rare.sum(), len(passes)) == (1, 1, 1)
-
-
 def test_rare_behaviour_under_batsim(tmp_path: Path) -> None:
     """The same table from Batsim's files and ours beside them."""
     outcome = run(Loops(20, behaviour=lambda at: "rare" if at % 4 == 0 else None))

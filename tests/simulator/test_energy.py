@@ -96,18 +96,10 @@ def test_latency_is_idle(ref_cluster: Platform) -> None:
     assert outcome.jobs[0].consumed_energy == pytest.approx(2 * (0.0006 * 100 + 200))
 
 
-LOADS: dict[str, tuple[float, float]] = {
-    "none": (0.0, 100),
-    "the least": (1e-12, 120),
-    "half": (0.5, 160),
-    "all": (1.0, 200),
-}
-
-
-@pytest.mark.parametrize("sentence", LOADS)
-def test_power_at_a_load(sentence: str) -> None:
-    load, watts = LOADS[sentence]
-    assert Watts(100, 120, 200).at(load) == pytest.approx(watts)
+def test_power_at_a_load() -> None:
+    """The least power from the first flop on, then evenly up to full power."""
+    powers = [Watts(100, 120, 200).at(load) for load in (0.0, 1e-12, 0.5, 1.0)]
+    assert powers == pytest.approx([100, 120, 160, 200])
 
 
 def test_hosts_that_are_shared_are_loaded_once(ref_cluster: Platform) -> None:

@@ -19,9 +19,11 @@ from helpers.scripted_schedulers import (
     Make,
     Script,
     execute,
+    kill,
     register_job,
     register_profile,
     say,
+    tell,
 )
 
 DYNAMIC = Options(dynamic_jobs=True)
@@ -38,31 +40,6 @@ def job(name: str) -> Make:
 
 def simulate(script: Script, load: Workload | None = None, options: Options | None = None) -> Any:
     return Simulator(homogeneous(4), [load] if load else [], options).run(script)
-
-
-@pytest.mark.parametrize(
-    ("run", "walltime", "kind", "state", "end"),
-    [
-        (5, 9, "delay", "COMPLETED_SUCCESSFULLY", 5),
-        (5, 5, "delay", "COMPLETED_WALLTIME_REACHED", 5),
-        (5, 4, "delay", "COMPLETED_WALLTIME_REACHED", 4),
-        (5, 5, "parallel_homogeneous", "COMPLETED_SUCCESSFULLY", 5),
-        (5, 4, "parallel_homogeneous", "COMPLETED_WALLTIME_REACHED", 4),
-        (5, None, "delay", "COMPLETED_SUCCESSFULLY", 5),
-    ],
-)
-def test_walltime(run: float, walltime: float | None, kind: str, state: str, end: float) -> None:
-    """A delay equal to the walltime is cut, a computation equal to it is done."""
-    load = workload([J(0, 1, run, walltime)], 4, kind)
-    (done,) = simulate(Script([], [execute("w0!0000", 1)]), load).jobs
-    assert (done.final_state, done.finish_time) == (state, end)
-
-
-def test_profile_ret_fails_the_job() -> None:
-    load = workload([J(0, 1, 5)], 4)
-    load.profiles["r5"]["ret"] = 42
-    (done,) = simulate(Script([], [execute("w0!0000", 1)]), load).jobs
-    assert (done.final_state, done.return_code) == ("COMPLETED_FAILED", 42)
 
 
 def test_one_message_per_instant() -> None:
@@ -90,8 +67,8 @@ def test_each_event_in_a_message_of_its_own() -> None:
 def test_killed_parallel_and_delay() -> None:
     """Return codes and progress as Batsim reports them; killing twice is one kill."""
     load = workload([J(0, 1, 10)], 4)
-    kill = say(m.KillJob, job_ids=["w0!0000", "w0!0000"])
-    script = Script([], [execute("w0!0000", 1), say(m.CallMeLater, time=4.0)], [kill, kill], [])
+    twice = kill("w0!0000", "w0!0000")
+    script = Script([], [execute("w0!0000", 1), say(m.CallMeLater, time=4.0)], [twice, twice], [])
     (done,) = simulate(script, load).jobs
     assert (done.final_state, done.return_code, done.finish_time) == ("COMPLETED_KILLED", -2, 4)
     completed, killed = script.seen[3].events
@@ -102,11 +79,8 @@ def test_killed_parallel_and_delay() -> None:
 
 def test_kill_at_the_instant_of_the_end() -> None:
     """Its end is told in the message to which this is the reply: the job is forgotten."""
-    script = Script(
-        [],
-        [say(m.CallMeLater, time=4.0), execute("w0!0000", 1)],
-        [say(m.KillJob, job_ids=["w0!0000"])],
-    )
+    call = say(m.CallMeLater, time=4.0)
+    script = Script([], [call, execute("w0!0000", 1)], [kill("w0!0000")])
     with pytest.raises(ProtocolError, match="completed"):
         simulate(script, workload([J(0, 1, 4)], 4))
 
@@ -155,54 +129,57 @@ def test_acknowledged_jobs_are_echoed() -> None:
     assert isinstance(script.seen[1].events[0], m.JobSubmitted)
 
 
-WRONG: dict[str, tuple[list[list[Make]], str]] = {
-    "dynamic jobs after the end of registration": ([[FINISHED, profile()]], "finished"),
-    "continued in the same message": ([[FINISHED, CONTINUE, profile()]], "earlier message"),
-    "profile twice": ([[profile(), profile()]], "registered before"),
-    "profile that does not exist": ([[job("a")]], "does not exist"),
-    "job twice": ([[profile(), job("a"), job("a")]], "exists already"),
-    "profile released by its first job": (
-        [[profile(), job("a"), job("b"), execute("dyn!a", 1)], [job("c")]],
-        "released",
-    ),
-    "unknown job": ([[execute("dyn!x", 1)]], "no job 'dyn!x'"),
+START_A = [profile(), job("a"), execute("dyn!a", 1)]
+WRONG: dict[str, tuple[list[Make], str]] = {
+    "dynamic jobs after the end of registration": ([FINISHED, profile()], "finished"),
+    "continued in the same message": ([FINISHED, CONTINUE, profile()], "earlier message"),
+    "profile twice": ([profile(), profile()], "registered before"),
+    "profile that does not exist": ([job("a")], "does not exist"),
+    "job twice": ([profile(), job("a"), job("a")], "exists already"),
+    "unknown job": ([execute("dyn!x", 1)], "no job 'dyn!x'"),
     "processors that do not exist": (
-        [[profile(), job("a"), execute("dyn!a", 16)]],
+        [profile(), job("a"), execute("dyn!a", 16)],
         "machine 4 is not on this platform; expected idle ones, from 0 to 3",
     ),
-    "too many processors": ([[profile(), job("a"), execute("dyn!a", 3)]], "of size 1"),
-    "no processors": ([[profile(), job("a"), execute("dyn!a", 0)]], "of size 1"),
-    "processors in use": (
-        [[profile(), job("a"), job("b"), execute("dyn!a", 1), execute("dyn!b", 1)]],
-        "machine 0 is in use",
+    "too many processors": ([profile(), job("a"), execute("dyn!a", 3)], "of size 1"),
+    "no processors": ([profile(), job("a"), execute("dyn!a", 0)], "of size 1"),
+    "processors in use": ([*START_A, job("b"), execute("dyn!b", 1)], "machine 0 is in use"),
+    "started twice": ([*START_A, execute("dyn!a", 2)], "running"),
+    "rejected while running": ([*START_A, say(m.RejectJob, job_id="dyn!a")], "a is running"),
+    "on a storage": (
+        [profile(), job("a"), execute("dyn!a", 1, storage_mapping={"s": 4})],
+        "uses storage",
     ),
-    "started twice": (
-        [[profile(), job("a"), execute("dyn!a", 1), execute("dyn!a", 2)]],
-        "running",
-    ),
-    "killed without running": (
-        [[profile(), job("a"), say(m.KillJob, job_ids=["dyn!a"])]],
-        "does not run",
-    ),
-    "call in the past": ([[say(m.CallMeLater, time=0.0)]], "not later"),
-    "call in the reply to the end": (
-        [[FINISHED], [say(m.CallMeLater, time=9.0)]],
-        "CALL_ME_LATER in the reply to SIMULATION_ENDS: .* too late",
-    ),
+    "no decision": ([say(m.RequestedCall)], "REQUESTED_CALL is no decision"),
+    "killed without running": ([profile(), job("a"), kill("dyn!a")], "does not run"),
+    "call in the past": ([say(m.CallMeLater, time=0.0)], "not later"),
     "later than its reply": (
-        [[lambda now: m.Notify(timestamp=now + 2.0, type="registration_finished")]],
+        [lambda now: m.Notify(timestamp=now + 2.0, type="registration_finished")],
         r"NOTIFY at 2.0 is later than the reply's now, 0.0 \(event 1 of 1",
     ),
-    "a reply to a job that is not there": ([[say(m.ToJobMsg, job_id="dyn!x", msg="")]], "no job"),
-    "notification of an older protocol": ([[say(m.Notify, type="submission_finished")]], "NOTIFY"),
+    "a reply to a job that is not there": ([tell("dyn!x", "")], "no job"),
+    "notification of an older protocol": ([say(m.Notify, type="submission_finished")], "NOTIFY"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_refuses_where_batsim_aborts(name: str) -> None:
-    replies, said = WRONG[name]
+    decisions, said = WRONG[name]
     with pytest.raises(ProtocolError, match=said):
-        simulate(Script(*replies), options=DYNAMIC)
+        simulate(Script(decisions), options=DYNAMIC)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ([*START_A, job("b")], [job("c")], "released"),
+        ([FINISHED], [say(m.CallMeLater, time=9.0)], "reply to SIMULATION_ENDS: .* too late"),
+    ],
+)
+def test_refuses_in_a_later_message(first: list[Make], second: list[Make], said: str) -> None:
+    """A profile that its first job released, and a call in the reply to the end."""
+    with pytest.raises(ProtocolError, match=said):
+        simulate(Script(first, second), options=DYNAMIC)
 
 
 def test_registration_continues_in_the_next_message() -> None:

@@ -222,11 +222,9 @@ def table(outcome: Outcome, name: str) -> list[dict[str, str]]:
 # Jobs and messages -------------------------------------------------------------------------------
 
 
-@given(worlds())
-def test_every_job_is_told_of_and_ends_once(world: World) -> None:
+def check_every_job_is_told_of_and_ends_once(done: Run) -> None:
     """And is once among the outcome's jobs and once in the table, unless it waits for ever."""
-    done = run(world)
-    scheduler = done.scheduler
+    world, scheduler = done.world, done.scheduler
     waiting = sorted([*scheduler.waiting, *scheduler.running])
     assert sorted(done.waiting or []) == waiting
     assert (done.waiting is not None) == bool(waiting or scheduler.registering)
@@ -242,10 +240,8 @@ def test_every_job_is_told_of_and_ends_once(world: World) -> None:
     assert [job.description.id for job in done.ran] == sorted(completed, key=ended.index)
 
 
-@given(worlds())
-def test_time_never_goes_back(world: World) -> None:
+def check_time_never_goes_back(done: Run) -> None:
     """Nor in the messages, nor from one event to the next, nor beyond a message's time."""
-    done = run(world)
     assert all(before.now <= after.now for before, after in pairwise(done.messages))
     for message in done.messages:
         assert all(event.timestamp <= message.now for event in message.events)
@@ -265,10 +261,8 @@ def test_time_never_goes_back(world: World) -> None:
         assert not isinstance(event, m.JobCompleted) or told.get(event.job_id, 0) < at
 
 
-@given(worlds())
-def test_jobs_end_as_they_should(world: World) -> None:
+def check_jobs_end_as_they_should(done: Run) -> None:
     """By success or failure before the walltime, at the walltime, or because they were killed."""
-    done = run(world)
     for job in done.ran:
         lasted, walltime = job.finish_time - job.start_time, job.description.walltime or inf
         assert lasted <= walltime + CLOSE
@@ -314,11 +308,9 @@ def profiles_of(done: Run, job: SimulatedJob) -> Profiles:
     return done.world.profiles(job.description.id)
 
 
-@given(worlds())
-def test_work_is_conserved(world: World) -> None:
+def check_work_is_conserved(done: Run) -> None:
     """A task that ends has done all of it, and a successful job all of its flops."""
-    done = run(world)
-    watch = done.watch
+    world, watch = done.world, done.watch
     for task in watch.ended:
         if task._uses:
             assert watch.done[task] == pytest.approx(1, abs=1e-9 + 3 * CLOSE * watch.fastest[task])
@@ -356,11 +348,9 @@ def in_state(watch: Watch) -> dict[MachineState, float]:
     return times
 
 
-@given(worlds())
-def test_machines_are_counted(world: World) -> None:
+def check_machines_are_counted(done: Run) -> None:
     """Their time in each state, their number in the trace, and those that compute."""
-    done = run(world)
-    machines = done.outcome.machines
+    world, machines = done.world, done.outcome.machines
     if machines is None:
         return
     assert machines.times() == pytest.approx(in_state(done.watch), abs=1e-9)
@@ -398,11 +388,10 @@ def test_following_the_machines_changes_nothing(world: World) -> None:
 # Energy ------------------------------------------------------------------------------------------
 
 
-@given(worlds(energy=True))
-def test_energy_is_the_integral_of_power(world: World) -> None:
+def check_energy_is_the_integral_of_power(done: Run) -> None:
     """That of all hosts, and that of the machines of each job while it ran."""
-    done = run(world)
-    watch, outcome, power = done.watch, done.outcome, done.outcome.power
+    world, watch = done.world, done.watch
+    outcome, power = done.outcome, done.outcome.power
     assert power is not None
     hosts = range(world.machine.nb_hosts)
     spent = sum(watch.joules(host, outcome.end) for host in hosts)
@@ -421,10 +410,9 @@ def test_energy_is_the_integral_of_power(world: World) -> None:
     assert energies == sorted(energies)
 
 
-@given(worlds(energy=True))
-def test_switches_are_answered(world: World) -> None:
+def check_switches_are_answered(done: Run) -> None:
     """Once each, and the table of pstates has all of them."""
-    done = run(world)
+    world = done.world
     assert done.outcome.power is not None
     answers = [
         event
@@ -443,14 +431,24 @@ def test_switches_are_answered(world: World) -> None:
         assert not from_text(row["machine_id"]) >> world.machine.nb_hosts
 
 
-# Bytes -------------------------------------------------------------------------------------------
-
-
 @given(worlds())
-def test_the_same_world_gives_the_same_bytes(world: World) -> None:
-    first, second = (finish(world.simulator(), world.scheduler()) for _ in range(2))
-    assert first[1] == second[1]
-    assert files(first[0]) == files(second[0])
+def test_what_holds_in_every_run(world: World) -> None:
+    done = run(world)
+    check_every_job_is_told_of_and_ends_once(done)
+    check_time_never_goes_back(done)
+    check_jobs_end_as_they_should(done)
+    check_work_is_conserved(done)
+    check_machines_are_counted(done)
+
+
+@given(worlds(energy=True))
+def test_what_holds_in_every_run_with_energy(world: World) -> None:
+    done = run(world)
+    check_energy_is_the_integral_of_power(done)
+    check_switches_are_answered(done)
+
+
+# Bytes -------------------------------------------------------------------------------------------
 
 
 def serve(address: str, scheduler: Scheduler, errors: list[BaseException]) -> None:

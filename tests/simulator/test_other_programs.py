@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import random
 import signal
-from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml
-from batsched_py.support.processor_sets import from_text
 from helpers.other_programs import CannotInstallError, play, pybatsim_in
 
 pytestmark = pytest.mark.process
@@ -51,7 +47,6 @@ class Fails(FillerSched):
         raise RuntimeError("a bug of its own")
 """
 NODES = 8
-TOO_WIDE = "30"
 """The job that no scheduler can run."""
 
 
@@ -72,28 +67,6 @@ def written(folder: Path, name: str, text: str) -> Path:
     path = folder / name
     path.write_text(text)
     return path
-
-
-def made_up(seed: int) -> dict[str, Any]:
-    """Return a workload of 30 jobs that run, some of them into their walltime, and a wide one."""
-    rng = random.Random(seed)
-    jobs, profiles, now = [], {}, 0
-    for number in range(30):
-        delay = rng.choice([1, 5, 20, 60, 200])
-        walltime = rng.choice([delay + 1, 2 * delay + 3, 10 * delay, (delay + 1) / 2.5])
-        profiles[f"d{delay}"] = {"type": "delay", "delay": delay}
-        jobs.append(
-            {
-                "id": str(number),
-                "subtime": now,
-                "res": rng.choice([1, 1, 2, 3, NODES]),
-                "walltime": walltime,
-                "profile": f"d{delay}",
-            }
-        )
-        now += rng.choice([0, 0, 1, 20])
-    jobs.append({**jobs[-1], "id": TOO_WIDE, "res": NODES + 1})
-    return {"nb_res": NODES, "jobs": jobs, "profiles": profiles}
 
 
 @pytest.mark.parametrize(
@@ -131,54 +104,6 @@ def summary(content: bytes) -> list[tuple[str, str]]:
 
 def rows(content: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(content.decode().splitlines()))
-
-
-@pytest.mark.parametrize("scheduler", ["fillerSched", "easyBackfill"])
-def test_pybatsim_runs_every_job_once(scheduler: str, pybatsim: Path, tmp_path: Path) -> None:
-    """Without recordings: what holds for every schedule, and both sides end well."""
-    workload = made_up(seed=1)
-    played = play(
-        pybatsim,
-        scheduler,
-        tmp_path,
-        written(tmp_path, "platform.xml", homogeneous_xml(NODES)),
-        written(tmp_path, "workload.json", json.dumps(workload)),
-    )
-    assert (played.simulator, played.scheduler) == (0, 0), played.said
-    ended = rows(played.output("jobs.csv"))
-    asked = {job["id"]: job for job in workload["jobs"]}
-    assert sorted(row["job_id"] for row in ended) == sorted(asked)
-    ran = [row for row in ended if row["job_id"] != TOO_WIDE]
-    (wide,) = (row for row in ended if row["job_id"] == TOO_WIDE)
-    assert wide["final_state"] == "REJECTED"
-    assert {row["final_state"] for row in ran} == {
-        "COMPLETED_SUCCESSFULLY",
-        "COMPLETED_WALLTIME_REACHED",
-    }
-    for row in ran:
-        assert_as_asked(row, asked[row["job_id"]])
-    for one, other in combinations(ran, 2):
-        assert not (together(one, other) and alloc(one) & alloc(other)), (one, other)
-
-
-def assert_as_asked(row: dict[str, str], job: dict[str, Any]) -> None:
-    """A job had its processors for the time that it needs or may take, after its submission."""
-    delay, walltime = float(job["profile"][1:]), job["walltime"]
-    assert float(row["starting_time"]) >= job["subtime"]
-    assert float(row["execution_time"]) == min(delay, walltime)
-    assert (row["final_state"] == "COMPLETED_SUCCESSFULLY") == (delay < walltime)
-    assert alloc(row).bit_count() == job["res"]
-    assert alloc(row) < 1 << NODES
-
-
-def together(one: dict[str, str], other: dict[str, str]) -> bool:
-    """Return whether two jobs ran at the same time."""
-    begin = max(float(row["starting_time"]) for row in (one, other))
-    return begin < min(float(row["finish_time"]) for row in (one, other))
-
-
-def alloc(row: dict[str, str]) -> int:
-    return from_text(row["allocated_resources"])
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,11 @@ from time import process_time
 import pytest
 
 from batsched_py.errors import PlatformError
+from batsched_py.simulator.platform.attribute_values import (
+    read_bandwidth,
+    read_latency,
+    read_speed,
+)
 from batsched_py.simulator.platform.hosts import Host
 from batsched_py.simulator.platform.network import Network
 from batsched_py.simulator.platform.platform_reader import read_platform
@@ -47,90 +52,99 @@ def test_cluster_pstates_and_properties(tmp_path: Path) -> None:
     assert platform.hosts[0].zone_properties == {"site": "here"}
 
 
-@pytest.mark.parametrize(
-    ("speed", "flops"),
-    [("1Gf", 1e9), ("98.095Mf", 98.095e6), ("5e8f", 5e8), ("3", 3), ("1.5Tf", 1.5e12)],
-)
-def test_speeds(tmp_path: Path, speed: str, flops: float) -> None:
-    body = f'<zone id="z"><host id="h" speed="{speed}"/>{MASTER}</zone>'
-    assert read_platform(write(tmp_path, body)).uniform_speed == pytest.approx(flops, rel=1e-15)
+def test_units() -> None:
+    """As SimGrid reads them: numbers without a unit, powers of 1000 and 1024, bits, and times."""
+    units = {prefix: 1000.0**at for at, prefix in enumerate(["", *"kMGTPEZ"])}
+    for prefix, scale in units.items():
+        assert read_speed(f"98.095{prefix}f", "h") == pytest.approx(98.095 * scale, rel=1e-15)
+    units |= {f"{prefix}i": 1024.0**at for at, prefix in enumerate("KMGTPEZ", start=1)}
+    for prefix, scale in units.items():
+        for text in (f"1.25{prefix}Bps", f"10{prefix}bps"):
+            assert read_bandwidth(text, "l") == pytest.approx(1.25 * scale, rel=1e-15)
+    seconds = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0}
+    for unit, scale in (seconds | {"h": 3600.0, "d": 86400.0, "w": 604800.0}).items():
+        assert read_latency(f"1.5{unit}", "l") == pytest.approx(1.5 * scale, rel=1e-15)
+    assert (read_speed("5e8", "h"), read_bandwidth("1e6", "l"), read_latency("0", "l")) == (
+        5e8,
+        1e6,
+        0,
+    )
 
 
 ENTITY = "<?xml version='1.0'?><!DOCTYPE platform [<!ENTITY a 'aaaa'>]>"
 
 
+def role(text: str) -> str:
+    return f'{MASTER}<host id="h" speed="1Gf"><prop id="role" value="{text}"/></host>'
+
+
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("inside", "said"),
     [
-        (f'<zone id="z">{MASTER}</zone>', "no hosts"),
-        ('<zone id="z"><host id="h" speed="1Gf"/></zone>', "no master host"),
-        (f'<zone id="z">{MASTER}<host id="h" speed="fast"/></zone>', "'fast'"),
-        (f'<zone id="z">{MASTER}<host id="h" speed="0Gf"/></zone>', "'0Gf'"),
-        (f'<zone id="z">{MASTER}<host id="h"/></zone>', "no attribute 'speed'"),
-        (f'<zone id="z">{MASTER}{MASTER}</zone>', "defined twice"),
-        (f'<zone id="z">{MASTER}<storage id="s"/></zone>', "<storage>"),
-        (f'<zone id="z">{MASTER}<include file="/etc/passwd"/></zone>', "<include>"),
+        (MASTER, "no hosts"),
+        ('<host id="h" speed="1Gf"/>', "no master host"),
+        (f'{MASTER}<host id="h" speed="fast"/>', "'fast'"),
+        (f'{MASTER}<host id="h" speed="0Gf"/>', "'0Gf'"),
+        (f'{MASTER}<host id="h"/>', "no attribute 'speed'"),
+        (f"{MASTER}{MASTER}", "defined twice"),
+        (f'{MASTER}<storage id="s"/>', "<storage>"),
+        (f'{MASTER}<include file="/etc/passwd"/>', "<include>"),
         ('<cluster id="c" radical="0-9999999999" speed="1Gf"/>', "more than"),
         ('<cluster id="c" radical="0-600000,700000-1300000" speed="1Gf"/>', "1000000 hosts"),
         ('<cluster id="c" radical="5-2" speed="1Gf"/>', "reversed"),
-        (
-            f'<zone id="z">{MASTER}<host id="h" speed="1Gf"><prop id="role" value="storage"/>'
-            "</host></zone>",
-            "no hosts to compute",
-        ),
-        (
-            f'<zone id="z">{MASTER}<host id="h" speed="1Gf"><prop id="role" value="cook"/>'
-            "</host></zone>",
-            "role 'cook'",
-        ),
-        (
-            f'<zone id="z">{MASTER}<host id="h" speed="1Gf"><prop id="role" '
-            'value="storage,compute_node"/></host></zone>',
-            "role 'compute_node,storage'",
-        ),
-        (f'<zone id="z">{MASTER}<host id="h" speed="1Gf" core="2"/></zone>', "several cores"),
-        (f'<zone id="z">{MASTER}<host id="h" speed="inf"/></zone>', "'inf'"),
-        (f'<zone id="z">{MASTER}<host id="h" speed="-1Gf"/></zone>', "'-1Gf'"),
-        ('<i:include xmlns:i="http://www.w3.org/2001/XInclude" href="p.xml"/>', "include>"),
-        (f'<zone id="z">{MASTER}<host id="h" speed="1GBps"/></zone>', "'1GBps'"),
-        (f'<zone id="z">{MASTER}<host id="h" speed="1,2" pstate="2"/></zone>', "pstate '2'"),
-        (f'<zone id="z">{MASTER}<host id="h" speed="1" pstate="-1"/></zone>', "pstate '-1'"),
-        (f'<zone id="z">{MASTER}<host id="h" speed="1" state_file="f"/></zone>', "state_file"),
-        (
-            f'<zone id="z">{MASTER}<host id="h" speed="1" availability_file="f"/></zone>',
-            "availability_file",
-        ),
-        (f'<zone id="z">{MASTER}<trace_connect kind="SPEED"/></zone>', "kind 'SPEED'"),
-        ("<zone id='z'>" * 3000 + "</zone>" * 3000, "too deeply"),
         ('<cluster id="c" radical="a" speed="1Gf"/>', "numbers and ranges"),
+        (role("storage"), "no hosts to compute"),
+        (role("cook"), "role 'cook'"),
+        (role("storage,compute_node"), "role 'compute_node,storage'"),
+        (f'{MASTER}<host id="h" speed="1Gf" core="2"/>', "several cores"),
+        (f'{MASTER}<host id="h" speed="inf"/>', "'inf'"),
+        (f'{MASTER}<host id="h" speed="-1Gf"/>', "'-1Gf'"),
+        ('<i:include xmlns:i="http://www.w3.org/2001/XInclude" href="p.xml"/>', "include>"),
+        (f'{MASTER}<host id="h" speed="1GBps"/>', "'1GBps'"),
+        (f'{MASTER}<host id="h" speed="1,2" pstate="2"/>', "pstate '2'"),
+        (f'{MASTER}<host id="h" speed="1" pstate="-1"/>', "pstate '-1'"),
+        (f'{MASTER}<host id="h" speed="1" state_file="f"/>', "state_file"),
+        (f'{MASTER}<host id="h" speed="1" availability_file="f"/>', "availability_file"),
+        (f'{MASTER}<trace_connect kind="SPEED"/>', "kind 'SPEED'"),
+        ("<zone id='z'>" * 3000 + "</zone>" * 3000, "too deeply"),
     ],
 )
-def test_refuses_and_says_what(tmp_path: Path, body: str, said: str) -> None:
-    path = write(tmp_path, body)
+def test_refuses_and_says_what(tmp_path: Path, inside: str, said: str) -> None:
+    path = write(tmp_path, f'<zone id="z">{inside}</zone>')
     with pytest.raises(PlatformError, match=said) as caught:
         read_platform(path)
     assert str(path) in str(caught.value)
 
 
-FILE_AS_ENTITY = "<!DOCTYPE platform [<!ENTITY x SYSTEM 'file:///etc/passwd'>]>"
+XML = "<?xml version='1.0'?>"
+ENCODED = "<?xml version='1.0' encoding='{}'?><platform/>"
+NO_PLATFORM = {
+    "": "not a well-formed XML file",
+    "not xml": "not a well-formed XML file",
+    "<a/>": "the root element must be <platform>",
+    f"{ENTITY}<platform>&a;</platform>": "entities are not allowed",
+    f"{XML}<!DOCTYPE platform [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><platform>&x;</platform>": (
+        "entities are not allowed"
+    ),
+    # One long default value could be given to any number of elements.
+    f'{XML}<!DOCTYPE platform [<!ATTLIST prop value CDATA "a">]><platform/>': "<!ATTLIST prop ",
+    **{
+        ENCODED.format(encoding): "not a well-formed XML file"
+        for encoding in ("foo", "rot13", "idna", "utf-7", "big5", "undefined")
+    },
+}
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        *("", "not xml", "<a/>"),
-        f"{ENTITY}<platform>&a;</platform>",
-        f"{FILE_AS_ENTITY}<platform>&x;</platform>",
-    ],
-)
+@pytest.mark.parametrize("content", NO_PLATFORM)
 def test_refuses_what_is_no_platform(tmp_path: Path, content: str) -> None:
     path = tmp_path / "p.xml"
     path.write_text(content)
-    with pytest.raises(PlatformError, match=r"p\.xml"):
+    with pytest.raises(PlatformError, match=rf"p\.xml: .*{NO_PLATFORM[content]}"):
         read_platform(path)
+    with pytest.raises(PlatformError, match="No such file"):
+        read_platform(tmp_path / "none.xml")
 
 
-ATTLIST = '<!DOCTYPE platform [<!ATTLIST prop value CDATA "a">]>'
 DIGITS = "9" * 5000
 
 
@@ -157,20 +171,6 @@ def test_what_is_huge_is_refused_at_once_and_in_a_few_words(
         read_platform(write(tmp_path, f'<zone id="z" routing="Full">{body}</zone>'))
     assert process_time() - begin < 5  # what is quadratic takes 25 s
     assert len(str(caught.value)) < len(str(tmp_path)) + 320
-
-
-def test_default_values_of_attributes_are_refused(tmp_path: Path) -> None:
-    """One long default could be given to any number of elements."""
-    path = write(tmp_path, f'<zone id="z">{MASTER}</zone>', f"<?xml version='1.0'?>{ATTLIST}")
-    with pytest.raises(PlatformError, match=r"p\w+\.xml: <!ATTLIST prop value>"):
-        read_platform(path)
-
-
-@pytest.mark.parametrize("encoding", ["foo", "rot13", "idna", "utf-7", "big5", "undefined"])
-def test_unusual_encodings(tmp_path: Path, encoding: str) -> None:
-    path = write(tmp_path, "", f"<?xml version='1.0' encoding='{encoding}'?>")
-    with pytest.raises(PlatformError, match="not a well-formed XML file"):
-        read_platform(path)
 
 
 def test_a_schema_that_is_named_is_not_read(tmp_path: Path) -> None:
@@ -203,11 +203,6 @@ def test_many_zones_are_read_in_linear_time(tmp_path: Path, around: str) -> None
     begin = process_time()
     assert len(read_platform(path).hosts) == 1
     assert process_time() - begin < 8  # what is quadratic takes 40 s
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(PlatformError, match="No such file"):
-        read_platform(tmp_path / "none.xml")
 
 
 def test_a_host_with_the_role_of_master_does_not_compute(tmp_path: Path) -> None:
@@ -292,50 +287,6 @@ def cluster(attributes: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("125MBps", 125e6),
-        ("1.25GBps", 1.25e9),
-        ("1kBps", 1e3),
-        ("8Mbps", 1e6),
-        ("8bps", 1.0),
-        ("2KiBps", 2048.0),
-        ("1MiBps", 1048576.0),
-        ("16Kibps", 2048.0),
-        ("41.279125MBps", 41279125.0),
-        ("1e6", 1e6),
-        ("3TBps", 3e12),
-    ],
-)
-def test_bandwidths(tmp_path: Path, text: str, value: float) -> None:
-    path = write(tmp_path, zone(f'<link id="l" bandwidth="{text}" latency="0"/>{ROUTE}'))
-    network = read_platform(path).network
-    assert network.links[0].bandwidth == pytest.approx(value, rel=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("50us", 5e-5),
-        ("1.5ms", 1.5e-3),
-        ("2", 2),
-        ("3s", 3),
-        ("7ns", 7e-9),
-        ("1ps", 1e-12),
-        ("1m", 60),
-        ("1h", 3600),
-        ("1d", 86400),
-        ("1w", 604800),
-        ("0", 0),
-    ],
-)
-def test_latencies(tmp_path: Path, text: str, value: float) -> None:
-    path = write(tmp_path, zone(f'<link id="l" bandwidth="1" latency="{text}"/>{ROUTE}'))
-    route = read_platform(path).network.route("a", "b")
-    assert route.latency == pytest.approx(value, rel=1e-15)
-
-
-@pytest.mark.parametrize(
     ("body", "said"),
     [
         (zone(ROUTE + LINK, "Floyd"), "routing 'Floyd' of zone 'z' is not supported"),
@@ -383,6 +334,12 @@ def test_a_network_that_is_not_supported_is_refused_only_when_used(
         platform.network.route(platform.hosts[0].name, platform.hosts[1].name)
     assert str(path) in str(caught.value)
     assert "real Batsim" in str(caught.value)
+
+
+def test_a_route_has_what_its_links_have(tmp_path: Path) -> None:
+    network = read_platform(write(tmp_path, zone(LINK + ROUTE))).network
+    assert network.links[0].bandwidth == 1e6
+    assert network.route("a", "b").latency == 1e-3
 
 
 def test_what_only_looks_special_is_read(tmp_path: Path) -> None:

@@ -94,25 +94,13 @@ def test_refused(sentence: str) -> None:
         parse_profiles(["p"], profiles)
 
 
-@pytest.mark.parametrize("sentence", WRONG)
-def test_refused_when_a_workload_is_loaded(sentence: str) -> None:
-    """With the name of the workload, whether it is wrong by itself or by what it refers to."""
-    profile, said = WRONG[sentence]
-    profiles = {"p": profile, "a": delay(1), "b": composed("p")}
-    with pytest.raises(WorkloadError, match=f"^test: profile '.*{said}"):
-        simulate(Timetable({}), workload(profiles, job("j", "p")))
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [sentence for sentence, (profile, _) in WRONG.items() if profile.get("type") != "composed"],
-)
-def test_refused_when_it_is_registered(sentence: str) -> None:
-    """All but composed ones, which are not looked into: no job can be started with one."""
-    profile, said = WRONG[sentence]
-
-    with pytest.raises(ProtocolError, match=f"^REGISTER_PROFILE: profile 'p'.*{said}"):
-        simulate(Script([register_profile("p", profile)]), options=Options(dynamic_jobs=True))
+def test_refused_where_it_comes_from() -> None:
+    """When a workload is loaded, with its name, and when a profile is registered."""
+    for profile in (delay(0), composed("p")):
+        with pytest.raises(WorkloadError, match=r"^test: profile 'p'"):
+            simulate(Timetable({}), workload({"p": profile}, job("j", "p")))
+    with pytest.raises(ProtocolError, match=r"^REGISTER_PROFILE: profile 'p'"):
+        simulate(Script([register_profile("p", delay(0))]), options=Options(dynamic_jobs=True))
 
 
 def test_what_runs_here_is_a_type_of_batsim() -> None:

@@ -10,20 +10,20 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import zmq
 
-from batsched_py.commands.protocol import simulator as command
+from batsched_py.commands.protocol import simulator as simulator_command
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.files import output_files as outputs
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.transport import simulator_socket as front
 from batsched_py.transport.recording import read_exchange
-from helpers import calling
+from helpers.calling import Called, command
 
 HEAD = '<?xml version="1.0"?>\n'
 CLUSTER = """<cluster id="c" prefix="n" suffix="" radical="0-4" speed="1Gf" bw="1GBps" lat="0"/>"""
@@ -63,33 +63,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-class Done(NamedTuple):
-    """How a run ended and what it said."""
-
-    exit_code: int
-    out: str
-    err: str
-
-
-Call = Callable[..., Done]
+Call = Callable[..., Called]
 
 
 @pytest.fixture
-def call(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(folder: Path) -> Call:
     """Run the command in this process."""
-
-    def called(*arguments: str) -> Done:
-        return Done(calling.call(monkeypatch, "simulator", *arguments), *capsys.readouterr())
-
-    return called
+    return partial(command, folder, "simulator")
 
 
-def assert_one_line(done: Done, code: int, said: str) -> None:
+def assert_one_line(done: Called, code: int, said: str) -> None:
     """It failed as expected, with a line that says what was expected, and left no files."""
-    assert done.exit_code == code, done.err
-    assert len(done.err.splitlines()) == 1, done.err
-    assert done.err.startswith("batsched-py: error: ")
-    assert said in done.err
+    assert done.returncode == code, done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("batsched-py: error: ")
+    assert said in done.stderr
     assert not list(Path().rglob("out*"))
 
 
@@ -144,7 +132,7 @@ def test_a_run(call: Call) -> None:
     """Into folders that are not there yet, with one line on standard output."""
     with scheduler(*GOOD) as address:
         done = call(*USUAL, "-s", address, "-e", "new/folders/out")
-    assert done == Done(
+    assert done == Called(
         0,
         "1 jobs; wrote new/folders/out_jobs.csv, new/folders/out_machine_states.csv, "
         "new/folders/out_schedule.csv\n",
@@ -154,16 +142,18 @@ def test_a_run(call: Call) -> None:
     assert row.startswith("1,w0,p,1.000000,1,9.000000,1,COMPLETED_SUCCESSFULLY,1.000000,4.000000")
 
 
-def test_a_quiet_run(call: Call) -> None:
+def test_a_quiet_run_without_traces(call: Call) -> None:
+    quiet = ["-q", "--disable-machine-state-tracing", "--disable-schedule-tracing"]
     with scheduler(*GOOD) as address:
-        assert call(*USUAL, "-s", address, "-q") == Done(0, "", "")
+        assert call(*USUAL, "-s", address, *quiet) == Called(0, "", "")
+    assert {path.name for path in Path().glob("out*")} == {"out_jobs.csv", "out_schedule.csv"}
 
 
 def test_a_run_that_says_every_message(call: Call) -> None:
     with scheduler(*GOOD) as address:
         done = call(*USUAL, "-s", address, "-v", "debug")
-    assert [line[:2] for line in done.err.splitlines()] == ["->", "<-"] * 4
-    assert done.err.count("EXECUTE_JOB") == 1
+    assert [line[:2] for line in done.stderr.splitlines()] == ["->", "<-"] * 4
+    assert done.stderr.count("EXECUTE_JOB") == 1
 
 
 # Options -----------------------------------------------------------------------------------------
@@ -191,11 +181,6 @@ def test_what_a_scheduler_is_told_of_options(
     assert {name: getattr(begins, name) for name in said} == said
 
 
-def test_another_master_host(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    (begins,) = told(call, monkeypatch, "-m", "n0")
-    assert [host["name"] for host in begins.compute_resources] == ["n1", "n2", "n3", "n4"]
-
-
 def test_workloads_are_named_by_their_whole_paths(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,40 +204,10 @@ def told(call: Call, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> list[m
             message.now, [m.RejectJob(timestamp=message.now, job_id=e.job_id) for e in submitted]
         )
 
-    monkeypatch.setattr(command, "_run", lambda made, *_: made.run(reject))
+    monkeypatch.setattr(simulator_command, "_run", lambda made, *_: made.run(reject))
     done = call("-p", "platform.xml", "-m", "n4", *arguments)  # of two -m the last counts
-    assert (done.exit_code, done.err) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "")
     return seen
-
-
-@pytest.mark.parametrize("energy", [False, True])
-@pytest.mark.parametrize("tracing", [False, True])
-def test_each_file_is_there_if_it_was_asked_for(energy: bool, tracing: bool, call: Call) -> None:
-    inside = '<prop id="wattage_per_state" value="1:2"/>'
-    Path("platform.xml").write_bytes(platform(f"{CLUSTER[:-2]}>{inside}</cluster>"))
-    more = [*["-E"] * energy, *["--disable-machine-state-tracing"] * (not tracing)]
-    with scheduler(*GOOD) as address:
-        assert call(*USUAL, "-s", address, *more).exit_code == 0
-    names = ["jobs", "schedule", *["machine_states"] * tracing]
-    names += ["consumed_energy", "pstate_changes"] * energy
-    assert {path.name for path in Path().glob("out*")} == {f"out_{name}.csv" for name in names}
-
-
-def test_six_digits_where_batsim_writes_six() -> None:
-    """Of times, too: from 1,000,000 s on, seconds are lost."""
-    machines: Any = SimpleNamespace(rows=lambda: [(1234567.8, 0, 0, 0, 3, 1)])
-    assert [*outputs.machine_states_lines(machines)][1:] == ["1.23457e+06,0,0,0,3,1\n"]
-    power: Any = SimpleNamespace(
-        changes=lambda: [(100000.4, "0-2 7", -2)],
-        energy=SimpleNamespace(
-            events=lambda: [(1e-5, 3e8, "s", 95.0625, None), (12.5, 123456.7, "e", 1e6, 100.0)]
-        ),
-    )
-    assert [*outputs.pstate_changes_lines(power)][1:] == ["100000,0-2 7,-2\n"]
-    assert [*outputs.consumed_energy_lines(power)][1:] == [
-        "1e-05,3e+08,s,95.0625,NA\n",
-        "12.5,123457,e,1e+06,100\n",
-    ]
 
 
 # Mistakes ----------------------------------------------------------------------------------------
@@ -339,9 +294,9 @@ def test_options_that_do_not_fit(arguments: list[str], code: int, said: str, cal
 )
 def test_mistyped_options_point_to_the_help(arguments: list[str], said: str, call: Call) -> None:
     done = call(*arguments)
-    assert done.exit_code == 2
-    assert "-h' for help" in done.err
-    assert said in done.err.splitlines()[-1]
+    assert done.returncode == 2
+    assert "-h' for help" in done.stderr
+    assert said in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -352,13 +307,13 @@ def test_a_folder_that_cannot_be_written_to(call: Call) -> None:
 
 def test_its_version(call: Call) -> None:
     done = call("--version")
-    assert re.fullmatch(r"batsched-py [\w.]+ \(stand-in for Batsim v4.2.0\)\n", done.out)
+    assert re.fullmatch(r"batsched-py [\w.]+ \(stand-in for Batsim v4.2.0\)\n", done.stdout)
 
 
 def test_the_page_names_all_options(call: Call) -> None:
     options = {
         option
-        for line in call("-h").out.splitlines()
+        for line in call("-h").stdout.splitlines()
         if (found := re.match(r"  (?:-\w, )?(--[\w-]+)|  (-\w)", line))
         for option in found.groups()
         if option
@@ -380,10 +335,10 @@ def test_nobody_listens(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(front, "_PATIENCE", 0.1)
     address = "ipc://nobody"
     done = call(*USUAL, "-s", address, "--timeout", "0.5")
-    note, error = done.err.splitlines()
+    note, error = done.stderr.splitlines()
     assert note == "waiting for a scheduler at ipc://nobody: nobody answers there"
     quiet = call(*USUAL, "-s", address, "--timeout", "0.5", "-q")
-    assert quiet.err == error + "\n"
+    assert quiet.stderr == error + "\n"
     assert_one_line(quiet, 1, "no scheduler was reached at ipc://nobody within 0.5 s")
 
 
@@ -431,7 +386,7 @@ def test_a_scheduler_answers_garbage(reply: bytes, said: str, call: Call) -> Non
     with scheduler(NOTHING, reply) as address:
         done = call(*USUAL, "-s", address)
     assert_one_line(done, 1, said)
-    assert len(done.err) < 900
+    assert len(done.stderr) < 900
 
 
 def test_a_reply_of_several_frames(call: Call) -> None:
@@ -456,8 +411,8 @@ def test_a_deadlock_leaves_its_files(call: Call) -> None:
     """As Batsim, which calls it a success."""
     with scheduler(NOTHING, NOTHING) as address:
         done = call(*USUAL, "-s", address)
-    assert done.exit_code == 1
-    (line,) = done.err.splitlines()
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
     assert "deadlock at 1.0: nothing can happen any more, but 1 job waits: w0!1" in line
     assert {path.name for path in Path().glob("out*")} == {
         *("out_jobs.csv", "out_machine_states.csv", "out_schedule.csv")
@@ -477,11 +432,11 @@ def test_nothing_is_lost_when_only_the_goodbye_is_wrong(
 ) -> None:
     """All had happened by then, so the files are there."""
     with scheduler(*GOOD) as address:
-        assert call(*USUAL, "-s", address, "-e", "good").exit_code == 0
+        assert call(*USUAL, "-s", address, "-e", "good").returncode == 0
     replies = GOOD[:-1] if reply is None else (*GOOD[:-1], reply)
     with scheduler(*replies) as address:
         done = call(*USUAL, "-s", address, "-e", "out", "--timeout", "5")
-    assert (done.exit_code, said in done.err) == (1, True), done.err
+    assert (done.returncode, said in done.stderr) == (1, True), done.stderr
     for name in ("jobs", "schedule", "machine_states"):
         assert Path(f"out_{name}.csv").read_bytes() == Path(f"good_{name}.csv").read_bytes()
 
@@ -489,7 +444,7 @@ def test_nothing_is_lost_when_only_the_goodbye_is_wrong(
 def test_the_exchange_is_recorded(call: Call) -> None:
     """In the form in which it can be replayed."""
     with scheduler(*GOOD) as address:
-        assert call(*USUAL, "-s", address, "--record", "exchange.jsonl").exit_code == 0
+        assert call(*USUAL, "-s", address, "--record", "exchange.jsonl").returncode == 0
     records = read_exchange("exchange.jsonl")
     assert [record.sender for record in records] == ["batsim", "sched"] * len(GOOD)
     assert "SIMULATION_BEGINS" in records[0].raw
@@ -503,7 +458,7 @@ def test_traces_have_all_digits_if_asked(call: Call) -> None:
     Path("workload.json").write_text(json.dumps(load))
     for prefix, arguments in (("six", []), ("all", ["--exact-times"])):
         with scheduler(*GOOD) as address:
-            assert call(*USUAL, "-s", address, "-e", prefix, *arguments).exit_code == 0
+            assert call(*USUAL, "-s", address, "-e", prefix, *arguments).returncode == 0
     assert Path("six_machine_states.csv").read_text().splitlines()[1].startswith("1.23457e+06,")
     assert Path("all_machine_states.csv").read_text().splitlines()[1].startswith("1234567.25,")
     assert Path("six_jobs.csv").read_bytes() == Path("all_jobs.csv").read_bytes()
@@ -536,7 +491,7 @@ def test_interrupted_while_it_waits(asked: signal.Signals, at: int, folder: Path
             process.kill()
             process.wait()
     context.term()
-    assert_one_line(Done(process.returncode, "", said), 130, "interrupted")
+    assert_one_line(Called(process.returncode, "", said), 130, "interrupted")
 
 
 @pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
@@ -560,5 +515,5 @@ def test_interrupted_while_it_writes(
             done = call(*USUAL, "-s", address, "-e", "new/out")
     finally:
         signal.signal(signal.SIGTERM, before)
-    assert (done.exit_code, done.err) == (130, "batsched-py: error: interrupted\n")
+    assert (done.returncode, done.stderr) == (130, "batsched-py: error: interrupted\n")
     assert [path.name for path in Path("new").iterdir()] == ["out_jobs.csv"]

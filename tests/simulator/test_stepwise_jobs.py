@@ -38,158 +38,99 @@ Profiles = dict[str, dict[str, Any]]
 
 
 class Case(NamedTuple):
-    """A job of profile ``main`` on host 0, how it ends, and its return code."""
+    """A job on host 0: its profile, made of ``PARTS``, how it ends, its walltime and return code.
 
-    profiles: Profiles
-    walltime: float | None
+    None as return code: 0, or -1 at the walltime.
+    """
+
+    main: dict[str, Any]
     end: tuple[str, float]
-    return_code: int = 0
+    walltime: float | None = None
+    return_code: int | None = None
 
 
 SUCCESS, FAILED, WALLTIME, KILLED = "SUCCESSFULLY", "FAILED", "WALLTIME_REACHED", "KILLED"
+WORDS = {"type": "send", "msg": {}, "sleeptime": 3}
+PARTS: Profiles = {
+    "a": delay(2),
+    "b": compute(3),
+    "bad": delay(2, ret=7),
+    "late": delay(2, ret=-4),
+    "nothing": compute(0),
+    "words": WORDS,
+    "three a": composed("a", repeat=3),
+    "two a, failing": composed("a", repeat=2, ret=3),
+    "four bad": composed("bad", repeat=4, ret=6),
+}
 ALONE: dict[str, Case] = {
-    "parts come one after the other": Case(
-        {"main": composed("a", "b"), "a": delay(2), "b": compute(3)}, None, (SUCCESS, 5)
-    ),
-    "all parts are repeated, not the last": Case(
-        {"main": composed("a", "b", repeat=3), "a": delay(2), "b": compute(3)},
-        None,
-        (SUCCESS, 15),
-    ),
-    "a part may be there twice": Case(
-        {"main": composed("a", "a"), "a": delay(2)}, None, (SUCCESS, 4)
-    ),
-    "nested, each with its repeats": Case(
-        {
-            "main": composed("in", "b", repeat=2),
-            "in": composed("a", repeat=3),
-            "a": delay(1),
-            "b": compute(2),
-        },
-        None,
-        (SUCCESS, 10),
-    ),
-    "the first failure stops": Case(
-        {"main": composed("a", "bad", "a"), "a": delay(1), "bad": delay(2, ret=7)},
-        None,
-        (FAILED, 3),
-        7,
-    ),
+    "a delay that is shorter than the walltime": Case(delay(5), (SUCCESS, 5), 9),
+    "one that equals it is cut": Case(delay(5), (WALLTIME, 5), 5),
+    "one that is longer, too": Case(delay(5), (WALLTIME, 4), 4),
+    "a computation that equals it is done": Case(compute(5), (SUCCESS, 5), 5),
+    "one that is longer is cut": Case(compute(5), (WALLTIME, 4), 4),
+    "no walltime": Case(delay(5), (SUCCESS, 5)),
+    "a failure": Case(compute(5, ret=42), (FAILED, 5), None, 42),
+    "parts come one after the other": Case(composed("a", "b"), (SUCCESS, 5)),
+    "all parts are repeated, not the last": Case(composed("a", "b", repeat=3), (SUCCESS, 15)),
+    "a part may be there twice": Case(composed("a", "a"), (SUCCESS, 4)),
+    "nested, each with its repeats": Case(composed("three a", "b", repeat=2), (SUCCESS, 18)),
+    "the first failure stops": Case(composed("a", "bad", "a"), (FAILED, 4), None, 7),
     "a failure inside stops the outside, whose own ret does not matter": Case(
-        {
-            "main": composed("in", "a", ret=5),
-            "in": composed("bad", repeat=4, ret=6),
-            "a": delay(1),
-            "bad": compute(2, ret=7),
-        },
-        None,
-        (FAILED, 2),
-        7,
+        composed("four bad", "a", ret=5), (FAILED, 2), None, 7
     ),
     "its own ret when all parts are done": Case(
-        {"main": composed("a", repeat=2, ret=9), "a": delay(1)}, None, (FAILED, 2), 9
+        composed("a", repeat=2, ret=9), (FAILED, 4), None, 9
     ),
     "the ret of an inner one stops after its repeats": Case(
-        {
-            "main": composed("in", "a"),
-            "in": composed("a", repeat=2, ret=3),
-            "a": delay(1),
-        },
-        None,
-        (FAILED, 2),
-        3,
+        composed("two a, failing", "a"), (FAILED, 4), None, 3
     ),
     "a negative ret is a walltime reached to Batsim": Case(
-        {"main": composed("bad", "a"), "a": delay(1), "bad": delay(2, ret=-4)},
-        None,
-        (WALLTIME, 2),
-        -4,
+        composed("late", "a"), (WALLTIME, 2), None, -4
     ),
-    "so it is of a job of one duration": Case(
-        {"main": compute(2, ret=-3)}, None, (WALLTIME, 2), -3
-    ),
-    "a step that is not reached in time": Case(
-        {"main": composed("a", "b"), "a": delay(2), "b": delay(3)}, 4, (WALLTIME, 4), -1
-    ),
-    "the walltime cuts a computation": Case(
-        {"main": composed("a", "b"), "a": delay(2), "b": compute(3)}, 4.5, (WALLTIME, 4.5), -1
-    ),
-    "a delay that equals what is left is cut": Case(
-        {"main": composed("b", "a"), "a": delay(2), "b": compute(3)}, 5, (WALLTIME, 5), -1
-    ),
-    "a computation that equals what is left is done": Case(
-        {"main": composed("a", "b"), "a": delay(2), "b": compute(3)}, 5, (SUCCESS, 5)
-    ),
+    "so it is of a job of one duration": Case(compute(2, ret=-3), (WALLTIME, 2), None, -3),
+    "a step that is not reached in time": Case(composed("b", "a", "a"), (WALLTIME, 4), 4),
+    "the walltime cuts a computation": Case(composed("a", "b"), (WALLTIME, 4.5), 4.5),
+    "a delay that equals what is left is cut": Case(composed("b", "a"), (WALLTIME, 5), 5),
+    "a computation that equals what is left is done": Case(composed("a", "b"), (SUCCESS, 5), 5),
     "done with its last instant, the next computation is cut at once": Case(
-        {"main": composed("b", repeat=2), "b": compute(3)}, 3, (WALLTIME, 3), -1
+        composed("b", repeat=2), (WALLTIME, 3), 3
     ),
     "done with its last instant, the next delay is cut at once": Case(
-        {"main": composed("b", "a"), "a": delay(2), "b": compute(3)}, 3, (WALLTIME, 3), -1
+        composed("b", "a"), (WALLTIME, 3), 3
     ),
     "done with its last instant, a computation of nothing is done too": Case(
-        {"main": composed("b", "nothing"), "nothing": compute(0), "b": compute(3)}, 3, (SUCCESS, 3)
+        composed("b", "nothing"), (SUCCESS, 3), 3
     ),
-    "the walltime is over all repeats": Case(
-        {"main": composed("a", repeat=10**30), "a": delay(2)}, 7, (WALLTIME, 7), -1
-    ),
+    "the walltime is over all repeats": Case(composed("a", repeat=10**30), (WALLTIME, 7), 7),
     "and inside: a walltime reached is not a failure of a part": Case(
-        {"main": composed("in", "a", ret=5), "in": composed("a", ret=6), "a": delay(9)},
-        4,
-        (WALLTIME, 4),
-        -1,
+        composed("two a, failing", "a", ret=5), (WALLTIME, 3), 3
     ),
-    "nothing at all takes no time": Case(
-        {"main": composed("nothing", repeat=3), "nothing": compute(0)}, 5, (SUCCESS, 0)
-    ),
+    "nothing at all takes no time": Case(composed("nothing", repeat=3), (SUCCESS, 0), 5),
     "words to the scheduler take a tenth of a microsecond": Case(
-        {"main": {"type": "send", "msg": {}}}, None, (SUCCESS, 1e-7)
+        {"type": "send", "msg": {}}, (SUCCESS, 1e-7)
     ),
-    "or what they say": Case(
-        {
-            "main": composed("s", "a"),
-            "s": {"type": "send", "msg": {}, "sleeptime": 3},
-            "a": delay(2),
-        },
-        None,
-        (SUCCESS, 5),
-    ),
-    "they fail with their ret, after their time": Case(
-        {"main": {"type": "send", "msg": {}, "sleeptime": 3, "ret": 2}}, None, (FAILED, 3), 2
-    ),
-    "the walltime cuts that time": Case(
-        {"main": {"type": "send", "msg": {}, "sleeptime": 3}}, 3, (WALLTIME, 3), -1
-    ),
+    "or what they say": Case(composed("words", "a"), (SUCCESS, 5)),
+    "they fail with their ret, after their time": Case(WORDS | {"ret": 2}, (FAILED, 3), None, 2),
+    "the walltime cuts that time": Case(WORDS, (WALLTIME, 3), 3),
     "without any, it goes on with the profile for that": Case(
-        {"main": {"type": "recv", "timeout": "a"}, "a": delay(2), "keep": composed("a")},
-        None,
-        (SUCCESS, 2),
+        {"type": "recv", "timeout": "a"}, (SUCCESS, 2)
     ),
-    "which fails with its own ret": Case(
-        {"main": {"type": "recv", "timeout": "a"}, "a": delay(2, ret=4), "keep": composed("a")},
-        None,
-        (FAILED, 2),
-        4,
-    ),
+    "which fails with its own ret": Case({"type": "recv", "timeout": "bad"}, (FAILED, 2), None, 7),
     "or afterwards with that of recv": Case(
-        {
-            "main": {"type": "recv", "timeout": "a", "ret": 3},
-            "a": delay(2),
-            "keep": composed("a"),
-        },
-        None,
-        (FAILED, 2),
-        3,
+        {"type": "recv", "timeout": "a", "ret": 3}, (FAILED, 2), None, 3
     ),
 }
 
 
 @pytest.mark.parametrize("sentence", ALONE)
 def test_alone(sentence: str) -> None:
-    case = ALONE[sentence]
-    load = workload(case.profiles, job("j", "main", case.walltime))
+    main, end, walltime, return_code = ALONE[sentence]
+    load = workload(PARTS | {"main": main}, job("j", "main", walltime))
     outcome = simulate(Timetable({0: [execute("w0!j", 1)]}), load)
-    assert ends(outcome) == {"j": case.end}
-    assert outcome.jobs[0].return_code == case.return_code
+    assert ends(outcome) == {"j": end}
+    if return_code is None:
+        return_code = -1 if end[0] == WALLTIME else 0
+    assert outcome.jobs[0].return_code == return_code
 
 
 def test_nothing_has_the_least_execution_time_in_the_table() -> None:
@@ -203,104 +144,66 @@ def test_nothing_has_the_least_execution_time_in_the_table() -> None:
 
 # On several hosts ---------------------------------------------------------------------------------
 
-TOTAL = {"type": "parallel_homogeneous_total", "cpu": 12 * GIGA, "com": 0}
-PARALLEL = {"type": "parallel", "cpu": [GIGA, 4 * GIGA], "com": [0] * 4}
-MAPPED: dict[str, tuple[Profiles, int, int, dict[str, str] | None, float]] = {
-    "a total is shared by all machines": ({"main": TOTAL}, 4, 15, None, 3),
-    "by fewer, too, than were asked for": ({"main": TOTAL}, 4, 3, None, 6),
-    "as are all totals that a job is composed of": (
-        {"main": composed("t", repeat=2), "t": TOTAL},
-        4,
-        7,
-        None,
-        8,
-    ),
-    "the slowest executor decides": ({"main": PARALLEL}, 2, 3, None, 4),
-    "two executors on a machine share it": (
-        {"main": compute(3)},
-        2,
-        1,
-        {"0": "0", "1": "0"},
-        6,
-    ),
-    "which counts only where there are two": (
-        {"main": compute(3)},
-        3,
-        3,
-        {"0": "0", "1": "1", "2": "1"},
-        6,
-    ),
-    "a total of executors, not of machines": (
-        {"main": TOTAL},
-        4,
-        3,
-        {"0": "0", "1": "0", "2": "0", "3": "1"},
-        9,
-    ),
-    "delays do not share": ({"main": delay(3)}, 2, 1, {"0": "0", "1": "0"}, 3),
-    "a permutation changes nothing": ({"main": PARALLEL}, 2, 3, {"0": "1", "1": "0"}, 4),
+
+def each(cpu: float, com: float) -> dict[str, Any]:
+    return {"type": "parallel_homogeneous", "cpu": cpu, "com": com}
+
+
+def total(cpu: float, com: float) -> dict[str, Any]:
+    return {"type": "parallel_homogeneous_total", "cpu": cpu, "com": com}
+
+
+def parallel(cpu: list[float], com: list[float]) -> dict[str, Any]:
+    return {"type": "parallel", "cpu": cpu, "com": com}
+
+
+def mapped(places: str | None) -> dict[str, str] | None:
+    """A mapping: for each executor a digit, the place of its machine."""
+    return None if places is None else {str(at): place for at, place in enumerate(places)}
+
+
+TOTAL = total(12 * GIGA, 0)
+PARALLEL = parallel([GIGA, 4 * GIGA], [0] * 4)
+MAPPED: dict[str, tuple[dict[str, Any], int, int, str | None, float]] = {
+    "a total is shared by all machines": (TOTAL, 4, 15, None, 3),
+    "by fewer, too, than were asked for": (TOTAL, 4, 3, None, 6),
+    "as are all totals that a job is composed of": (composed("t", repeat=2), 4, 7, None, 8),
+    "the slowest executor decides": (PARALLEL, 2, 3, None, 4),
+    "two executors on a machine share it": (compute(3), 2, 1, "00", 6),
+    "which counts only where there are two": (compute(3), 3, 3, "011", 6),
+    "a total of executors, not of machines": (TOTAL, 4, 3, "0001", 9),
+    "delays do not share": (delay(3), 2, 1, "00", 3),
+    "a permutation changes nothing": (PARALLEL, 2, 3, "10", 4),
 }
 
 
 @pytest.mark.parametrize("sentence", MAPPED)
 def test_on_several_hosts(sentence: str) -> None:
-    profiles, size, alloc, mapping, end = MAPPED[sentence]
-    load = workload(profiles, job("j", "main", size=size))
-    scheduler = Timetable({0: [execute("w0!j", alloc, mapping=mapping)]})
+    profile, size, alloc, places, end = MAPPED[sentence]
+    load = workload({"main": profile, "t": TOTAL}, job("j", "main", size=size))
+    scheduler = Timetable({0: [execute("w0!j", alloc, mapping=mapped(places))]})
     assert ends(simulate(scheduler, load)) == {"j": (SUCCESS, end)}
 
 
-RING = [1e8 if to == (of + 1) % 4 else 0 for of in range(4) for to in range(4)]
-TALKING: dict[str, tuple[Profiles, int, dict[str, str] | None, float]] = {
-    "one sends, another receives": (
-        {"main": {"type": "parallel", "cpu": [0, 0], "com": [0, 1e9, 0, 0]}},
-        2,
-        None,
-        8.0006,
-    ),
-    "whichever host is which": (
-        {"main": {"type": "parallel", "cpu": [0, 0], "com": [0, 1e9, 0, 0]}},
-        2,
-        {"0": "1", "1": "0"},
-        8.0006,
-    ),
-    "a ring": ({"main": {"type": "parallel", "cpu": [0] * 4, "com": RING}}, 4, None, 1.6006),
-    "all to all, each the same": (
-        {"main": {"type": "parallel_homogeneous", "cpu": 0, "com": 1e8}},
-        2,
-        None,
-        0.8006,
-    ),
-    "or a total that they share": (
-        {"main": {"type": "parallel_homogeneous_total", "cpu": 0, "com": 2e8}},
-        2,
-        None,
-        0.8006,
-    ),
-    "a computation that decides": (
-        {"main": {"type": "parallel_homogeneous_total", "cpu": 8 * GIGA, "com": 4e7}},
-        4,
-        None,
-        2.0006,
-    ),
-    "latency is paid by each part": (
-        {
-            "main": composed("a", repeat=3),
-            "a": {"type": "parallel_homogeneous", "cpu": 0, "com": 1e8},
-        },
-        2,
-        None,
-        3 * 0.8006,
-    ),
+SENDING = parallel([0, 0], [0, 1e9, 0, 0])
+RING = parallel([0] * 4, [1e8 if to == (of + 1) % 4 else 0 for of in range(4) for to in range(4)])
+TALKING: dict[str, tuple[dict[str, Any], int, str | None, float]] = {
+    "one sends, another receives": (SENDING, 2, None, 8.0006),
+    "whichever host is which": (SENDING, 2, "10", 8.0006),
+    "a ring": (RING, 4, None, 1.6006),
+    "all to all, each the same": (each(0, 1e8), 2, None, 0.8006),
+    "or a total that they share": (total(0, 2e8), 2, None, 0.8006),
+    "a computation that decides": (total(8 * GIGA, 4e7), 4, None, 2.0006),
+    "latency is paid by each part": (composed("talk", repeat=3), 2, None, 3 * 0.8006),
 }
 
 
 @pytest.mark.parametrize("sentence", TALKING)
 def test_communication(sentence: str, ref_cluster: Platform) -> None:
     """Jobs whose tasks SimGrid was measured with."""
-    profiles, size, mapping, end = TALKING[sentence]
-    load = workload(profiles, job("j", "main", size=size))
-    scheduler = Timetable({0: [execute("w0!j", (1 << size) - 1, mapping=mapping)]})
+    profile, size, places, end = TALKING[sentence]
+    load = workload({"main": profile, "talk": each(0, 1e8)}, job("j", "main", size=size))
+    scheduler = Timetable({0: [execute("w0!j", (1 << size) - 1, mapping=mapped(places))]})
     outcome = simulate(scheduler, load, platform=ref_cluster)
     assert ends(outcome) == {"j": (SUCCESS, pytest.approx(end, abs=1e-9))}
 
@@ -323,20 +226,12 @@ def test_jobs_go_on_while_the_scheduler_takes_its_time() -> None:
     assert ends(simulate(slow, load)) == {"j": (SUCCESS, 6)}
 
 
-def test_static_executors_that_do_not_fit() -> None:
-    """A profile for two executors, a job of three."""
+def test_executors_that_do_not_fit() -> None:
+    """A profile for two executors, a job of three, or a registered one of one."""
     load = workload({"main": PARALLEL}, job("j", "main", size=3))
     with pytest.raises(ProtocolError, match="'main' is for 2 executors, it has 3"):
         simulate(Timetable({0: [execute("w0!j", 7)]}), load)
-
-
-def test_registered_executors_that_do_not_fit() -> None:
-    plan = [
-        register_profile("p", PARALLEL),
-        register_job("j", "p"),
-        execute("dyn!j", 1),
-        FINISHED,
-    ]
+    plan = [register_profile("p", PARALLEL), register_job("j", "p"), execute("dyn!j", 1), FINISHED]
     with pytest.raises(ProtocolError, match="dyn!j: its profile 'p' is for 2 executors"):
         simulate(Timetable({0: plan}), options=Options(dynamic_jobs=True))
 
@@ -346,14 +241,8 @@ SHARED: dict[str, tuple[dict[str, tuple[str, float]], dict[str, float]]] = {
     "two computations slow each other": ({"a": ("one", 0), "b": ("three", 0)}, {"a": 2, "b": 4}),
     "only while both run": ({"a": ("three", 0), "b": ("one", 1)}, {"a": 4, "b": 3}),
     "delays neither slow nor are slowed": ({"a": ("three", 0), "d": ("wait", 0)}, {"a": 3, "d": 2}),
-    "the computing parts of composed jobs share": (
-        {"a": ("three", 0), "c": ("mixed", 0)},
-        {"a": 4, "c": 4},
-    ),
-    "three of them have a third each": (
-        {"a": ("one", 0), "b": ("one", 0), "c": ("one", 0)},
-        {"a": 3, "b": 3, "c": 3},
-    ),
+    "composed jobs where they compute": ({"a": ("three", 0), "c": ("mixed", 0)}, {"a": 4, "c": 4}),
+    "three have a third each": (dict.fromkeys("abc", ("one", 0)), dict.fromkeys("abc", 3)),
 }
 
 
@@ -403,16 +292,11 @@ NESTED: Profiles = {
 KILLS: dict[str, tuple[str, float, dict[str, Any], int]] = {
     "in its first part": ("main", 0.5, inside("main", 0, part("a", 0.25)), -1),
     "in a nested delay": ("main", 3, inside("main", 1, inside("in", 0, part("a", 0.5))), -1),
-    "in a nested computation": (
-        "main",
-        5,
-        inside("main", 1, inside("in", 1, part("b", 0.25))),
-        -1,
-    ),
+    "in a nested computation": ("main", 5, inside("main", 1, inside("in", 1, part("b", 0.25))), -1),
     "counted over repeats": ("main", 15, inside("main", 1, inside("in", 4, part("a", 0.5))), -1),
     "in a computation": ("b", 1, part("b", 0.25), -2),
     "in a delay": ("a", 1.5, part("a", 0.75), -1),
-    "while it waits, of which nothing is done": (
+    "while it waits: nothing is done": (
         "listen",
         7,
         inside("listen", 1, part("r", 0)),
@@ -655,44 +539,24 @@ def test_deadlock_names_the_job_that_waits_for_a_message() -> None:
     assert seen.value.waiting == ["w0!deaf"]
 
 
-LEADS: dict[str, tuple[Profiles, str]] = {
-    "to one that never was": (
-        {"r": {"type": "recv", "timeout": "never"}},
-        "leads to 'never', which is not there",
-    ),
-    "to itself": ({"r": {"type": "recv", "timeout": "r"}}, "'r' leads to itself"),
-    "to itself, with work that takes no time": (
-        {
-            "r": {"type": "recv", "timeout": "c"},
-            "c": composed("nothing", "r"),
-            "keep": composed("c"),
-            "nothing": compute(0),
-        },
-        "'r' leads to itself",
-    ),
-    "to itself, before other work": (
-        {
-            "r": {"type": "recv", "timeout": "c"},
-            "c": composed("a", "r", "a"),
-            "keep": composed("c"),
-            "a": delay(1),
-        },
-        "'r' leads to itself, or to others, more than 100 deep",
-    ),
-    "to another that leads back": (
-        {
-            "r": {"type": "recv", "timeout": "s"},
-            "s": {"type": "recv", "timeout": "r"},
-            "keep": composed("s"),
-        },
-        "leads to itself, or to others",
-    ),
+LEADS: dict[str, tuple[str, str]] = {
+    "to one that never was": ("never", "leads to 'never', which is not there"),
+    "to itself": ("r", "'r' leads to itself"),
+    "to itself, with work that takes no time": ("at once", "'r' leads to itself"),
+    "to itself, before other work": ("between", "to itself, or to others, more than 100 deep"),
+    "to another that leads back": ("other", "leads to itself, or to others"),
 }
 
 
 @pytest.mark.parametrize("sentence", LEADS)
 def test_leads(sentence: str) -> None:
-    profiles, said = LEADS[sentence]
+    target, said = LEADS[sentence]
+    profiles = PARTS | {
+        "r": {"type": "recv", "timeout": target},
+        "at once": composed("nothing", "r"),
+        "between": composed("a", "r", "a"),
+        "other": {"type": "recv", "timeout": "r"},
+    }
     with pytest.raises(ProtocolError, match=said):
         simulate(Timetable({0: [execute("w0!j", 1)]}), workload(profiles, job("j", "r")))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import signal
 import subprocess
@@ -256,18 +255,6 @@ def test_a_scheduler_that_is_stopped_does_not_leave_batsim_waiting(
     assert "Traceback" not in (process.stderr.read() if process.stderr else "")
 
 
-def test_the_embedded_front_notices_a_scheduler_that_dies(folder: Path) -> None:
-    (folder / "dies.py").write_text(
-        "import os\nclass Dies:\n    def schedule(self, *a): os.kill(os.getpid(), 9)\n"
-        "    def schedule(self, now, queue, machine): os.kill(os.getpid(), 9)\n"
-    )
-    command(folder, "convert", "log.swf", "w.json")
-    with serving(folder, "-v", "dies.py:Dies"):
-        done = batsim(folder, "-w", "w.json")
-    assert done.returncode == 1
-    assert "went away" in one_line(done.stderr)
-
-
 def test_nohup_is_respected(folder: Path) -> None:
     """A signal that is ignored on purpose is not taken for a request to end."""
     process = subprocess.Popen(
@@ -292,35 +279,3 @@ def test_debug_shows_every_message(folder: Path) -> None:
         with serving(folder, "--verbosity", quiet) as process:
             batsim(folder, "-w", "w.json")
         assert (process.stdout.read() if process.stdout else "") == ""
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--enable-profile-reuse"], "--enable-dynamic-jobs"),
-        (["--mmax", "65"], "the platform has 64 machines"),
-        (["-s", "inproc://a"], "expected tcp://"),
-        (["-p", "no.xml"], "no.xml"),
-        (["-w", "no.json"], "no.json"),
-        (["--sched-cfg", "a", "--sched-cfg-file", "b"], "give one"),
-        (["--sched-cfg-file", "no.cfg"], "no.cfg: No such file"),
-        (["--timeout", "0.1"], "no scheduler was reached at"),
-    ],
-)
-def test_the_front_says_what_is_wrong(folder: Path, arguments: list[str], said: str) -> None:
-    done = batsim(folder, *arguments)
-    assert done.returncode in (1, 2)
-    assert said in one_line(done.stderr)
-
-
-def test_the_front_takes_batsims_options(folder: Path) -> None:
-    command(folder, "convert", "log.swf", "w.json")
-    options = ["--mmax", "8", "--forward-profiles-on-submission", "-q", "-v", "quiet"]
-    options += ["--disable-schedule-tracing", "--disable-machine-state-tracing"]
-    with serving(folder, "--record", "ex.jsonl") as process:
-        done = batsim(folder, "-w", "w.json", *options)
-    assert (process.returncode, done.returncode, done.stdout) == (0, 0, "")
-    first = json.loads((folder / "ex.jsonl").read_text().splitlines()[0])
-    data = json.loads(first["raw"])["events"][0]["data"]
-    assert data["nb_compute_resources"] == 8
-    assert data["config"]["profiles-forwarded-on-submission"] is True

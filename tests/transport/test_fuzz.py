@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import BatschedError
+from batsched_py.protocol.message_json import EVENTS
 from batsched_py.protocol.messages import SimulationBegins
 from batsched_py.schedulers.easy import Easy
 from batsched_py.transport import Partner, conversation
@@ -27,22 +29,7 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_
 JSON = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner)
 )
-KINDS = st.sampled_from(
-    [
-        "SIMULATION_BEGINS",
-        "SIMULATION_ENDS",
-        "JOB_SUBMITTED",
-        "JOB_COMPLETED",
-        "JOB_KILLED",
-        "REQUESTED_CALL",
-        "RESOURCE_STATE_CHANGED",
-        "FROM_JOB_MSG",
-        "NOTIFY",
-        "QUERY",
-        "ANSWER",
-        "SOMETHING_ELSE",
-    ]
-)
+KINDS = st.sampled_from([*EVENTS, "QUERY", "SOMETHING_ELSE"])
 TIMES = st.integers(0, 20).map(float)
 NAMES = st.sampled_from("abc")
 # Messages that are right by themselves, at whatever moment they come.
@@ -72,8 +59,6 @@ VALID = st.one_of(
 
 
 def as_bytes(content: Any) -> bytes:
-    import json
-
     return json.dumps(content).encode(errors="replace")
 
 

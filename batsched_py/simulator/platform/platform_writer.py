@@ -30,49 +30,9 @@ def homogeneous_xml(nodes: int, gflops: float = 1.0) -> str:
         f'    <host id="node{i:0{width}d}" coordinates="0 0 0" speed="{speed}"/>'
         for i in range(nodes)
     )
-    return _latency_free(f"{nodes} hosts of {whole(gflops)!r} Gflop/s", hosts)
-
-
-def cluster_xml(nodes: int, gflops: float = 1.0) -> str:
-    """Return a cluster of ``nodes`` hosts whose messages share links and a backbone.
-
-    Each host has a link of 1.25 GB/s and 10 us for each direction, the backbone has 10 GB/s and
-    20 us. The numbers in the names have the same width, so that resource ids are in number order.
-    """
-    first = 10 ** len(str(nodes))
     return f"""<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
-<!-- a cluster of {nodes} hosts of {whole(gflops)!r} Gflop/s with a network; made by batsched_py -->
-<platform version="4.1">
-  <zone id="AS0" routing="Full">
-    <cluster id="cluster" prefix="node" suffix="" radical="{first}-{first + nodes - 1}"
-             speed="{whole(gflops)!r}Gf" bw="1.25GBps" lat="10us" bb_bw="10GBps" bb_lat="20us"/>
-    <zone id="front" routing="Full"><host id="master_host" speed="1Gf"/></zone>
-    <link id="to_front" bandwidth="1.25GBps" latency="10us"/>
-    <zoneRoute src="cluster" dst="front" gw_src="nodecluster_router" gw_dst="master_host">
-      <link_ctn id="to_front"/>
-    </zoneRoute>
-  </zone>
-</platform>
-"""
-
-
-def energy_xml(nodes: int) -> str:
-    """Return a platform of ``nodes`` hosts that can run at half speed and sleep, without latency.
-
-    The watts are round numbers of the size of a server's. Pstate 0 is 1 Gflop/s, 1 is half of
-    it, 2 is sleep; a host passes pstate 3 while it is switched off (20 s) and 4 while it is
-    switched on (125 s).
-    """
-    width = len(str(nodes - 1))
-    hosts = "\n".join(_energy_host(f"node{i:0{width}d}") for i in range(nodes))
-    return _latency_free(f"{nodes} hosts with pstates, powers and sleep,", hosts)
-
-
-def _latency_free(what: str, hosts: str) -> str:
-    return f"""<?xml version='1.0'?>
-<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
-<!-- {what} without latency; made by batsched_py -->
+<!-- {nodes} hosts of {whole(gflops)!r} Gflop/s without latency; made by batsched_py -->
 <platform version="4.1">
   <zone id="AS0" routing="Vivaldi">
     <host id="master_host" coordinates="0 0 0" speed="1Gf"/>
@@ -80,15 +40,6 @@ def _latency_free(what: str, hosts: str) -> str:
   </zone>
 </platform>
 """
-
-
-def _energy_host(name: str) -> str:
-    watts = "95:105:220,80:88:140,9:9:9,120:120:120,125:125:125"
-    return f"""    <host id="{name}" coordinates="0 0 0" speed="1Gf,0.5Gf,1f,0.05f,0.008f">
-      <prop id="wattage_per_state" value="{watts}"/>
-      <prop id="wattage_off" value="5"/>
-      <prop id="sleep_pstates" value="2:3:4"/>
-    </host>"""
 
 
 def scaled_xml(path: str | Path, factor: float) -> str:

@@ -163,26 +163,22 @@ def test_constant_in_closed_form(p: float, throughput: float, response: float) -
     assert exact.jobs_per_user == pytest.approx(1 / (1 - p))
 
 
-@pytest.mark.parametrize("think_time", [0.1, 1, 10])
-@pytest.mark.parametrize("p", [0.0, 0.2, 0.36])
-def test_constant_simulated(p: float, think_time: float) -> None:
-    """Up to a load of 0.78; the think time changes the throughput per user only."""
+@pytest.mark.parametrize(
+    ("p", "think_time", "printed"), [(0.0, 1, 0.5), (0.36, 0.1, 0.222), (0.36, 10, 0.124)]
+)
+def test_constant_simulated(p: float, think_time: float, printed: float) -> None:
+    """The think time changes the throughput per user only.
+
+    What is printed of that is from a simulation; the closed form is 1 to 2.5 % below.
+    """
     exact = with_constant(0.5, p, think_time=think_time)
-    found = reopen(0.5, constant(p), think_time=think_time, nb_users=100_000)
+    assert printed / 1.025 < exact.throughput_per_user <= printed
+    found = reopen(0.5, constant(p), think_time=think_time, nb_users=60_000)
     assert exact.mean_of_user_throughputs == inf
     expected = approx(exact, 0.05) | {"mean_of_user_throughputs": found.mean_of_user_throughputs}
     assert msgspec.structs.asdict(found) == expected
-    assert found.throughput == pytest.approx(exact.throughput, rel=0.01)
+    assert found.throughput == pytest.approx(exact.throughput, rel=0.02)
     assert isnan(found.continued_run_time) == (p == 0)
-
-
-@pytest.mark.parametrize(("think_time", "printed"), [(0.1, 0.222), (1, 0.207), (10, 0.124)])
-def test_throughput_per_user(think_time: float, printed: float) -> None:
-    """What is printed is from a simulation; the closed form is 1 to 2.5 % below."""
-    exact = with_constant(0.5, 0.36, think_time=think_time).throughput_per_user
-    assert printed / 1.025 < exact < printed
-    found = reopen(0.5, constant(0.36), think_time=think_time, nb_users=200_000)
-    assert found.throughput_per_user == pytest.approx(exact, rel=0.02)
 
 
 # Model, users by service time, then X, R, jobs per user, throughput per user and the mean run
@@ -224,8 +220,7 @@ def test_adaptive(line: str) -> None:
     assert found.last_run_time > found.continued_run_time
 
 
-@pytest.mark.parametrize("open_rate", [0.1, 0.5, 0.8])
-@pytest.mark.parametrize("service_rate", [1.0, 0.25])
+@pytest.mark.parametrize(("open_rate", "service_rate"), [(0.1, 1.0), (0.8, 0.25)])
 def test_run_time_of_continued_jobs(open_rate: float, service_rate: float) -> None:
     """With e^-r those who go on had a run time of half the mean, exactly, at every load.
 
@@ -242,18 +237,9 @@ def test_run_time_of_continued_jobs(open_rate: float, service_rate: float) -> No
     assert found.continued_run_time == pytest.approx(0.5 * mean, rel=0.015)
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_bias_of_last_jobs_shrinks_with_load(model: str) -> None:
-    last = [
-        reopen(rate, MODELS[model], nb_users=40_000).last_run_time for rate in (0.1, 0.3, 0.5, 0.9)
-    ]
-    assert last == sorted(last, reverse=True)
-    assert last[-1] > 1
-
-
 def test_mean_of_ratios_does_not_settle() -> None:
     """At a low load the mean of the users' ratios is far above, and jumps with the seed."""
-    runs = [reopen(0.1, HYPERBOLA, nb_users=20_000, seed=seed) for seed in range(8)]
+    runs = [reopen(0.1, HYPERBOLA, nb_users=20_000, seed=seed) for seed in range(5)]
     ratios = [run.mean_of_user_throughputs for run in runs]
     steady = [run.throughput_per_user for run in runs]
     assert min(ratios) > 2 * max(steady)

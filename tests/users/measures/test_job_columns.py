@@ -22,6 +22,7 @@ from batsched_users.measures.job_columns import (
     columns_of_log,
     columns_of_workload,
 )
+from helpers.drawn_sessions import job_columns
 
 LOG = """\
 ; MaxProcs: 8
@@ -80,14 +81,7 @@ def test_a_workload_out_of_order_and_with_unknowns() -> None:
 def columns(*rows: tuple[int, float, float]) -> JobColumns:
     """Columns from user, submission and end."""
     user, submit, end = np.array(rows, dtype=float).reshape(-1, 3).T
-    return JobColumns(
-        user=user.astype(np.int64),
-        submit=submit,
-        end=end,
-        size=end,
-        run_time=end,
-        requested_time=end,
-    )
+    return job_columns(user, submit, end=end)
 
 
 def test_order_by_users() -> None:

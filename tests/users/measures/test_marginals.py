@@ -9,21 +9,13 @@ from batsched_py.units import DAY, HOUR, WEEK
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.measures.job_columns import JobColumns
 from batsched_users.measures.marginals import jobs_by_hour_of_week, marginals
+from helpers.drawn_sessions import job_columns
 
 
 def jobs(rows: list[tuple[int, float, float, float]], at_origin: float = 0.0) -> JobColumns:
     """Columns from (user, submit, size, run time)."""
     user, submit, size, run_time = np.array(rows, dtype=float).reshape(-1, 4).T
-    unknown = np.full(len(rows), np.nan)
-    return JobColumns(
-        user=user.astype(int),
-        submit=submit,
-        end=unknown,
-        size=size,
-        run_time=run_time,
-        requested_time=unknown,
-        calendar=Calendar(at_origin),
-    )
+    return job_columns(user, submit, Calendar(at_origin), size=size, run_time=run_time)
 
 
 def test_users_by_hand() -> None:

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.workload import WorkloadJob
-from batsched_users.measures.job_columns import JobColumns
 from batsched_users.measures.session_columns import cut_sessions
 from batsched_users.sessions.delimitation import Delimitation, partition
-
-
-def columns(submit: list[float], user: list[int]) -> JobColumns:
-    ones = np.ones(len(submit))
-    return JobColumns(
-        user=np.array(user, dtype=np.int64),
-        submit=np.array(submit, dtype=float),
-        end=ones,
-        size=ones,
-        run_time=ones,
-        requested_time=ones,
-    )
+from helpers.drawn_sessions import job_columns
 
 
 @given(
@@ -41,13 +28,14 @@ def test_sessions_are_those_of_the_partition(drawn: list[tuple[int, int]], text:
         int(user): [[int(job.id) for job in session.jobs] for session in own]
         for user, own in partition(jobs, rule).items()
     }
-    cut = cut_sessions(columns([600.0 * t for _, t in drawn], [u for u, _ in drawn]), rule)
+    columns = job_columns([u for u, _ in drawn], [600.0 * t for _, t in drawn])
+    cut = cut_sessions(columns, rule)
     found: dict[int, list[list[int]]] = {}
     for i, user in enumerate(cut.user.tolist()):
         own = cut.rows[cut.bounds[i] : cut.bounds[i + 1]].tolist()
         found.setdefault(user, []).append(own)
     assert found == expected
-    first, last = cut.spans(columns([600.0 * t for _, t in drawn], [u for u, _ in drawn]))
+    first, last = cut.spans(columns)
     ends = [(own[0], own[-1]) for sessions in map(found.get, found) for own in sessions or ()]
     assert [*zip(first, last, strict=True)] == [
         (600.0 * drawn[a][1], 600.0 * drawn[b][1]) for a, b in ends
@@ -55,8 +43,8 @@ def test_sessions_are_those_of_the_partition(drawn: list[tuple[int, int]], text:
 
 
 def test_sessions_leave_out_unknown_users_and_refuse_other_methods() -> None:
-    jobs = columns([0, 1, 2], [-1, 4, -1])
+    jobs = job_columns([-1, 4, -1], [0, 1, 2])
     assert cut_sessions(jobs).rows.tolist() == [1]
     with pytest.raises(UsageError, match="expected arrival:MINUTES"):
         cut_sessions(jobs, Delimitation("max", 20))
-    assert len(cut_sessions(columns([], [])).user) == 0
+    assert len(cut_sessions(job_columns([], [])).user) == 0

@@ -14,6 +14,7 @@ import batsched_users.measures.session_similarity as module
 from batsched_py.errors import UsageError
 from batsched_users.measures.job_columns import JobColumns
 from batsched_users.measures.session_similarity import MEASURES, POOLS, null_test, similarity
+from helpers.drawn_sessions import job_columns
 
 NAN = float("nan")
 Sessions = list[list[float]]
@@ -29,14 +30,7 @@ def columns(users: list[Sessions]) -> JobColumns:
     ]
     rows.sort(key=lambda row: row[1])
     user, submit, value = np.array(rows, dtype=float).reshape(-1, 3).T
-    return JobColumns(
-        user=user.astype(np.int64),
-        submit=submit,
-        end=submit,
-        size=value,
-        run_time=value,
-        requested_time=value,
-    )
+    return job_columns(user, submit, size=value, run_time=value)
 
 
 def slow_ratio(a: float, b: float) -> float:

@@ -15,6 +15,7 @@ from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.support import plugins
+from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.sample import cached_sample_log
@@ -101,12 +102,29 @@ def test_same_seed_same_jobs(model: str, log: Workload, tmp_path: Path) -> None:
         assert jobs(1) != jobs(2)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("model", ["site", "synthetic", "weekly"])
+def test_the_jobs_of_a_user_are_the_same_whatever_the_system_does(
+    model: str, log: Workload, tmp_path: Path
+) -> None:
+    """In a slower system there are fewer, but the k-th job of a user is the k-th job."""
+
+    def jobs(response: float) -> dict[str | None, list[tuple[int, str]]]:
+        jobs_of: dict[str | None, list[tuple[int, str]]] = {}
+        for p in play(make(model, log, tmp_path, seed=1), lambda _, now: now + response):
+            jobs_of.setdefault(p.job.user, []).append((p.job.size, p.job.profile))
+        return jobs_of
+
+    quick, slow = jobs(60), jobs(10 * HOUR)
+    assert quick.keys() == slow.keys()
+    for user, of_user in slow.items():
+        assert quick[user][: len(of_user)] == of_user
+
+
 @pytest.mark.parametrize("model", GENERATIVE)
 def test_a_long_run_needs_no_more_memory_than_a_short_one(
     model: str, log: Workload, tmp_path: Path
 ) -> None:
-    """Four times the weeks, less than 16 bytes for each further job."""
+    """Three times the weeks, less than 16 bytes for each further job."""
 
     def growth(weeks: float) -> tuple[int, int]:
         users = make(model, log, tmp_path, weeks=weeks, seed=1)
@@ -120,7 +138,7 @@ def test_a_long_run_needs_no_more_memory_than_a_short_one(
         tracemalloc.stop()
         return nb_jobs, kept
 
-    jobs, kept = growth(20.0)
-    more_jobs, more_kept = growth(80.0)
-    assert more_jobs > 3 * jobs
+    jobs, kept = growth(15.0)
+    more_jobs, more_kept = growth(45.0)
+    assert more_jobs > 2 * jobs
     assert more_kept - kept < 16 * (more_jobs - jobs)

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.errors import UsageError
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
 from batsched_py.units import DAY, HOUR, WEEK
-from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload import WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.learning.ideal_machine import Played, play
@@ -24,63 +23,47 @@ from batsched_users.models.fluid import Fluid, InWindows, Recycled, Reinserted, 
 from batsched_users.sessions.batches import Batch, Trace, traces
 from batsched_users.sessions.delimitation import Delimitation
 from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
-from helpers.drawn_sessions import intervals, job
+from helpers.drawn_sessions import MONDAY, intervals, job, log_of
 
 MODELS = (Adjusted, Distribution, Fluid)
 
 
-def log(jobs: list[WorkloadJob], **fields: object) -> Workload:
-    profiles = {"p": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}}
-    return Workload(name="drawn", nb_res=8, jobs=jobs, profiles=profiles, **fields)  # type: ignore[arg-type]
+def u(submit: float, run_time: float, user: str = "u", width: int = 1) -> J:
+    return J(submit, width, run_time, None, user, submit + run_time)
 
 
-def submissions(jobs: list[J], nb: int, speed: float = 1.0) -> list[float]:
+@pytest.mark.parametrize(
+    ("jobs", "nb", "speed", "expected"),
+    [
+        pytest.param(
+            *([u(0, 50, "other"), u(10, 100), u(150, 10)], 1, 1, [0, 10, 190]),
+            id="a late end makes the next batch as late: 40 s",
+        ),
+        pytest.param(
+            *([u(0, 100), u(60, 10)], 1, 0.5, [0, 60]),
+            id="the jobs of a batch, which overlapped, do not wait for each other",
+        ),
+        pytest.param(
+            *([u(0, 9000), u(7200, 10)], 2, 0.5, [0, 7200]),
+            id="a session that began while another ran follows only",
+        ),
+        # W6: a long job (0 to 4 h), beside it a session at 2 h, and at 5 h one that waited for
+        # both. At half speed the long one ends at 8 h: the third comes its think time later.
+        pytest.param(
+            [u(0, 4 * HOUR), u(2 * HOUR, 10), u(5 * HOUR, 10)],
+            *(4, 0.5, [0, 2 * HOUR, 9 * HOUR]),
+            id="the event that comes last decides",
+        ),
+        pytest.param(
+            *([u(5, 100, width=9), u(125, 1)], 4, 1, [5, 25]), id="a rejected job ends at once"
+        ),
+    ],
+)
+def test_submissions_by_hand(jobs: list[J], nb: int, speed: float, expected: list[float]) -> None:
     load = workload(jobs, nb)
-    outcome = run(load, Fcfs(), Adjusted(load), speed)
-    ended = sorted(outcome.jobs, key=lambda done: int(done.description.id.partition("!")[2]))
-    return [done.description.submit_time for done in ended]
-
-
-def test_a_late_end_makes_the_next_batch_as_late() -> None:
-    """Another user delays the first batch by 40 s, and so the next one by 40 s."""
-    jobs = [
-        J(0, 1, 50, user="other", finish=50),
-        J(10, 1, 100, user="u", finish=110),
-        J(150, 1, 10, user="u", finish=160),
-    ]
-    assert submissions(jobs, 1) == [0, 10, 190]
-
-
-def test_the_jobs_of_a_batch_do_not_wait_for_each_other() -> None:
-    """They overlapped; on half the speed they overlap all the more, and come as recorded."""
-    jobs = [J(0, 1, 100, None, "u", 100), J(60, 1, 10, None, "u", 70)]
-    assert submissions(jobs, 1, speed=0.5) == [0, 60]
-
-
-def test_a_session_that_began_while_another_ran_follows_only() -> None:
-    """Two hours later, while the job still ran: no dependency, so no delay by its end."""
-    jobs = [J(0, 1, 9000, None, "u", 9000), J(7200, 1, 10, None, "u", 7210)]
-    assert submissions(jobs, 2, speed=0.5) == [0, 7200]
-
-
-def test_the_event_that_comes_last_decides() -> None:
-    """W6: after the second session has ended, two batches may come; the earlier one is first.
-
-    Recorded: a long job (0 to 4 h), beside it a session at 2 h that ends at once, and at 5 h a
-    session that waited for both. At half speed the long one ends at 8 h: the third comes an hour
-    later, its think time, though the session before has arrived long ago.
-    """
-    jobs = [
-        J(0, 1, 4 * HOUR, None, user="u", finish=4 * HOUR),
-        J(2 * HOUR, 1, 10, None, user="u", finish=2 * HOUR + 10),
-        J(5 * HOUR, 1, 10, None, user="u", finish=5 * HOUR + 10),
-    ]
-    assert submissions(jobs, 4, speed=0.5) == [0, 2 * HOUR, 9 * HOUR]
-
-
-def test_a_rejected_job_ends_at_once() -> None:
-    jobs = [J(5, 9, 100, user="u", finish=105), J(125, 1, 1, user="u", finish=126)]
-    assert submissions(jobs, 4) == [5, 25]
+    ended = [job.description for job in run(load, Fcfs(), Adjusted(load), speed).jobs]
+    ended.sort(key=lambda job: int(job.id.partition("!")[2]))
+    assert [job.submit_time for job in ended] == expected
 
 
 @given(intervals(4000).filter(bool), st.sampled_from(("joins", "opens")))
@@ -92,7 +75,7 @@ def test_identity(times: list[tuple[float, float]], tie: str) -> None:
     users = "ab"
     jobs = [job(str(n), s * 10, e * 10, users[n % 2]) for n, (s, e) in enumerate(sorted(times))]
     recorded = {one.id: one.finish_time for one in jobs}
-    model = Adjusted(log(jobs), tie=tie)
+    model = Adjusted(log_of(jobs), tie=tie)
     played = list(play(model, lambda one, now: max(now, recorded[one.id] or 0)))
     assert {one.job.id: one.submit for one in played} == {j.id: j.submit_time for j in jobs}
     if tie == "joins":
@@ -103,7 +86,9 @@ def replayed(kind: type[BatchFeedback], jobs: list[WorkloadJob], seed: int) -> l
     """Play users on a machine whose response times are drawn anew."""
     chance = Random(seed)
     options = {} if kind is Adjusted else {"seed": seed}
-    return list(play(kind(log(jobs), **options), lambda one, now: now + chance.randint(0, 20000)))
+    return list(
+        play(kind(log_of(jobs), **options), lambda one, now: now + chance.randint(0, 20000))
+    )
 
 
 @given(intervals(4000).filter(bool), st.sampled_from(MODELS), st.integers(0, 99))
@@ -125,57 +110,11 @@ def test_order_dependencies_and_offsets_are_kept(
             assert max(played[o.id].submit for o in trace.batches[place - 1].jobs) <= starts[0]
 
 
-@pytest.mark.parametrize("kind", MODELS)
-def test_nothing_is_kept_of_jobs_that_have_ended(kind: type[BatchFeedback]) -> None:
-    jobs = [job(str(n), n * 5000, n * 5000 + 60) for n in range(200)]
-    model = kind(log(jobs))
-    list(play(model))
-    assert not model._active
-    assert not model._due
-
-
-@pytest.mark.parametrize(
-    ("kind", "options"),
-    [
-        (Fluid, {"check": "never"}),
-        (Fluid, {"recycle": "no"}),
-        (Fluid, {"window_end": "last"}),
-        (Fluid, {"seed": -1}),
-        (Fluid, {"seed": True}),
-        (Adjusted, {"tie": "?"}),
-        (Adjusted, {"sessions": "arrival"}),
-    ],
-)
-def test_wrong_options_are_refused(kind: type[BatchFeedback], options: dict[str, object]) -> None:
-    with pytest.raises(UsageError, match=str(next(iter(options)))):
-        kind(log([job("1", 0, 1)]), **options)  # type: ignore[arg-type]
-
-
 # The fluid model -----------------------------------------------------------------------------
-
-MONDAY = Calendar()  # second 0 is Monday 0:00
 
 
 def windows(kind: type[Recycled] | type[Reinserted], *spans: tuple[float, float]):  # type: ignore[no-untyped-def]
     return kind([(start * HOUR, end * HOUR) for start, end in spans], MONDAY)
-
-
-def test_windows_are_open_until_their_end_and_the_next_is_found() -> None:
-    own = windows(Recycled, (9, 12), (14, 17))
-    assert own.open_until(8 * HOUR) is None
-    assert own.next_start(8 * HOUR) == 9 * HOUR
-    assert own.open_until(9 * HOUR) == 12 * HOUR
-    assert own.open_until(12 * HOUR) == 12 * HOUR
-    assert own.next_start(12.5 * HOUR) == 14 * HOUR
-
-
-def test_after_the_last_window_all_come_again_in_the_week_after_it() -> None:
-    """Tuesday 9 h of week 0 and Thursday of week 1: they come again in weeks 2 and 3."""
-    tuesday, thursday = 33, 7 * 24 + 81
-    own = windows(Recycled, (tuesday, tuesday + 1), (thursday, thursday + 1))
-    assert own.next_start((thursday + 2) * HOUR) == tuesday * HOUR + 2 * WEEK
-    assert own.open_until(tuesday * HOUR + 4 * WEEK + 1) == (tuesday + 1) * HOUR + 4 * WEEK
-    assert own.next_start(tuesday * HOUR + 4 * WEEK + 1) == thursday * HOUR + 4 * WEEK
 
 
 def test_a_window_that_was_missed_comes_again_a_week_later() -> None:
@@ -197,14 +136,6 @@ def test_who_begins_late_does_not_catch_up_on_earlier_windows() -> None:
     own = Reinserted(spans, MONDAY, first=2)
     assert own.next_start(17 * HOUR) == 18 * HOUR
     assert own.next_start(20 * HOUR) == 9 * HOUR + WEEK
-
-
-def test_a_window_that_crosses_into_the_next_round_stays_open() -> None:
-    """Sunday 20 h to Monday 4 h; the round is one week, and begins with Monday 1 h."""
-    own = windows(Recycled, (1, 2), (164, 172))
-    assert own.open_until(1.5 * HOUR + WEEK) == 4 * HOUR + WEEK
-    assert own.open_until(3 * HOUR + WEEK) == 4 * HOUR + WEEK
-    assert own.open_until(5 * HOUR + WEEK) is None
 
 
 def test_weeks_are_those_of_the_calendar() -> None:
@@ -252,8 +183,7 @@ def test_recycled_windows_as_a_list_written_out(
     for time in times:
         now = time * HOUR
         ends = [end for start, end in all_spans if start <= now <= end]
-        found = own.open_until(now)
-        assert (found is not None) == bool(ends)
+        assert own.open_until(now) == max(ends, default=None)
         assert own.next_start(now) == min(start for start, _ in all_spans if start > now)
 
 
@@ -297,10 +227,14 @@ def in_hours(trace: Trace) -> InHours:
     return InHours(MONDAY, ActivityCycle.draw(random), trace, random)
 
 
+def an_hour(react: InHours, *, at_work: bool) -> float:
+    return next(t * HOUR for t in range(200) if react._cycle.is_open(MONDAY, t * HOUR) is at_work)
+
+
 def test_outside_the_hours_of_work_it_waits_for_them() -> None:
     trace, visit = visit_of((0, 2), (12, 22), (300, 310))
     react = in_hours(trace)
-    outside = next(t * HOUR for t in range(200) if not react._cycle.is_open(MONDAY, t * HOUR))
+    outside = an_hour(react, at_work=False)
     expected = react._cycle.next_opening(MONDAY, outside)
     assert react.arrival(visit, trace.batches[2], outside, Reason.DEPENDENCY) == expected > outside
 
@@ -309,7 +243,7 @@ def test_it_goes_on_or_takes_a_break_by_the_response_time() -> None:
     """After 0 min 80 % go on with 10 min; after a day hardly anybody does."""
     trace, visit = visit_of((0, 2), (12, 22), (300, 310))
     react = in_hours(trace)
-    inside = next(t * HOUR for t in range(200) if react._cycle.is_open(MONDAY, t * HOUR))
+    inside = an_hour(react, at_work=True)
     batch = trace.batches[2]
 
     def share() -> float:
@@ -328,7 +262,7 @@ def test_breaks_are_drawn_from_those_shorter_than_eight_hours() -> None:
     trace, visit = visit_of((0, 2), (182, 192), (1392, 1400))
     visit.response = inf
     react = in_hours(trace)
-    inside = next(t * HOUR for t in range(200) if react._cycle.is_open(MONDAY, t * HOUR))
+    inside = an_hour(react, at_work=True)
     back = react._cycle.next_opening(MONDAY, inside + 3 * HOUR)
     drawn = {react.arrival(visit, trace.batches[2], inside, Reason.DEPENDENCY) for _ in range(50)}
     assert drawn == {back}
@@ -357,7 +291,7 @@ def test_without_a_break_to_draw_it_leaves_until_work_begins_again() -> None:
     visit.response = inf
     react = in_hours(trace)
     cycle = react._cycle
-    inside = next(t * HOUR for t in range(200) if cycle.is_open(MONDAY, t * HOUR))
+    inside = an_hour(react, at_work=True)
     arrival = react.arrival(visit, trace.batches[2], inside, Reason.DEPENDENCY)
     assert arrival > inside
     assert not cycle.is_open(MONDAY, arrival - 1)

@@ -6,7 +6,6 @@ from math import inf
 
 import pytest
 
-from batsched_py.errors import UsageError
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
@@ -46,17 +45,3 @@ def test_each_job_keeps_its_recorded_wait_weekday_and_hour(sample: Workload) -> 
         assert own.finish_time is not None
         assert job.finish_time - job.submit_time == own.finish_time - own.submit_time
         assert (job.submit_time - own.submit_time) % (7 * 24 * 3600) == 0
-
-
-def test_seeds_differ_and_without_resampling_there_is_no_chance(sample: Workload) -> None:
-    def begin(seed: int, resampled: bool) -> list[tuple[float, str]]:
-        model = ThinkTimeFeedback(sample, resampled=resampled, seed=seed, **SHORT)
-        return [(played.submit, played.job.id) for played in play(model)][:50]
-
-    assert begin(1, True) != begin(2, True)
-    assert begin(1, False) == begin(2, False)
-
-
-def test_resampled_is_true_or_false(sample: Workload) -> None:
-    with pytest.raises(UsageError, match="resampled"):
-        ThinkTimeFeedback(sample, resampled="yes")  # type: ignore[arg-type]

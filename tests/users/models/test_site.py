@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py import simulate
 from batsched_py.errors import InputError, UsageError
 from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
@@ -30,16 +29,15 @@ from batsched_users.learning.learn_site import (
     site_facts,
 )
 from batsched_users.models.site import SHIPPED, SiteDistributions, SiteUsers
+from helpers.drawn_sessions import MONDAY, log_of
 from helpers.examples import few_examples
 
 MINUTE = 60.0
 START = 1_704_067_200.0  # Monday 2024-01-01, 0:00 UTC
 
 
-def machine(nb_res: int = 64, start: float | None = START, zone: str = "UTC") -> Workload:
-    return Workload(
-        name="none", nb_res=nb_res, jobs=[], profiles={}, unix_start_time=start, time_zone=zone
-    )
+def machine(nb_res: int = 64, start: float = START) -> Workload:
+    return log_of([], nb_res, start)
 
 
 def table(**of: float) -> Probabilities:
@@ -78,38 +76,29 @@ def cycle_of(users: SiteUsers, name: str) -> ActivityCycle:
     return users._users[int(name) - 1].cycle
 
 
-def test_who_always_goes_on_thinks_five_minutes(fixed: Path) -> None:
-    """Until the window closes; then the user sleeps, and a new session begins at the opening."""
-    users = SiteUsers(machine(), nb_users=20, weeks=2, distributions=fixed, continuation=1)
-    played = list(play(users))
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_thinking_resting_and_sleeping(fixed: Path, goes_on: bool) -> None:
+    """Who always goes on thinks 5 minutes, who never does rests 2 hours.
+
+    Until the window closes; then, and if it is closed after the rest, the user sleeps. A new
+    session begins at the opening.
+    """
+    users = SiteUsers(machine(), nb_users=20, weeks=2, distributions=fixed, continuation=goes_on)
     sleeps = 0
-    for name, batches in by_user(played).items():
-        cycle = cycle_of(users, name)
-        for batch, after in pairwise(batches):
-            end = batch[-1].end
-            if cycle.is_open(Calendar(), end):
-                assert after[0].submit == end + 5 * MINUTE
-                assert after[0].job.extra["session"] == batch[0].job.extra["session"]
-            else:
-                sleeps += 1
-                assert after[0].submit == cycle.next_opening(Calendar(), end)
-                assert after[0].job.extra["session"] == batch[0].job.extra["session"] + 1
-    assert sleeps > 50
-
-
-def test_who_never_goes_on_rests_two_hours(fixed: Path) -> None:
-    """And comes at the next opening if the window is closed after the break."""
-    users = SiteUsers(machine(), nb_users=20, weeks=2, distributions=fixed, continuation=0)
-    moved = 0
     for name, batches in by_user(list(play(users))).items():
         cycle = cycle_of(users, name)
-        assert [batch[0].job.extra["session"] for batch in batches] == [*range(1, len(batches) + 1)]
         for batch, after in pairwise(batches):
             end = batch[-1].end
-            back = end + 2 * HOUR if cycle.is_open(Calendar(), end) else end
-            assert after[0].submit == cycle.next_opening(Calendar(), back)
-            moved += after[0].submit != back
-    assert moved > 50
+            thinks = goes_on and cycle.is_open(MONDAY, end)
+            if thinks:
+                expected = end + 5 * MINUTE
+            else:
+                back = end + 2 * HOUR if cycle.is_open(MONDAY, end) else end
+                expected = cycle.next_opening(MONDAY, back)
+                sleeps += expected != back
+            assert after[0].submit == expected
+            assert after[0].job.extra["session"] == batch[0].job.extra["session"] + (not thinks)
+    assert sleeps > 50
 
 
 def test_a_size_and_run_time_are_repeated_across_batches(fixed: Path) -> None:
@@ -216,19 +205,15 @@ def test_wrong_folders(fixed: Path) -> None:
     with pytest.raises(UsageError, match=r"estimates=learnt: .* has no requested_times"):
         SiteUsers(machine(), distributions=fixed, estimates="learnt")
     SiteUsers(machine(), distributions=fixed)  # not needed for exact ones
-    (fixed / "sizes.json").write_text((fixed / "breaks.json").read_text())
-    with pytest.raises(InputError, match=r"sizes\.json: expected probabilities"):
-        SiteUsers(machine(), distributions=fixed)
-    (fixed / "sizes.json").write_text(
-        (fixed / "repetitions.json").read_text().replace("[3, 1", "[0, 1")
-    )
-    with pytest.raises(InputError, match=r"sizes\.json: 0 is less than 1"):
-        SiteUsers(machine(), distributions=fixed)
-    (fixed / "sizes.json").write_text(
-        (fixed / "repetitions.json").read_text().replace("[3, 1", "[1.5, 1")
-    )
-    with pytest.raises(InputError, match=r"sizes\.json: 1.5 is not a whole number"):
-        SiteUsers(machine(), distributions=fixed)
+    repetitions, sizes = (fixed / "repetitions.json").read_text(), fixed / "sizes.json"
+    for text, message in (
+        ((fixed / "breaks.json").read_text(), "expected probabilities"),
+        (repetitions.replace("[3, 1", "[0, 1"), "0 is less than 1"),
+        (repetitions.replace("[3, 1", "[1.5, 1"), "1.5 is not a whole number"),
+    ):
+        sizes.write_text(text)
+        with pytest.raises(InputError, match=rf"sizes\.json: {message}"):
+            SiteUsers(machine(), distributions=fixed)
 
 
 # Whole runs with the shipped distributions -------------------------------------------------------
@@ -250,9 +235,8 @@ def test_invariants(
     load = machine(nb_res, START + round(start))
     options: dict[str, Any] = {"nb_users": nb_users, "weeks": weeks, "last_job": last_job}
     users = SiteUsers(load, seed=seed, **options)
-    played = list(play(users))
     calendar = Calendar.of(load)
-    for name, batches in by_user(played).items():
+    for name, batches in by_user(list(play(users))).items():
         cycle = cycle_of(users, name)
         session = 0
         free = 0.0
@@ -270,14 +254,12 @@ def test_invariants(
                 assert cycle.is_open(calendar, time)
             session = notes["session"]
             free = max(one.end for one in batch) if last_job == "ended" else batch[-1].end
-    again = [(one.job, one.submit) for one in play(SiteUsers(load, seed=seed, **options))]
-    assert again == [(one.job, one.submit) for one in played]
     assert users.next_submission() == inf
 
 
 @pytest.fixture(scope="module")
 def half_a_year() -> list[Played]:
-    return list(play(SiteUsers(machine(2048), nb_users=250, seed=7)))
+    return list(play(SiteUsers(machine(2048), nb_users=100, seed=7)))
 
 
 def test_jobs_have_the_sizes_and_run_times_of_the_logs(half_a_year: list[Played]) -> None:
@@ -292,9 +274,9 @@ def test_jobs_have_the_sizes_and_run_times_of_the_logs(half_a_year: list[Played]
         latest[one.job.user or ""] = kind
     run_times = np.array([run for _, run in kinds])
     error = 4 * run_times.std() / len(run_times) ** 0.5
-    assert len(kinds) > 20_000
+    assert len(kinds) > 10_000
     assert run_times.mean() == pytest.approx(drawn.run_times.mean, abs=error)
-    assert np.median(run_times) == pytest.approx(drawn.run_times.quantile(0.5), rel=0.05)
+    assert np.median(run_times) == pytest.approx(drawn.run_times.quantile(0.5), rel=0.1)
     sizes = Counter(size for size, _ in kinds)
     for size, share in drawn.sizes.pairs:
         if share > 0.02:
@@ -303,13 +285,13 @@ def test_jobs_have_the_sizes_and_run_times_of_the_logs(half_a_year: list[Played]
 
 def test_think_times_follow_response(half_a_year: list[Played]) -> None:
     """Sessions go on as often as 0.8 / (0.05 R + 1) says, for batches that end in the window."""
-    users = SiteUsers(machine(2048), nb_users=250, seed=7)
+    users = SiteUsers(machine(2048), nb_users=100, seed=7)
     outcomes: dict[int, list[bool]] = defaultdict(list)
     expected: dict[int, list[float]] = defaultdict(list)
     for name, batches in by_user(half_a_year).items():
         cycle = cycle_of(users, name)
         for batch, after in pairwise(batches):
-            if cycle.is_open(Calendar(), batch[-1].end):
+            if cycle.is_open(MONDAY, batch[-1].end):
                 response = (batch[-1].end - batch[-1].submit) / MINUTE
                 bin_of = int(np.log2(response + 1))
                 went_on = after[0].job.extra["session"] == batch[0].job.extra["session"]
@@ -326,27 +308,10 @@ def test_users_do_not_start_all_at_once(half_a_year: list[Played]) -> None:
     firsts: dict[str, float] = {}
     for one in half_a_year:
         firsts.setdefault(one.job.user or "", one.submit)
-    assert len(firsts) == 250
-    assert len(set(firsts.values())) > 200
+    assert len(firsts) == 100
+    assert len(set(firsts.values())) > 80
     assert len({int(time // DAY) for time in firsts.values()}) >= 7
     assert max(firsts.values()) < 2 * WEEK
-
-
-def test_under_a_policy(fixed: Path) -> None:
-    """In a simulation each user waits for the queue too, and annotations become columns."""
-    result = simulate(
-        machine(8),
-        scheduler="easy",
-        users="users/batsched_users/models/site.py:SiteUsers",
-        user_options={"nb_users": 40, "weeks": 1, "distributions": str(fixed)},
-        seed=3,
-    )
-    jobs = result.jobs
-    assert len(jobs) > 200
-    assert jobs.waiting_time.max() > HOUR
-    assert set(jobs.user.astype(int)) <= set(range(1, 41))
-    assert jobs.session.astype(int).max() > 3
-    assert jobs.submission_time.max() < WEEK
 
 
 # Learning ----------------------------------------------------------------------------------------
@@ -400,7 +365,7 @@ def test_what_is_learnt_from_a_small_log() -> None:
     )
     assert learnt.requested_times is not None
     assert learnt.requested_times.quantile(0.5) == 10 * HOUR
-    assert learnt.run_times.about.sources == ("none",)
+    assert learnt.run_times.about.sources == ("log",)
 
 
 def test_pooling() -> None:
@@ -445,9 +410,9 @@ def test_logs_that_cannot_be_learnt_from() -> None:
     nobody, unended = log(*_rows(SMALL)), log(*_rows(SMALL))
     nobody.jobs[2].user = None
     unended.jobs[3].finish_time = None
-    with pytest.raises(UsageError, match="none: job 2 has no user"):
+    with pytest.raises(UsageError, match="log: job 2 has no user"):
         site_facts(nobody)
-    with pytest.raises(UsageError, match="none: job 3 has no recorded end"):
+    with pytest.raises(UsageError, match="log: job 3 has no recorded end"):
         learn_site([unended])
     with pytest.raises(UsageError, match="think_times: there are no values"):
         learn_site([])
@@ -480,33 +445,3 @@ def test_columns_are_as_by_hand(drawn: list[tuple[str, int, int, int]]) -> None:
     assert jobs.think_times.tolist() == thoughts
     assert run_lengths(jobs, jobs.think_times[:-1] < 0).tolist() == widths
     assert run_lengths(jobs, jobs.size[1:] == jobs.size[:-1]).tolist() == repetitions
-
-
-def test_a_users_jobs_are_the_same_whatever_the_system_does() -> None:
-    """Twice as many processors: other times, but the k-th job of a user is the k-th job."""
-    of_users: list[dict[str, list[tuple[object, ...]]]] = []
-    for nodes in (64, 128):
-        jobs = simulate(
-            "none",
-            users="site",
-            user_options={"nb_users": 5, "weeks": 2, "too_wide": "cut"},
-            nodes=nodes,
-            seed=1,
-        ).jobs
-        jobs = jobs.sort_values(["submission_time", "job_id"], key=_numeric)
-        kinds = jobs.assign(kind=jobs["requested_number_of_resources"].clip(upper=64))
-        rows = zip(kinds["user"], kinds["kind"], kinds["execution_time"].round(), strict=True)
-        found: dict[str, list[tuple[object, ...]]] = {}
-        for user, *kind in rows:
-            found.setdefault(user, []).append(tuple(kind))
-        of_users.append(found)
-    one, other = of_users
-    assert one.keys() == other.keys()
-    for user, kinds_of_user in one.items():
-        both = list(zip(kinds_of_user, other[user], strict=False))
-        assert both
-        assert all(first == second for first, second in both)
-
-
-def _numeric(column: Any) -> Any:
-    return column.astype(float)

@@ -380,14 +380,6 @@ def test_anywhere_makes_the_load_even() -> None:
     assert len(busy["active"]) > 2 * len(busy["anywhere"])
 
 
-def test_the_first_week_begins_on_a_monday() -> None:
-    """Second 0 is Monday 10 h in the drawn log, so nothing comes before six days and 14 hours."""
-    found = played(Resampled(LOG, weeks=2))
-    first_monday = 7 * DAY - 10 * HOUR
-    assert first_monday <= found[0].submit < first_monday + WEEK
-    assert Calendar.of(LOG).week_start(0) == first_monday
-
-
 @pytest.mark.parametrize("reaction", ["fluid", "distribution"])
 def test_tours_of_a_long_term_user_differ(reaction: str) -> None:
     """The hours of work stay, the gaps are drawn anew."""
@@ -423,12 +415,3 @@ def test_windows_of_a_visit_are_shifted_with_it() -> None:
     found = played(Tbuos(LOG, n_long=0, n_temporary=0, weeks=100, seed=4))
     lateness = [one.submit - one.job.extra["original_submission_time"] for one in found]
     assert abs(sum(lateness) / len(lateness)) < WEEK
-
-
-def test_missed_windows_of_users_who_begin_late_are_not_made_up_for() -> None:
-    """With ``recycle=next_week`` as much comes in the first weeks as otherwise."""
-    counts = []
-    for recycle in ("after_last", "next_week"):
-        model = Tbuos(LOG, n_temporary=0, rate=0, weeks=3, recycle=recycle, seed=2)
-        counts.append(len(played(model)))
-    assert counts[1] == pytest.approx(counts[0], rel=0.5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -91,13 +90,6 @@ def test_c2_dependencies_are_reduced() -> None:
     assert [b.inter_arrival for b in found[1:]] == [60 * m for m in (20, 20, 160, 185, 30, 770)]
 
 
-def test_w1_last_and_max_differ_while_a_long_job_runs() -> None:
-    """A job comes after the end of a short one, while a long one runs."""
-    jobs = minutes((0, 100), (5, 10), (15, 20))
-    assert groups(jobs, "max:0:>") == [1, 1, 1]
-    assert groups(jobs, "last:0:>") == [1, 1, 2]
-
-
 def test_a_job_at_the_end_of_a_batch_joins_or_opens() -> None:
     jobs = minutes((0, 10), (10, 20))
     assert of_jobs(batches(jobs)) == [1, 1]
@@ -152,64 +144,3 @@ def test_as_defined_pair_by_pair(times: list[tuple[float, float]], tie: str) -> 
         else:
             assert batch.think_time is None
     assert closed == depends
-
-
-@given(intervals(30).filter(bool), st.integers(0, 20))
-def test_batches_of_one_session_do_not_overlap(
-    times: list[tuple[float, float]], threshold: int
-) -> None:
-    jobs = [job(str(n), *pair) for n, pair in enumerate(times)]
-    found = batches(jobs, f"arrival:{threshold / 60}:>")
-    assert sum(len(batch.jobs) for batch in found) == len(jobs)
-    for one, other in pairwise(found):
-        assert one.last <= other.start
-        if one.session == other.session:
-            assert one.end < other.start
-
-
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 200)), min_size=1, max_size=20))
-def test_every_job_is_in_one_session_and_sessions_are_further_apart_than_the_threshold(
-    submissions: list[tuple[str, int]],
-) -> None:
-    """For several users at once."""
-    jobs = [job(str(n), t, t + 5, user) for n, (user, t) in enumerate(submissions)]
-    found = traces(jobs, Delimitation("arrival", 0.25, ">"))
-    ids = [one.id for trace in found.values() for batch in trace.batches for one in batch.jobs]
-    assert sorted(ids) == sorted(one.id for one in jobs)
-    for user, trace in found.items():
-        own = [session.jobs for session in trace.sessions]
-        assert all(one.user == user for session in own for one in session)
-        for session in own:
-            assert all(b.submit_time - a.submit_time <= 15 for a, b in pairwise(session))
-        for one, other in pairwise(own):
-            assert other[0].submit_time - one[-1].submit_time > 15
-
-
-@given(intervals(30).filter(bool))
-def test_batches_by_max_never_overlap(times: list[tuple[float, float]]) -> None:
-    jobs = [job(str(n), *pair) for n, pair in enumerate(times)]
-    (found,) = partition(jobs, Delimitation.parse("max:0:>")).values()
-    for one, other in pairwise(found):
-        assert one.finish < other.start
-
-
-@given(intervals(30).filter(bool), st.integers(0, 10))
-def test_cuts_lie_between_last_or_max_and_arrival(
-    times: list[tuple[float, float]], threshold: int
-) -> None:
-    """Without any time a cut makes Last and Max Arrival; with endless time it does nothing."""
-    jobs = [job(str(n), *pair) for n, pair in enumerate(times)]
-    minutes_ = threshold / 60
-    for method in ("last", "max"):
-        assert groups(jobs, f"{method}+0:{minutes_}") == groups(jobs, f"arrival:{minutes_}")
-        assert groups(jobs, f"{method}+inf:{minutes_}") == groups(jobs, f"{method}:{minutes_}")
-    assert max(groups(jobs, "last:0:>")) >= max(groups(jobs, "max:0:>"))
-
-
-@given(intervals(60).filter(bool), st.sampled_from(("arrival", "last", "max", "max+0.1")))
-def test_a_higher_threshold_never_gives_more_sessions(
-    times: list[tuple[float, float]], method: str
-) -> None:
-    jobs = [job(str(n), *pair) for n, pair in enumerate(times)]
-    counts = [max(groups(jobs, f"{method}:{t / 60}")) for t in range(0, 30, 3)]
-    assert counts == sorted(counts, reverse=True)

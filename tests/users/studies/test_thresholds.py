@@ -16,7 +16,7 @@ from scipy.stats import ks_2samp
 from batsched_py.errors import UsageError
 from batsched_py.workload import WorkloadJob
 from batsched_users.sessions.delimitation import Delimitation, partition
-from batsched_users.studies.common import COLOURS, write_figure
+from batsched_users.studies.common import COLOURS
 from batsched_users.studies.threshold_figures import (
     curves_csv,
     inter_arrival_figure,
@@ -95,18 +95,6 @@ def test_no_job_is_counted_twice(times: list[tuple[float, float]], rule: str) ->
     assert counts.jobs_per_batch * counts.batches == pytest.approx(len(own))
 
 
-def test_curve_of_drawn_submissions() -> None:
-    """Gaps of 0, 90 s and a day, of 3 min of another user; a day and a second is left out."""
-    one = [job(f"a{t}", t, t) for t in (0, 90, 90 + 86_400, 90 + 2 * 86_400 + 1)]
-    one.append(job("same", 0, 0))
-    other = [job("b1", 50, 50, "v"), job("b2", 230, 230, "v")]
-    curve = inter_arrival_curve([*one, *other])
-    assert curve.count == 4
-    assert curve.cumulative[[0, 1, 2, 3, 1_439, 1_440]].tolist() == [0.25, 0.25, 0.5, 0.75, 0.75, 1]
-    assert np.flatnonzero(curve.derivative).tolist() == [1, 2, 1_439]
-    assert curve.derivative.sum() == 0.75
-
-
 @given(st.lists(st.tuples(st.integers(0, 200_000), st.sampled_from("uvw")), max_size=12))
 def test_curve_is_that_of_counting(submissions: list[tuple[int, str]]) -> None:
     own = [job(f"j{i}", at, at, user) for i, (at, user) in enumerate(submissions)]
@@ -119,6 +107,7 @@ def test_curve_is_that_of_counting(submissions: list[tuple[int, str]]) -> None:
     for minute in (0, 1, 59, 720, 1_440):
         expected = sum(gap <= 60 * minute for gap in gaps) / max(len(gaps), 1)
         assert curve.cumulative[minute] == pytest.approx(expected)
+    assert curve.derivative == pytest.approx(np.diff(curve.cumulative))
 
 
 @pytest.mark.parametrize(
@@ -219,10 +208,3 @@ def test_figures_show_the_numbers(tmp_path: Path) -> None:
     assert [line.get_label() for line in axes.lines] == ["found by Last only (3)"]
     left, _ = inter_arrival_figure([one, one]).axes
     assert np.asarray(left.lines[1].get_ydata()).tolist() == one.inter_arrival.cumulative.tolist()
-
-
-def test_a_figure_of_no_known_format_is_wrong_usage(tmp_path: Path) -> None:
-    figure = inter_arrival_figure([study("log", EIGHT)])
-    with pytest.raises(UsageError, match=r"\.png, \.svg or \.pdf"):
-        write_figure(figure, tmp_path / "figure.gif")
-    assert not list(tmp_path.iterdir())
