@@ -156,7 +156,11 @@ def execute(
     begin = time.perf_counter()
     output: Output
     if run.backend == EMBEDDED:
-        machine = scaled(given, run.speed_factor) if given else _default_platform(run, workload)
+        machine = (
+            scaled(given, run.speed_factor)
+            if given
+            else homogeneous(workload.nb_res if run.nodes is None else run.nodes, run.speed_factor)
+        )
         output, details = _embedded(run, workload, machine, process, part), None
     else:
         root = None if folder is None else Path(folder)
@@ -239,10 +243,6 @@ def _on_machine(workload: Workload, run: Run, platform: Platform | None) -> Work
         return workload
     size = len(platform.hosts) if platform is not None else run.nodes
     return workload if size is None else msgspec.structs.replace(workload, nb_res=size)
-
-
-def _default_platform(run: Run, workload: Workload) -> Platform:
-    return homogeneous(workload.nb_res if run.nodes is None else run.nodes, run.speed_factor)
 
 
 def _relative_speed(platform: str) -> float:

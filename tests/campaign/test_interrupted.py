@@ -13,7 +13,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from helpers.waiting import LIMIT, wait_until
+from batsched_py.campaign import finished_runs
+from helpers.waiting import LIMIT, is_alive, wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -108,12 +109,21 @@ def begun(folder: Path, schedulers: str) -> tuple[subprocess.Popen[str], int]:
     return process, int((folder / "worker").read_text())
 
 
+def test_the_file_by_which_a_run_is_done_is_written_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+    monkeypatch.setattr(finished_runs, "write_whole", lambda path, _: written.append(path.name))
+    finished_runs.write_run(tmp_path, {"out_run.json": b"", "out_jobs.csv": b""}, None)
+    assert written == ["out_jobs.csv", "out_run.json"]
+
+
 def test_workers_end_with_who_started_them(tmp_path: Path) -> None:
     """Killed, the command cannot tell its workers to end; they see that it is gone."""
     process, worker = begun(tmp_path, '"slow.py:Slow"')
     process.kill()
     process.communicate()
-    wait_until(lambda: not _alive(worker))
+    wait_until(lambda: not is_alive(worker))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -128,12 +138,3 @@ def test_interruption_stops_cleanly(tmp_path: Path, number: signal.Signals) -> N
     assert len([*tmp_path.glob("out/runs/*/out_run.json")]) == 1
     left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True)
     assert left.stdout == ""
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    status = Path(f"/proc/{pid}/status")  # one that nobody waits for is a zombie
-    return not status.is_file() or "State:\tZ" not in status.read_text()
