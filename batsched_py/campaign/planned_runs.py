@@ -288,6 +288,6 @@ def _is_label(value: Any) -> bool:
     return isinstance(value, str | bool) or is_number(value)
 
 
-def _unknown(name: str, known: list[str], what: str) -> str:
-    there = ", ".join(known) or "none"
-    return f"there is no {what} {name!r}{did_you_mean(name, known)}; there are: {there}"
+def _unknown(name: str, allowed: list[str], what: str) -> str:
+    there = ", ".join(allowed) or "none"
+    return f"there is no {what} {name!r}{did_you_mean(name, allowed)}; there are: {there}"

@@ -144,7 +144,7 @@ class _Described(msgspec.Struct):
 
 def _read_run(path: Path) -> tuple[ProcessSettings, int | None]:
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=_Described)
+        described = msgspec.json.decode(path.read_bytes(), type=_Described)
     except FileNotFoundError:
         raise UsageError(
             f"there is no {path}, which says the policy: give --scheduler NAME, and its options -O"
@@ -154,9 +154,9 @@ def _read_run(path: Path) -> tuple[ProcessSettings, int | None]:
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise InputError(f"{path} is not the description of a run: {error}") from None
     settings = ProcessSettings(
-        scheduler=found.run.scheduler, scheduler_options=found.run.scheduler_options
+        scheduler=described.run.scheduler, scheduler_options=described.run.scheduler_options
     )
-    return settings, found.nb_messages
+    return settings, described.nb_messages
 
 
 def _make(exchange: Path, turns: list[Turn], settings: ProcessSettings) -> DecisionProcess:

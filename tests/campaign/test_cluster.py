@@ -18,17 +18,17 @@ from typing import Any, ClassVar
 
 import pytest
 
-from batsched_py.campaign import cluster as module
-from batsched_py.campaign import cluster_node as node
 from batsched_py.campaign.campaign_file import read_campaign
-from batsched_py.campaign.cluster import (
+from batsched_py.campaign.cluster import executor as module
+from batsched_py.campaign.cluster import node
+from batsched_py.campaign.cluster.address import Request
+from batsched_py.campaign.cluster.executor import (
     ClusterLostError,
     describe,
     job_script,
     open_cluster,
     parse_cluster,
 )
-from batsched_py.campaign.cluster_address import Request
 from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.run_identity import digest
 from batsched_py.campaign.run_task import Files, RunFailed, Task, perform
@@ -188,7 +188,7 @@ def test_ctrl_c_is_what_it_was() -> None:
     code = f"""
 import signal
 before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-from batsched_py.campaign.cluster import job_script
+from batsched_py.campaign.cluster.executor import job_script
 assert job_script({SLURM!r})
 assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 """
