@@ -73,11 +73,12 @@ def explain(
     if gantt is not None:
         _check_picture(gantt)
     exchange, described = _paths(run)
-    settings, nb_messages = (
-        (ProcessSettings(scheduler=scheduler, scheduler_options=_options(scheduler_options)), None)
-        if scheduler is not None
-        else _read_run(described)
-    )
+    nb_messages: int | None = None
+    if scheduler is None:
+        settings, nb_messages = _read_run(described)
+    else:
+        options = parse_options(scheduler_options or [], "-O")
+        settings = ProcessSettings(scheduler=scheduler, scheduler_options=options)
     with stop_signals():
         turns = read_turns(exchange)
         process = _make(exchange, turns, settings)
@@ -108,10 +109,6 @@ def _tell(watch: Watch, policy: str, most: int, as_json: bool) -> None:
         return
     for line in in_words(told):
         print(line)
-
-
-def _options(texts: list[str] | None) -> dict[str, Any]:
-    return parse_options(texts or [], "-O")
 
 
 def _paths(run: str) -> tuple[Path, Path]:

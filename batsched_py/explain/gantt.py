@@ -179,7 +179,8 @@ def _draw_waiting(axes: Axes, shown: Picture, unit: float) -> None:
     """Draw an arrow from submission to start, at the height of the job's largest rectangle."""
     rows = [(bar.first, bar.last) for bar in shown.bars if bar.role == "explained"]
     whole = (0, shown.nb_processors - 1)
-    height = sum(max(rows, key=lambda row: row[1] - row[0], default=whole)) / 2
+    first, last = max(rows, key=lambda row: row[1] - row[0], default=whole)
+    height = (first + last) / 2
     start = (shown.left - shown.submit_time) / unit
     for time in {0.0, start}:
         axes.axvline(time, color=WAITING, linestyle="--", linewidth=1.0)

@@ -291,68 +291,47 @@ def test_a_plugin_with_held(tmp_path: Path) -> None:
 # Users who submit dynamically ------------------------------------------------------------------
 
 
-class Chain:
-    """A user whose next job follows the end of the last one, or its rejection at once."""
+class Chains:
+    """Users whose next job follows the end of the last one, or its rejection at once."""
 
-    profiles: ClassVar = {"p": {"type": "parallel_homogeneous", "cpu": 10e9, "com": 0}}
-
-    def __init__(self, jobs: Iterable[tuple[float, int]]) -> None:
-        self._left = list(jobs)  # pause before it, size
-        self._due = 0.0
-        self._given = 0
-
-    def next_submission(self) -> float:
-        return self._due if self._left else inf
-
-    def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
-        _, size = self._left.pop(0)
-        self._due = inf
-        self._given += 1
-        return [
-            WorkloadJob(
-                id=f"c{self._given}",
-                submit_time=now,
-                size=size,
-                profile="p",
-                walltime=20.5,
-                user="chain",
-                extra={"session": self._given},
-            )
-        ]
-
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
-        if self._left:
-            self._due = now + self._left[0][0]
-
-
-class Two:
-    """Two users at once."""
-
-    profiles: ClassVar = Chain.profiles | {
-        "q": {"type": "parallel_homogeneous", "cpu": 7e9, "com": 0}
+    profiles: ClassVar = {
+        name: {"type": "parallel_homogeneous", "cpu": cpu, "com": 0}
+        for name, cpu in (("q", 7e9), ("r", 10e9))
     }
 
-    def __init__(self) -> None:
-        self._chains = [
-            Chain([(0, 4), (3.25, 9), (0, 2), (0, 9)]),
-            Chain([(0, 5), (1, 5), (40, 1)]),
-        ]
+    def __init__(self, **jobs: Iterable[tuple[float, int]]) -> None:
+        self._left = {user: list(chain) for user, chain in jobs.items()}  # pause before it, size
+        self._due = dict.fromkeys(jobs, 0.0)
+        self._given = dict.fromkeys(jobs, 0)
 
     def next_submission(self) -> float:
-        return min(chain.next_submission() for chain in self._chains)
+        return min(self._due.values())
 
     def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
-        jobs = []
-        for name, chain in zip("qr", self._chains, strict=True):
-            if chain.next_submission() <= now:
-                for job in chain.jobs_to_submit(now):
-                    job.id = name + job.id
-                    job.profile = "q" if name == "q" else "p"
-                    jobs.append(job)
-        return jobs
+        return [self._next_job(user, now) for user, due in self._due.items() if due <= now]
+
+    def _next_job(self, user: str, now: float) -> WorkloadJob:
+        _, size = self._left[user].pop(0)
+        self._due[user] = inf
+        self._given[user] += 1
+        return WorkloadJob(
+            id=f"{user}c{self._given[user]}",
+            submit_time=now,
+            size=size,
+            profile=user,
+            walltime=20.5,
+            user="chain",
+            extra={"session": self._given[user]},
+        )
 
     def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
-        self._chains["qr".index(job.id[0])].job_ended(now, job, state)
+        user = job.id[0]
+        if self._left[user]:
+            self._due[user] = now + self._left[user][0][0]
+
+
+def two_users() -> Chains:
+    return Chains(q=[(0, 4), (3.25, 9), (0, 2), (0, 9)], r=[(0, 5), (1, 5), (40, 1)])
 
 
 class Picky(Easy):
@@ -371,7 +350,7 @@ class Picky(Easy):
 @pytest.mark.parametrize("shake", [None, 3])
 def test_users(tmp_path: Path, policy: Maker, reuse: bool, shake: int | None) -> None:
     path = tmp_path / "x.jsonl"
-    record(path, workload([], 8), policy(), Two(), reuse=reuse, shake=shake)
+    record(path, workload([], 8), policy(), two_users(), reuse=reuse, shake=shake)
     first = explained(path, policy(), "dyn!rc1")
     second = explained(path, policy(), "dyn!qc1")
     held = [chain for chain in (first, second) if chain.held]
@@ -397,8 +376,7 @@ def test_any_users_can_be_replayed(
     reuse: bool,
 ) -> None:
     """The stand-in needs no user model: the replies tell who submitted what and when."""
-    users = Two()
-    users._chains = [Chain(first), Chain(second)]
+    users = Chains(q=first, r=second)
     policy = Picky if picky else Easy
     path = tmp_path / "x.jsonl"
     record(path, workload([], 8), policy(), users, reuse=reuse)
