@@ -15,6 +15,7 @@ import pandas as pd
 
 from batsched_py.report import Column, Table
 from batsched_py.units import HOUR, MINUTE
+from batsched_studies.creasy.texts import TEXTS
 from batsched_users.behaviour.empirical_distributions import Quantiles
 from batsched_users.behaviour.think_times import continuation
 from batsched_users.models.site import SiteDistributions
@@ -120,8 +121,7 @@ def table(published: Mapping[str, Any], model: Drawn) -> Table:
             Column("ours", "distributions here", kind="ours"),
             Column("says", "which says"),
         ),
-        "Arithmetic on the published numbers, no simulation. *Distributions here*: the pooled set "
-        "of five logs from which users draw (`users/batsched_users/data/site`).",
+        TEXTS["checks"],
     )
 
 
