@@ -50,32 +50,43 @@ def test_the_schema_is_one() -> None:
 
 def test_file_is_as_documented(tmp_path: Path) -> None:
     jobs = jobs_of((10, 25), (70, 80.5), (10_000, 10_001))
-    jobs[0].walltime, jobs[0].estimate = 30.0, 20.0
-    jobs[1].extra = {"colour": [1, {"x": None}], "res": 7}
-    record = written(tmp_path / "f", graph_of(jobs))
-    assert ".0" not in (tmp_path / "f").read_text()
-    first, second = record.pop("sessions")
-    assert record == {"user": "u", "delimitation": "arrival:60", "profiles": PROFILES}
-    a, b = first.pop("jobs")
-    times = {"subtime": 0, "walltime": 30, "estimate": 20, "finish_time": 25}
-    assert a == {"id": "a", "profile": "p", "res": 1} | times
-    assert b == {
-        "id": "b",
-        "profile": "p",
-        "res": 1,
-        "subtime": 60,
-        "finish_time": 80.5,
-        "colour": [1, {"x": None}],
+    jobs[0].walltime = 30.0
+    write_sabjson(tmp_path / "f", UserFile(graph_of(jobs), PROFILES, A60))
+    assert json.loads((tmp_path / "f").read_text()) == {
+        "user": "u",
+        "delimitation": "arrival:60",
+        "sessions": [
+            {
+                "id": 1,
+                "first_submit_time": 10,
+                "preceding_sessions": [],
+                "thinking_time_after_preceding_session": [],
+                "nb_jobs": 2,
+                "jobs": [
+                    {
+                        "id": "a",
+                        "profile": "p",
+                        "res": 1,
+                        "subtime": 0,
+                        "walltime": 30,
+                        "finish_time": 25,
+                    },
+                    {"id": "b", "profile": "p", "res": 1, "subtime": 60, "finish_time": 80.5},
+                ],
+            },
+            {
+                "id": 2,
+                "first_submit_time": 10_000,
+                "preceding_sessions": [1],
+                "thinking_time_after_preceding_session": [9919.5],
+                "nb_jobs": 1,
+                "jobs": [
+                    {"id": "c", "profile": "p", "res": 1, "subtime": 0, "finish_time": 10_001}
+                ],
+            },
+        ],
+        "profiles": PROFILES,
     }
-    assert first == {
-        "id": 1,
-        "first_submit_time": 10,
-        "preceding_sessions": [],
-        "thinking_time_after_preceding_session": [],
-        "nb_jobs": 2,
-    }
-    assert second["preceding_sessions"] == [1]
-    assert second["thinking_time_after_preceding_session"] == [9919.5]
 
 
 def test_integral_numbers_are_written_as_integers(tmp_path: Path) -> None:
