@@ -7,12 +7,9 @@ the options of site-level users that the study varies.
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +17,6 @@ from hypothesis import strategies as st
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.errors import UsageError
 from batsched_py.metrics import JobTable
-from batsched_py.report import Report
 from batsched_py.report.kit.beside_published import read_published
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_studies.creasy import checks, measures, room, tables
@@ -30,8 +26,9 @@ from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.learning.ideal_machine import Played, play
 from batsched_users.learning.learn_site import learn_site
 from batsched_users.models.site import SETS, SHIPPED, SiteDistributions, SiteUsers
+from helpers.made_up_campaign import STUDIES, MadeUpCampaign, table_of
 
-STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "creasy"
+STUDY = STUDIES / "creasy"
 PUBLISHED = read_published(STUDY)
 COLUMNS = {quantity.name: quantity for quantity in tables.QUANTITIES}
 MONDAY = 1_704_067_200.0  # 2024-01-01, 0:00 UTC
@@ -65,16 +62,8 @@ def row(alpha: int, users: int, seed: int, **labels: Any) -> dict[str, Any]:
     return {**given, **metrics, **labels}
 
 
-def results(rows: list[dict[str, Any]]) -> Any:
-    return SimpleNamespace(title="CREASY", study=STUDY, out=STUDY, runs=pd.DataFrame(rows))
-
-
-def full(seeds: int = 3) -> list[dict[str, Any]]:
+def full(seeds: int = 2) -> list[dict[str, Any]]:
     return [row(alpha, users, k) for alpha in ALPHAS for users in USERS for k in range(seeds)]
-
-
-def table(made: Report, name: str) -> pd.DataFrame:
-    return next(found.frame for found in made.tables if found.name == name)
 
 
 # The paper's numbers -----------------------------------------------------------------------------
@@ -150,10 +139,10 @@ def test_measures_of_three_jobs() -> None:
 
 
 def test_runs_as_in_the_paper_confirm_all_claims() -> None:
-    made = report(results(full()))
+    made = report(MadeUpCampaign(full()))
     assert len(made.verdicts) == 7
     assert [verdict.claim for verdict in made.verdicts if not verdict.holds] == []
-    own = table(made, "at_250_users")
+    own = table_of(made, "at_250_users").frame
     change = own[(own.what == "throughput (jobs/h)") & (own.system == "change (%)")].iloc[0]
     assert change.ours == pytest.approx(50)
     assert change.published == pytest.approx(51.06, abs=0.01)
@@ -166,7 +155,7 @@ def test_runs_as_in_the_paper_confirm_all_claims() -> None:
 
 def test_policies_that_do_the_same_confirm_only_that_they_are_alike() -> None:
     rows = [{**row(0, r["nb_users"], r["replication"]), "alpha": r["alpha"]} for r in full()]
-    holds = {verdict.claim: verdict.holds for verdict in report(results(rows)).verdicts}
+    holds = {verdict.claim: verdict.holds for verdict in report(MadeUpCampaign(rows)).verdicts}
     alike = [claim for claim, value in holds.items() if value]
     assert alike == [
         "With 50 users all policies are alike",
@@ -175,7 +164,7 @@ def test_policies_that_do_the_same_confirm_only_that_they_are_alike() -> None:
 
 
 def test_one_replication_says_nothing() -> None:
-    made = report(results(full(seeds=1)))
+    made = report(MadeUpCampaign(full(seeds=1)))
     assert {verdict.holds for verdict in made.verdicts} == {None}
     assert "one replication" in made.verdicts[0].evidence
 
@@ -191,7 +180,7 @@ SUBSETS = [
 
 @pytest.mark.parametrize("rows", SUBSETS)
 def test_some_runs_are_enough_for_a_report(rows: list[dict[str, Any]]) -> None:
-    made = report(results(rows))
+    made = report(MadeUpCampaign(rows))
     assert [found.name for found in made.tables][-1] == "checks"
     for figure in made.figures:
         assert figure.spec
@@ -212,13 +201,13 @@ def test_machines_and_readings() -> None:
         for seed in (0, 1)
     ]
     rows += [row(0, 250, seed, **free) for seed in (0, 1)]
-    machines = report(results(rows))
+    machines = report(MadeUpCampaign(rows))
     assert not machines.verdicts  # those are of the campaign of the paper
-    found = table(machines, "machines").set_index("nodes")
+    found = table_of(machines, "machines").frame.set_index("nodes")
     assert found.room[1152] == pytest.approx(100 * (94 / 47 / 1.005 - 1))
     assert found.gain[1152] == pytest.approx(50)
-    readings = report(results([{**one, "reading": "no batches"} for one in rows]))
-    own = table(readings, "readings")
+    readings = report(MadeUpCampaign([{**one, "reading": "no batches"} for one in rows]))
+    own = table_of(readings, "readings").frame
     assert own.reading.tolist() == ["no batches"]
     assert own.room.tolist() == [found.room[1152]]
 
@@ -232,15 +221,6 @@ def test_campaign_is_that_of_the_paper() -> None:
     assert kinds == {(alpha, users) for alpha in ALPHAS for users in USERS}
     assert {run.settings.user_options["weeks"] for run in runs} == {26}
     assert {run.settings.log for run in runs} == {"none"}  # nothing is downloaded
-    seeds = {run.labels["replication"]: run.settings.seed for run in runs}
-    assert len(set(seeds.values())) == len(seeds) > 1
-
-
-@pytest.mark.parametrize("name", ["campaign", "machines", "readings"])
-@pytest.mark.parametrize("quick", [False, True])
-def test_campaign_files_expand(name: str, quick: bool) -> None:
-    runs = read_campaign(STUDY / f"{name}.toml", quick=quick).runs
-    assert len({(tuple(run.labels.items())) for run in runs}) == len(runs) > 3
 
 
 def test_every_reading_has_its_machine_and_the_one_without_waits() -> None:

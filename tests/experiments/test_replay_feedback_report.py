@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,7 @@ import pytest
 import vl_convert
 
 from batsched_py.campaign.campaign_file import read_campaign
-from batsched_py.errors import UsageError
-from batsched_py.report import Report, Table
+from batsched_py.report import Report
 from batsched_py.report.forms.export_files import printable
 from batsched_py.report.kit.beside_published import read_published
 from batsched_py.run.simulate import simulate
@@ -36,8 +34,9 @@ from batsched_studies.replay_feedback import (
 )
 from batsched_studies.replay_feedback.measures import measure
 from batsched_studies.replay_feedback.report import report as study_report
+from helpers.made_up_campaign import STUDIES, MadeUpCampaign, one_row, table_of
 
-STUDY = Path(__file__).parents[2] / "experiments" / "batsched_studies" / "replay_feedback"
+STUDY = STUDIES / "replay_feedback"
 KTH = "KTH-SP2-1996-2.1-cln"
 DAY = 86_400.0
 PUBLISHED = read_published(STUDY)
@@ -46,13 +45,11 @@ INFRASTRUCTURES = tables.INFRASTRUCTURES
 REPLAYS = tables.REPLAYS
 
 
-class FakeResults:
+class FakeResults(MadeUpCampaign):
     """Made-up runs of a log of some days."""
 
-    study = STUDY
-
     def __init__(self, runs: pd.DataFrame, days: int = 20, *, kept: bool = True) -> None:
-        self.runs = runs
+        super().__init__(runs, "replay_feedback")
         self.kept = kept
         text = sample_log(days=days).decode()
         lines = [line for line in text.splitlines() if not line.startswith(";")]
@@ -81,7 +78,7 @@ class FakeResults:
 
     def jobs(self, run: Any) -> pd.DataFrame:
         if not self.kept:
-            raise UsageError("only metrics were kept")
+            return super().jobs(run)
         submit = self._log[:, 1]
         rigid = run["replay"] == "rigid"
         factor = 1.0 if rigid else 1 + LATE[run["infrastructure"]]
@@ -130,11 +127,6 @@ def cell(cells: Any, table: str, infrastructure: str, replay: str, metric: str) 
     return found[0]
 
 
-def table(report: Report, name: str) -> Table:
-    (found,) = [one for one in report.tables if one.name == name]
-    return found
-
-
 # The published numbers ---------------------------------------------------------------------------
 
 
@@ -177,8 +169,8 @@ def test_one_digit_makes_a_row_unequal() -> None:
     runs.loc[0, "makespan"] = 332.92 * DAY
     counts = tables.count(tables.compare(runs, PUBLISHED))
     assert (counts[0].equal_rows, counts[0].equal_values) == (17, 53)
-    report = study_report(FakeResults(runs, kept=False))
-    shown = table(report, "table1_kth_sp2_1996_2_1_cln_requested")
+    report = study_report(MadeUpCampaign(runs))
+    shown = table_of(report, "table1_kth_sp2_1996_2_1_cln_requested")
     assert shown.frame["all_digits"].to_list() == [False, *([True] * 17)]
     assert (0, "makespan") not in shown.marks
     assert (0, "max_waiting_time") in shown.marks
@@ -211,8 +203,8 @@ def test_ranking() -> None:
 
 
 def test_a_log_without_published_values_shows_ours_only() -> None:
-    report = study_report(FakeResults(all_runs("sample"), kept=False))
-    shown = table(report, "table1_sample_requested")
+    report = study_report(MadeUpCampaign(all_runs("sample")))
+    shown = table_of(report, "table1_sample_requested")
     assert [column.title for column in shown.shown[2:]] == [
         "makespan (d)",
         "mean wait (d)",
@@ -268,9 +260,9 @@ def test_published_value_inside_the_spread_of_shaken_runs(
     assert found.values == pytest.approx(days)
     count = tables.count(cells)[0]
     assert (count.spread_values, count.inside_values) == (3, 2 + inside)
-    report = study_report(FakeResults(runs, kept=False))
-    frame = table(report, "shake_kth_sp2_1996_2_1_cln_requested").frame
-    row = frame[frame["metric"] == "mean_waiting_time"].iloc[0]
+    report = study_report(MadeUpCampaign(runs))
+    frame = table_of(report, "shake_kth_sp2_1996_2_1_cln_requested").frame
+    row = one_row(frame, metric="mean_waiting_time")
     assert (row["minimum"], row["maximum"], row["inside"]) == (*days, inside)
     assert row["median"] == pytest.approx(sum(days) / 2)
     (said,) = [verdict for verdict in report.verdicts if "order of simultaneous" in verdict.claim]
@@ -309,7 +301,7 @@ def test_differences_are_taken_replication_by_replication() -> None:
     """The values are far apart, but by the same in each pair: the difference is exact."""
     runs = resampled({"easy": [0, 10, 20], "perf*2": [-1, 9, 19]}).sample(frac=1, random_state=1)
     frame = pd.DataFrame(spread.paired_rows(runs, KTH, PUBLISHED))
-    row = frame[frame["metric"] == "mean_lateness"].iloc[0]
+    row = one_row(frame, metric="mean_lateness")
     published = -13.31 - -4.47
     assert row["published"] == pytest.approx(published)
     assert (row["difference"], row["low"], row["high"]) == pytest.approx([published - 1] * 3)
@@ -319,7 +311,7 @@ def test_differences_are_taken_replication_by_replication() -> None:
 def test_quantiles_and_intervals_of_resampled_logs() -> None:
     runs = resampled({"easy": list(range(-10, 11))})
     frame = pd.DataFrame(spread.confidence_rows(runs, KTH, PUBLISHED))
-    row = frame[frame["metric"] == "mean_lateness"].iloc[0]
+    row = one_row(frame, metric="mean_lateness")
     assert (row["median"], row["mean"], row["published"]) == pytest.approx([-4.47] * 3)
     assert (row["low"], row["high"]) == pytest.approx((-4.47 - 9.5, -4.47 + 9.5))
     assert row["low"] < row["mean_low"] < row["mean"] < row["mean_high"] < row["high"]
@@ -343,7 +335,7 @@ def test_a_published_number_stands_for_all_that_are_printed_alike() -> None:
         ]
     )
     frame = pd.DataFrame(spread.confidence_rows(runs, KTH, PUBLISHED))
-    row = frame[frame["metric"] == "mean_waiting_time"].iloc[0]
+    row = one_row(frame, metric="mean_waiting_time")
     assert row["published"] == 0
     assert row["within"]
     assert -1 < row["spreads"] < 0
@@ -353,8 +345,8 @@ def test_ranking_by_replication() -> None:
     """In the second of three logs infra*2 is earlier than perf*2, which the means do not show."""
     shifts = {name: [0.0, 0.0, 0.0] for name in tables.RANKING}
     shifts["infra*2"][1] = -10.0
-    report = study_report(FakeResults(resampled(shifts), kept=False))
-    order = table(report, "order_kth_sp2_1996_2_1_cln_requested").frame
+    report = study_report(MadeUpCampaign(resampled(shifts)))
+    order = table_of(report, "order_kth_sp2_1996_2_1_cln_requested").frame
     assert order["nb_right"].to_list() == [2, 3, 3, 3]
     assert order["clear"].to_list() == [False, True, True, True]
     (said,) = [verdict for verdict in report.verdicts if "who happened" in verdict.claim]
@@ -366,7 +358,7 @@ def test_one_replication_has_no_interval() -> None:
     report = study_report(
         FakeResults(resampled({"easy": [0], "perf*2": [0]}, log="sample"), kept=False)
     )
-    paired = table(report, "paired_sample_requested")
+    paired = table_of(report, "paired_sample_requested")
     assert paired.frame["clear"].isna().all()
     assert "published" not in [column.name for column in paired.shown]
     assert not report.verdicts
@@ -398,7 +390,7 @@ def test_report_of_user_models() -> None:
         [make_run(name, model, **hours) for name, model in product(INFRASTRUCTURES, users)]
     )
     runs["mean_lateness"] = [LATE[name] * DAY for name in runs["infrastructure"]]
-    report = study_report(FakeResults(runs, kept=False))
+    report = study_report(MadeUpCampaign(runs))
     (shown,) = report.tables
     assert list(shown.frame["model"][:5]) == list(users)
     assert "mean_waiting_time_published" in [column.name for column in shown.shown]
@@ -422,7 +414,7 @@ def test_measured_hours_are_local() -> None:
 
 
 def test_claims_hold_of_the_published_numbers() -> None:
-    report = study_report(FakeResults(all_runs(), kept=False))
+    report = study_report(MadeUpCampaign(all_runs()))
     assert len(report.verdicts) == 5
     assert all(verdict.holds for verdict in report.verdicts)
 
@@ -433,7 +425,7 @@ def test_each_claim_can_fail() -> None:
     runs.loc[at, "mean_lateness"] = -20 * DAY
     runs.loc[at, "mean_waiting_time"] = 32 * DAY
     runs.loc[at, "makespan"] = 400 * DAY
-    report = study_report(FakeResults(runs, kept=False))
+    report = study_report(MadeUpCampaign(runs))
     assert [verdict.holds for verdict in report.verdicts] == [True, False, False, False, False]
 
 
@@ -504,28 +496,8 @@ def test_any_single_run_gives_a_report(at: int) -> None:
 # Campaign files ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("file", "runs", "quick"),
-    [
-        ("campaign", 18, 9),
-        ("allocated", 6, 6),
-        ("first", 84, 12),
-        ("shake", 180, 27),
-        ("confidence", 360, 27),
-        ("models", 108, 27),
-    ],
-)
-def test_campaign_files(file: str, runs: int, quick: int) -> None:
-    path = STUDY / f"{file}.toml"
-    small = read_campaign(path, quick=True)
-    assert (len(read_campaign(path).runs), len(small.runs)) == (runs, quick)
-    assert {run.settings.log for run in small.runs} == {"sample"}
-
-
 def test_confidence_has_the_same_people_everywhere() -> None:
     runs = read_campaign(STUDY / "confidence.toml").runs
-    seeds = {(run.labels["replication"], run.settings.seed) for run in runs}
-    assert len(seeds) == 20
     drawn = {"rigid": ("resampled", None), "a0": ("feedback", True), "a60": ("feedback", True)}
     for run in runs:
         options = dict(run.settings.user_options)

@@ -15,6 +15,7 @@ import pandas as pd
 
 from batsched_py.report import Column, Table
 from batsched_py.units import HOUR, MINUTE
+from batsched_studies.creasy.texts import TEXTS
 from batsched_users.behaviour.empirical_distributions import Quantiles
 from batsched_users.behaviour.think_times import continuation
 from batsched_users.models.site import SiteDistributions
@@ -105,100 +106,36 @@ def drawn(distributions: SiteDistributions) -> Drawn:
 
 def table(published: Mapping[str, Any], model: Drawn) -> Table:
     """Return what the paper's numbers imply beside what the distributions have."""
-    low, high = long_jobs_share(published)
-    frame = pd.DataFrame(
-        [*_flow(published, model), *_jobs(published, model, low, high)],
-        columns=["what", "published", "ours", "says"],
+    numbers = _implied(published, model)
+    names = ("what", "published", "ours", "says")
+    rows = [{name: row[name].format(**numbers) for name in names} for row in published["checks"]]
+    shown = (
+        Column("what"),
+        Column("published", "from the paper", kind="published"),
+        Column("ours", "distributions here", kind="ours"),
+        Column("says", "which says"),
     )
-    return Table(
-        "checks",
-        "What the paper's numbers imply",
-        frame,
-        (
-            Column("what"),
-            Column("published", "from the paper", kind="published"),
-            Column("ours", "distributions here", kind="ours"),
-            Column("says", "which says"),
-        ),
-        "Arithmetic on the published numbers, no simulation. *Distributions here*: the pooled set "
-        "of five logs from which users draw (`users/batsched_users/data/site`).",
-    )
+    title = "What the paper's numbers imply"
+    return Table("checks", title, pd.DataFrame(rows), shown, TEXTS["checks"])
 
 
-def _flow(published: Mapping[str, Any], model: Drawn) -> list[tuple[str, str, str, str]]:
+def _implied(published: Mapping[str, Any], model: Drawn) -> dict[str, Any]:
+    """Return the numbers that the rows of the table name; pairs are EASY's and CREASY's."""
     throughput, utilisation, response = (
         at_250(published, name) for name in ("throughput", "utilisation", "response")
     )
-    there = [jobs_in_system(x, r) for x, r in zip(throughput, response, strict=True)]
     each = [processors(x, u, 1) for x, u in zip(throughput, utilisation, strict=True)]
-    sizes = [size * model.area for size in each]
-    return [
-        (
-            "jobs waiting or running, EASY and CREASY (Little: throughput x response)",
-            f"{there[0]:.0f}, {there[1]:.0f}",
-            "",
-            "fewer jobs than users: possible",
-        ),
-        (
-            "processors by processor hours of a mean job (throughput / utilisation)",
-            f"{each[0]:.1f}, {each[1]:.1f}",
-            "",
-            "both policies ran jobs of the same mean area on the same machine",
-        ),
-        (
-            "processors, if jobs have the mean area of ours",
-            f"{sizes[0]:,.0f}, {sizes[1]:,.0f}",
-            f"area {model.area:.1f} h",
-            "larger than any of the five machines (1,152 at most)",
-        ),
-        (
-            "mean area of a job, were the machine SDSC-BLUE's 1,152 processors (h)",
-            f"{1152 / each[0]:.1f}, {1152 / each[1]:.1f}",
-            f"{model.area:.1f}",
-            "with our sizes: a mean run time of "
-            f"{model.run_time * 1152 / each[0] / model.area:.0f} min instead of "
-            f"{model.run_time:.0f}",
-        ),
-    ]
-
-
-def _jobs(
-    published: Mapping[str, Any], model: Drawn, low: float, high: float
-) -> list[tuple[str, str, str, str]]:
-    least, most = (float(published[f"at_{users}"]["session_length"]["0"]) for users in (250, 50))
-    slowdown = at_250(published, "slowdown")[0]
-    response = at_250(published, "response")[0]
-    wait = (slowdown - 1) / model.inverse
-    return [
-        (
-            "minutes of the mean response that are those of jobs over 10 min, EASY",
-            f"{low:.0f} to {high:.0f}",
-            f"{model.long_run_time:.0f}, without any wait",
-            "long jobs ran for less than half as long as those of the logs",
-        ),
-        (
-            "mean run time (min): at most the mean response",
-            f"< {response:.0f}",
-            f"{model.run_time:.0f}",
-            "the same, without the classes",
-        ),
-        (
-            "jobs per session at 250 users, EASY; jobs per batch",
-            f"{least:.2f}",
-            f"{model.batch_width:.2f}",
-            "a session has one batch at least: batches were narrower, or they were counted",
-        ),
-        (
-            "jobs per session at 50 users, EASY; batches per session if nobody waits",
-            f"{most:.2f}",
-            f"{model.batches:.2f}",
-            "if batches were counted: responses were shorter than our run times alone",
-        ),
-        (
-            "mean wait that gives EASY's slowdown, were it the same for all jobs (min)",
-            f"{wait:.0f}",
-            f"mean of 1/p {model.inverse:.2f} per min",
-            f"more than the mean response ({response:.0f} min) unless far more jobs were very "
-            "short",
-        ),
-    ]
+    areas = [1152 / size for size in each]
+    return {
+        "model": model,
+        "there": [jobs_in_system(x, r) for x, r in zip(throughput, response, strict=True)],
+        "each": each,
+        "sizes": [size * model.area for size in each],
+        "areas": areas,
+        "run_time": model.run_time * areas[0] / model.area,
+        "long": long_jobs_share(published),
+        "response": response[0],
+        "least": published["at_250"]["session_length"]["0"],
+        "most": published["at_50"]["session_length"]["0"],
+        "wait": (at_250(published, "slowdown")[0] - 1) / model.inverse,
+    }

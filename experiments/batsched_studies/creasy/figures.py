@@ -19,6 +19,7 @@ from batsched_py.report.kit.charts import Chart, numbers, scale_of
 from batsched_py.report.kit.estimates import drawn
 from batsched_py.report.kit.selection import Runs
 from batsched_studies.creasy.tables import CLASSES, EASY, MOST, TITLES, system
+from batsched_studies.creasy.texts import TEXTS
 
 ALPHAS = (0, 1500, 3000, 4500, 6000)
 POLICIES = [system(alpha) for alpha in ALPHAS]
@@ -111,12 +112,7 @@ def _by_class(runs: Runs) -> Figure | None:
         color=alt.Color("policy:N", title=None, scale=scale_of(COLOURS, policies)),
         tooltip=["policy:N", "x:N", *numbers("ours")],
     )
-    return Figure(
-        "response_by_run_time",
-        "Mean response by run time, 250 users",
-        chart.properties(**SIZE),
-        "Beside figure 12 of the paper.",
-    )
+    return TEXTS.figure("response_by_run_time", chart.properties(**SIZE))
 
 
 def _by_alpha(runs: Runs, published: Mapping[str, Any]) -> Figure | None:
@@ -146,12 +142,7 @@ def _by_alpha(runs: Runs, published: Mapping[str, Any]) -> Figure | None:
     if any(row["low"] is not None for row in rows):
         rule = base.mark_rule(color=colour)
         layers.append(rule.encode(y=alt.Y("low:Q", title=title), y2="high:Q"))
-    return Figure(
-        "gain_by_alpha",
-        "Throughput gained by alpha, 250 users",
-        alt.layer(*layers).properties(**SIZE),
-        "Beside figure 13 of the paper (open points). The line is ours.",
-    )
+    return TEXTS.figure("gain_by_alpha", alt.layer(*layers).properties(**SIZE))
 
 
 def room_figure(frame: pd.DataFrame, name: str, label: str) -> Figure | None:
@@ -172,9 +163,8 @@ def room_figure(frame: pd.DataFrame, name: str, label: str) -> Figure | None:
         layers.append(rule.encode(y=alt.Y("low:Q", title=title), y2="high:Q"))
     texts = base.mark_text(align="left", dx=7, dy=-5, fontSize=10)
     layers.append(texts.encode(y=gain, text=f"{label}:N"))
-    return Figure(
-        f"room_by_{name}",
-        "What CREASY gains of what there is to gain",
+    return TEXTS.figure(
+        "room_figure",
         alt.layer(*layers).properties(**SIZE | {"height": 400}),
-        "250 users. The paper's gain is more than 50 % at 57 % utilisation.",
+        name=f"room_by_{name}",
     )

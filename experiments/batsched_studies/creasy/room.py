@@ -15,6 +15,7 @@ from batsched_py.report.kit.estimates import UNKNOWN, cells
 from batsched_py.report.kit.selection import Runs
 from batsched_py.report.kit.tables import columns, table
 from batsched_studies.creasy.tables import CLASSES, EASY, MOST
+from batsched_studies.creasy.texts import TEXTS
 
 UNLIMITED = 16_384
 """Processors on which hardly anybody ever waits."""
@@ -39,11 +40,6 @@ _MORE = (
     Column("more", "CREASY 60,000: throughput (%)", 1, kind="ours"),
     Column("more_to_1_min", "response <= 1 min (%)", 0),
 )
-_NOTE = (
-    "250 users. *Room*: how much more than EASY any policy could reach at most, the lesser of what "
-    "users submit if nobody waits and of a machine that is never idle, with the mean area of "
-    "EASY's jobs. The last columns are changes of CREASY 6000 against EASY, paired by seed."
-)
 
 
 def by_machine(runs: Runs) -> Table | None:
@@ -52,7 +48,7 @@ def by_machine(runs: Runs) -> Table | None:
     unlimited = runs.where(nodes=UNLIMITED, alpha=EASY)
     found = [_row(runs.where(nodes=size), unlimited) for size in nodes if len(nodes) > 1]
     rows = [row for row in found if row]
-    return table("machines", "Machines of several sizes", rows, (*_COLUMNS, *_MORE), _NOTE)
+    return table("machines", "Machines of several sizes", rows, (*_COLUMNS, *_MORE), TEXTS["room"])
 
 
 def by_reading(runs: Runs) -> Table | None:
@@ -65,7 +61,7 @@ def by_reading(runs: Runs) -> Table | None:
             row = _row(own.where(nodes=size), unlimited) if size != UNLIMITED else None
             if row:
                 rows.append({"reading": reading, **row})
-    return table("readings", "Other readings", rows, (Column("reading"), *_COLUMNS), _NOTE)
+    return table("readings", "Other readings", rows, (Column("reading"), *_COLUMNS), TEXTS["room"])
 
 
 def room(throughput: float, utilisation: float, unlimited: float) -> float:

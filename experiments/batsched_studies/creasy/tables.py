@@ -15,6 +15,7 @@ from batsched_py.report.kit.selection import Quantity, Runs
 from batsched_py.report.kit.tables import columns, table
 from batsched_py.support.statistics import Interval
 from batsched_py.units import HOUR
+from batsched_studies.creasy.texts import TEXTS
 
 EASY = 0
 """The alpha with which CREASY is EASY."""
@@ -92,12 +93,7 @@ def _comparison(name: str, title: str, rows: list[dict[str, Any]]) -> Table | No
         Column("difference", "difference (%)", 0, kind="difference"),
         Column("spreads", "in spreads", 1, kind="difference"),
     )
-    note = (
-        "*From*, *to*: 95 % bootstrap interval over replications, of changes over pairs of equal "
-        "seeds. *In spreads*: the published number's distance from our median, in halves of the "
-        "range that holds 95 % of the replications."
-    )
-    return table(name, title, rows, shown, note)
+    return table(name, title, rows, shown, TEXTS["comparison"])
 
 
 def by_alpha(runs: Runs, published: Mapping[str, Any]) -> Table | None:

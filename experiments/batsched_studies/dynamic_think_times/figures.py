@@ -15,6 +15,7 @@ from batsched_py.report.kit.selection import Quantity, Runs
 from batsched_py.support.statistics import quantiles
 from batsched_py.units import WEEK
 from batsched_studies.dynamic_think_times import cases as c
+from batsched_studies.dynamic_think_times.texts import TEXTS
 
 SYSTEMS = {"fcfs": "#1f77b4", "fcfs paper": "#9ecae1", "easy": "#e6820e", "easy paper": "#fdc38d"}
 SCHEDULERS = alt.Scale(domain=["fcfs", "easy"], range=[SYSTEMS["fcfs"], SYSTEMS["easy"]])
@@ -66,13 +67,9 @@ def _distribution(rows: Rows, metric: Quantity, thinks: list[str]) -> Figure:
     middle = base.mark_tick(thickness=2, size=10, color="black").encode(
         y="median:Q", color=alt.value("black")
     )
-    caption = (
-        "Boxes hold the middle half of the replications, lines reach from the 2.5 to the 97.5 % "
-        "quantile, ticks are medians; the paper prints no quartiles. Scales differ by machine."
-    )
     name = f"distribution_{metric.name}"
     chart = _by_machine(line, box, middle)
-    return Figure(name, f"{metric.title} over the replications", chart, caption)
+    return TEXTS.figure("distribution", chart, name=name, title=metric.title)
 
 
 def _by_machine(*layers: Chart) -> Chart:
@@ -108,11 +105,7 @@ def workload(runs: Runs, numbers: Mapping[str, Any]) -> Figure | None:
         base.mark_rule(opacity=0.6).encode(y="low:Q", y2="high:Q"),
         base.mark_point(filled=True, size=60, opacity=1).encode(y=median, shape=shape),
     )
-    caption = (
-        "Medians and 2.5 to 97.5 % quantiles. The lines are constant think times; lin stands at "
-        "the mean of its think times, the paper's by its mean responses."
-    )
-    return Figure("workload", "Workload against think time", chart, caption)
+    return TEXTS.figure("workload", chart)
 
 
 def _shape(*marks: str, range: list[str], **options: Any) -> alt.Shape:
@@ -159,11 +152,7 @@ def equal_work(runs: Runs) -> Figure | None:
         )
         .resolve_scale(x="independent", y="independent")
     )
-    caption = (
-        "Medians; seconds, ASD without unit. On the line users think for a constant time; a square "
-        "below its line has better metrics for the same work."
-    )
-    return Figure("equal_work_curves", "Metrics against work", chart, caption)
+    return TEXTS.figure("equal_work_curves", chart)
 
 
 def readings(runs: Runs, numbers: Mapping[str, Any]) -> Figure | None:
@@ -196,7 +185,4 @@ def readings(runs: Runs, numbers: Mapping[str, Any]) -> Figure | None:
         .facet(facet=alt.Facet("system:N", title=None), columns=2)
         .resolve_scale(x="independent")
     )
-    caption = (
-        "Medians over the replications. No reading has the paper's work and responses at once."
-    )
-    return Figure("readings_work", "Response and work under each reading", chart, caption)
+    return TEXTS.figure("readings_work", chart)

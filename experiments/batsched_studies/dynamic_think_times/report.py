@@ -11,22 +11,10 @@ from batsched_py.report.kit.beside_published import read_published
 from batsched_py.report.kit.selection import Runs
 from batsched_py.report.kit.tables import columns, sections, table
 from batsched_studies.dynamic_think_times import cases, claims, figures, tables
+from batsched_studies.dynamic_think_times.texts import TEXTS
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
-
-SOURCE = (
-    'S. Schlagkamp, "Influence of Dynamic Think Times on Parallel Job Scheduler Performances in '
-    'Generative Simulations", JSSPP 2015'
-)
-ARGUMENT = """
-The published waits cannot come from the stated parameters, whatever the scheduler. A user has one
-job at a time and thinks after it, so the responses and think times of a user follow one another.
-The published workload says how many jobs there were, the published mean response how long each kept
-its user. Jobs are submitted from Monday 9:00 to Friday 17:00 of active weeks only, 62 % of a week;
-even if nobody ever stopped at 17:00 and each Friday's last job lasted until Monday, all ten users
-would have 50 weeks. The table has the time that the published numbers take, and what ours take.
-"""
 
 
 def report(results: CampaignResults) -> Report:
@@ -36,7 +24,7 @@ def report(results: CampaignResults) -> Report:
     said = claims.verdicts(runs, numbers, cases.STATED)
     return Report(
         title="Dynamic think times in generative simulations",
-        source=SOURCE,
+        source=TEXTS["source"],
         summary=_summary(runs),
         sections=tuple(sections(_parts(runs, numbers))) if runs else (),
         verdicts=(*said, claims.stated(runs, numbers)) if runs else tuple(said),
@@ -67,7 +55,7 @@ def _parts(runs: Runs, numbers: dict[str, Any]) -> Iterator[tuple[str, Iterable[
     why = [tables.user_time(runs, numbers), tables.readings(runs, numbers)]
     why += [_claims_by_reading(runs, numbers)]
     others = [figures.readings(runs, numbers), tables.independent(runs, numbers)]
-    yield "Why the waits are not the paper's", [Text(ARGUMENT), *why, *others]
+    yield "Why the waits are not the paper's", [Text(TEXTS["argument"]), *why, *others]
     yield "All cases", [tables.all_cases(runs)]
 
 

@@ -14,6 +14,7 @@ from batsched_py.report.kit.selection import Runs
 from batsched_py.report.kit.tables import columns, table, where_known
 from batsched_py.support.statistics import Interval, beside, paired_ratio, quantiles
 from batsched_studies.dynamic_think_times import cases as c
+from batsched_studies.dynamic_think_times.texts import TEXTS
 
 QUANTILES = ("low", "median", "high")
 """2.5 %, 50 % and 97.5 % of the replications."""
@@ -33,16 +34,9 @@ def as_published(runs: Runs, numbers: Numbers) -> Table | None:
         Column("difference", "difference (%)", 0, "difference"),
         Column("spreads", "in spreads", 1, "difference"),
     ]
-    note = (
-        "Low, median and high are the 2.5, 50 and 97.5 % quantiles over the replications; "
-        "workload in 10^9 core-seconds, ASD without unit, all else in seconds. AWRT is weighted "
-        "by area. The difference is that of our median from the published one; in spreads: "
-        "published minus ours in units of half the distance of our two quantiles. **Bold**: the "
-        "published median is between our quantiles."
-    )
     marks = [(at, "spreads") for at, row in enumerate(rows) if row["within"]]
     title = "The paper's cases: quantiles over replications"
-    return table("as_published", title, rows, shown, note, marks)
+    return table("as_published", title, rows, shown, TEXTS["as_published"], marks)
 
 
 def _as_published(runs: Runs, numbers: Numbers) -> Iterator[dict[str, Any]]:
@@ -89,11 +83,7 @@ def _ratio_table(
         if ratios["work"].nb:
             paper = [_medians(numbers, **key, **{label: value}) for value in values]
             rows.append(key | _ratio_row(ratios, paper))
-    note = (
-        "Ratios of means over pairs of equal replications; the paper's are ratios of its medians. "
-        "**Bold**: the 95 % bootstrap interval does not hold 1."
-    )
-    return _of_ratios(name, title, keys, rows, note)
+    return _of_ratios(name, title, keys, rows, TEXTS["ratio_table"])
 
 
 def equal_work(runs: Runs, numbers: Numbers) -> Table | None:
@@ -112,15 +102,8 @@ def equal_work(runs: Runs, numbers: Numbers) -> Table | None:
         if (key["scheduler"], key["nodes"]) == ("fcfs", 128):  # lin and c120 do the same work there
             paper = [_medians(numbers, "fcfs", 128, think) for think in ("lin", "c120")]
         rows.append(key | _ratio_row(ratios, paper) | {"replications": len(own)})
-    note = (
-        "Ratios of means over pairs of equal replications. The constant think times of a "
-        "replication give each metric as a function of the work (straight lines between them), "
-        "read at the work of lin. Below 1: users who think longer after long responses get better "
-        "metrics for the same work. The paper's are lin / c120, whose work is the same in that "
-        "case. **Bold**: the 95 % bootstrap interval does not hold 1."
-    )
     title = "lin / constant think times at equal work"
-    return _of_ratios("equal_work", title, keys, rows, note)
+    return _of_ratios("equal_work", title, keys, rows, TEXTS["equal_work_tables"])
 
 
 def _places(runs: Runs, *keys: str) -> list[dict[str, Any]]:
@@ -184,13 +167,7 @@ def all_cases(runs: Runs) -> Table | None:
     ]
     if len(runs.labels("reading")) > 1:
         shown.insert(0, Column("reading"))
-    note = (
-        "Medians over the replications (the file has the 2.5 and 97.5 % quantiles too): workload "
-        "in 10^9 core-seconds, times in seconds, BSLD: slowdown bounded by 10 s. AWRT as the "
-        "paper prints it, sum(p m r) / sum(m), is a square of seconds (here in 10^6 s^2); no "
-        "number of the paper is of that size: its AWRT are the usual ones, sum(p m r) / sum(p m)."
-    )
-    return table("cases", "Medians of all cases", rows, shown, note)
+    return table("cases", "Medians of all cases", rows, shown, TEXTS["all_cases"])
 
 
 def user_time(runs: Runs, numbers: Numbers) -> Table | None:
@@ -212,13 +189,7 @@ def user_time(runs: Runs, numbers: Numbers) -> Table | None:
         Column("ours", "ours", 1, "ours"),
         Column("ours_share", "ours (%)", 0, "ours"),
     )
-    note = (
-        "Published medians; jobs: workload over the mean area of a job by the paper's tables of "
-        "probabilities and run times, cores cut to the machine; cycle: ART and the think time "
-        "after it (s); needed: jobs x cycle in user-weeks, and as a part of the "
-        f"{c.ACTIVE_WEEKS:.0f} active user-weeks that ten users have in ten weeks with p_a = 0.5, "
-        "nights and weekends included. Ours: the same of our runs."
-    )
+    note = TEXTS["user_time"].format(active_weeks=c.ACTIVE_WEEKS)
     return table("user_time", "Time of users that the numbers need", rows, shown, note)
 
 
@@ -254,13 +225,7 @@ def readings(runs: Runs, numbers: Numbers) -> Table | None:
         *columns(_TITLES, decimals=2, kind="difference"),
         *(Column("busy", "busy", 1, "ours"), Column("needed", "needed", 1, "published")),
     ]
-    note = (
-        "Over the paper's cases: how many of its medians are between our 2.5 and 97.5 % quantiles; "
-        "the geometric mean of our medians over the paper's; the user-weeks spent in responses and "
-        "thinking, and those that the paper's numbers need (means over the cases). A reading that "
-        "explained the paper would have 1.00 everywhere."
-    )
-    return table("readings", "Other readings of the set-up", rows, shown, note)
+    return table("readings", "Other readings of the set-up", rows, shown, TEXTS["readings"])
 
 
 def _reading(runs: Runs, numbers: Numbers) -> dict[str, Any] | None:

@@ -28,6 +28,7 @@ from batsched_studies.dynp.load import (
     slacknesses,
 )
 from batsched_studies.dynp.measures import Measured
+from batsched_studies.dynp.texts import TEXTS
 
 LABELS = {
     "fcfs": "FCFS",
@@ -73,12 +74,11 @@ def monthly_figures(runs: Iterable[Measured], published: Published) -> Iterator[
                 for month, values in run.months.items():
                     thesis = in_column(published, ("monthly", run.trace, month), policy)
                     lines.append(_point(policy, month, Interval(values.sldwa, *_UNKNOWN), thesis))
-            yield Figure(
-                slug("sldwa_by_month", log),
-                f"SLDwA by month of submission: {log}",
+            yield TEXTS.figure(
+                "monthly_figures",
                 _chart(lines, "month", "month of submission", "SLDwA", log=True),
-                "Static policies and dynP with full self-tuning. Open points: Tables A.1 to A.4, "
-                "A.9 to A.12.",
+                name=slug("sldwa_by_month", log),
+                log=log,
             )
 
 
@@ -97,12 +97,12 @@ def load_figure(load: Load, metric: str, published: Published) -> Figure | None:
     if len({line["x"] for line in lines}) < 2:
         return None
     unit = " (%)" if metric == "UTIL" else ""
-    return Figure(
-        slug(metric, "by_load", load.log),
-        f"{metric} of synthetic job sets by shrinking factor: {load.log}",
+    return TEXTS.figure(
+        "load_figure",
         _chart(lines, "factor", "shrinking factor", metric + unit, log=metric == "SLDwA"),
-        "Less is more load. Bars: 95 % bootstrap intervals of the mean without the best and the "
-        "worst set. Open points: Tables A.13 and A.15.",
+        name=slug(metric, "by_load", load.log),
+        metric=metric,
+        log=load.log,
     )
 
 
@@ -117,11 +117,11 @@ def slackness_figure(load: Load, published: Published) -> Figure | None:
                 lines.append(_point(policy, slackness, own, thesis))
     if not lines:
         return None
-    return Figure(
-        slug("gain_by_slackness", load.log),
-        f"Gain over SJF by slackness: {load.log}",
+    return TEXTS.figure(
+        "slackness_figure",
         _chart(lines, "slackness", "slackness (%)", "gain over SJF (%)"),
-        "SLDwA, averaged over the shrinking factors that were run. Open points: Table 5.13.",
+        name=slug("gain_by_slackness", load.log),
+        log=load.log,
     )
 
 

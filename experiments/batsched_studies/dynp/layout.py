@@ -12,6 +12,7 @@ from batsched_py.report import Column, Table
 from batsched_py.report.kit.selection import slug
 from batsched_py.report.kit.tables import columns, where_known
 from batsched_studies.dynp.tables import Case, Row
+from batsched_studies.dynp.texts import TEXTS
 
 TITLES = {
     "static": "Tables 3.6 and 5.1: static policies",
@@ -23,10 +24,6 @@ TITLES = {
     "cases": "Tables 5.3, 5.4 and 5.9: cases, switches and started jobs",
 }
 _DECIMALS = {"1": 4, "s": 0, "%": 2}
-NOTE = (
-    "Differences are in per cent of the thesis's value; in points for what is in per cent itself. "
-    "Bold: all digits that the thesis prints. *Reference*: an independent simulator."
-)
 _OfLog = TypeVar("_OfLog", Row, Case)
 
 
@@ -76,7 +73,7 @@ def value_table(name: str, log: str, rows: list[Row]) -> Table:
         shown += about if frame[f"{metric}, thesis"].notna().any() else []
         if frame[f"{metric}, reference"].notna().any():
             shown.append(Column(f"{metric}, reference", "reference", decimals))
-    return Table(slug(name, log), log, frame, tuple(shown), NOTE, tuple(marks))
+    return Table(slug(name, log), log, frame, tuple(shown), TEXTS["values"], tuple(marks))
 
 
 def _labels(rows: list[Row]) -> Iterator[Column]:

@@ -23,17 +23,9 @@ from batsched_studies.dynp.load import (
     slacknesses,
     whole,
 )
+from batsched_studies.dynp.texts import TEXTS
 
 AVERAGE = "average"
-LEVELS = (
-    "Means over the sets without the best and the worst one, as in the thesis, with 95 % bootstrap "
-    "intervals. Differences are in per cent of the thesis; in points for UTIL. Bold: the thesis's "
-    "value is in the interval; it comes from ten random sets too, and varies as much."
-)
-GAINS = (
-    "Gain of the policy on the one behind it, (base - new) / base; of UTIL the difference in "
-    "points. The interval is over sets that both policies had."
-)
 Published = Mapping[str, Any]
 
 
@@ -91,7 +83,7 @@ def level_table(load: Load, published: Published) -> Table | None:
         title = f"difference ({difference})"
         shown.append(Column(f"{metric}, difference", title, 1, "difference"))
     name = slug("load", load.log)
-    return table(name, load.log, rows, where_known(rows, shown), LEVELS, marks)
+    return table(name, load.log, rows, where_known(rows, shown), TEXTS["levels"], marks)
 
 
 def gain_table(load: Load, published: Published) -> Table | None:
@@ -112,7 +104,7 @@ def gain_table(load: Load, published: Published) -> Table | None:
         shown += columns(titles, decimals=2, kind="ours")
         shown.append(Column(f"{metric}, thesis", "thesis", 2, "published"))
     name = slug("load_gains", load.log)
-    return table(name, load.log, rows, where_known(rows, shown), GAINS)
+    return table(name, load.log, rows, where_known(rows, shown), TEXTS["gains"])
 
 
 def _gain(
@@ -145,7 +137,7 @@ def slackness_gain_table(load: Load, published: Published) -> Table | None:
         Column("thesis", "thesis", 2, "published"),
     )
     name = slug("load_slackness_gains", load.log)
-    return table(name, load.log, rows, where_known(rows, shown), GAINS)
+    return table(name, load.log, rows, where_known(rows, shown), TEXTS["gains"])
 
 
 def slackness_table(load: Load, published: Published) -> Table | None:

@@ -16,16 +16,7 @@ from batsched_py.report.kit.tables import sections
 from batsched_studies.dynp import claims, figures, layout, load_tables, tables
 from batsched_studies.dynp.load import Load, read_loads
 from batsched_studies.dynp.measures import Measured, read_runs
-
-SOURCE = (
-    "A. Streit, Self-Tuning Job Scheduling Strategies for the Resource Management of HPC Systems "
-    "and Computational Grids, PhD thesis, University of Paderborn, 2003"
-)
-SUMMARY = """
-A planning system whose order of the waiting jobs (FCFS, SJF, LJF) is chosen anew while it runs:
-at each step the three plans are made, a metric of each is computed from the estimates, and a
-*decider* says which order is active next.
-"""
+from batsched_studies.dynp.texts import TEXTS
 
 
 def report(results: Any) -> Report:
@@ -42,10 +33,10 @@ def report(results: Any) -> Report:
     )
     return Report(
         title="dynP: self-tuning planning",
-        source=SOURCE,
+        source=TEXTS["source"],
         sections=tuple(sections(parts)),
         verdicts=tuple(claims.verdicts(runs, loads)),
-        summary=SUMMARY.strip() + "\n\n" + "\n".join(_compared(runs, loads, published)),
+        summary=TEXTS["summary"] + "\n\n" + "\n".join(_compared(runs, loads, published)),
     )
 
 

@@ -16,6 +16,7 @@ from batsched_py.report import Verdict
 from batsched_py.units import DAY
 from batsched_studies.replay_feedback import models, spread, tables
 from batsched_studies.replay_feedback.session_graphs import Graphs
+from batsched_studies.replay_feedback.texts import TEXTS
 
 SLOW = ("fcfs", "perf/2", "infra/2")
 """Infrastructures that serve the recorded load worse than the original one."""
@@ -51,15 +52,9 @@ def _rankings(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
         evidence = f"Mean lateness in days: {ours}."
         if ranking.holds is None:
             evidence += " Not all of the five were simulated."
-        claim = f"With {ranking.replay}, users submit {_ORDER}"
+        claim = f"With {ranking.replay}, users submit {TEXTS['order']}"
         where = f"{ranking.log}, {ranking.size} sizes"
         yield Verdict(claim, ranking.holds, escaped(evidence), where)
-
-
-_ORDER = (
-    "earliest on nodes twice as fast, then on twice as many nodes, on the original machine, on "
-    "half as many nodes, and latest on nodes half as fast (section 5)"
-)
 
 
 def _of_tables(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
@@ -68,9 +63,9 @@ def _of_tables(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
         values = {(c.infrastructure, c.replay, c.metric): c.ours for c in own}
         where = f"{log}, {size} sizes"
         for claim, comparisons in (
-            (_SIGNS, _signs(values)),
-            (_WAITS, _smaller_with_feedback(values)),
-            (_MAKESPANS, _longer_with_feedback(values)),
+            (TEXTS["signs"], _signs(values)),
+            (TEXTS["waits"], _smaller_with_feedback(values)),
+            (TEXTS["makespans"], _longer_with_feedback(values)),
         ):
             if comparisons:
                 holds = all(right for right, _ in comparisons)
@@ -78,18 +73,6 @@ def _of_tables(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
                 yield Verdict(claim, holds, escaped(f"{evidence}."), where)
 
 
-_SIGNS = (
-    "Users submit earlier than recorded, in the mean, on infrastructures that are twice as fast or "
-    "twice as large, and later on those half as fast, half as large, or under FCFS (Table 2)"
-)
-_WAITS = (
-    "Where the recorded load is too much (FCFS, nodes half as fast, half as many), jobs wait "
-    "longer in rigid replay than with feedback, in which users hold back (Table 1)"
-)
-_MAKESPANS = (
-    "... and what rigid replay has in waits, feedback has in the makespan, which is longer there "
-    "(Table 1)"
-)
 _Values = dict[tuple[str, str, str], float]
 _Comparisons = list[tuple[bool, str]]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -25,6 +25,7 @@ from batsched_py.report.kit.selection import slug
 from batsched_py.units import DAY, MONTH
 from batsched_py.workload.clock import local_hours
 from batsched_studies.replay_feedback import replays, session_graphs, tables
+from batsched_studies.replay_feedback.texts import TEXTS
 
 WINDOW_START = 14 * DAY
 WINDOW_MONTHS = (4, 6, 8)
@@ -35,26 +36,17 @@ _WIDTH, _HEIGHT = 210, 130
 _SINCE = "from the first recorded submission"
 
 
-class Drawn(NamedTuple):
-    """A figure without its log."""
-
-    name: str
-    title: str
-    draw: Callable[[replays.Study], Chart]
-    caption: str
-
-
 def figures(study: replays.Study) -> list[Figure]:
     """Return the figures of a log; ``study.notes`` say what could not be drawn, and why."""
     made = []
-    for one in FIGURES:
+    for name, draw in FIGURES.items():
         try:
-            chart = one.draw(study)
+            chart = draw(study)
         except replays.MissingError as missing:
-            study.notes.append(f"{one.title} is left out: {missing}.")
+            study.notes.append(f"{TEXTS.title(name, log='')} is left out: {missing}.")
             continue
-        name = f"{one.name}_{slug(study.log)}"
-        made.append(Figure(name, f"{one.title} ({study.log})", chart, one.caption))
+        where = {"name": f"{name}_{slug(study.log)}", "log": f" ({study.log})"}
+        made.append(TEXTS.figure(name, chart, **where))
     return made
 
 
@@ -381,71 +373,16 @@ def _first_jobs(lateness: Any) -> pd.DataFrame:
     return pd.DataFrame({"jobs": n[at], "seconds": seconds.round(3)})
 
 
-_GREY = "Grey: rigid, as recorded; coloured: with feedback, a60."
-
-FIGURES = (
-    Drawn(
-        "fig02_submissions",
-        "Fig. 2: submissions over time",
-        submissions,
-        f"{_GREY} Days {_SINCE}.",
-    ),
-    Drawn(
-        "fig03_cumulative",
-        "Fig. 3: submitted and finished jobs",
-        cumulative,
-        f"{_GREY} Dashed: finished. Days {_SINCE}.",
-    ),
-    Drawn(
-        "fig04_lateness_of_users",
-        "Fig. 4: mean lateness of each user",
-        lateness_of_users,
-        "With feedback, a60; a point for each user.",
-    ),
-    Drawn(
-        "fig05_additional_lateness",
-        "Fig. 5: additional lateness of each user",
-        additional_lateness,
-        "With feedback, a60; users with 2 jobs or more. Box: quartiles and median; whiskers: 1.5 "
-        "box lengths.",
-    ),
-    Drawn(
-        "fig06_session_graphs",
-        "Fig. 6: session graphs of the users",
-        session_graph_figure,
-        "Left: a point for each pair of values, larger for more users. Right: all edges; diamonds "
-        "are the paper's shares.",
-    ),
-    Drawn(
-        "fig07_differences",
-        "Fig. 7: how much later a job is submitted",
-        differences,
-        "Distribution over all jobs, from one replay to another.",
-    ),
-    Drawn(
-        "fig08_week",
-        "Fig. 8: submissions over the week",
-        week,
-        f"{_GREY} Mean of all weeks, by the local time of the log; Monday 0:00 is hour 0.",
-    ),
-    Drawn(
-        "fig09_windows",
-        "Fig. 9: throughput and utilisation on windows",
-        windows,
-        "Windows begin two weeks after the first recorded submission.",
-    ),
-    Drawn(
-        "fig10_first_submissions",
-        "Fig. 10: first submission of each user",
-        first_submissions,
-        "The same in all replays. Ticks: one for each user.",
-    ),
-    Drawn(
-        "fig11_first_jobs",
-        "Fig. 11: additional lateness of the first n jobs",
-        first_jobs,
-        "Points: replays of the first n jobs alone (`first.toml`); lines: the first n jobs of ONE "
-        "replay of the whole log, which is not the same.",
-    ),
-)
+FIGURES = {
+    "fig02_submissions": submissions,
+    "fig03_cumulative": cumulative,
+    "fig04_lateness_of_users": lateness_of_users,
+    "fig05_additional_lateness": additional_lateness,
+    "fig06_session_graphs": session_graph_figure,
+    "fig07_differences": differences,
+    "fig08_week": week,
+    "fig09_windows": windows,
+    "fig10_first_submissions": first_submissions,
+    "fig11_first_jobs": first_jobs,
+}
 """The figures in the order of the paper."""

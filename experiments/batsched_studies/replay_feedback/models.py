@@ -23,6 +23,7 @@ from batsched_py.report.kit.tables import columns, sections, table, where_known
 from batsched_py.support.statistics import finite, quantiles
 from batsched_studies.replay_feedback.spread import interval_panel
 from batsched_studies.replay_feedback.tables import INFRASTRUCTURES, NAMES, UNITS, printed
+from batsched_studies.replay_feedback.texts import TEXTS
 
 MODELS = {
     "rigid": palette.RECORDED,
@@ -65,34 +66,18 @@ def model_sections(runs: pd.DataFrame, published: dict[str, Any]) -> Iterator[Se
             shown.append(Column(metric, METRICS[metric][0], _DECIMALS.get(metric, 2), "ours"))
             shown.append(Column(f"{metric}_published", "paper", 2, "published"))
         title = f"User models {where}"
-        parts.append(table(f"models_{name}", title, rows, where_known(rows, shown), _NOTE))
-        caption = (
-            "Points: means of the seeds; lines: from the smallest to the largest; diamonds: the "
-            "paper's values. Waits below 0.001 d are at the edge of the axis."
+        parts.append(
+            table(f"models_{name}", title, rows, where_known(rows, shown), TEXTS["models_note"])
         )
         chart = model_chart(pd.DataFrame(rows))
         title = f"Mean lateness and wait {where}"
-        parts.append(Figure(f"fig_models_{name}", title, chart, caption))
+        parts.append(Figure(f"fig_models_{name}", title, chart, TEXTS["models_figure"]))
         hours = hours_frame(own)
         if len(hours):
             title = f"When users submit, by the hour of the day {where}"
             caption = f"On {_day_infrastructure(own)}, local time; rigid is as recorded."
             parts.append(Figure(f"fig_hours_{name}", title, hours_chart(hours), caption))
-    yield from sections([("Other user models", [Text(_TEXT), *parts])] if parts else [])
-
-
-_TEXT = (
-    "The same jobs of the same users, who react in other ways (Zakay, PhD thesis): `adjusted` "
-    "keeps recorded think times as a60, batch by batch; `distribution` draws think times, breaks, "
-    "and hours of work; `fluid` lets the work flow into the recorded sessions; `tbuos` is `fluid` "
-    "with people drawn anew, where those who stay begin again when they are through, so that "
-    "jobs per day are a result."
-)
-_NOTE = (
-    "Means over the seeds. Lateness of `tbuos` is against the shifted recorded times, and its "
-    "jobs are others. `submitted at work`: share of the jobs submitted Monday to Friday, 8:00 to "
-    "18:00 local time, which are 30 % of all hours."
-)
+    yield from sections([("Other user models", [Text(TEXTS["models"]), *parts])] if parts else [])
 
 
 def model_rows(runs: pd.DataFrame, log: str, published: dict[str, Any]) -> list[dict[str, Any]]:

@@ -15,23 +15,19 @@ from batsched_py.report.kit.beside_published import read_published
 from batsched_py.report.kit.tables import sections
 from batsched_studies.replay_feedback import claims, figures, models, session_graphs, spread, tables
 from batsched_studies.replay_feedback.replays import MissingError, Study, studies
+from batsched_studies.replay_feedback.texts import TEXTS
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
 
 TITLE = "Replay with feedback"
-SOURCE = (
-    'M. Madon, G. Da Costa, J.-M. Pierson, "Replay with Feedback: How does the performance of HPC '
-    'system impact user submission behavior?", Future Generation Computer Systems 155 (2024), '
-    "doi 10.1016/j.future.2024.01.024"
-)
 
 
 def report(results: CampaignResults) -> Report:
     """Return the report on the runs of a campaign of the study."""
     runs = results.runs
     if runs.empty:
-        return Report(TITLE, SOURCE, (), summary="No run has finished yet.")
+        return Report(TITLE, TEXTS["source"], (), summary="No run has finished yet.")
     published = read_published(Path(__file__).parent)
     of_models = len(models.model_runs(runs))
     cells = [] if of_models else tables.compare(runs, published)
@@ -45,7 +41,7 @@ def report(results: CampaignResults) -> Report:
         *sections((f"Figures, {study.log}", _figures(study)) for study in logs),
     )
     verdicts = claims.verdicts(cells, runs, list(_graphs(logs, published)))
-    return Report(TITLE, SOURCE, made, tuple(verdicts), _summary(cells))
+    return Report(TITLE, TEXTS["source"], made, tuple(verdicts), _summary(cells))
 
 
 def _figures(study: Study) -> Iterator[Part]:

@@ -40,6 +40,7 @@ from batsched_studies.replay_feedback.tables import (
     of_run,
     printed,
 )
+from batsched_studies.replay_feedback.texts import TEXTS
 
 BASE = "easy"
 """The infrastructure that others are compared with."""
@@ -76,15 +77,18 @@ def shake_sections(cells: Sequence[Cell]) -> Iterator[Section]:
         Column("spreads", decimals=1, kind="difference"),
         Column("inside"),
     )
-    note = (
-        "`inside`: whether the paper's value is between the smallest and the largest of the "
-        "runs, give or take half of its last digit; `spreads`: how far it is from our median, "
-        "in units of half the distance of the quantiles 2.5 % and 97.5 %, beyond its rounding."
-    )
     for log, size in sorted({(cell.log, cell.size) for cell in several}):
         rows = [_spread_row(cell) for cell in several if (cell.log, cell.size) == (log, size)]
         title = f"Spread by the order of simultaneous events ({log}, {size} sizes)"
-        parts.append(table(f"shake_{slug(log, size)}", title, rows, _shown(rows, shown), note))
+        parts.append(
+            table(
+                f"shake_{slug(log, size)}",
+                title,
+                rows,
+                _shown(rows, shown),
+                TEXTS["shake"],
+            )
+        )
         chart = interval_chart(pd.DataFrame(rows), ("minimum", "median", "maximum"))
         caption = "Lines: all runs; points: medians; diamonds: the paper's values."
         parts.append(Figure(f"fig_shake_{slug(log, size)}", title, chart, caption))
@@ -119,24 +123,13 @@ def confidence_sections(runs: pd.DataFrame, published: dict[str, Any]) -> Iterat
         name, where = slug(log, size), f"({log}, {size} sizes)"
         rows = confidence_rows(own, str(log), published)
         parts.append(_confidence_table(name, f"Resampled logs {where}", rows))
-        caption = (
-            "Lines: from the 2.5 % to the 97.5 % quantile of resampled logs; points: medians; "
-            "diamonds: the paper's values, of the one recorded log. Waits below 0.001 d are at the "
-            "edge of the axis."
-        )
         chart = interval_chart(pd.DataFrame(rows), ("low", "median", "high"))
         title = f"Resampled logs {where}"
-        parts.append(Figure(f"fig_confidence_{name}", title, chart, caption))
+        parts.append(Figure(f"fig_confidence_{name}", title, chart, TEXTS["confidence_figure"]))
         parts.append(_paired_table(name, where, paired_rows(own, str(log), published)))
         parts.append(_order_table(name, where, order_rows(own)))
-    text = (
-        "Each replication draws other people from the log by chance, each with all that he "
-        "recorded, whole weeks later or earlier, with his waits, and so with his think times and "
-        "sessions. What differs between replications is what chance could have made of the same "
-        "users."
-    )
     title = "Confidence by resampled logs"
-    yield from sections([(title, [Text(text), *parts])] if parts else [])
+    yield from sections([(title, [Text(TEXTS["confidence"]), *parts])] if parts else [])
 
 
 def _confidence_table(name: str, title: str, rows: Rows) -> Table | None:
@@ -148,13 +141,7 @@ def _confidence_table(name: str, title: str, rows: Rows) -> Table | None:
         Column("spreads", "spreads", 1, "difference"),
         Column("within"),
     )
-    note = (
-        "`95 % from .. to`: bootstrap interval of the mean; then the quantiles of single resampled "
-        "logs. The paper has one log: `within` says whether its value is between the outer "
-        "quantiles, `spreads` how far from the median it is in units of half their distance; both "
-        "give or take its rounding."
-    )
-    return table(f"confidence_{name}", title, rows, _shown(rows, shown), note)
+    return table(f"confidence_{name}", title, rows, _shown(rows, shown), TEXTS["confidence_table"])
 
 
 def confidence_rows(runs: pd.DataFrame, log: str, published: dict[str, Any]) -> Rows:
@@ -193,11 +180,7 @@ def _paired_table(name: str, where: str, rows: Rows) -> Table | None:
         Column("published", "paper", 2, "published"),
         Column("clear", "sign is clear"),
     )
-    note = (
-        f"Mean of (value - value of {BASE}) over resampled logs, with the same people in both, and "
-        "its bootstrap interval; the paper's is that of its tables. The sign is clear if the "
-        "interval is on one side of 0."
-    )
+    note = TEXTS["paired_table"].format(base=BASE)
     title = f"Differences to {BASE}, replication by replication {where}"
     return table(f"paired_{name}", title, rows, _shown(rows, shown), note) if rows else None
 
@@ -235,12 +218,8 @@ def _order_table(name: str, where: str, rows: Rows) -> Table | None:
         *columns(decimals=2, kind="ours", low="95 % from", high="to"),
         *columns(nb_right="logs in this order", clear="sign is clear"),
     )
-    note = (
-        "Neighbours of the published ranking: how much later, in the mean over all jobs, the same "
-        "people submit on the second than on the first."
-    )
     title = f"The ranking, replication by replication {where}"
-    return table(f"order_{name}", title, rows, shown, note)
+    return table(f"order_{name}", title, rows, shown, TEXTS["order_table"])
 
 
 def order_rows(runs: pd.DataFrame) -> Rows:

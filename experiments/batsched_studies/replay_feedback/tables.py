@@ -22,6 +22,7 @@ from batsched_py.report.kit import beside_published
 from batsched_py.report.kit.selection import log_name, slug
 from batsched_py.report.kit.tables import columns, table, where_known
 from batsched_py.units import DAY
+from batsched_studies.replay_feedback.texts import TEXTS
 
 TABLES = ("table1", "table2")
 INFRASTRUCTURES = ("easy", "fcfs", "perf*2", "perf/2", "infra*2", "infra/2")
@@ -234,11 +235,6 @@ def tables(cells: Iterable[Cell], published: dict[str, Any]) -> Iterator[Table |
         several = any(len(cell.values) > 1 for _, row in lines for cell in row)
         shaken = "; ours is the first of several orders of events" if several else ""
         compared = any(cell.published is not None for _, row in lines for cell in row)
-        note = (
-            "Emphasised: all printed digits are the paper's. `all digits` says so of the row, "
-            "`difference` is ours minus the paper's. Mean and max wait are over jobs that ran, "
-            "lateness over all jobs."
-        )
         shown = [*columns("infrastructure", "replay")]
         for cell in lines[0][1]:
             shown.append(Column(cell.metric, unit_title(cell.metric, cell.unit), 2, "ours"))
@@ -251,7 +247,7 @@ def tables(cells: Iterable[Cell], published: dict[str, Any]) -> Iterator[Table |
             f"{published[name]['title']} ({log}, {size} sizes{shaken})",
             rows,
             where_known(rows, shown),
-            note if compared else "Nothing was published for this log.",
+            TEXTS["tables"] if compared else "Nothing was published for this log.",
             [(at, cell.metric) for at, (_, row) in enumerate(lines) for cell in row if cell.equal],
         )
 

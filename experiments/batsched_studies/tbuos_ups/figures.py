@@ -18,6 +18,7 @@ from batsched_py.support.statistics import paired_ratio
 from batsched_py.units import HOUR
 from batsched_studies.tbuos_ups.claims import EASY, REPLAYS, THROUGHPUT, WAIT, Runs, column
 from batsched_studies.tbuos_ups.measures import LENGTHS
+from batsched_studies.tbuos_ups.texts import TEXTS
 
 USERS = {"resampled": "open resampling", "tbuos": "TBUOS"}
 COLOURS = {
@@ -62,13 +63,7 @@ def wait_distribution(runs: Runs) -> Figure | None:
         y=alt.Y("share:Q", title="share of runs up to it", scale=alt.Scale(domain=[0, 1])),
         tooltip=["users:N", "system:N", *numbers(wait="mean wait (h)", share="share")],
     )
-    return Figure(
-        "wait_distribution",
-        "Mean waits over the seeds",
-        _by_log(chart, lines),
-        f"Of up to {STEPS} runs each step is one. Open resampling spreads far, TBUOS little: users "
-        "who wait submit less. The thesis shows it as histograms (chapter 5).",
-    )
+    return TEXTS.figure("wait_distribution", _by_log(chart, lines), steps=STEPS)
 
 
 def throughput_pairs(runs: Runs) -> Figure | None:
@@ -93,14 +88,7 @@ def throughput_pairs(runs: Runs) -> Figure | None:
     equal = alt.Chart().mark_line(color="#888888", strokeDash=[4, 3])
     equal = equal.encode(x="fcfs:Q", y="fcfs:Q")
     chart = alt.layer(equal, dots).properties(width=WIDTH, height=HEIGHT)
-    return Figure(
-        "throughput",
-        "Throughput with FCFS and with EASY",
-        _by_log(chart, points),
-        "Each point is a seed, the same people with both policies; on the dashed line both do the "
-        "same. Under TBUOS EASY does more; in open resampling it does so only as far as FCFS does "
-        "not keep up. The thesis has it as a figure (chapter 5).",
-    )
+    return TEXTS.figure("throughput", _by_log(chart, points))
 
 
 def ups_sweep(runs: Runs) -> Figure | None:
@@ -129,14 +117,7 @@ def ups_sweep(runs: Runs) -> Figure | None:
         tooltip=["users:N", "rank:N", "a_user:Q", *read, "n:Q"],
     )
     chart = alt.layer(bars, line, dots).properties(width=WIDTH, height=HEIGHT)
-    return Figure(
-        "ups",
-        "UPS with a growing weight of the users' rank",
-        _by_log(chart, points),
-        "Ratio of mean throughputs over pairs of seeds, with its 95 % bootstrap interval. The "
-        "thesis has it as figures (chapter 5): it grows with `a_user`, load is above recency, and "
-        "without feedback nothing changes.",
-    )
+    return TEXTS.figure("ups", _by_log(chart, points))
 
 
 def _ups_points(runs: Runs) -> Iterator[dict[str, Any]]:
@@ -178,12 +159,7 @@ def ratio_figure(spreads: pd.DataFrame) -> Figure | None:
     )
     lines = len({(point["log"], point["users"]) for point in points})
     chart = alt.layer(bars, dots).properties(width="container", height=22 * max(lines, 2))
-    return Figure(
-        "ratios_beside_thesis",
-        "Largest over smallest mean wait with EASY",
-        chart.interactive(bind_y=False),
-        "With the 95 % bootstrap interval over the runs, whose upper end is the ratio at most.",
-    )
+    return TEXTS.figure("ratios_beside_thesis", chart.interactive(bind_y=False))
 
 
 def _ratio_points(spreads: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -215,11 +191,8 @@ def wait_figure(waits: pd.DataFrame) -> Figure:
         shape=alt.Shape("from:N", title=None, scale=shapes),
         tooltip=["log:N", "users:N", "from:N", *numbers(wait="wait (h)")],
     )
-    return Figure(
-        "waits_beside_thesis",
-        "Average waits with EASY, ours beside the thesis",
-        _by_log(chart.properties(width=WIDTH, height=130), points),
-        "`rigid` is open replay; the models of chapter 4 below it.",
+    return TEXTS.figure(
+        "waits_beside_thesis", _by_log(chart.properties(width=WIDTH, height=130), points)
     )
 
 
@@ -240,14 +213,7 @@ def queue_figure(runs: Runs) -> Figure | None:
         y=alt.Y("share:Q", title="share of time with more", scale=alt.Scale(domain=[0, 1])),
         tooltip=["users:N", "system:N", "length:Q", *numbers(share="share of time")],
     )
-    return Figure(
-        "queue",
-        "Length of the queue",
-        _by_log(chart, lines),
-        "Share of the time, up to the last submission, in which more than so many jobs wait (half "
-        "a job stands for none); mean over the seeds. Huge queues for much of the time are those "
-        "of FCFS without feedback, as in the thesis (chapter 4).",
-    )
+    return TEXTS.figure("queue", _by_log(chart, lines))
 
 
 def _lines(interpolate: Any, colour: alt.Color) -> Chart:

@@ -19,21 +19,12 @@ from batsched_py.report.kit.selection import log_name
 from batsched_py.report.kit.tables import sections
 from batsched_studies.tbuos_ups import figures, tables
 from batsched_studies.tbuos_ups.claims import Effect, effects, read
+from batsched_studies.tbuos_ups.texts import TEXTS
 from batsched_studies.tbuos_ups.verdicts import verdicts
 from batsched_studies.tbuos_ups.waits import calmer, spreads, waits
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
-
-SOURCE = (
-    "N. Zakay, Improved Realism and Representativeness of Workloads to Improve Reliability of "
-    "Performance Evaluations, PhD thesis, The Hebrew University of Jerusalem, chapters 4 and 5"
-)
-SUMMARY = """
-What changes in an evaluation when users react to the system. Open replay and open resampling submit
-the same jobs whatever the system does. Under TBUOS, resampled users wait for their jobs, and
-long-term ones begin anew when they are through: throughput is a result.
-"""
 
 
 def report(results: CampaignResults) -> Report:
@@ -50,10 +41,10 @@ def report(results: CampaignResults) -> Report:
     }
     return Report(
         title="TBUOS and UPS: what changes when users react",
-        source=SOURCE,
+        source=TEXTS["source"],
         sections=tuple(sections(parts.items())),
         verdicts=tuple(verdicts(compared, spread, calmer(runs), wait)),
-        summary=SUMMARY.strip(),
+        summary=TEXTS["summary"],
     )
 
 

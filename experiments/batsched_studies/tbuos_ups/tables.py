@@ -16,6 +16,7 @@ from batsched_py.support.statistics import bootstrap
 from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_studies.tbuos_ups import claims
 from batsched_studies.tbuos_ups.claims import Effect, Runs, column
+from batsched_studies.tbuos_ups.texts import TEXTS
 from batsched_studies.tbuos_ups.waits import SEEDS
 
 PLACE = columns("log", replay="users", system="system")
@@ -61,11 +62,7 @@ def level_tables(runs: Runs, recorded: Mapping[str, float]) -> Iterator[Table | 
         Column("queue", "waiting jobs", 1),
         Column("utilisation", decimals=3),
     )
-    said = (
-        f"Means over the seeds. Jobs/h: ended by the last submission, with the {INTERVAL}; beside "
-        "it relative to the jobs/h of the log. Saturated: seeds whose backlog grows by more than a "
-        "job a week."
-    )
+    said = TEXTS["level_tables"].format(interval=INTERVAL)
     yield table("systems", "What the systems do", rows, (*PLACE, *systems), said)
     users = (
         Column("jobs", "jobs submitted", 0),
@@ -101,12 +98,7 @@ def _runs(effect: Effect) -> str:
     return f"{effect.pairs}" + (f", {effect.saturated} saturated" if effect.saturated else "")
 
 
-HOW = (
-    "Ratios of means over pairs of runs with the same seed, and so the same people; from, to: 95 % "
-    "bootstrap interval over the pairs. *Greater*: the interval is above 1; *not less*: it is not "
-    f"below; *equal*: within {claims.TOLERANCE:.0%}. A pair is saturated if the backlog of one of "
-    "its runs grows by more than a job a week; then the claim is judged on the stable ones."
-)
+HOW = TEXTS["how"].format(tolerance=claims.TOLERANCE)
 
 
 def spread_table(spreads: pd.DataFrame) -> Table:
@@ -121,12 +113,7 @@ def spread_table(spreads: pd.DataFrame) -> Table:
         Column("difference_percent", "difference (%)", 0, kind="difference"),
         Column("quantile_ratio", "97.5 % / 2.5 %", 2),
     )
-    note = (
-        "From, to: 95 % bootstrap interval over the runs. That of most / least cannot reach "
-        "above the ratio itself, since no draw has a larger wait than the largest; the ratio "
-        "of quantiles hangs less on single seeds. The thesis has 100 seeds of EASY; ours are "
-        f"beside it from {SEEDS}."
-    )
+    note = TEXTS["spread_table"].format(seeds=SEEDS)
     frame = _in_percent(spreads.assign(**hours))
     return Table("ratios", "(iv) Mean waits over the seeds", frame, shown, note)
 
@@ -145,8 +132,4 @@ def wait_table(waits: pd.DataFrame) -> Table:
         Column("ours_to_rigid", "of open replay", 2, kind="ours"),
         Column("thesis_to_rigid", "thesis", 2, kind="published"),
     )
-    note = (
-        "`easy strict` backfills only what ends before the reservation; `fluid 5` is the fluid "
-        "model as chapter 5 tells it, beside the same printed number."
-    )
-    return Table("waits", "Average wait with EASY", _in_percent(waits), shown, note)
+    return Table("waits", "Average wait with EASY", _in_percent(waits), shown, TEXTS["wait_table"])

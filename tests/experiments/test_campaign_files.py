@@ -1,0 +1,59 @@
+"""The campaign files of all studies: they expand to different runs, small ones without download."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from batsched_py.campaign.campaign_file import find_campaign, read_campaign
+
+FILES = [
+    # campaign file, runs, runs of the small size
+    ("creasy/campaign", 5 * 5 * 3, 12),
+    ("creasy/machines", 72, 8),
+    ("creasy/readings", 153, 68),
+    ("dynamic_think_times/campaign", 2 * 4 * 4 * 100, 2 * 4 * 4 * 5),
+    ("dynamic_think_times/readings", 9 * 8 * 20, 9 * 8 * 3),
+    ("dynamic_think_times/equal_work", 2 * 2 * 2 * 7 * 30, 2 * 2 * 1 * 7 * 3),
+    ("dynp/campaign", 9, 9),
+    ("dynp/ctc", 9, 9),
+    ("dynp/metrics", 14, 14),
+    ("dynp/estimates", 10, 10),
+    ("dynp/slackness", 18, 18),
+    ("dynp/legacy", 12, 12),
+    ("dynp/load", 3 * 5 * 5 * 10, 5 * 5 * 4),
+    ("dynp/load_ctc", 5 * 5 * 10, 5 * 5 * 4),
+    ("dynp/load_slackness", 3 * (1 + 12) * 5 * 10, 13 * 5 * 4),
+    ("dynp/load_slackness_ctc", 13 * 5 * 10, 13 * 5 * 4),
+    ("replay_feedback/campaign", 18, 9),
+    ("replay_feedback/allocated", 6, 6),
+    ("replay_feedback/first", 84, 12),
+    ("replay_feedback/shake", 180, 27),
+    ("replay_feedback/confidence", 360, 27),
+    ("replay_feedback/models", 108, 27),
+    ("tbuos_ups/campaign", (2 * 8 + 2) * 30, (2 * 8 + 2) * 3),
+    ("tbuos_ups/ratios", 2 * 2 * 100, 2 * 2 * 4),
+    ("tbuos_ups/ups", 2 * 11 * 10, 2 * 11),
+    ("tbuos_ups/machine", 2 * (2 * 2 + 4) * 10, 2 * 2 * 2),
+    ("tbuos_ups/waits", 7 * (2 + 3 * 3) * 3, 5 * 3),
+]
+DOWNLOADED = {"dynp/ctc", "dynp/load_ctc", "dynp/load_slackness_ctc"} | {
+    f"tbuos_ups/{name}" for name in ("ratios", "ups", "machine", "waits")
+}
+"""Whose small size takes a log of the archive too."""
+
+
+@pytest.mark.parametrize(("name", "runs", "quick"), FILES)
+def test_campaign_files_expand_to_different_runs(name: str, runs: int, quick: int) -> None:
+    whole, small = (read_campaign(find_campaign(name), quick=small) for small in (False, True))
+    assert (len(whole.runs), len(small.runs)) == (runs, quick)
+    assert len({tuple(run.labels.items()) for run in whole.runs}) == runs
+    if name not in DOWNLOADED:
+        assert {run.settings.log for run in small.runs} <= {"sample", "none"}
+    seeds: dict[Any, set[int]] = {}
+    for run in whole.runs:
+        if "replication" in run.labels:
+            seeds.setdefault(run.labels["replication"], set()).add(run.settings.seed)
+    assert all(len(equal) == 1 for equal in seeds.values()), "the same users everywhere"
+    assert len(set().union(*seeds.values())) == len(seeds)
