@@ -6,7 +6,7 @@ from math import inf
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from batsched_py.schedulers.fcfs import Fcfs
@@ -168,6 +168,7 @@ def test_a_call_that_comes_a_microsecond_late_changes_nothing() -> None:
     st.lists(st.tuples(st.integers(0, 300), st.integers(0, 30)), min_size=1, max_size=8),
     st.lists(st.integers(0, 2000), min_size=1, max_size=20),
 )
+@example([(1, 1), (164, 8)], [169, 171, 173])  # from Sunday evening into the next round
 def test_recycled_windows_as_a_list_written_out(
     spans: list[tuple[int, int]], times: list[int]
 ) -> None:
