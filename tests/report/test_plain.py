@@ -29,6 +29,7 @@ def test_replications_become_means_with_intervals() -> None:
 def test_a_number_is_drawn_across_and_the_rest_is_coloured() -> None:
     figure = plain_report(MadeUp(2)).figures[0]
     assert figure.spec["encoding"]["x"]["field"] == "alpha"
+    assert figure.spec["encoding"]["color"]["sort"] == ["easy", "creasy"]
     assert [row["runs"] for row in figure.spec["data"]["values"]] == ["easy"] * 2 + ["creasy"] * 2
     assert drawn(figure)["png"][:4] == b"\x89PNG"
 
