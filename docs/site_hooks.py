@@ -11,6 +11,8 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
 STUDIES = "experiments/batsched_studies"
+_ROLE = re.compile(r":\w+:<code>~?([^<]+)</code>")
+"""A name in a docstring."""
 _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
 """Text, path and anchor of a link within the project."""
 
@@ -62,3 +64,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         return f"[{text}]({posixpath.relpath(place, here or '.')}{anchor or ''})"
 
     return _LINK.sub(moved, markdown)
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
+    """Show names in docstrings as code, without their modules."""
+    return _ROLE.sub(lambda role: f"<code>{role[1].rpartition('.')[2]}</code>", html)

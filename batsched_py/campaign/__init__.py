@@ -10,7 +10,7 @@
 ``finished_runs``      when a run counts as done, and how its files get into its folder
 ``runner``             what is missing is run
 ``worker_processes``   processes that perform tasks; those of this machine as an executor
-``cluster``            the same on a cluster, with ``cluster_address`` and ``cluster_node``
+``cluster``            the same on a cluster
 ``campaign_folder``    a campaign's folder as a table and a report
 ``time_estimate``      how long what is missing will take
 =====================  =======================================================================

@@ -152,18 +152,19 @@ class CampaignResults:
             return 0
         others = [name for name in self.axes if name != REPLICATION]
         metrics = [name for name in METRICS if name in runs]
-        groups = [own for _, own in runs.groupby(others, dropna=False)] if others else [runs]
-        return sum(len(own) > 1 and len(own[metrics].drop_duplicates()) == 1 for own in groups)
+        groups = [group for _, group in runs.groupby(others, dropna=False)] if others else [runs]
+        different = [group[metrics].drop_duplicates() for group in groups if len(group) > 1]
+        return sum(len(rows) == 1 for rows in different)
 
     @property
     def failures(self) -> list[tuple[Path, str]]:
         """Folder and message of the runs that were tried and failed."""
-        found = []
+        failures = []
         for folder in map(Path, self._runs):
             error = folder / ERROR
             if error.is_file() and not (folder / RUN_JSON).is_file():
-                found.append((folder, error.read_text().strip()))
-        return found
+                failures.append((folder, error.read_text().strip()))
+        return failures
 
     def jobs(self, run: Any) -> pd.DataFrame:
         """Return ``_jobs.csv`` of a row of :attr:`runs`, and which jobs are ``measured``.
@@ -233,7 +234,7 @@ def _row(run: StoredRun, folder: Path) -> dict[str, Any] | None:
     stored = finished_run(folder)
     if stored is None:
         return None
-    known = stored.provenance
+    origin = stored.provenance
     return {
         **_flat(run.planned.settings),
         **run.planned.labels,
@@ -243,8 +244,8 @@ def _row(run: StoredRun, folder: Path) -> dict[str, Any] | None:
         "nb_res": stored.nb_processors,
         **stored.metrics.overall,
         **stored.metrics.study,
-        **{key: known.get(key) for key in ("hash", "version", "git_revision", "host", "started")},
-        "seconds": known.get("seconds"),
+        **{key: origin.get(key) for key in ("hash", "version", "git_revision", "host", "started")},
+        "seconds": origin.get("seconds"),
         "wall_time": stored.wall_time,
     }
 
@@ -271,7 +272,7 @@ def _of_one_type(frame: pd.DataFrame) -> pd.DataFrame:
         for name in frame.columns
         if frame[name].dtype == object
     }
-    mixed = [name for name, found in kinds.items() if len(found) > 1 and found != {int, float}]
+    mixed = [name for name, types in kinds.items() if len(types) > 1 and types != {int, float}]
     return frame.assign(**{str(name): frame[name].map(text) for name in mixed})
 
 

@@ -85,7 +85,9 @@ def expand(
     for number, rule in enumerate(rules):
         _check_rule(rule, number, base.values, set(replaced or {}))
     kept = [run for run in of_blocks[0] if not _excluded(run.labels, rules)]
-    runs = _different([*kept, *(run for further in of_blocks[1:] for run in further)])
+    every = [*kept, *(run for further in of_blocks[1:] for run in further)]
+    # What is there before would be counted twice.
+    runs = list({msgspec.json.encode(run, order="sorted"): run for run in every}.values())
     if not runs:
         raise CampaignError(("exclude", 0), None, "every run is excluded: nothing is left to do")
     return runs if replications is None else list(_replicated(runs, replications))
@@ -121,11 +123,6 @@ def _excluded(labels: Mapping[str, Label], rules: Iterable[dict[str, Any]]) -> b
         all(labels.get(_label(key)) in _listed(value) for key, value in rule.items())
         for rule in rules
     )
-
-
-def _different(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
-    """Return the runs without those that are there before: they would be counted twice."""
-    return list({msgspec.json.encode(run, order="sorted"): run for run in runs}.values())
 
 
 def _check_values(block: _Block) -> None:
@@ -288,6 +285,6 @@ def _is_label(value: Any) -> bool:
     return isinstance(value, str | bool) or is_number(value)
 
 
-def _unknown(name: str, known: list[str], what: str) -> str:
-    there = ", ".join(known) or "none"
-    return f"there is no {what} {name!r}{did_you_mean(name, known)}; there are: {there}"
+def _unknown(name: str, allowed: list[str], what: str) -> str:
+    there = ", ".join(allowed) or "none"
+    return f"there is no {what} {name!r}{did_you_mean(name, allowed)}; there are: {there}"

@@ -92,7 +92,8 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
         run_hash = identity(settings, log, kept)
         new_folder = out / "runs" / f"{_name(planned, varying)}_{run_hash}"
         folder = folder_of.setdefault(run_hash, new_folder)
-        files = {str(file.absolute()): digest(file) for file in _inputs(settings, log, measure)}
+        inputs = [*input_files(settings, log), *([_file(measure)] if measure else [])]
+        files = {str(file.absolute()): digest(file) for file in inputs}
         task = Task(
             settings=resolved,
             log=str(log),
@@ -109,7 +110,8 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
                 "files": {Path(path).name: content[:_HASH] for path, content in files.items()},
             },
         )
-        command = [*_command(resolved, log), "-e", str((folder / PREFIX).absolute())]
+        command = [*PROGRAM, "simulate", str(log), *_arguments(resolved)]
+        command += ["-e", str((folder / PREFIX).absolute())]
         prepared.append(PreparedRun(planned, log, folder, command, task))
     return prepared
 
@@ -154,10 +156,6 @@ def _check_encoding(*paths: Path) -> None:
             raise UsageError(f"{str(path)!a}: expected a path whose characters are UTF-8")
 
 
-def _inputs(settings: Settings, log: Path, measure: str | None) -> list[Path]:
-    return [*input_files(settings, log), *([_file(measure)] if measure else [])]
-
-
 def _file(place: str) -> Path:
     return Path(place.rpartition(":")[0])
 
@@ -189,8 +187,9 @@ def nb_other_folders(runs: Iterable[PreparedRun], out: Path) -> int:
 
 
 def _name(planned: PlannedRun, varying: Iterable[str]) -> str:
-    labels = [planned.labels[key] for key in varying if key in planned.labels]
-    name = "_".join(map(_file_name, labels)).encode()  # names of files have 255 bytes
+    labels = "_".join(str(planned.labels[key]) for key in varying if key in planned.labels)
+    text = labels.replace("*", "x").replace("/", "over")
+    name = re.sub(r"[^\w.-]", "-", text).encode()  # names of files have 255 bytes
     return name[:100].decode(errors="ignore") or "run"
 
 
@@ -208,16 +207,6 @@ def axes_of(labels: Iterable[Mapping[str, Label]]) -> list[str]:
         for key, value in of_run.items():
             values.setdefault(key, set()).add(value)
     return [key for key, different in values.items() if len(different) > 1 or having[key] < number]
-
-
-def _file_name(label: Label) -> str:
-    text = str(label).replace("*", "x").replace("/", "over")
-    return re.sub(r"[^\w.-]", "-", text)
-
-
-def _command(settings: Settings, log: Path) -> list[str]:
-    """Return the command that does the same as a run of its own."""
-    return [*PROGRAM, "simulate", str(log), *_arguments(settings)]
 
 
 def _arguments(settings: Settings) -> list[str]:

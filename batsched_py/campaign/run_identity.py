@@ -57,17 +57,14 @@ def identity(settings: Settings, log: Path, further: Iterable[Any] = ()) -> str:
 
 def input_files(settings: Settings, log: Path) -> list[Path]:
     """Return the files that a run reads: its log, and those that its settings name."""
-    named = [file for text in (settings.scheduler, settings.users) for file in _code_files(text)]
+    plugins_of_files = [name for name in (settings.scheduler, settings.users) if ".py:" in name]
+    named = [file for name in plugins_of_files for file in _files_of(name)]
     return list(dict.fromkeys([log, *_named_files(settings), *named]))
 
 
 def _named_files(settings: Settings) -> list[Path]:
     options = (*settings.scheduler_options.values(), *settings.user_options.values())
     return [file for text in (settings.platform, *options) for file in _files_of(text)]
-
-
-def _code_files(name: str) -> list[Path]:
-    return _files_of(name) if ".py:" in name else []
 
 
 def _files_of(value: Any, beside: Path | None = None) -> list[Path]:

@@ -20,13 +20,13 @@ def study_module(path: Path) -> ModuleType:
     name = importable_name(path)
     if name is not None:
         return importlib.import_module(name)
-    known = f"_{path.parent.name}_{path.stem}"
-    if known in sys.modules:
-        return sys.modules[known]
-    spec = importlib.util.spec_from_file_location(known, path)
+    module_name = f"_{path.parent.name}_{path.stem}"
+    if module_name in sys.modules:
+        return sys.modules[module_name]
+    spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise PluginError(f"{path}: expected a Python file of a study")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[known] = module  # dataclasses look their module up
+    sys.modules[module_name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module

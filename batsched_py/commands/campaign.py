@@ -175,7 +175,7 @@ def _show(
     estimated = estimate(missing, [run for run in runs if run.done])
     print(f"estimate: {estimated.text(jobs)}")
     if cluster is not None:
-        from batsched_py.campaign.cluster import describe
+        from batsched_py.campaign.cluster.executor import describe
 
         print(describe(cluster))
 
@@ -199,7 +199,7 @@ def _executor(
         with LocalWorkers(jobs) as executor:
             yield executor
     else:
-        from batsched_py.campaign.cluster import open_cluster
+        from batsched_py.campaign.cluster.executor import open_cluster
 
         inputs = {path for run in missing for path in run.task.files}
         with open_cluster(cluster, folder, inputs) as executor:

@@ -76,14 +76,14 @@ def compare(
 def _compared(a: str, b: str) -> _Comparison:
     from batsched_py.report.comparing.source import find_pair
 
-    one, other = find_pair(a, b)
-    if one.kind == "run":
+    first, second = find_pair(a, b)
+    if first.kind == "run":
         from batsched_py.report.comparing.runs import RunComparison
 
-        return RunComparison.of_sources(one, other)
+        return RunComparison.of_sources(first, second)
     from batsched_py.report.comparing.campaigns import CampaignComparison
 
-    return CampaignComparison.of_sources(one, other)
+    return CampaignComparison.of_sources(first, second)
 
 
 def _show(report: Report, identical: bool) -> None:

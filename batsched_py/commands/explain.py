@@ -73,11 +73,12 @@ def explain(
     if gantt is not None:
         _check_picture(gantt)
     exchange, described = _paths(run)
-    settings, nb_messages = (
-        (ProcessSettings(scheduler=scheduler, scheduler_options=_options(scheduler_options)), None)
-        if scheduler is not None
-        else _read_run(described)
-    )
+    nb_messages: int | None = None
+    if scheduler is None:
+        settings, nb_messages = _read_run(described)
+    else:
+        options = parse_options(scheduler_options or [], "-O")
+        settings = ProcessSettings(scheduler=scheduler, scheduler_options=options)
     with stop_signals():
         turns = read_turns(exchange)
         process = _make(exchange, turns, settings)
@@ -102,16 +103,12 @@ def explain(
 
 
 def _tell(watch: Watch, policy: str, most: int, as_json: bool) -> None:
-    told = explanation(watch, policy, hasattr(watch.policy, "held"), most)
+    told = explanation(watch, policy, most)
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(told)).decode())
         return
     for line in in_words(told):
         print(line)
-
-
-def _options(texts: list[str] | None) -> dict[str, Any]:
-    return parse_options(texts or [], "-O")
 
 
 def _paths(run: str) -> tuple[Path, Path]:
@@ -144,7 +141,7 @@ class _Described(msgspec.Struct):
 
 def _read_run(path: Path) -> tuple[ProcessSettings, int | None]:
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=_Described)
+        described = msgspec.json.decode(path.read_bytes(), type=_Described)
     except FileNotFoundError:
         raise UsageError(
             f"there is no {path}, which says the policy: give --scheduler NAME, and its options -O"
@@ -154,9 +151,9 @@ def _read_run(path: Path) -> tuple[ProcessSettings, int | None]:
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise InputError(f"{path} is not the description of a run: {error}") from None
     settings = ProcessSettings(
-        scheduler=found.run.scheduler, scheduler_options=found.run.scheduler_options
+        scheduler=described.run.scheduler, scheduler_options=described.run.scheduler_options
     )
-    return settings, found.nb_messages
+    return settings, described.nb_messages
 
 
 def _make(exchange: Path, turns: list[Turn], settings: ProcessSettings) -> DecisionProcess:

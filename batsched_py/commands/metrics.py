@@ -95,24 +95,24 @@ def _table(file: Path, nodes: int | None) -> JobTable:
 
 def _chosen(only: Sequence[str]) -> list[str]:
     """Return the names of the metrics asked for, also by the papers' short names."""
-    said = [name.strip() for text in only for name in text.split(",")]
-    return list(dict.fromkeys(_resolved(name) for name in said if name))
+    names = [name.strip() for text in only for name in text.split(",")]
+    return list(dict.fromkeys(_resolved(name) for name in names if name))
 
 
-def _resolved(said: str) -> str:
-    if said in METRICS or said in COUNTS:
-        return said
+def _resolved(asked: str) -> str:
+    if asked in METRICS or asked in COUNTS:
+        return asked
     shorts = {name: metric.short for name, metric in METRICS.items()}
     meant = [
         name
         for name, short in shorts.items()
-        if said.casefold() in (text.casefold() for text in short)
+        if asked.casefold() in (text.casefold() for text in short)
     ]
     if len(meant) > 1:
-        raise UsageError(f"{said} is the name of {len(meant)} metrics; say {', '.join(meant)}")
+        raise UsageError(f"{asked} is the name of {len(meant)} metrics; say {', '.join(meant)}")
     if not meant:
         every = [*METRICS, *COUNTS, *(text for short in shorts.values() for text in short)]
-        raise UsageError(f"unknown metric {said!r}{did_you_mean(said, every)}; see --list")
+        raise UsageError(f"unknown metric {asked!r}{did_you_mean(asked, every)}; see --list")
     return meant[0]
 
 
@@ -132,8 +132,8 @@ def _of_all(table: JobTable, names: list[str]) -> _Rows:
 
 def _of_users(table: JobTable, names: list[str]) -> _Rows:
     chosen = [name for name in names if name in METRICS]
-    found = per_user(table, chosen) if names else per_user(table)
-    return [{"user": user} | values for user, values in found.items()]
+    values_of_users = per_user(table, chosen) if names else per_user(table)
+    return [{"user": user} | values for user, values in values_of_users.items()]
 
 
 def _registry(names: list[str]) -> _Rows:

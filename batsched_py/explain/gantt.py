@@ -177,11 +177,10 @@ def _draw_bars(axes: Axes, shown: Picture, bars: Sequence[Bar], unit: float) -> 
 
 def _draw_waiting(axes: Axes, shown: Picture, unit: float) -> None:
     """Draw an arrow from submission to start, at the height of the job's largest rectangle."""
-    explained = [bar for bar in shown.bars if bar.role == "explained"]
-    largest = max(explained, key=lambda bar: bar.last - bar.first, default=None)
-    height = (shown.nb_processors - 1) / 2
-    if largest is not None:
-        height = (largest.first + largest.last) / 2
+    rows = [(bar.first, bar.last) for bar in shown.bars if bar.role == "explained"]
+    whole = (0, shown.nb_processors - 1)
+    first, last = max(rows, key=lambda row: row[1] - row[0], default=whole)
+    height = (first + last) / 2
     start = (shown.left - shown.submit_time) / unit
     for time in {0.0, start}:
         axes.axvline(time, color=WAITING, linestyle="--", linewidth=1.0)
@@ -207,21 +206,22 @@ def _label(axes: Axes, shown: Picture, unit: float) -> None:
     largest: dict[str, Bar] = {}
     for bar in sorted(shown.bars, key=_area, reverse=True):
         largest.setdefault(bar.job, bar)
-    written = 0
-    for bar in largest.values():
-        wide = (bar.end - bar.begin) / span > _WIDE * len(bar.job)
-        high = (bar.last - bar.first + 1) / shown.nb_processors > _HIGH
-        if (wide and high) and written < LABELS:
-            written += 1
-            axes.text(
-                ((bar.begin + bar.end) / 2 - shown.submit_time) / unit,
-                (bar.first + bar.last) / 2,
-                bar.job,
-                ha="center",
-                va="center",
-                fontsize=8,
-                bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "linewidth": 0},
-            )
+    fitting = [
+        bar
+        for bar in largest.values()
+        if (bar.end - bar.begin) / span > _WIDE * len(bar.job)
+        and (bar.last - bar.first + 1) / shown.nb_processors > _HIGH
+    ]
+    for bar in fitting[:LABELS]:
+        axes.text(
+            ((bar.begin + bar.end) / 2 - shown.submit_time) / unit,
+            (bar.first + bar.last) / 2,
+            bar.job,
+            ha="center",
+            va="center",
+            fontsize=8,
+            bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "linewidth": 0},
+        )
 
 
 def _area(bar: Bar) -> float:

@@ -10,11 +10,15 @@ import msgspec
 
 from batsched_py.explain.job_history import History, Life
 from batsched_py.explain.job_watch import Happened, Pass, Started, Watch
+from batsched_py.model.policy import ExplainingScheduler
 from batsched_py.model.waiting_reason import Why
 from batsched_py.support.processor_sets import to_text
 
 MOST = 30
 """Lines that are wanted at most: as long as there are more, less of them is told apart."""
+
+MOVABLE: tuple[Why, ...] = ("plan", "head")
+"""Reasons of which the start that they tell may move."""
 
 
 class Line(msgspec.Struct, omit_defaults=True):
@@ -69,7 +73,7 @@ class Explanation(msgspec.Struct, rename={"submit_time": "submitted"}):
     extra: dict[str, Any]
 
 
-def explanation(watch: Watch, policy: str, explains_itself: bool, most: int) -> Explanation:
+def explanation(watch: Watch, policy: str, most: int) -> Explanation:
     """Return what ``watch`` saw of its job, in at most about ``most`` lines."""
     life = watch.life
     assert life is not None  # find_job knew it
@@ -80,7 +84,7 @@ def explanation(watch: Watch, policy: str, explains_itself: bool, most: int) -> 
         estimate=life.estimate,
         policy=policy,
         nb_processors=watch.history.nb_processors,
-        explains_itself=explains_itself,
+        explains_itself=isinstance(watch.policy, ExplainingScheduler),
         submit_time=life.submit_time,
         start=life.start,
         end=life.end,
@@ -150,11 +154,9 @@ def _line(group: list[Pass], end: float, before: Pass | None) -> Line:
     helds = [waited.held for waited in group]
     free = [-1 if held.free is None else held.free for held in helds]
     extra = [held.extra for held in helds]
-    moved = before is not None and before.held.why == first.held.why == "plan"
-    moved = moved or (before is not None and before.held.why == first.held.why == "head")
-    moved_from = before.held.until if moved and before is not None else None
-    if moved_from == first.held.until:
-        moved_from = None
+    moved_from = None
+    if before is not None and before.held.why == first.held.why and first.held.why in MOVABLE:
+        moved_from = before.held.until if before.held.until != first.held.until else None
     return Line(
         begin=first.time,
         end=end,

@@ -20,9 +20,8 @@ def in_words(told: Explanation) -> Iterator[str]:
     """Give the lines of the account, the summary first."""
     yield _summary(told)
     if told.overtaken_by:
-        count = len(told.overtaken_by)
-        jobs = "job" if count == 1 else "jobs"
-        yield f"overtaken by {count} later {jobs}: {listed(told.overtaken_by)}"
+        later = _counted(len(told.overtaken_by), "later job")
+        yield f"overtaken by {later}: {listed(told.overtaken_by)}"
     if told.state == REJECTED:
         yield _rejection(told)
     if told.held:
@@ -33,9 +32,9 @@ def in_words(told: Explanation) -> Iterator[str]:
                 "can see, and its place is that in submission order)"
             )
         for line in told.held:
-            yield f"  from {at(line.begin)} to {at(line.end)} ({_decisions(line)}): " + (
-                _REASONS[line.why](told, line)
-            )
+            during = f"from {at(line.begin)} to {at(line.end)}"
+            decisions = _counted(line.decisions, "decision")
+            yield f"  {during} ({decisions}): {_REASONS[line.why](told, line)}"
     if told.started is not None:
         yield from _start(told, told.started)
 
@@ -183,8 +182,7 @@ def _start(told: Explanation, started: Started) -> Iterator[str]:
         when = f" at {at(started.reservation)}" if started.reservation < inf else ""
         yield f"  backfilled: it does not delay the reservation of {started.behind}{when}"
     if started.still_waiting:
-        count = len(started.still_waiting)
-        jobs = "1 job" if count == 1 else f"{count} jobs"
+        jobs = _counted(len(started.still_waiting), "job")
         yield (
             f"  overtook {jobs} submitted before it, still waiting: {listed(started.still_waiting)}"
         )
@@ -251,15 +249,15 @@ def _ends(ended: Sequence[Ended]) -> str:
 
 
 def _processors(count: int) -> str:
-    return f"{count} processor" if count == 1 else f"{count} processors"
+    return _counted(count, "processor")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _between(pair: tuple[int, int]) -> str:
     return str(pair[0]) if pair[0] == pair[1] else f"{pair[0]} to {pair[1]}"
-
-
-def _decisions(line: Line) -> str:
-    return "1 decision" if line.decisions == 1 else f"{line.decisions} decisions"
 
 
 def _was(names: Sequence[str]) -> str:

@@ -146,9 +146,9 @@ def per_user(
         rows.setdefault(user, []).append(row)
     rows.pop("", None)
     result = {}
-    for user, own in rows.items():
-        part = table.select(np.asarray(own))
+    for user, of_user in rows.items():
+        part = table.select(np.asarray(of_user))
         ran = int(part.ran.sum())
-        values: dict[str, float | int | None] = {"nb_jobs": len(own), "nb_ran": ran}
+        values: dict[str, float | int | None] = {"nb_jobs": len(of_user), "nb_ran": ran}
         result[user] = values | {name: METRICS[name].value(part) for name in names}
     return result

@@ -38,8 +38,8 @@ def saturated(run: JobTable | float | None) -> bool:
     ``run`` is a table, or its :func:`backlog_growth` as it stands among its metrics. Exactly one,
     which the source leaves open, is stable, as is what is too short to tell (nan, None).
     """
-    found = backlog_growth(run) if isinstance(run, JobTable) else run
-    return found is not None and found > LIMIT
+    slope = backlog_growth(run) if isinstance(run, JobTable) else run
+    return slope is not None and slope > LIMIT
 
 
 def backlog(table: JobTable) -> NDArray[np.int64]:

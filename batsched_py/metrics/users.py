@@ -24,8 +24,8 @@ def sessions_per_user(table: JobTable) -> float:
 
     Unit: sessions. Source: Zakay, PhD thesis, chapter 2 (Arrival).
     """
-    own = _by_user(table)
-    return ratio(float(_arrival(own).sum()), float(own.first.sum()))
+    jobs = _by_user(table)
+    return ratio(float(_arrival(jobs).sum()), float(jobs.first.sum()))
 
 
 def jobs_per_session_arrival_60(table: JobTable) -> float:
@@ -33,8 +33,8 @@ def jobs_per_session_arrival_60(table: JobTable) -> float:
 
     Unit: jobs. Source: Zakay, PhD thesis, chapter 2 (Arrival).
     """
-    own = _by_user(table)
-    return ratio(len(own.first), float(_arrival(own).sum()))
+    jobs = _by_user(table)
+    return ratio(len(jobs.first), float(_arrival(jobs).sum()))
 
 
 def jobs_per_session_think_20(table: JobTable) -> float:
@@ -44,9 +44,9 @@ def jobs_per_session_think_20(table: JobTable) -> float:
 
     Unit: jobs. Source: Shmueli and Feitelson 2009.
     """
-    own = _by_user(table)
-    opens = own.first.copy()
-    opens[1:] |= own.submit[1:] - own.end[:-1] > THINK_GAP
+    jobs = _by_user(table)
+    opens = jobs.first.copy()
+    opens[1:] |= jobs.submit[1:] - jobs.end[:-1] > THINK_GAP
     return ratio(len(opens), float(opens.sum()))
 
 
@@ -55,8 +55,8 @@ def mean_session_length_arrival_60(table: JobTable) -> float:
 
     Unit: s. Source: Zakay, PhD thesis, chapter 2 (Arrival).
     """
-    own = _by_user(table)
-    return _mean_span(own.submit, _arrival(own))
+    jobs = _by_user(table)
+    return _mean_span(jobs.submit, _arrival(jobs))
 
 
 def mean_activity_length(table: JobTable) -> float:
@@ -64,8 +64,8 @@ def mean_activity_length(table: JobTable) -> float:
 
     Unit: s. Source: Zakay, PhD thesis.
     """
-    own = _by_user(table)
-    return _mean_span(own.submit, own.first)
+    jobs = _by_user(table)
+    return _mean_span(jobs.submit, jobs.first)
 
 
 def active_weeks_per_user(table: JobTable) -> float:
@@ -73,11 +73,11 @@ def active_weeks_per_user(table: JobTable) -> float:
 
     Unit: weeks. Source: Zakay, PhD thesis, chapter 5.
     """
-    own = _by_user(table)
-    week = np.floor((own.submit - table.submit.min()) / WEEK)
-    new = own.first.copy()
+    jobs = _by_user(table)
+    week = np.floor((jobs.submit - table.submit.min()) / WEEK)
+    new = jobs.first.copy()
     new[1:] |= np.diff(week) > 0
-    return ratio(float(new.sum()), float(own.first.sum()))
+    return ratio(float(new.sum()), float(jobs.first.sum()))
 
 
 def throughput_per_user(table: JobTable) -> float:
@@ -87,12 +87,12 @@ def throughput_per_user(table: JobTable) -> float:
 
     Unit: jobs/h. Source: Zakay, PhD thesis, chapter 6.
     """
-    own = _by_user(table)
-    if not len(own.first):
+    jobs = _by_user(table)
+    if not len(jobs.first):
         return float("nan")
-    begins = np.flatnonzero(own.first)
-    there = np.maximum.reduceat(own.end, begins) - own.submit[begins]
-    return ratio(len(own.first), float(there.sum()) / HOUR)
+    begins = np.flatnonzero(jobs.first)
+    there = np.maximum.reduceat(jobs.end, begins) - jobs.submit[begins]
+    return ratio(len(jobs.first), float(there.sum()) / HOUR)
 
 
 def jobs_by_hour_of_week(table: JobTable, time_of_week: float = 0.0) -> NDArray[np.int64]:
@@ -128,9 +128,9 @@ def _by_user(table: JobTable) -> _ByUser:
     return kept
 
 
-def _arrival(own: _ByUser) -> NDArray[np.bool_]:
-    opens = own.first.copy()
-    opens[1:] |= np.diff(own.submit) > ARRIVAL_GAP
+def _arrival(jobs: _ByUser) -> NDArray[np.bool_]:
+    opens = jobs.first.copy()
+    opens[1:] |= np.diff(jobs.submit) > ARRIVAL_GAP
     return opens
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from math import isfinite
@@ -56,18 +57,13 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     most_waiting: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (
-            ("steps", self.steps),
-            ("every", self.every),
-            ("least_waiting", self.least_waiting),
-        ):
-            if value < 1:
+        for name in ("steps", "every", "least_waiting"):
+            if (value := getattr(self, name)) < 1:
                 raise UsageError(f"{parameter(name)} {value}: expected at least 1")
         if self.most_waiting is not None and self.most_waiting < self.least_waiting:
             raise UsageError(
                 f"{parameter('most_waiting')} {self.most_waiting}: expected at least "
-                f"{parameter('least_waiting')}, "
-                f"{self.least_waiting}"
+                f"{parameter('least_waiting')}, {self.least_waiting}"
             )
 
 
@@ -215,22 +211,19 @@ def compare(
 
 def _interruptible(function: Callable[[], T]) -> T:
     """Call ``function`` in another thread, since HiGHS lets no Ctrl-C through."""
-    results: list[T] = []
-    errors: list[BaseException] = []
+    outcome: Future[T] = Future()
 
     def call() -> None:
         try:
-            results.append(function())
+            outcome.set_result(function())
         except BaseException as error:  # raised again where the caller is
-            errors.append(error)
+            outcome.set_exception(error)
 
     thread = Thread(target=call, daemon=True)
     thread.start()
     while thread.is_alive():
         thread.join(0.2)
-    if errors:
-        raise errors[0]
-    return results[0]
+    return outcome.result()
 
 
 def parse_scale(text: str) -> str | float:

@@ -86,15 +86,15 @@ def marked(table: Table) -> set[tuple[int, int]]:
     return {(row, at[name]) for row, name in table.marks if name in at}
 
 
-def verdict(said: Verdict) -> str:
+def verdict(judged: Verdict) -> str:
     """Return symbol and words of a verdict."""
-    return f"{SYMBOLS[said.holds]} {WORDS[said.holds]}"
+    return f"{SYMBOLS[judged.holds]} {WORDS[judged.holds]}"
 
 
 def tally(verdicts: tuple[Verdict, ...]) -> str:
     """Return how many claims hold, do not hold, and have no answer: "3 hold, 1 does not hold"."""
     hold, fail, unknown = (
-        sum(said.holds is answer for said in verdicts) for answer in (True, False, None)
+        sum(judged.holds is answer for judged in verdicts) for answer in (True, False, None)
     )
     parts = [
         (hold, "holds" if hold == 1 else "hold"),

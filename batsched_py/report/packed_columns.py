@@ -32,9 +32,9 @@ def packed(values: Sequence[Any]) -> dict[str, Any]:
 
 def words(texts: Iterable[str]) -> dict[str, Any]:
     """Return texts whose words repeat (commands) as lists of word numbers."""
-    known: dict[str, int] = {}
-    lines = [[known.setdefault(word, len(known)) for word in text.split(" ")] for text in texts]
-    return {"words": list(known), "lines": lines}
+    places: dict[str, int] = {}
+    lines = [[places.setdefault(word, len(places)) for word in text.split(" ")] for text in texts]
+    return {"words": list(places), "lines": lines}
 
 
 def rounded(value: float) -> float | int:

@@ -51,8 +51,8 @@ def is_rare(job: m.JobDescription) -> bool:
 
 def original_submission(job: m.JobDescription) -> float:
     """Return the recorded submission time; what was not replayed came when it was recorded."""
-    said = job.extra.get("original_submission_time")
-    return float(said) if type(said) is float or type(said) is int else job.submit_time
+    recorded = job.extra.get("original_submission_time")
+    return float(recorded) if type(recorded) is float or type(recorded) is int else job.submit_time
 
 
 def _text(name: str, job: m.JobDescription) -> str:

@@ -40,22 +40,20 @@ class EmbeddedOutput:
         """Yield the lines of ``_jobs.csv``; ``measured`` is a column unless all jobs are."""
         further = [name for name in FURTHER_COLUMNS if name in self._columns.carried]
         names = [*ADDED_COLUMNS, *further]
+
+        def fields(job: SimulatedJob) -> list[str]:
+            return added_columns.fields(job.description, further)
+
         if measured.all():
-            return jobs_lines(
-                self.outcome.jobs,
-                names,
-                lambda job: added_columns.fields(job.description, further),
-            )
+            return jobs_lines(self.outcome.jobs, names, fields)
         marks = iter(measured.tolist())
         return jobs_lines(
-            self.outcome.jobs,
-            [*names, MEASURED],
-            lambda job: [*added_columns.fields(job.description, further), str(int(next(marks)))],
+            self.outcome.jobs, [*names, MEASURED], lambda job: [*fields(job), str(int(next(marks)))]
         )
 
     @cached_property
-    def _columns(self) -> _Columns:
-        columns = _Columns()
+    def _columns(self) -> _GrowingColumns:
+        columns = _GrowingColumns()
         for job in self.outcome.jobs:
             columns.add(job)
         return columns
@@ -65,7 +63,7 @@ class EmbeddedOutput:
         return schedule_csv(self.outcome)
 
 
-class _Columns:
+class _GrowingColumns:
     """What one pass over the jobs gives: 57 bytes per job, since users share their names."""
 
     def __init__(self) -> None:

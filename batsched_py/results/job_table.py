@@ -118,8 +118,8 @@ class JobTable(msgspec.Struct, dict=True):
     @cached_property
     def user_number(self) -> NDArray[np.int64]:
         """A number for each job's user in order of first appearance, -1 if unknown; shape (n,)."""
-        known: dict[str, int] = {}
-        numbers = [known.setdefault(user, len(known)) if user else -1 for user in self.user]
+        number_of: dict[str, int] = {}
+        numbers = [number_of.setdefault(user, len(number_of)) if user else -1 for user in self.user]
         return np.array(numbers, dtype=np.int64)
 
     def number_column(self, name: str) -> Column:

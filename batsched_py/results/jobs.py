@@ -171,13 +171,13 @@ def _raise_first_fault(path: Path, text: str, needed: Sequence[str]) -> None:
 def _check_row(row: Mapping[str, str], where: str, needed: Sequence[str]) -> None:
     """Raise :class:`InputError` for a job that cannot be."""
     ran = row.get("final_state") != REJECTED
-    known = {"submission_time", *(name for name in _TIMES if ran and name in needed)}
+    finite = {"submission_time", *(name for name in _TIMES if ran and name in needed)}
     values: dict[str, float] = {}
     for name, text in row.items():
         unit = COLUMNS.get(name, TEXT)
         if unit == TEXT:
             continue
-        must_be_finite = name in known or (name == "original_submission_time" and text)
+        must_be_finite = name in finite or (name == "original_submission_time" and text)
         try:
             values[name] = float(text) if text else nan
         except ValueError:

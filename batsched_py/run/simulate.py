@@ -15,6 +15,7 @@ import numpy as np
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError, parameter
+from batsched_py.model.policy import CountingScheduler
 from batsched_py.model.user_model import UserModel
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
@@ -155,7 +156,11 @@ def execute(
     begin = time.perf_counter()
     output: Output
     if run.backend == EMBEDDED:
-        machine = scaled(given, run.speed_factor) if given else _default_platform(run, workload)
+        machine = (
+            scaled(given, run.speed_factor)
+            if given
+            else homogeneous(workload.nb_res if run.nodes is None else run.nodes, run.speed_factor)
+        )
         output, details = _embedded(run, workload, machine, process, part), None
     else:
         root = None if folder is None else Path(folder)
@@ -223,8 +228,8 @@ def _embedded(
 
 def _statistics(process: DecisionProcess) -> dict[str, Any] | None:
     """Return what the policy counted, None if it counts nothing."""
-    statistics = getattr(process.scheduler, "statistics", None)
-    return None if statistics is None else dict(statistics())
+    policy = process.scheduler
+    return dict(policy.statistics()) if isinstance(policy, CountingScheduler) else None
 
 
 def _must_read(run: Run) -> bool:
@@ -238,10 +243,6 @@ def _on_machine(workload: Workload, run: Run, platform: Platform | None) -> Work
         return workload
     size = len(platform.hosts) if platform is not None else run.nodes
     return workload if size is None else msgspec.structs.replace(workload, nb_res=size)
-
-
-def _default_platform(run: Run, workload: Workload) -> Platform:
-    return homogeneous(workload.nb_res if run.nodes is None else run.nodes, run.speed_factor)
 
 
 def _relative_speed(platform: str) -> float:

@@ -112,6 +112,6 @@ class Conservative:
 
 def _breaks_promises(now: float, machine: Machine) -> bool:
     """Tell whether processors are out of order, or a job has outlived its estimate."""
-    first = next(machine.releases(), None)
-    late = first is not None and first.expected_end < now - LATE
-    return bool(machine.unavailable) or late
+    releases = machine.expected_releases()
+    late = bool(releases) and releases[0][0] < now - LATE
+    return late or machine.unavailable != 0

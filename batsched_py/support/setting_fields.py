@@ -66,8 +66,8 @@ def arguments(
     for name, value in values.items():
         flag = fields[name].flags[-1]
         if fields[name].is_table:
-            for key, one in value.items():
-                parts += (flag, f"{key}={json_text(one) if as_json else _plain(one)}")
+            for key, item in value.items():
+                parts += (flag, f"{key}={json_text(item) if as_json else _plain(item)}")
         elif value is True:
             parts.append(flag)
         elif value is not None and value is not False:

@@ -98,19 +98,17 @@ def bootstrap(
     values: ArrayLike,
     statistic: Statistic = mean,
     *,
-    confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Interval:
     """Return a statistic of the finite values with its bootstrap interval."""
-    return _interval(finite(values), statistic, confidence, resamples, seed)
+    return _interval(finite(values), statistic, resamples, seed)
 
 
 def paired_ratio(
     ours: ArrayLike,
     base: ArrayLike,
     *,
-    confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Interval:
@@ -125,14 +123,13 @@ def paired_ratio(
         below = rows[:, 1].mean()
         return float(rows[:, 0].mean() / below) if below else nan
 
-    return _interval(pairs, statistic, confidence, resamples, seed)
+    return _interval(pairs, statistic, resamples, seed)
 
 
 def paired_difference(
     ours: ArrayLike,
     base: ArrayLike,
     *,
-    confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Interval:
@@ -142,7 +139,7 @@ def paired_difference(
     def statistic(rows: NDArray[np.float64]) -> float:
         return float((rows[:, 0] - rows[:, 1]).mean())
 
-    return _interval(pairs, statistic, confidence, resamples, seed)
+    return _interval(pairs, statistic, resamples, seed)
 
 
 def beside(values: ArrayLike, published: float) -> Beside:
@@ -170,7 +167,6 @@ def _pairs(ours: ArrayLike, base: ArrayLike) -> NDArray[np.float64]:
 def _interval(
     sample: NDArray[np.float64],
     statistic: Statistic,
-    confidence: float,
     resamples: int,
     seed: int,
 ) -> Interval:
@@ -184,6 +180,6 @@ def _interval(
     number = len(sample)
     # One sample at a time: all of them together need much memory.
     drawn = [statistic(sample[generator.integers(0, number, number)]) for _ in range(resamples)]
-    tail = (1 - confidence) / 2
+    tail = (1 - CONFIDENCE) / 2
     low, high = quantiles(drawn, (tail, 1 - tail))
     return Interval(value, low, high, number)

@@ -18,17 +18,17 @@ from typing import Any, ClassVar
 
 import pytest
 
-from batsched_py.campaign import cluster as module
-from batsched_py.campaign import cluster_node as node
 from batsched_py.campaign.campaign_file import read_campaign
-from batsched_py.campaign.cluster import (
+from batsched_py.campaign.cluster import executor as module
+from batsched_py.campaign.cluster import node
+from batsched_py.campaign.cluster.address import Request
+from batsched_py.campaign.cluster.executor import (
     ClusterLostError,
     describe,
     job_script,
     open_cluster,
     parse_cluster,
 )
-from batsched_py.campaign.cluster_address import Request
 from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.run_identity import digest
 from batsched_py.campaign.run_task import Files, RunFailed, Task, perform
@@ -37,7 +37,8 @@ from batsched_py.campaign.worker_processes import LocalWorkers, WorkerLost
 from batsched_py.errors import UsageError
 from batsched_py.run.settings import Settings
 from batsched_py.workload.log_archive import find_log
-from helpers.waiting import LIMIT, wait_until
+from helpers.other_programs import free_address
+from helpers.waiting import LIMIT, is_alive, wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -176,11 +177,7 @@ def test_without_dask_the_message_says_how_to_get_it(
 ) -> None:
     for name in ("distributed", "dask_jobqueue"):
         monkeypatch.setitem(sys.modules, name, None)
-    with (
-        pytest.raises(UsageError, match=r"pip install 'batsched_py\[cluster\]'"),
-        open_cluster(text, tmp_path),
-    ):
-        pass
+    cannot_open(text, tmp_path, r"pip install 'batsched_py\[cluster\]'")
 
 
 def test_ctrl_c_is_what_it_was() -> None:
@@ -188,7 +185,7 @@ def test_ctrl_c_is_what_it_was() -> None:
     code = f"""
 import signal
 before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-from batsched_py.campaign.cluster import job_script
+from batsched_py.campaign.cluster.executor import job_script
 assert job_script({SLURM!r})
 assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 """
@@ -244,13 +241,6 @@ class Study:
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     monkeypatch.chdir(tmp_path)
     return Study(tmp_path)
-
-
-def alive(pid: str) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def lasting(files: Files) -> dict[str, Any]:
@@ -314,7 +304,7 @@ def test_a_lost_worker_costs_only_its_run(address: str, study: Study) -> None:
         for future in [*others, slow]:
             assert future.result(LIMIT)["out_jobs.csv"]
     assert Counter(run[0] for run in study.runs()) == {"slow": 2, **dict.fromkeys(names, 1)}
-    wait_until(lambda: not alive(child))  # it does not outlive the worker
+    wait_until(lambda: not is_alive(int(child)))  # it does not outlive the worker
 
 
 def test_a_lost_process_costs_only_its_run(address: str, study: Study) -> None:
@@ -345,8 +335,8 @@ def test_ctrl_c_stops_what_runs_and_leaves_the_workers(address: str, study: Stud
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    wait_until(lambda: not any(alive(child) for _, child, _ in study.runs()))
-    assert all(alive(worker) for *_, worker in study.runs())
+    wait_until(lambda: not any(is_alive(int(child)) for _, child, _ in study.runs()))
+    assert all(is_alive(int(worker)) for *_, worker in study.runs())
     assert len(study.runs()) <= 2  # one to a worker: the others have not begun
 
 
@@ -408,16 +398,12 @@ def test_other_code_is_refused(address: str, study: Study, monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("joining")
-def test_a_node_that_does_not_see_an_input_is_told(address: str, study: Study) -> None:
-    said = refusal(address, study, "/no/such/place/log.swf")
-    assert f"node {socket.gethostname()} does not see /no/such/place/log.swf: the camp" in said
-
-
-@pytest.mark.usefixtures("joining")
-def test_a_node_that_does_not_see_the_folder_is_told(
+def test_a_node_that_does_not_see_a_file_is_told(
     address: str, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its path may be there, as another folder: what counts is the file of this campaign."""
+    """The folder's path may be there, as another one: what counts is the campaign's file in it."""
+    said = refusal(address, study, "/no/such/place/log.swf")
+    assert f"node {socket.gethostname()} does not see /no/such/place/log.swf: the camp" in said
     monkeypatch.setattr(module, "write_whole", lambda path, content: None)
     assert f"does not see {study.folder}: the campaign's folder" in refusal(address, study)
 
@@ -425,24 +411,20 @@ def test_a_node_that_does_not_see_the_folder_is_told(
 # Schedulers that are not there
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 def listens(port: int) -> bool:
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
+def cannot_open(text: str, folder: Path, message: str) -> None:
+    with pytest.raises(UsageError, match=message), open_cluster(text, folder):
+        pass
+
+
 def test_a_scheduler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_CONNECT", 1.0)
-    with (
-        pytest.raises(UsageError, match=r"no dask scheduler answers at tcp://127\.0\.0\.1"),
-        open_cluster(f"dask://127.0.0.1:{free_port()}", tmp_path),
-    ):
-        pass
+    address = free_address().replace("tcp", "dask")
+    cannot_open(address, tmp_path, r"no dask scheduler answers at tcp://127\.0\.0\.1")
 
 
 @pytest.mark.parametrize("end", ["SIGKILL", "SIGSTOP"])
@@ -452,7 +434,7 @@ def test_a_scheduler_that_goes(
     monkeypatch.setattr(module, "_PULSE", 0.2)
     monkeypatch.setattr(module, "_ALONE", 0.5)
     monkeypatch.setattr(module, "_PATIENCE", 3.0)
-    port = free_port()
+    port = int(free_address().rpartition(":")[2])
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard"]
     command += ["--host", "127.0.0.1", "--port", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -530,7 +512,7 @@ def test_jobs_of_a_queueing_system(
     said = (folder / "queue").read_text().splitlines()
     assert [line.split()[0] for line in said] == ["submit", "submit", "cancel", "cancel"]
     assert {line.split()[1] for line in said[2:]} == set(pids)
-    wait_until(lambda: not any(alive(run[i]) for run in study.runs() for i in (1, 2)))
+    wait_until(lambda: not any(is_alive(int(run[i])) for run in study.runs() for i in (1, 2)))
     assert f"asked {queue} for 2 jobs of 2 cores each" in capfd.readouterr().err
 
 
@@ -584,17 +566,9 @@ def test_jobs_that_all_end_in_vain() -> None:
 def test_a_job_that_is_refused(queue: str, study: Study) -> None:
     command = study.folder / "bin" / "sbatch"
     command.write_text("#!/bin/sh\necho 'sbatch: error: invalid partition' >&2\nexit 1\n")
-    with (
-        pytest.raises(UsageError, match="invalid partition"),
-        open_cluster(f"{SLURM},interface=lo", study.folder),
-    ):
-        pass
+    cannot_open(f"{SLURM},interface=lo", study.folder, "invalid partition")
 
 
 def test_where_jobs_cannot_be_submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with (
-        pytest.raises(UsageError, match="no command sbatch on this machine"),
-        open_cluster(SLURM, tmp_path),
-    ):
-        pass
+    cannot_open(SLURM, tmp_path, "no command sbatch on this machine")

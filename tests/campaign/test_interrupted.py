@@ -13,7 +13,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from helpers.waiting import LIMIT, wait_until
+from batsched_py.campaign import finished_runs
+from helpers.waiting import LIMIT, is_alive, wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -57,7 +58,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
     return folder, time.monotonic() - begin
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(
+    "seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))]
+)
 def test_killed_at_random_moments(whole: tuple[Path, float], seed: int) -> None:
     """Some kill -9 of the command alone, from its first moments to its report."""
     folder, length = whole
@@ -80,29 +83,58 @@ def test_killed_at_random_moments(whole: tuple[Path, float], seed: int) -> None:
         assert again.read_bytes() == path.read_bytes()
 
 
+SLOW = """import os, pathlib, time
+class Slow:
+ def schedule(self, now, queue, machine):
+  pathlib.Path('part').write_text(str(os.getpid()))
+  pathlib.Path('part').rename('worker')
+  time.sleep(600)
+  return iter(())
+"""
+
+
+def begun(folder: Path, schedulers: str) -> tuple[subprocess.Popen[str], int]:
+    """Start a campaign in a process group of its own; return it and its worker, in a slow run."""
+    (folder / "slow.py").write_text(SLOW)
+    (folder / "test.toml").write_text(f"[run]\nfirst = 50\nscheduler = {schedulers}\n")
+    process = subprocess.Popen(
+        [*COMMAND, "-e", "out", "--jobs", "1"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    wait_until((folder / "worker").exists)
+    return process, int((folder / "worker").read_text())
+
+
+def test_the_file_by_which_a_run_is_done_is_written_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+    monkeypatch.setattr(finished_runs, "write_whole", lambda path, _: written.append(path.name))
+    finished_runs.write_run(tmp_path, {"out_run.json": b"", "out_jobs.csv": b""}, None)
+    assert written == ["out_jobs.csv", "out_run.json"]
+
+
 def test_workers_end_with_who_started_them(tmp_path: Path) -> None:
     """Killed, the command cannot tell its workers to end; they see that it is gone."""
-    (tmp_path / "slow.py").write_text(
-        "import os, pathlib, time\n"
-        "class Slow:\n"
-        " def schedule(self, now, queue, machine):\n"
-        "  pathlib.Path('worker').write_text(str(os.getpid()))\n"
-        "  time.sleep(600)\n"
-        "  return iter(())\n"
-    )
-    (tmp_path / "test.toml").write_text('[run]\nscheduler = "slow.py:Slow"\n')
-    process = subprocess.Popen([*COMMAND, "-e", "out"], cwd=tmp_path, stderr=subprocess.DEVNULL)
-    noted = tmp_path / "worker"
-    worker = int(wait_until(lambda: noted.exists() and noted.read_text()))
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    wait_until(lambda: not _alive(worker))
+    process, worker = begun(tmp_path, '"slow.py:Slow"')
+    process.kill()
+    process.communicate()
+    wait_until(lambda: not is_alive(worker))
 
 
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    status = Path(f"/proc/{pid}/status")  # one that nobody waits for is a zombie
-    return not status.is_file() or "State:\tZ" not in status.read_text()
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interruption_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+    """Ctrl-C or SIGTERM: one line, exit code 130, no process left; what was done stays done."""
+    process, _ = begun(tmp_path, '["easy", "slow.py:Slow"]')
+    os.killpg(process.pid, number)
+    _, said = process.communicate(timeout=LIMIT)
+    assert process.returncode == 130
+    assert "interrupted" in said
+    assert "Traceback" not in said
+    assert len([*tmp_path.glob("out/runs/*/out_run.json")]) == 1
+    left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True)
+    assert left.stdout == ""

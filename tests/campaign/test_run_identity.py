@@ -1,13 +1,20 @@
-"""What makes a finished run stale: the code that determines a simulation, and no other."""
+"""What a finished run is known by: its settings, the content of its files, and the code."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import grimp
 import pytest
 
+from batsched_py.campaign import run_identity as identity
+from batsched_py.campaign.campaign_file import Campaign, PlannedRun
+from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.run_identity import determining_code
+from batsched_py.run.settings import Settings
+from batsched_py.support.option_values import parse_options
+from helpers.logs import swf_text
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {"batsched_py": ROOT, "batsched_users": ROOT / "users"}
@@ -45,6 +52,8 @@ def test_all_that_a_simulation_imports_determines_it() -> None:
         ("batsched_py/run/settings.py", True),  # maps settings to the simulation
         ("batsched_py/schedulers/easy.py", True),
         ("users/batsched_users/models/feedback.py", True),
+        ("users/batsched_users/data/weekly.json", True),  # parameters are as good as code
+        ("users/batsched_users/data/site/sizes.json", True),
         ("batsched_py/commands/list.py", False),
         ("batsched_py/explain/wording.py", False),
         ("batsched_py/optimum/solver.py", False),
@@ -55,3 +64,122 @@ def test_all_that_a_simulation_imports_determines_it() -> None:
 def test_a_change_makes_finished_runs_stale(file: str, determines: bool) -> None:
     assert (ROOT / file).is_file()
     assert (ROOT / file in determining_code()) == determines
+
+
+POLICY = """class P:
+ def __init__(self, **options): ...
+ def schedule(self, now, queue, machine): ...
+"""
+CHANGED: dict[str, Any] = {
+    "scheduler": "fcfs",
+    "scheduler_options": {"extra_nodes": "instant"},
+    "users": "feedback",
+    "sessions": "arrival:5",
+    "user_options": {"sessions": "arrival:6"},
+    "platform": "p.xml",
+    "nodes": 3,
+    "node_factor": 2.0,
+    "speed_factor": 2.0,
+    "rules": "dynp",
+    "size": "allocated",
+    "walltime": "exact",
+    "runtime": "recorded",
+    "drop": "no-user",
+    "unknown_user": "each",
+    "profile": "delay",
+    "first": 1,
+    "skip_bad_lines": True,
+    "seed": 1,
+    "shake": 0,
+    "each_event": True,
+    "warm_up": "1 h",
+    "cool_down": "60",
+    "backend": "socket",
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("x.swf").write_text(swf_text())
+    Path("policy.py").write_text(POLICY)
+    return tmp_path
+
+
+def prepared(**settings: Any) -> Any:
+    planned = PlannedRun({}, Settings(log="x.swf", **settings))
+    (run,) = prepare(Campaign(name="x", path=Path("x.toml"), runs=[planned]), Path())
+    return run
+
+
+def test_all_settings_are_tried_below() -> None:
+    # batsim is tried with its back end below, and a limit does not change what a run gives
+    assert set(CHANGED) == set(Settings.__struct_fields__) - {"log", "batsim", "timeouts"}
+
+
+@pytest.mark.parametrize("setting", CHANGED)
+def test_every_setting_reaches_the_command_and_the_name(setting: str) -> None:
+    Path("p.xml").write_text("<platform/>")
+    needed = {"users": "feedback"} if setting in ("sessions", "user_options") else {}
+    plain = prepared(**needed)
+    changed = prepared(**needed, **{setting: CHANGED[setting]})
+    assert changed.folder != plain.folder
+    assert changed.command[:-2] != plain.command[:-2]
+
+
+def test_another_batsim_is_another_run_and_another_limit_is_not(folder: Path) -> None:
+    """A program is known by its content: a new version in the same place is not the old one."""
+    program = folder / "batsim"
+    folders = set()
+    for text in ("#!/bin/sh\n", "#!/bin/sh\nexit 1\n"):
+        program.write_text(text)
+        program.chmod(0o755)
+        identity._batsim.cache_clear()
+        for limit in (None, "run=5"):
+            run = prepared(backend="batsim", batsim=str(program), timeouts=limit)
+            assert ("--timeouts" in run.command) is (limit is not None)
+            folders.add(run.folder)
+    assert len(folders) == 2
+
+
+def test_names_change_with_the_content_of_files() -> None:
+    names = [prepared(scheduler="policy.py:P").folder]
+    changes = {"policy.py": f"{POLICY}\n", "helper.py": "x = 1", "x.swf": swf_text(processors=5)}
+    for name, text in changes.items():
+        Path(name).write_text(text)
+        names.append(prepared(scheduler="policy.py:P").folder)
+    assert len(set(names)) == 4
+
+
+def test_names_change_with_the_files_that_a_population_names(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plug-in beside it and a folder of distributions are part of what is simulated."""
+    (folder / "people" / "site").mkdir(parents=True)
+    population = folder / "people" / "population.toml"
+    population.write_text(
+        '[[member]]\nmodel = "mine.py:Mine"\nrest = true\n'
+        f'[[member]]\nmodel = "site"\noptions = {{ distributions = "{population.parent}/site" }}\n'
+    )
+    settings = {"users": "population", "user_options": {"file": str(population)}}
+    names = []
+    for file in ("mine.py", "site/sizes.json", "other.txt"):
+        (population.parent / file).write_text("1")
+        names.append(prepared(**settings).folder)
+    assert len(set(names)) == 2
+    assert names[1] == names[2]
+    Path("mine.py").write_text("2")  # a plug-in of the same name is not the one beside it
+    (population.parent / "mine.py").write_text("3")
+    assert prepared(**settings).folder not in names
+
+
+@pytest.mark.parametrize("text", ["x" * 5000, "a\0b", "each"])
+def test_a_text_that_is_no_path_is_a_text(text: str) -> None:
+    assert prepared(scheduler="policy.py:P", scheduler_options={"x": text}).folder
+
+
+def test_a_text_that_looks_like_a_number_stays_a_text() -> None:
+    options = {"a": "1", "b": 1, "c": "x"}
+    command = prepared(scheduler="policy.py:P", scheduler_options=options).command
+    given = [command[i + 1] for i, word in enumerate(command) if word == "-O"]
+    assert parse_options(given, "-O") == options

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,17 +53,20 @@ def test_a_process_that_is_killed_while_idle_costs_one_task_at_most() -> None:
         assert workers.submit(int, "3").result(LIMIT) == 3
 
 
-def test_what_a_function_raises_comes_back() -> None:
+class _Local(Exception):  # noqa: N818
+    """Of a module that a worker does not have."""
+
+
+def test_what_a_function_raises_or_prints_does_not_end_its_worker() -> None:
     with LocalWorkers(1) as workers:
+        first = workers.submit(os.getpid).result()
         with pytest.raises(ValueError, match="invalid literal"):
             workers.submit(int, "x").result()
-        assert workers.submit(int, "3").result() == 3  # and the worker goes on
-
-
-def test_what_is_printed_does_not_get_between_the_replies() -> None:
-    with LocalWorkers(1) as workers:
+        with pytest.raises(ModuleNotFoundError):
+            workers.submit(_Local).result(LIMIT)
         assert workers.submit(print, "hello").result() is None
         assert workers.submit(os.write, 1, b"hello").result() == 5
+        assert workers.submit(os.getpid).result() == first
 
 
 def test_a_lost_worker_costs_only_its_task(tmp_path: Path) -> None:
@@ -90,96 +93,70 @@ def test_a_lost_worker_costs_only_its_task(tmp_path: Path) -> None:
     assert lost not in kept | later
 
 
-class _Local(Exception):  # noqa: N818
-    """Of a module that a worker does not have."""
-
-
-def test_what_a_worker_cannot_load_is_an_error() -> None:
-    with LocalWorkers(1) as workers:
-        with pytest.raises(ModuleNotFoundError):
-            workers.submit(_Local).result(LIMIT)
-        assert workers.submit(int, "3").result(LIMIT) == 3
-
-
-def test_running_tasks_can_be_stopped() -> None:
-    workers = LocalWorkers(1)
-    slow = workers.submit(time.sleep, 600)
-    waiting = workers.submit(time.sleep, 600)
-    wait_until(lambda: workers._workers and workers._workers[0]._process)
-    stopper = threading.Thread(target=workers.shutdown, kwargs={"cancel_futures": True})
-    stopper.start()
-    with pytest.raises(WorkerLost):
-        slow.result(LIMIT)
-    stopper.join(LIMIT)
-    assert waiting.cancelled()
-
-
 def test_a_run_in_a_worker_is_the_run_here() -> None:
+    """After another run too, for which the log is read once: neither changes what it sees."""
+    other = Task(settings=Settings(first=50, scheduler="fcfs", shake=1), log=SAMPLE)
     with LocalWorkers(1) as workers:
-        there = workers.submit(perform, task()).result()
+        there = [workers.submit(perform, run).result() for run in (task(), other, task())]
     here = perform(task())
-    assert here.keys() == there.keys()
-    assert all(here[name] == there[name] for name in here if name != RUN_JSON)
+    for files in (there[0], there[2]):
+        assert files.keys() == here.keys()
+        assert all(here[name] == files[name] for name in here if name != RUN_JSON)
 
 
-def test_a_run_after_another_is_as_if_it_were_the_first() -> None:
-    """The log is read once for both; neither changes what the other sees."""
-    alone = perform(task())
-    perform(Task(settings=Settings(first=50, scheduler="fcfs", shake=1), log=SAMPLE))
-    again = perform(task())
-    assert alone["out_jobs.csv"] == again["out_jobs.csv"]
+@pytest.fixture
+def measures(tmp_path: Path) -> Callable[[str], str]:
+    """Write a file with a function of these lines, and return its name as a task has it."""
+
+    def write(lines: str) -> str:
+        (tmp_path / "measures.py").write_text(lines)
+        return f"{tmp_path}/measures.py:measure"
+
+    return write
 
 
-def test_what_is_kept_and_measured(tmp_path: Path) -> None:
-    (tmp_path / "measures.py").write_text(
-        "def measure(result):\n"
-        " print('measuring')\n"
-        " return {'jobs': len(result.table.submit), 'nothing': float('nan')}\n"
-    )
-    files = perform(task(keep="metrics", measure=f"{tmp_path}/measures.py:measure"))
+DEF = "def measure(result):\n "
+
+
+def test_what_is_kept_and_measured(measures: Callable[[str], str]) -> None:
+    given = "print('measuring' + chr(0xdcff)); return {'jobs': 50, 'nothing': float('nan')}\n"
+    files = perform(task(keep="metrics", measure=measures(DEF + given)))
     assert sorted(files) == ["log.txt", RUN_JSON]
     assert b'"jobs": 50.0' in files[RUN_JSON]
     assert b'"nothing": null' in files[RUN_JSON]
-    assert b"measuring" in files["log.txt"]
+    assert b"measuring\\udcff" in files["log.txt"]  # what is no UTF-8 is written all the same
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("def measure(result):\n raise ValueError('no')\n", "ValueError: no"),
-        ("def measure(result):\n return 3\n", "expected a dict"),
+        (f"{DEF}raise ValueError('no')\n", "ValueError: no"),
+        (f"{DEF}return 3\n", "expected a dict"),
         ("measure = 3\n", "is not a function"),
-        ("def measure(result):\n return {'a': 'b'}\n", "could not convert"),
-        ("def measure(result):\n return {'nodes': 1}\n", "'nodes', which is another column"),
-        ("def measure(result):\n return {'system': 1}\n", "'system', which is another column"),
-        ("def measure(result):\n return {'nb_jobs': 1}\n", "'nb_jobs', which is another column"),
+        (f"{DEF}return {{'a': 'b'}}\n", "could not convert"),
+        (f"{DEF}return {{'nodes': 1}}\n", "'nodes', which is another column"),
+        (f"{DEF}return {{'system': 1}}\n", "'system', which is another column"),
+        (f"{DEF}return {{'nb_jobs': 1}}\n", "'nb_jobs', which is another column"),
     ],
 )
-def test_measures_that_go_wrong_fail_the_run(tmp_path: Path, text: str, said: str) -> None:
-    path = tmp_path / "measures.py"
-    path.write_text(text)
-    with pytest.raises(RunFailed, match=said):
-        perform(task(measure=f"{path}:measure", taken=["system"]))
+def test_measures_that_go_wrong_fail_the_run(
+    measures: Callable[[str], str], text: str, message: str
+) -> None:
+    with pytest.raises(RunFailed, match=message):
+        perform(task(measure=measures(text), taken=["system"]))
 
 
-def test_an_input_that_changes_meanwhile_fails_the_run(tmp_path: Path) -> None:
+def test_an_input_that_changes_meanwhile_fails_the_run(measures: Callable[[str], str]) -> None:
     """What comes out would be filed under the name of something else."""
-    path = tmp_path / "measures.py"
-    known = "def measure(result):\n return {}\n"
-    path.write_text(known)
-    given = {"measure": f"{path}:measure", "files": {str(path): digest(path)}}
+    measure = measures(f"{DEF}return {{}}\n")
+    path = measure.removesuffix(":measure")
+    given = {"measure": measure, "files": {path: digest(Path(path))}}
     assert perform(task(**given, code=code_digest()))
     with pytest.raises(RunFailed, match="code has changed since the campaign began"):
         perform(task(**given, code="other"))
-    path.write_text(f"{known}\n")
+    measures(f"{DEF}return {{}}\n\n")
     with pytest.raises(RunFailed, match=r"measures.py has changed since the campaign began"):
         perform(task(**given))
-
-
-def test_what_cannot_be_written_as_utf8_is_written_all_the_same(tmp_path: Path) -> None:
-    path = tmp_path / "measures.py"
-    path.write_text("def measure(result):\n print(chr(0xdcff))\n return {}\n")
-    assert b"\\udcff" in perform(task(measure=f"{path}:measure"))["log.txt"]
 
 
 def test_a_worker_that_comes_after_the_stop_is_stopped() -> None:

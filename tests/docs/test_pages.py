@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 import yaml
 
 from batsched_py.support.own_command import PROGRAM
+from helpers.other_programs import free_address
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -101,9 +101,7 @@ def test_no_command_is_overlooked() -> None:
 @pytest.fixture(scope="module")
 def port() -> str:
     """A port that is free."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return str(listener.getsockname()[1])
+    return free_address().rpartition(":")[2]
 
 
 WITH_COMMANDS = [page for page in PAGES if commands(page.read_text())]

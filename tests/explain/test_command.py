@@ -38,11 +38,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_recording_changes_no_result(folder: Path) -> None:
     for name in ("jobs.csv", "schedule.csv"):
         assert (folder / f"users_{name}").read_bytes() == (folder / f"silent_{name}").read_bytes()
-    one, other = (
+    recorded, silent = (
         json.loads((folder / f"{run}_run.json").read_text()) for run in ("users", "silent")
     )
-    del one["wall_time"], other["wall_time"]
-    assert one == other
+    del recorded["wall_time"], silent["wall_time"]
+    assert recorded == silent
 
 
 def test_words_and_picture(folder: Path) -> None:
@@ -78,7 +78,7 @@ def test_the_policy_by_options(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["users", "--job", "99999"], 2, "no such job"),
         (["rigid", "--job", "w0!15O"], 2, "did you mean 'w0!15"),
@@ -96,7 +96,7 @@ def test_the_policy_by_options(folder: Path) -> None:
         (["users"], 2, "--job"),
     ],
 )
-def test_errors_are_one_line(folder: Path, arguments: list[str], code: int, said: str) -> None:
+def test_errors_are_one_line(folder: Path, arguments: list[str], code: int, message: str) -> None:
     exchange, run = (folder / "users_exchange.jsonl").read_bytes(), folder / "users_run.json"
     lines = exchange.splitlines(keepends=True)
     (folder / "mixed_exchange.jsonl").write_bytes(exchange)
@@ -110,7 +110,7 @@ def test_errors_are_one_line(folder: Path, arguments: list[str], code: int, said
     (folder / "broken_run.json").write_bytes(run.read_bytes()[:90])
     done = command(folder, "explain", *arguments)
     assert done.returncode == code, done.stderr
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
     assert arguments == ["users"] or len(done.stderr.splitlines()) == 1
@@ -133,9 +133,9 @@ def test_the_rectangles(tmp_path: Path) -> None:
         Bar("w0!0004", "overtook", 16, 36, 6, 6),
     ]
     (axes,) = figure_of(shown).axes
-    drawn = {str(one.get_label()): len(one.get_paths()) for one in axes.collections}
-    assert drawn == {"other": 2, "overtook": 1, "reserved": 1, "explained": 1}
-    assert drawn.keys() == NAMES.keys()
+    bars = {str(drawn.get_label()): len(drawn.get_paths()) for drawn in axes.collections}
+    assert bars == {"other": 2, "overtook": 1, "reserved": 1, "explained": 1}
+    assert bars.keys() == NAMES.keys()
     assert axes.get_xlabel() == "minutes since the submission of w0!0002"
     assert {text.get_text() for text in axes.texts} >= {"w0!0000", "w0!0001", "w0!0002"}
 

@@ -45,7 +45,7 @@ def explained(path: Path, policy: Scheduler, job: str, most: int = 30) -> Explan
     process = DecisionProcess(policy, six_decimals=has_six_decimals(turns))
     watch = Watch(job, policy)
     replay(turns, process, watch)
-    return explanation(watch, type(policy).__name__.lower(), hasattr(policy, "held"), most)
+    return explanation(watch, type(policy).__name__.lower(), most)
 
 
 def why(
@@ -94,18 +94,18 @@ def test_easy(tmp_path: Path) -> None:
 
 
 def test_easy_tells_a_job_that_fits_from_one_that_does_not(tmp_path: Path) -> None:
-    found = why(tmp_path, [JOBS[0], JOBS[1], JOBS[3], JOBS[4], JOBS[5]], 8, Easy, 2)
-    assert [short(line) for line in found.held] == [
+    told = why(tmp_path, [JOBS[0], JOBS[1], JOBS[3], JOBS[4], JOBS[5]], 8, Easy, 2)
+    assert [short(line) for line in told.held] == [
         (14, 16, 2, "reservation"),
         (16, 36, 1, "processors"),
         (36, 100, 1, "reservation"),
         (100, 150, 1, "head"),
     ]
-    first = found.held[0]
+    first = told.held[0]
     assert first.by == ["w0!0001"]
     assert first.until == (100, 100)
     assert (first.free, first.extra, first.place, first.waiting) == ((2, 2), (0, 0), (2, 2), (2, 3))
-    text = account(found)
+    text = account(told)
     assert (
         "fits into the 2 free processors, but would delay the reservation of w0!0001 at t=100 "
         "(00:01:40): it would run until t=314 (00:05:14), and needs more than the 0 extra nodes; "
@@ -119,8 +119,8 @@ def test_easy_tells_a_job_that_fits_from_one_that_does_not(tmp_path: Path) -> No
 
 def test_an_early_end_moves_the_reservation(tmp_path: Path) -> None:
     jobs = [J(0, 2, 10, 50), J(0, 2, 30, 40), J(0, 4, 60), J(1, 8, 5)]
-    found = why(tmp_path, jobs, 8, Easy, 3)
-    (line,) = found.held
+    told = why(tmp_path, jobs, 8, Easy, 3)
+    (line,) = told.held
     assert line.until == (60, 60), "the widest ends last"
     moved = why(tmp_path, [J(0, 4, 10, 50), J(0, 4, 20, 30), J(1, 8, 5)], 8, Easy, 2)
     assert [(line.begin, line.until[0], line.moved_from) for line in moved.held] == [
@@ -132,11 +132,11 @@ def test_an_early_end_moves_the_reservation(tmp_path: Path) -> None:
 
 def test_fcfs(tmp_path: Path) -> None:
     """The short job fits all the time, and nobody overtakes."""
-    found = why(tmp_path, JOBS[:3], 8, Fcfs, 2)
-    assert [short(line) for line in found.held] == [(12, 100, 1, "behind"), (100, 150, 1, "head")]
-    assert found.held[0].by == ["w0!0001"]
-    assert found.held[0].place == (2, 2)
-    text = account(found)
+    told = why(tmp_path, JOBS[:3], 8, Fcfs, 2)
+    assert [short(line) for line in told.held] == [(12, 100, 1, "behind"), (100, 150, 1, "head")]
+    assert told.held[0].by == ["w0!0001"]
+    assert told.held[0].place == (2, 2)
+    text = account(told)
     assert "it fits, but nobody overtakes w0!0001; place 2 of 2" in text
     assert "2 processors needed, 0 free; head of the queue" in text
     assert "w0!0001 (8 processors) ended, which made 8 free instead of 0" in text
@@ -149,10 +149,10 @@ def test_a_limit_of_the_site(tmp_path: Path) -> None:
         Planning, limits=[{"from": "06:00", "to": "20:00", "max_size": 4}], begins="mon 19:00"
     )
 
-    found = why(tmp_path, [J(0, 8, 60)], 8, nightly, 0)
-    (line,) = found.held
+    told = why(tmp_path, [J(0, 8, 60)], 8, nightly, 0)
+    (line,) = told.held
     assert (line.why, line.until) == ("limit", (3600, 3600))
-    text = account(found)
+    text = account(told)
     assert "a rule of the site forbids it to run before t=3600" in text
     assert "the rule from 06:00, to 20:00, max_size 4" in text
 
@@ -162,11 +162,11 @@ def test_list_scheduling(tmp_path: Path) -> None:
 
     policy = partial(ListScheduling, order="sjf", take="first_fit")
 
-    found = why(tmp_path, JOBS[:3], 8, policy, 1)
-    assert [short(line) for line in found.held] == [(10, 100, 3, "head")]
-    assert found.overtaken_by == ["w0!0002"]
-    assert found.started is not None
-    assert found.started.behind is None
+    told = why(tmp_path, JOBS[:3], 8, policy, 1)
+    assert [short(line) for line in told.held] == [(10, 100, 3, "head")]
+    assert told.overtaken_by == ["w0!0002"]
+    assert told.started is not None
+    assert told.started.behind is None
 
 
 @pytest.mark.parametrize("policy", [Creasy, Ups], ids=["creasy", "ups"])
@@ -189,20 +189,20 @@ def test_sjf_head_behind_whom_an_older_job_is_backfilled(tmp_path: Path) -> None
 
     policy = partial(Easy, order="sjf")
 
-    found = why(tmp_path, jobs, 8, policy, 3)
-    assert found.started is not None
-    assert (found.started.behind, found.started.time) == ("w0!0002", 2)
+    told = why(tmp_path, jobs, 8, policy, 3)
+    assert told.started is not None
+    assert (told.started.behind, told.started.time) == ("w0!0002", 2)
 
 
 def test_conservative_compresses(tmp_path: Path) -> None:
-    found = why(tmp_path, [J(0, 8, 10, 50), J(1, 8, 20, 30), J(2, 8, 5)], 8, Conservative, 2)
-    assert [(line.begin, line.until[0], line.moved_from) for line in found.held] == [
+    told = why(tmp_path, [J(0, 8, 10, 50), J(1, 8, 20, 30), J(2, 8, 5)], 8, Conservative, 2)
+    assert [(line.begin, line.until[0], line.moved_from) for line in told.held] == [
         (2, 80, None),
         (10, 40, 80),
     ]
-    assert found.held[1].moved_by is not None
-    assert found.held[1].moved_by.ended == [Ended("w0!0000", 8, 40.0)]
-    assert found.start == 30
+    assert told.held[1].moved_by is not None
+    assert told.held[1].moved_by.ended == [Ended("w0!0000", 8, 40.0)]
+    assert told.start == 30
 
 
 def test_planning(tmp_path: Path) -> None:
@@ -211,14 +211,14 @@ def test_planning(tmp_path: Path) -> None:
     policy = partial(Planning, order="sjf")
 
     jobs = [J(0, 8, 100), J(10, 8, 50), J(20, 8, 5, 40)]
-    found = why(tmp_path, jobs, 8, policy, 1)
-    assert [(*short(line), line.until[0], line.moved_from) for line in found.held] == [
+    told = why(tmp_path, jobs, 8, policy, 1)
+    assert [(*short(line), line.until[0], line.moved_from) for line in told.held] == [
         (10, 20, 1, "plan", 100, None),
         (20, 105, 2, "plan", 140, 100),
     ]
-    assert found.held[1].place == (2, 1)
-    assert found.held[1].waiting == (2, 1)
-    text = account(found)
+    assert told.held[1].place == (2, 1)
+    assert told.held[1].waiting == (2, 1)
+    text = account(told)
     assert "planned for t=140 (00:02:20) (in the order sjf)" in text
     assert "moved from t=100 (00:01:40), when w0!0002 was submitted" in text
     assert "w0!0002 (8 processors) ended, which made 8 free instead of 0" in text
@@ -227,20 +227,20 @@ def test_planning(tmp_path: Path) -> None:
 def test_an_advance_reservation(tmp_path: Path) -> None:
     """It starts at its time with nothing else happening, or is rejected for want of room."""
     jobs = [J(0, 2, 100), J(5, 4, 10)]
-    found = why(tmp_path, jobs, 8, Planning, 1, {"reserved_start": 40})
-    assert [(*short(line), line.until[0]) for line in found.held] == [(5, 40, 1, "plan", 40)]
-    assert found.held[0].note == "an advance reservation"
-    assert found.started is not None
-    assert found.started.happened.called
-    assert "its time had come" in account(found)
+    told = why(tmp_path, jobs, 8, Planning, 1, {"reserved_start": 40})
+    assert [(*short(line), line.until[0]) for line in told.held] == [(5, 40, 1, "plan", 40)]
+    assert told.held[0].note == "an advance reservation"
+    assert told.started is not None
+    assert told.started.happened.called
+    assert "its time had come" in account(told)
     rejected = why(tmp_path, [J(0, 8, 100), J(5, 4, 10)], 8, Planning, 1, {"reserved_start": 40})
     assert (rejected.state, rejected.start, rejected.end) == ("REJECTED", None, 5)
     assert "an advance reservation, and planning had no room for it" in account(rejected)
 
 
 def test_too_wide(tmp_path: Path) -> None:
-    found = why(tmp_path, [J(0, 9, 5), J(1, 1, 5)], 8, Easy, 0)
-    lines = list(in_words(found))
+    told = why(tmp_path, [J(0, 9, 5), J(1, 1, 5)], 8, Easy, 0)
+    lines = list(in_words(told))
     assert lines[0].endswith("rejected at t=0 (00:00:00)")
     assert lines[1].startswith("it asked for 9 processors, and the machine has 8")
 
@@ -271,17 +271,17 @@ class Wrong(Silent):
 
 
 def test_a_plugin_without_held(tmp_path: Path) -> None:
-    found = why(tmp_path, JOBS[:3], 8, Silent, 2)
-    assert [short(line) for line in found.held] == [(12, 150, 2, "unknown")]
-    text = account(found)
+    told = why(tmp_path, JOBS[:3], 8, Silent, 2)
+    assert [short(line) for line in told.held] == [(12, 150, 2, "unknown")]
+    text = account(told)
     assert "silent does not explain itself" in text
     assert "2 processors needed, 0 to 2 free; place 2 of 2, at last 1 of 1" in text
 
 
 def test_a_plugin_with_held(tmp_path: Path) -> None:
-    found = why(tmp_path, JOBS[:3], 8, Speaking, 2)
-    assert [short(line) for line in found.held] == [(12, 100, 1, "limit"), (100, 150, 1, "unknown")]
-    text = account(found)
+    told = why(tmp_path, JOBS[:3], 8, Speaking, 2)
+    assert [short(line) for line in told.held] == [(12, 100, 1, "limit"), (100, 150, 1, "unknown")]
+    text = account(told)
     assert "a rule of the site forbids it to run before t=100 (00:01:40) (lunch)" in text
     assert "explain itself" not in text
     with pytest.raises(PluginError, match="expected WaitingReason or None"):
@@ -291,68 +291,47 @@ def test_a_plugin_with_held(tmp_path: Path) -> None:
 # Users who submit dynamically ------------------------------------------------------------------
 
 
-class Chain:
-    """A user whose next job follows the end of the last one, or its rejection at once."""
+class Chains:
+    """Users whose next job follows the end of the last one, or its rejection at once."""
 
-    profiles: ClassVar = {"p": {"type": "parallel_homogeneous", "cpu": 10e9, "com": 0}}
-
-    def __init__(self, jobs: Iterable[tuple[float, int]]) -> None:
-        self._left = list(jobs)  # pause before it, size
-        self._due = 0.0
-        self._given = 0
-
-    def next_submission(self) -> float:
-        return self._due if self._left else inf
-
-    def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
-        _, size = self._left.pop(0)
-        self._due = inf
-        self._given += 1
-        return [
-            WorkloadJob(
-                id=f"c{self._given}",
-                submit_time=now,
-                size=size,
-                profile="p",
-                walltime=20.5,
-                user="chain",
-                extra={"session": self._given},
-            )
-        ]
-
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
-        if self._left:
-            self._due = now + self._left[0][0]
-
-
-class Two:
-    """Two users at once."""
-
-    profiles: ClassVar = Chain.profiles | {
-        "q": {"type": "parallel_homogeneous", "cpu": 7e9, "com": 0}
+    profiles: ClassVar = {
+        name: {"type": "parallel_homogeneous", "cpu": cpu, "com": 0}
+        for name, cpu in (("q", 7e9), ("r", 10e9))
     }
 
-    def __init__(self) -> None:
-        self._chains = [
-            Chain([(0, 4), (3.25, 9), (0, 2), (0, 9)]),
-            Chain([(0, 5), (1, 5), (40, 1)]),
-        ]
+    def __init__(self, **jobs: Iterable[tuple[float, int]]) -> None:
+        self._left = {user: list(chain) for user, chain in jobs.items()}  # pause before it, size
+        self._due = dict.fromkeys(jobs, 0.0)
+        self._given = dict.fromkeys(jobs, 0)
 
     def next_submission(self) -> float:
-        return min(chain.next_submission() for chain in self._chains)
+        return min(self._due.values())
 
     def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
-        jobs = []
-        for name, chain in zip("qr", self._chains, strict=True):
-            if chain.next_submission() <= now:
-                for job in chain.jobs_to_submit(now):
-                    job.id = name + job.id
-                    job.profile = "q" if name == "q" else "p"
-                    jobs.append(job)
-        return jobs
+        return [self._next_job(user, now) for user, due in self._due.items() if due <= now]
+
+    def _next_job(self, user: str, now: float) -> WorkloadJob:
+        _, size = self._left[user].pop(0)
+        self._due[user] = inf
+        self._given[user] += 1
+        return WorkloadJob(
+            id=f"{user}c{self._given[user]}",
+            submit_time=now,
+            size=size,
+            profile=user,
+            walltime=20.5,
+            user="chain",
+            extra={"session": self._given[user]},
+        )
 
     def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
-        self._chains["qr".index(job.id[0])].job_ended(now, job, state)
+        user = job.id[0]
+        if self._left[user]:
+            self._due[user] = now + self._left[user][0][0]
+
+
+def two_users() -> Chains:
+    return Chains(q=[(0, 4), (3.25, 9), (0, 2), (0, 9)], r=[(0, 5), (1, 5), (40, 1)])
 
 
 class Picky(Easy):
@@ -371,10 +350,10 @@ class Picky(Easy):
 @pytest.mark.parametrize("shake", [None, 3])
 def test_users(tmp_path: Path, policy: Maker, reuse: bool, shake: int | None) -> None:
     path = tmp_path / "x.jsonl"
-    record(path, workload([], 8), policy(), Two(), reuse=reuse, shake=shake)
-    found = explained(path, policy(), "dyn!rc1")
-    other = explained(path, policy(), "dyn!qc1")
-    held = [one for one in (found, other) if one.held]
+    record(path, workload([], 8), policy(), two_users(), reuse=reuse, shake=shake)
+    first = explained(path, policy(), "dyn!rc1")
+    second = explained(path, policy(), "dyn!qc1")
+    held = [chain for chain in (first, second) if chain.held]
     assert len(held) == 1, "4 + 5 processors do not fit into 8"
     assert held[0].held[0].why == "head"
     assert held[0].started is not None
@@ -397,8 +376,7 @@ def test_any_users_can_be_replayed(
     reuse: bool,
 ) -> None:
     """The stand-in needs no user model: the replies tell who submitted what and when."""
-    users = Two()
-    users._chains = [Chain(first), Chain(second)]
+    users = Chains(q=first, r=second)
     policy = Picky if picky else Easy
     path = tmp_path / "x.jsonl"
     record(path, workload([], 8), policy(), users, reuse=reuse)
@@ -421,9 +399,9 @@ def test_a_log_that_ends_early(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     record(path, workload(JOBS, 8), Easy())
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:9]))
-    found = explained(path, Easy(), "w0!0001")
-    assert found.start is None
-    (line, *_) = in_words(found)
+    told = explained(path, Easy(), "w0!0001")
+    assert told.start is None
+    (line, *_) = in_words(told)
     assert "never started: the log ends at t=12 (00:00:12), when it had waited 2 s" in line
 
 

@@ -128,7 +128,7 @@ class Watch:
     @property
     def plans(self) -> dict[float, dict[int, float]]:
         """The last plan of each instant."""
-        return {one.now: one.plan for one in self.passes}
+        return {seen.now: seen.plan for seen in self.passes}
 
 
 # Slow twins ----------------------------------------------------------------------------------
@@ -203,20 +203,20 @@ class SlowPlanning:
     ) -> None:
         self.order, self.backfilling, self.full = order, backfilling, full_admission
         self.reserved: dict[Job, float] = {}
-        self.known: set[Job] = set()
+        self.looked_at: set[Job] = set()
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         running = [(job.expected_end, job.size) for job in machine.releases()]
         nb = machine.nb_processors
-        for job in [job for job in queue if job not in self.known]:
+        for job in [job for job in queue if job not in self.looked_at]:
             start = job.extra.get("reserved_start")
             if "reserved_end" in job.extra:
                 start = job.extra["reserved_end"] - job.estimate
-            others = self.sorted(other for other in queue if other in self.known)
+            others = self.sorted(other for other in queue if other in self.looked_at)
             if start is None:
-                self.known.add(job)
+                self.looked_at.add(job)
             elif self.admits(now, nb, running, job, start, others):
-                self.known.add(job)
+                self.looked_at.add(job)
                 self.reserved[job] = start
             else:
                 yield Reject(job)

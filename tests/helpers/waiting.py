@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -20,3 +21,11 @@ def wait_until(condition: Callable[[], T]) -> T:
             return holds
         time.sleep(0.02)
     raise AssertionError("it did not happen")
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process runs; one that has ended and that nobody waits for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

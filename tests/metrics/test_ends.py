@@ -11,6 +11,7 @@ from batsched_py import simulate
 from batsched_py.errors import UsageError
 from batsched_py.metrics import JobTable
 from batsched_py.support.option_values import parse_time
+from batsched_py.units import DAY, WEEK
 from helpers.calling import call
 
 
@@ -49,10 +50,10 @@ def test_a_longer_warm_up_measures_no_more(submit: list[float], less: float, mor
 def test_the_metrics_of_a_simulation_leave_the_ends_out() -> None:
     """The machine is as loaded as before; jobs are counted in between only."""
     whole = simulate("sample")
-    inner = simulate("sample", warm_up=14 * 86_400, cool_down=7 * 86_400)
+    inner = simulate("sample", warm_up=14 * DAY, cool_down=7 * DAY)
     assert inner.jobs.drop(columns="measured").equals(whole.jobs.drop(columns="measured"))
     submit = whole.table.submit
-    between = (submit >= submit.min() + 14 * 86_400) & (submit <= submit.max() - 7 * 86_400)
+    between = (submit >= submit.min() + 14 * DAY) & (submit <= submit.max() - 7 * DAY)
     overall = inner.metrics["overall"]
     assert overall["nb_jobs"] == between.sum() < len(submit)
     assert overall["mean_waiting_time"] == pytest.approx(whole.table.waiting[between].mean())
@@ -61,21 +62,12 @@ def test_the_metrics_of_a_simulation_leave_the_ends_out() -> None:
 
 def test_a_warm_up_that_leaves_nothing() -> None:
     with pytest.raises(UsageError, match="leave no job to measure"):
-        simulate("sample", warm_up=40 * 604_800)
+        simulate("sample", warm_up=40 * WEEK)
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        (None, 0.0),
-        ("90", 90.0),
-        ("1.5 h", 5400.0),
-        ("4 weeks", 4 * 604_800.0),
-        ("1 day", 86_400.0),
-    ],
-)
-def test_times(text: str | None, seconds: float) -> None:
-    assert parse_time("warm_up", text) == seconds
+def test_times() -> None:
+    times = {None: 0, "90": 90, "1.5 h": 5400, "4 weeks": 4 * WEEK, "1 day": DAY}
+    assert {text: parse_time("warm_up", text) for text in times} == times
 
 
 @pytest.mark.parametrize("text", ["-1", "soon", "nan", "inf", "", "-1 h", "3 parsecs"])

@@ -50,12 +50,12 @@ def batsims(tmp_path: Path) -> Path:
 @pytest.fixture
 def ours(tmp_path: Path) -> Path:
     log = tmp_path / "small.swf"
+    rest = " -1" * 6 + "\n"
     lines = [
-        f"{i + 1} {10 * i} 0 {7 * (i + 1)} {1 + i % 3} -1 -1 {1 + i % 3} 60 -1 1 {1 + i % 2} "
-        "-1 -1 -1 -1 -1 -1"
+        f"{i + 1} {10 * i} 0 {7 * (i + 1)} {1 + i % 3} -1 -1 {1 + i % 3} 60 -1 1 {1 + i % 2}{rest}"
         for i in range(6)
     ]
-    log.write_text("; MaxProcs: 4\n" + "\n".join(lines) + "\n")
+    log.write_text("".join(["; MaxProcs: 4\n", *lines]))
     simulate(log).write(tmp_path / "out")
     return tmp_path / "out_jobs.csv"
 
@@ -95,9 +95,8 @@ def test_rare_behaviour_is_said(batsims: Path) -> None:
         "note: 1 of 3 jobs are of rare behaviour; they load the machine and are not measured\n"
     )
     rows = rows_of(batsims, "--nodes", 5)
-    assert [rows[name]["value"] for name in COUNTS] == [2, 1, 1]
     assert rows["utilisation"]["value"] == pytest.approx((2 * 10 + 4 * 20) / (5 * 30))
-    assert rows["max_waiting_time"]["value"] == 0
+    assert (rows["nb_jobs"]["value"], rows["max_waiting_time"]["value"]) == (2, 0)
 
 
 def test_size_of_the_machine(batsims: Path) -> None:
@@ -208,15 +207,12 @@ def test_files_that_cannot_be_read(batsims: Path) -> None:
         run(batsims)
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("out_run.json", '{"nb_processors": "4"}'),
-        ("out_run.json", '{"nb_processors": 0}'),
-        ("out_schedule.csv", ""),
-        ("out_schedule.csv", "nb_computing_machines\nmany\n"),
-    ],
-)
+RUN, SCHEDULE = "out_run.json", "out_schedule.csv"
+BAD = [(RUN, '{"nb_processors": "4"}'), (RUN, '{"nb_processors": 0}')]
+BAD += [(SCHEDULE, ""), (SCHEDULE, "nb_computing_machines\nmany\n")]
+
+
+@pytest.mark.parametrize(("name", "content"), BAD)
 def test_bad_files_beside(batsims: Path, name: str, content: str) -> None:
     batsims.with_name(name).write_text(content)
     with pytest.raises(InputError, match=f"{name}: .*processors.*nodes"):
@@ -224,11 +220,11 @@ def test_bad_files_beside(batsims: Path, name: str, content: str) -> None:
     run(batsims, "--nodes", 5)
 
 
-@pytest.mark.parametrize("content", ["{", "[]"])
-def test_a_bad_run_file_does_not_say_who_is_measured(batsims: Path, content: str) -> None:
-    batsims.with_name("out_run.json").write_text(content)
-    with pytest.raises(InputError, match=r"out_run\.json"):
-        run(batsims, "--nodes", 5)
+def test_a_bad_run_file_does_not_say_who_is_measured(batsims: Path) -> None:
+    for content in ("{", "[]"):
+        batsims.with_name("out_run.json").write_text(content)
+        with pytest.raises(InputError, match=r"out_run\.json"):
+            run(batsims, "--nodes", 5)
 
 
 def test_tables_that_batsim_wrote(shared: Path) -> None:
@@ -248,12 +244,12 @@ def test_tables_that_batsim_wrote(shared: Path) -> None:
         if rows["nb_ran"]:
             checked += 1
             share = rows["nb_ran"] / rows["nb_jobs"]
-            assert rows["last_end"] == pytest.approx(float(summary["makespan"]), abs=1e-5)
-            assert rows["max_waiting_time"] == pytest.approx(
-                float(summary["max_waiting_time"]), abs=1e-5
-            )
-            for name in ("waiting_time", "turnaround_time"):
-                assert rows[f"mean_{name}"] * share == pytest.approx(
-                    float(summary[f"mean_{name}"]), abs=1e-5
-                )
+            ours = {
+                "makespan": rows["last_end"],
+                "max_waiting_time": rows["max_waiting_time"],
+                "mean_waiting_time": rows["mean_waiting_time"] * share,
+                "mean_turnaround_time": rows["mean_turnaround_time"] * share,
+            }
+            theirs = {name: float(summary[name]) for name in ours}
+            assert ours == pytest.approx(theirs, abs=1e-5)
     assert checked > 40

@@ -11,19 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.metrics import (
-    METRICS,
-    JobTable,
-    overall,
-    per_user,
-    saturated,
-    window,
-    windows,
-)
-from batsched_py.units import DAY
+from batsched_py.metrics import METRICS, JobTable, overall, per_user, saturated, window, windows
+from batsched_py.units import DAY, WEEK
 from helpers.schedules_by_hand import first_fit, table_of
 
-WEEK = 7 * DAY
 MACHINE = {name for name, metric in METRICS.items() if metric.of_machine}
 
 
@@ -52,15 +43,12 @@ def test_a_machine_full_of_them() -> None:
     assert not saturated(table.only_measured)
 
 
-@given(
-    rows=st.lists(
-        st.tuples(
-            st.integers(0, 300), st.integers(1, 8), st.integers(1, 40), st.booleans(), st.booleans()
-        ),
-        min_size=1,
-        max_size=12,
-    )
+ROW = st.tuples(
+    st.integers(0, 300), st.integers(1, 8), st.integers(1, 40), st.booleans(), st.booleans()
 )
+
+
+@given(rows=st.lists(ROW, min_size=1, max_size=12))
 def test_all_jobs_or_measured_ones(rows: list[tuple[int, int, int, bool, bool]]) -> None:
     """Days; each metric is that of a table in which nothing is rare, with or without those jobs."""
     jobs = [(a * DAY, w, p * DAY) for a, w, p, _, _ in rows]

@@ -36,9 +36,9 @@ def twin(
     jobs: list[Job], key: Callable[[Job], Any], free: int, horizon: float, extra: int
 ) -> Job | None:
     """The first in order that qualifies, by sorting and looking at each."""
-    for one in sorted(jobs, key=key):
-        if one.size <= free and (one.size <= extra or NOW + one.estimate <= horizon):
-            return one
+    for entry in sorted(jobs, key=key):
+        if entry.size <= free and (entry.size <= extra or NOW + entry.estimate <= horizon):
+            return entry
     return None
 
 
@@ -78,11 +78,11 @@ def test_orders_equal_sorted_lists(
     waiting: list[Job] = []
     everybody = [job(number, *shape) for number, shape in enumerate(shapes)]
     ask_first = data.draw(st.booleans())
-    for one in everybody:
+    for entry in everybody:
         if ask_first:  # the order is kept from the first question on
             order_named(name).at(NOW, queue)
-        queue.append(one)
-        waiting.append(one)
+        queue.append(entry)
+        waiting.append(entry)
         if len(waiting) > 1 and data.draw(st.integers(0, 3)) == 0:
             gone = waiting.pop(data.draw(st.integers(0, len(waiting) - 1)))
             queue.remove(gone)
@@ -94,13 +94,13 @@ def test_orders_equal_sorted_lists(
     assert list(ranked) == sorted(waiting, key=KEYS[name])
     while waiting:  # as in a pass: what is found is started
         assert ranked.head is min(waiting, key=KEYS[name])
-        found = ranked.first_to_backfill(NOW, free, horizon, extra)
-        assert found is twin(waiting, KEYS[name], free, horizon, extra)
-        if found is None:
+        chosen = ranked.first_to_backfill(NOW, free, horizon, extra)
+        assert chosen is twin(waiting, KEYS[name], free, horizon, extra)
+        if chosen is None:
             break
-        queue.remove(found)
-        waiting.remove(found)
-        free -= found.size
+        queue.remove(chosen)
+        waiting.remove(chosen)
+        free -= chosen.size
     if not waiting:
         assert ranked.head is None
 
@@ -117,12 +117,12 @@ def test_sorted_jobs_grow_and_shrink(nb_jobs: int) -> None:
         tree.add(number, there[number])
     random.shuffle(numbers)
     for number in numbers:
-        assert tree.least_estimate == min(one.estimate for one in there.values())
+        assert tree.least_estimate == min(entry.estimate for entry in there.values())
         assert tree.first()[0] == min(there)
         limit = 1 + number % 101
         if tree.least_estimate <= limit:
             assert tree.first_ending(0, limit)[0] == min(
-                number for number, one in there.items() if one.estimate <= limit
+                number for number, entry in there.items() if entry.estimate <= limit
             )
         tree.remove(number)
         del there[number]
@@ -163,8 +163,8 @@ def test_columns_are_rows_in_submission_order() -> None:
     rows = np.flatnonzero(columns.waiting)
     assert [columns.jobs[row] for row in rows] == list(queue)
     for array, name in ((columns.size, "size"), (columns.estimate, "estimate")):
-        assert array[rows].tolist() == [getattr(one, name) for one in queue]
-    assert [columns.users[code] for code in columns.user[rows]] == [one.user for one in queue]
+        assert array[rows].tolist() == [getattr(entry, name) for entry in queue]
+    assert [columns.users[code] for code in columns.user[rows]] == [entry.user for entry in queue]
 
 
 def test_batscheds_names_are_the_same_orders() -> None:
@@ -206,8 +206,8 @@ def test_a_lambda_at_each_pass_is_noticed() -> None:
 def test_keys_need_not_be_unique() -> None:
     queue = WaitingQueue()
     jobs = [job(number, 1, 5.0) for number in range(5)]
-    for one in jobs:
-        queue.append(one)
+    for entry in jobs:
+        queue.append(entry)
     ranked = queue.ranked(by_estimate)
     assert list(ranked) == jobs
     queue.remove(jobs[2])

@@ -79,10 +79,10 @@ def test_equals_its_twin(steps: list[tuple[str, int, int, int]], nb: int) -> Non
             if duration and start >= twin.begin:
                 assert line.least_free(start, end) == least
         elif what == "place" and size <= nb:
-            found = line.place(size, duration, start)
-            assert found == twin.earliest(size, duration, start)
-            twin.take(int(found), int(found) + duration, size)
-            taken.append((int(found), int(found) + duration, size))
+            begin_placed = line.place(size, duration, start)
+            assert begin_placed == twin.earliest(size, duration, start)
+            twin.take(int(begin_placed), int(begin_placed) + duration, size)
+            taken.append((int(begin_placed), int(begin_placed) + duration, size))
         elif what == "reserve" and start >= twin.begin:
             if duration and not twin.fits(start, duration, size):
                 before = line.copy()
@@ -149,6 +149,7 @@ def test_the_timeline_of_a_machine() -> None:
         job = Job(f"w0!{number}", number, size, None, estimate, start, {})
         machine.start(job, start)
         jobs.append(job)
+    assert machine.timeline(5).times == [5, nextafter(5, inf), 30], "an end of now is to come"
     soon = nextafter(20, inf)
     line = machine.timeline(20)
     assert (line.times, line.free) == ([20, soon, 30], [3, 6, 9])

@@ -37,13 +37,6 @@ def run(*arguments: object) -> Any:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def failure(*arguments: object) -> str:
-    error = run(*arguments).exception
-    assert isinstance(error, BatschedError)
-    assert "\n" not in str(error)
-    return str(error)
-
-
 def test_the_steps_are_those_that_were_asked_for(workload: Workload) -> None:
     every = collect(workload, HALF, Selection(steps=9, least_waiting=4, most_waiting=6))
     assert {len(step.instance.jobs) for step in every} <= {4, 5, 6}
@@ -142,22 +135,30 @@ def test_an_interruption_does_not_wait_for_the_solver(monkeypatch: pytest.Monkey
     release.set()
 
 
-def test_wrong_use_is_said_in_one_line(tmp_path: Path) -> None:
-    out = ("-e", tmp_path / "out")
-    assert "expected auto, exact, or seconds" in failure("sample", "--scale", "fine", *out)
-    assert "expected auto, exact, or seconds" in failure("sample", "--scale", "-5", *out)
-    assert "--time-limit 0" in failure("sample", "--time-limit", 0, *out)
-    assert "--gap 1" in failure("sample", "--gap", 1, *out)
-    assert "--nodes 0" in failure("sample", "--nodes", 0, *out)
-    assert "steps 0" in failure("sample", "--steps", 0, *out)
-    assert "every 0" in failure("sample", "--every", 0, *out)
-    assert "most_waiting 3" in failure("sample", "--least-waiting", 4, "--most-waiting", 3, *out)
-    assert "'dynp'" in failure("sample", "-O", "colour=red", *out)
-    assert "knows no limits" in failure("sample", "-O", 'limits=[{"most_running": 1}]', *out)
-    assert "least_waiting (100000)" in failure(
-        "sample", "--rules", "dynp", "--least-waiting", 100_000, *out
-    )
-    assert not list(tmp_path.iterdir())
+WRONG_USE = {
+    "--scale fine": "expected auto, exact, or seconds",
+    "--scale -5": "expected auto, exact, or seconds",
+    "--time-limit 0": "--time-limit 0",
+    "--gap 1": "--gap 1",
+    "--nodes 0": "--nodes 0",
+    "--steps 0": "steps 0",
+    "--every 0": "every 0",
+    "--least-waiting 4 --most-waiting 3": "most_waiting 3",
+    "-O colour=red": "'dynp'",
+    '-O limits=[{"most_running":1}]': "knows no limits",
+    "--rules dynp --least-waiting 100000": "least_waiting (100000)",
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG_USE)
+def test_wrong_use_is_said_in_one_line(tmp_path: Path, arguments: str) -> None:
+    log = tmp_path / "one_job.swf"
+    log.write_text(f"; MaxProcs: 4\n1 0 0 10 4{' -1' * 2} 4 20 -1 1 3{' -1' * 6}\n")
+    error = run(log, "-e", tmp_path / "out", *arguments.split()).exception
+    assert isinstance(error, BatschedError)
+    assert WRONG_USE[arguments] in str(error)
+    assert "\n" not in str(error)
+    assert list(tmp_path.iterdir()) == [log]
 
 
 def test_scales() -> None:

@@ -119,19 +119,6 @@ def test_jobs_of_unknown_user_or_finish() -> None:
     assert think_time_pairs(columns).think.tolist() == [2]
 
 
-@given(
-    st.floats(-2, 2),
-    st.floats(-1000, 1000),
-    st.lists(st.integers(0, 50_000), min_size=2, max_size=30, unique=True),
-)
-def test_a_line_is_found(slope: float, intercept: float, responses: list[int]) -> None:
-    x = np.array(responses, dtype=float)
-    found = fit_think_times(Pairs(x, slope * x + intercept))
-    assert found.slope == pytest.approx(slope, abs=1e-6)
-    assert found.intercept == pytest.approx(intercept, abs=1e-2)
-    assert found.mean_absolute_residual == pytest.approx(0, abs=1e-2)
-
-
 @given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 90)), min_size=2, max_size=30))
 def test_least_squares(points: list[tuple[int, int]]) -> None:
     """No line near the found one is nearer to the points; the bound leaves out the rest."""

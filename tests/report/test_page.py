@@ -112,14 +112,9 @@ def test_ours_and_published_are_paired_only_if_both_are_there() -> None:
 def test_a_long_table_ends_in_its_csv_file() -> None:
     table = Table("t", "T", pd.DataFrame({"x": range(1200)}))
     text = page(Report("T", "", (Section("S", (table,)),)))
+    assert "All runs" not in text  # of a report alone
     assert "200 more rows are in the CSV file only" in text
     assert "%0A1199%0A" in text
-
-
-def test_a_report_alone_has_no_part_on_runs() -> None:
-    text = page(a_report())
-    assert "All runs" not in text
-    assert "A run from within" not in text
 
 
 def test_a_figure_says_what_it_shows(made: str) -> None:

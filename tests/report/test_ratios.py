@@ -107,12 +107,16 @@ def test_the_plain_report_begins_with_the_ratios() -> None:
     assert [section.title for section in report.sections][:2] == ["Compared", "Metrics"]
 
 
-def test_a_report_of_equal_replications_says_that_there_are_no_intervals() -> None:
-    results = MadeUp(3)
+@pytest.mark.parametrize(("nb", "words"), [(1, "Means over `replication`"), (3, "gave the same")])
+def test_a_report_of_equal_replications_says_that_there_are_no_intervals(
+    nb: int, words: str
+) -> None:
+    results = MadeUp(nb)
     for name in ("mean_waiting_time", "mean_bounded_slowdown", "utilisation"):
         results.runs[name] = 5.0
     report = plain_report(results)  # type: ignore[arg-type]
-    assert "gave the same" in report.summary
+    assert words in report.summary
+    assert "bootstrap" not in report.summary
     names = {column.name for table in report.tables for column in table.shown}
     assert not {name for name in names if name == "low" or name.endswith("_low")}
     assert all(len(figure.spec["layer"]) == 1 for figure in report.figures)

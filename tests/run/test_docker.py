@@ -99,6 +99,7 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def test_the_container_is_confined_and_its_log_kept(engine: Engine, folder: RunFolder) -> None:
+    """The command that is kept does the same."""
     launcher = DockerLauncher()
     assert launcher.check() == "sha256:1"
     endpoint = launcher.listen_on(folder)
@@ -107,8 +108,7 @@ def test_the_container_is_confined_and_its_log_kept(engine: Engine, folder: RunF
         pass
     process.stop()
     process.stop()  # twice is once
-    assert code == 0
-    assert engine.container.removed
+    assert (code, engine.container.removed) == (0, True)
     assert folder.batsim_log.read_text() == "Batsim said\nthis\n"
     created = engine.created
     assert created["image"] == DEFAULT_IMAGE
@@ -121,6 +121,12 @@ def test_the_container_is_confined_and_its_log_kept(engine: Engine, folder: RunF
         assert created["network_mode"] == "none"
         assert endpoint in created["command"]
         assert created["volumes"][str(folder.sockets)]["bind"] == str(folder.sockets)
+    command = launcher.command(folder, endpoint)
+    assert command[:3] == ["docker", "run", "--rm"]
+    at = command.index(DEFAULT_IMAGE)
+    assert command[at + 1 :] == created["command"]
+    for source, mount in created["volumes"].items():
+        assert f"{source}:{mount['bind']}:{mount['mode']}" in command[:at]
 
 
 def test_where_sockets_do_not_reach_a_port_is_used(
@@ -133,18 +139,6 @@ def test_where_sockets_do_not_reach_a_port_is_used(
     command = launcher.command(folder, "tcp://127.0.0.1:4711")
     assert "tcp://host.docker.internal:4711" in command
     assert "--network" not in command
-
-
-def test_the_kept_command_does_the_same(engine: Engine, folder: RunFolder) -> None:
-    launcher = DockerLauncher()
-    endpoint = launcher.listen_on(folder)
-    command = launcher.command(folder, endpoint)
-    launcher.start(folder, endpoint)
-    assert command[:3] == ["docker", "run", "--rm"]
-    at = command.index(DEFAULT_IMAGE)
-    assert command[at + 1 :] == engine.created["command"]
-    for source, mount in engine.created["volumes"].items():
-        assert f"{source}:{mount['bind']}:{mount['mode']}" in command[:at]
 
 
 def test_one_variable_names_the_image(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +184,5 @@ def test_without_a_daemon_one_line_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
-    log = tmp_path / "x.swf"
-    log.write_text("; MaxProcs: 4\n1 0 0 10 1 -1 -1 1 20 -1 1 1 -1 -1 -1 -1 -1 -1\n")
     with pytest.raises(SimulationError, match=r"Docker does not answer.*start its daemon"):
-        simulate(log, backend="docker")
+        simulate("sample", backend="docker")

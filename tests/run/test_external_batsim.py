@@ -20,12 +20,23 @@ from batsched_py.run.settings import Timeouts
 from batsched_py.run.simulate import simulate
 from batsched_py.support.own_command import PROGRAM
 from helpers.calling import Called, command
+from helpers.logs import swf_line, swf_text
 from helpers.waiting import LIMIT, wait_until
 
 pytestmark = pytest.mark.process
 STAND_IN = Path(__file__).with_name("recorded_batsim.py")
 QUICK = Timeouts(ready=30, run=30, success=5, failure=3)
 FCFS = "40_random300_batsched_fcfs"
+
+
+IDLE = """
+from batsched_py import Start
+class Idle:
+    def schedule(self, now, queue, machine):
+        for job in list(queue):
+            if now == 5 and job.size == 1:
+                yield Start(job, 0b100)
+"""
 
 
 def stand_in(folder: Path, *wishes: str) -> str:
@@ -131,14 +142,7 @@ def test_exit_code_0_of_batsim_proves_nothing(
 
 def test_a_recorded_deadlock_is_a_failure(shared: Path, tmp_path: Path) -> None:
     """The real Batsim exited with 0 there; only the missing SIMULATION_ENDS tells."""
-    (tmp_path / "idle.py").write_text(
-        "from batsched_py import Start\n"
-        "class Idle:\n"
-        "    def schedule(self, now, queue, machine):\n"
-        "        for job in list(queue):\n"
-        "            if now == 5 and job.size == 1:\n"
-        "                yield Start(job, 0b100)\n"
-    )
+    (tmp_path / "idle.py").write_text(IDLE)
     with pytest.raises(SimulationError, match="exited with 0; our process exited with 1"):
         run(shared, "17_err_noop_stall", tmp_path, scheduler=f"{tmp_path}/idle.py:Idle")
 
@@ -161,11 +165,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("jobs", lambda lines: [lines[0], b"x,y\n"], ":2: 2 fields"),
         ("jobs", lambda lines: None, "cannot be read"),
         ("jobs", lambda lines: [bytes(range(128, 256))], "is no text"),
-        (
-            "jobs",
-            lambda lines: [line.replace(b"COMPLETED_SUCCESSFULLY,", b"X,x") for line in lines],
-            ":2",
-        ),
+        ("jobs", lambda lines: [line.replace(b"SUCCESSFULLY,", b"X,x") for line in lines], ":2"),
         ("schedule", lambda lines: [], "a header and one row"),
         ("schedule", lambda lines: [b"a,b\n", b"1,2\n"], "a header and one row"),
     ],
@@ -186,13 +186,9 @@ def test_outputs_that_are_not_whole_are_refused(
 
 def small(tmp_path: Path) -> Path:
     """A log of six jobs of two users on four processors."""
-    lines = [
-        f"{i + 1} {10 * i} 0 {7 * (i + 1)} {1 + i % 3} -1 -1 {1 + i % 3} 60 -1 1 {1 + i % 2} "
-        "-1 -1 -1 -1 -1 -1"
-        for i in range(6)
-    ]
     path = tmp_path / "small.swf"
-    path.write_text("; MaxProcs: 4\n" + "\n".join(lines) + "\n")
+    jobs = [swf_line(i + 1, 10 * i, 7 * (i + 1), 1 + i % 3, 1 + i % 2) for i in range(6)]
+    path.write_text(swf_text(*jobs))
     return path
 
 

@@ -15,12 +15,12 @@ import typer
 
 from batsched_py import simulate
 from batsched_py.campaign.campaign_file import read_campaign
-from batsched_py.cli import main
 from batsched_py.commands.simulate import simulate as simulate_command
 from batsched_py.errors import UsageError, parameter
 from batsched_py.run.settings import SETTINGS, SINGLE_RULES, Run, Settings
 from batsched_py.support.setting_fields import arguments
 from batsched_py.workload.conversion_rules import Rules
+from helpers.calling import command
 
 ROOT = Path(__file__).parents[2]
 SUGAR = {"log", "sessions", "node_factor", *SINGLE_RULES}
@@ -101,33 +101,21 @@ def test_another_process_is_given_the_same() -> None:
     ],
 )
 def test_errors_name_the_parameter_and_the_command_line_its_flag(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    keywords: dict[str, Any],
-    options: list[str],
-    said: str,
+    keywords: dict[str, Any], options: list[str], said: str
 ) -> None:
     (name,) = keywords if "sessions" not in keywords else ["users"]
     with pytest.raises(UsageError) as caught:
         simulate("sample", **keywords)
     assert said.format(name) in str(caught.value)
     assert "--" not in str(caught.value)
-    monkeypatch.setattr("sys.argv", ["batsched-py", "simulate", "sample", *options])
-    with pytest.raises(SystemExit):
-        main()
-    assert said.format(f"--{name.replace('_', '-')}") in capsys.readouterr().err
+    done = command(None, "simulate", "sample", *options)
+    assert said.format(f"--{name.replace('_', '-')}") in done.stderr
 
 
-def test_a_parameter_of_another_name_is_shown_as_the_option_that_it_is(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_parameter_of_another_name_is_shown_as_the_option_that_it_is() -> None:
     """Batsim's options have Batsim's names."""
-    options = ["-p", "x.xml", "--enable-profile-reuse"]
-    monkeypatch.setattr("sys.argv", ["batsched-py", "simulator", *options])
-    with pytest.raises(SystemExit):
-        main()
-    said = "--enable-profile-reuse means nothing without --enable-dynamic-jobs"
-    assert said in capsys.readouterr().err
+    done = command(None, "simulator", "-p", "x.xml", "--enable-profile-reuse")
+    assert "--enable-profile-reuse means nothing without --enable-dynamic-jobs" in done.stderr
 
 
 def test_an_error_tells_its_parameters() -> None:

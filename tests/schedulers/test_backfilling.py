@@ -350,7 +350,7 @@ def test_criticality_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "options", "said"),
+    ("policy", "options", "message"),
     [
         (Easy, {"order": "sfj"}, "order=sfj .did you mean 'sjf'"),
         (Easy, {"backfill_order": 3}, "backfill_order=3: expected one of fcfs"),
@@ -363,8 +363,8 @@ def test_criticality_of_the_paper() -> None:
         (ListScheduling, {"take": "fit"}, "take=fit.*expected one of front, first_fit, best_fit"),
     ],
 )
-def test_wrong_options(policy: type[Any], options: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_wrong_options(policy: type[Any], options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         policy(**options)
 
 

@@ -156,7 +156,7 @@ def test_one_call_is_enough() -> None:
     jobs = [J(0, 3, 60), *(J(at, 1, 1) for at in range(5, 50, 5))]
     outcome, watch = run_watched(workload(jobs, 4), Planning(limits=limits, begins="mon 18:00"))
     assert starts(outcome)[0] == 2 * HOUR
-    assert len([one for one in watch.passes if one.now == 2 * HOUR]) == 1
+    assert len([seen for seen in watch.passes if seen.now == 2 * HOUR]) == 1
 
 
 rules = st.lists(
@@ -213,8 +213,8 @@ def test_next_moment_equals_a_search(
         for at in range(minute, minute + 10081, 15)
         if not any(forbidden(rule, job, (begin + at) % 10080) for rule in limits)
     )
-    found = Limits(limits, f"{first} 00:00").next_allowed(job, minute * 60, 8)
-    assert found == next(allowed, inf)
+    moment = Limits(limits, f"{first} 00:00").next_allowed(job, minute * 60, 8)
+    assert moment == next(allowed, inf)
 
 
 @given(random_jobs(10), rules.filter(bool), st.sampled_from([Planning, Dynp, DynpBounds]))

@@ -183,9 +183,9 @@ def test_property_1_and_2_as_early_as_possible(
     """Every plan is that of the twin, which tries second by second; and so is the schedule."""
     policy = Planning(order=order, backfilling=backfilling)
     outcome, watch = run_watched(load_of(jobs), policy)
-    for one in watch.passes:
-        ordered = sorted(one.waiting, key=SORTED[order])
-        assert one.plan == slow_plan(one.now, 8, one.running, ordered, (), backfilling)
+    for seen in watch.passes:
+        ordered = sorted(seen.waiting, key=SORTED[order])
+        assert seen.plan == slow_plan(seen.now, 8, seen.running, ordered, (), backfilling)
     check_machine(outcome)
     assert len(outcome.jobs) == len(jobs)
     for job in outcome.jobs:
@@ -289,7 +289,7 @@ def test_rejection_leaves_the_plan() -> None:
     for make in (Planning, Dynp):
         _, watch = run_watched(load, make())
         assert watch.plans[2] == {1: 10, 2: 15}
-        plans = [one.plan for one in watch.passes if one.now == 3]
+        plans = [seen.plan for seen in watch.passes if seen.now == 3]
         assert all(plan == {1: 10, 2: 15} for plan in plans)
 
 
@@ -333,17 +333,17 @@ def check_reservations(
     for at, more in fields.items():
         asked = more.get("reserved_start", more.get("reserved_end", 0) - jobs[at].walltime)
         assert actual[at] in (None, asked)
-    for one in watch.passes:
-        line = Seconds(8, one.now)
-        for end, size in one.running:
-            line.take(one.now, end, size)
-        planned = dict(one.plan)
+    for seen in watch.passes:
+        line = Seconds(8, seen.now)
+        for end, size in seen.running:
+            line.take(seen.now, end, size)
+        planned = dict(seen.plan)
         for at in fields:
             start = actual[at]
-            if start is not None and any(place_of(job) == at for job in one.waiting):
+            if start is not None and any(place_of(job) == at for job in seen.waiting):
                 planned[at] = start
         for at, start in planned.items():
-            assert start >= one.now
+            assert start >= seen.now
             line.take(start, start + jobs[at].walltime, jobs[at].size)
         assert line.free.min() >= 0
 
@@ -450,15 +450,15 @@ def test_wrong_options() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"reserved_start": "soon"}, "job w0!0000: reserved_start is 'soon', expected a time"),
         ({"reserved_end": True}, "reserved_end is True, expected a time"),
         ({"reserved_start": 5, "reserved_end": 10}, "give one of them"),
     ],
 )
-def test_wrong_requests_for_reservations(fields: dict[str, Any], said: str) -> None:
+def test_wrong_requests_for_reservations(fields: dict[str, Any], message: str) -> None:
     load = workload([J(3, 1, 5)], 4)
     load.jobs[0].extra.update(fields)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         run(load, Planning())

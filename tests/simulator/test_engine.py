@@ -145,6 +145,12 @@ WRONG: dict[str, tuple[list[Make], str]] = {
     "no processors": ([profile(), job("a"), execute("dyn!a", 0)], "of size 1"),
     "processors in use": ([*START_A, job("b"), execute("dyn!b", 1)], "machine 0 is in use"),
     "started twice": ([*START_A, execute("dyn!a", 2)], "running"),
+    "rejected while running": ([*START_A, say(m.RejectJob, job_id="dyn!a")], "a is running"),
+    "on a storage": (
+        [profile(), job("a"), execute("dyn!a", 1, storage_mapping={"s": 4})],
+        "uses storage",
+    ),
+    "no decision": ([say(m.RequestedCall)], "REQUESTED_CALL is no decision"),
     "killed without running": ([profile(), job("a"), kill("dyn!a")], "does not run"),
     "call in the past": ([say(m.CallMeLater, time=0.0)], "not later"),
     "later than its reply": (

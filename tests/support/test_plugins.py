@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -85,3 +87,42 @@ def test_a_user_model_that_lacks_a_method(tmp_path: Path) -> None:
     text = "class Mine:\n def next_submission(self): ...\n def jobs_to_submit(self, now): ..."
     with pytest.raises(PluginError, match=r"expected def job_ended\(self, now, job, state\)"):
         plugins.load(plugins.USERS, write(tmp_path, text))
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a package whose modules import each other and count executions."""
+    folder = tmp_path / "found_package" / "mine"
+    folder.mkdir(parents=True)
+    for place in (folder, folder.parent):
+        (place / "__init__.py").write_text("")
+    (folder / "numbers_of_mine.py").write_text("executions = []\n")
+    (folder / "report.py").write_text(
+        "from found_package.mine.numbers_of_mine import executions\n"
+        "from .numbers_of_mine import executions as relative\n"
+        "executions.append(1)\n"
+        "def report(results): return executions is relative, len(executions)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield folder
+    for name in [name for name in sys.modules if name.startswith("found_package")]:
+        del sys.modules[name]
+
+
+def test_a_file_of_a_package_that_python_finds_is_executed_once(package: Path) -> None:
+    for _ in range(2):
+        assert plugins.load_file(f"{package / 'report.py'}:report")(None) == (True, 1)
+
+
+@pytest.mark.parametrize("folder", [".", "found_package/mine"])
+def test_a_file_of_no_package_that_python_finds_is_loaded_from_its_place(
+    package: Path, tmp_path: Path, folder: str
+) -> None:
+    """One of the same name as a module that Python finds is not taken for it."""
+    place = tmp_path / "elsewhere" / folder
+    place.mkdir(parents=True)
+    for path in {place, place.parent}:
+        (path / "__init__.py").write_text("")
+    (place / "report.py").write_text("report = 3\n")
+    assert plugins.importable_name(place / "report.py") is None
+    assert plugins.load_file(f"{place / 'report.py'}:report") == 3

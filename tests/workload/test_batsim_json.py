@@ -116,22 +116,24 @@ def read(tmp_path: Path, value: Any) -> Workload:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("a", "a"), (7, "7"), ("w0!a", "a"), ("w0!xw0y", "xw0y"), ("é 1", "é 1")]
+    ("field", "given", "name", "expected"),
+    [
+        ("id", 7, "id", "7"),
+        ("id", "w0!a", "id", "a"),
+        ("id", "w0!xw0y", "id", "xw0y"),
+        ("id", "é 1", "id", "é 1"),
+        ("walltime", 10, "walltime", 10.0),
+        ("walltime", 0.5, "walltime", 0.5),
+        ("walltime", -1, "walltime", None),
+        ("walltime", -1.0, "walltime", None),
+        ("subtime", -5, "submit_time", 0),
+        ("user", {"id": 3}, "extra", {"user": {"id": 3}}),  # no name
+    ],
 )
-def test_ids(tmp_path: Path, name: Any, expected: str) -> None:
-    assert read(tmp_path, content({"id": name})).jobs[0].id == expected
-
-
-@pytest.mark.parametrize(("given", "expected"), [(10, 10.0), (0.5, 0.5), (-1, None), (-1.0, None)])
-def test_walltimes(tmp_path: Path, given: float, expected: float | None) -> None:
-    assert read(tmp_path, content({"walltime": given})).jobs[0].walltime == expected
-    assert read(tmp_path, without("walltime")).jobs[0].walltime is None
-
-
-def test_a_negative_submission_counts_as_0(tmp_path: Path) -> None:
-    result = read(tmp_path, content({"subtime": -5}))
-    assert result.jobs[0].submit_time == 0
-    assert any("negative" in note for note in result.notes)
+def test_fields(tmp_path: Path, field: str, given: Any, name: str, expected: Any) -> None:
+    workload = read(tmp_path, content({field: given}))
+    assert getattr(workload.jobs[0], name) == expected
+    assert any("negative" in note for note in workload.notes) == (field == "subtime")
 
 
 def test_jobs_are_put_in_order_of_submission(tmp_path: Path) -> None:
@@ -144,12 +146,7 @@ def test_our_fields_and_those_of_others(tmp_path: Path) -> None:
     job = read(tmp_path, content(fields)).jobs[0]
     assert (job.user, job.finish_time, job.estimate) == ("u", 9.0, 5.0)
     assert job.extra == {"colour": {"id": [1, 2.5]}}
-
-
-def test_a_user_that_is_no_name_is_a_field_of_others(tmp_path: Path) -> None:
-    job = read(tmp_path, content({"user": {"id": 3}})).jobs[0]
-    assert job.user is None
-    assert job.extra == {"user": {"id": 3}}
+    assert read(tmp_path, without("walltime")).jobs[0].walltime is None
 
 
 def test_profiles_that_no_job_uses_are_dropped_but_parts_are_kept(tmp_path: Path) -> None:

@@ -16,6 +16,9 @@ from batsched_py.workload.swf import SwfLog, read_swf, write_swf
 JOB = [1.0, 0, 0, 10, 1, -1, -1, 1, 60, -1, 1, 3, 1, -1, 1, -1, -1, -1]
 
 
+START = "; UnixStartTime: 5"
+
+
 def log_with(tmp_path: Path, *header: str) -> SwfLog:
     write_swf(tmp_path / "a.swf", header, [JOB])
     return read_swf(tmp_path / "a.swf")
@@ -24,27 +27,12 @@ def log_with(tmp_path: Path, *header: str) -> SwfLog:
 @pytest.mark.parametrize(
     ("header", "start", "zone"),
     [
-        pytest.param(
-            [
-                "; UnixStartTime: 843480031",
-                "; TimeZone: 3600",
-                "; TimeZoneString: Europe/Stockholm",
-            ],
-            843480031,
-            "Europe/Stockholm",
-            id="a named zone comes before the offset",
-        ),
-        pytest.param(
-            ["; UnixStartTime: 5", "; TimeZone: -12600", "; TimeZoneString: Mars/Olympus"],
-            5,
-            "-03:30",
-            id="the offset stands in for an unknown name",
-        ),
-        pytest.param(
-            ["; UnixStartTime: 5", "; TimeZone: 3600"], 5, "+01:00", id="an offset alone is fixed"
-        ),
-        pytest.param(["; UnixStartTime: 5"], 5, "UTC", id="without a zone it is UTC"),
-        pytest.param([], None, "UTC", id="without anything the start is unknown"),
+        # a named zone comes before the offset, which stands in for an unknown name
+        ([START, "; TimeZone: 3600", "; TimeZoneString: Europe/Stockholm"], 5, "Europe/Stockholm"),
+        ([START, "; TimeZone: -12600", "; TimeZoneString: Mars/Olympus"], 5, "-03:30"),
+        ([START, "; TimeZone: 3600"], 5, "+01:00"),
+        ([START], 5, "UTC"),
+        ([], None, "UTC"),  # without anything the start is unknown
     ],
 )
 def test_clock(tmp_path: Path, header: list[str], start: float | None, zone: str) -> None:
@@ -60,13 +48,13 @@ def test_an_unknown_zone_is_named_in_the_note(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("moment", "zone", "hour"),
     [
-        pytest.param("2026-01-05T00:00", "UTC", 0.0, id="Monday midnight is 0"),
-        pytest.param("2026-01-04T23:30", "UTC", 167.5, id="Sunday night is just below 168"),
-        pytest.param("2026-01-04T23:30", "+01:00", 0.5, id="an offset moves it to Monday"),
-        pytest.param("2026-03-29T00:59", "Europe/Paris", 145 + 59 / 60, id="before summer time"),
-        pytest.param("2026-03-29T01:01", "Europe/Paris", 147 + 1 / 60, id="after it came"),
-        pytest.param("2026-10-25T01:30", "Europe/Paris", 146.5, id="the hour that comes twice"),
-        pytest.param("1998-04-25T01:11", "US/Pacific", 114 + 11 / 60, id="summer in California"),
+        ("2026-01-05T00:00", "UTC", 0.0),  # Monday midnight is 0
+        ("2026-01-04T23:30", "UTC", 167.5),  # Sunday night is just below 168
+        ("2026-01-04T23:30", "+01:00", 0.5),  # an offset moves it to Monday
+        ("2026-03-29T00:59", "Europe/Paris", 145 + 59 / 60),  # before summer time
+        ("2026-03-29T01:01", "Europe/Paris", 147 + 1 / 60),  # after it came
+        ("2026-10-25T01:30", "Europe/Paris", 146.5),  # the hour that comes twice
+        ("1998-04-25T01:11", "US/Pacific", 114 + 11 / 60),  # summer in California
     ],
 )
 def test_local_hours(moment: str, zone: str, hour: float) -> None:

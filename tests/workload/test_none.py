@@ -15,7 +15,8 @@ from batsched_py.run.settings import Settings
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import NONE, find_log
-from helpers.calling import call
+from helpers.calling import command
+from helpers.logs import swf_text
 
 MODEL = '''
 from batsched_py import WorkloadJob
@@ -52,7 +53,7 @@ def test_it_is_a_machine_and_a_clock() -> None:
 
 def test_a_file_of_that_name_wins() -> None:
     assert find_log(NONE).name == "none.json"
-    Path("none").write_text("; MaxProcs: 4\n1 0 0 10 1 -1 -1 1 60 -1 1 3 1 -1 1 -1 -1 -1\n")
+    Path("none").write_text(swf_text())
     assert find_log(NONE) == Path("none")
 
 
@@ -63,12 +64,9 @@ def test_users_who_need_no_log(backend: str) -> None:
     assert (row["finish_time"], row["final_state"]) == (105, "COMPLETED_SUCCESSFULLY")
 
 
-def test_nobody_submits(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nobody_submits() -> None:
     """Rigid replay of no jobs is no error, and said; there is nothing to take a mean of."""
-    assert call(monkeypatch, "simulate", "none", "-e", "a", "--swf", "a.swf") == 0
-    out, err = capsys.readouterr()
+    _, out, err = command(None, "simulate", "none", "-e", "a", "--swf", "a.swf")
     assert "0 jobs (0 rejected) on 128 processors" in out
     assert "mean waiting time: -" in out
     assert "note: there were no jobs: none.json has 0, and the users (rigid) submitted none" in err
@@ -76,25 +74,17 @@ def test_nobody_submits(
     assert overall["nb_jobs"] == 0
     assert overall["mean_waiting_time"] is overall["makespan"] is None
     assert "; MaxJobs: 0" in Path("a.swf").read_text()
-    assert call(monkeypatch, "metrics", "a_jobs.csv") == 0
+    assert command(None, "metrics", "a_jobs.csv").returncode == 0
 
 
-def test_commands_know_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call(monkeypatch, "info", "none") == 0
-    out = capsys.readouterr().out.splitlines()
-    assert [line.split() for line in out[1:4]] == [
-        ["jobs", "0"],
-        ["users", "0"],
-        ["processors", "128"],
-    ]
-    for command in ("path", "fetch"):
-        assert call(monkeypatch, "logs", command, "none") == 0
-        assert capsys.readouterr().out == f"{find_log(NONE)}\n"
-    assert call(monkeypatch, "logs", "list") == 0
-    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
-    assert names[:2] == ["sample", "none"]
+def test_commands_know_it() -> None:
+    lines = command(None, "info", "none").stdout.splitlines()
+    shown = [line.split() for line in lines[1:4]]
+    assert shown == [["jobs", "0"], ["users", "0"], ["processors", "128"]]
+    for verb in ("path", "fetch"):
+        assert command(None, "logs", verb, "none").stdout == f"{find_log(NONE)}\n"
+    listed = command(None, "logs", "list").stdout.splitlines()
+    assert [line.split()[0] for line in listed[:2]] == ["sample", "none"]
 
 
 def test_a_campaign_without_log() -> None:

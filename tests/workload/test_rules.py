@@ -29,10 +29,6 @@ def workload(
     return convert(read_swf(tmp_path / "a.swf"), rules, speed_factor=speed_factor)
 
 
-def first_job(tmp_path: Path, change: dict[str, float], **rules: Any) -> WorkloadJob:
-    return workload(tmp_path, make_rules(**rules), change).jobs[0]
-
-
 def test_the_fields_of_a_job(tmp_path: Path) -> None:
     result = workload(tmp_path, Rules(), {})
     assert result.jobs[0] == WorkloadJob(
@@ -53,49 +49,36 @@ def test_the_fields_of_a_job(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "rules", "size"),
+    ("change", "rules", "field", "expected"),
     [
-        pytest.param({}, {}, 4, id="the requested size is the default"),
-        pytest.param({"requested_processors": -1}, {}, 2, id="allocated where not requested"),
-        pytest.param({}, {"size": "allocated"}, 2, id="allocated if asked for"),
-        pytest.param(
-            {"allocated_processors": 0}, {"size": "allocated"}, 4, id="requested where unallocated"
-        ),
+        ({}, {}, "size", 4),  # the requested one
+        ({"requested_processors": -1}, {}, "size", 2),  # allocated where not requested
+        ({}, {"size": "allocated"}, "size", 2),
+        ({"allocated_processors": 0}, {"size": "allocated"}, "size", 4),
+        ({}, {"walltime": "double"}, "walltime", 60),  # a long request stays
+        ({"run_time": 40}, {"walltime": "double"}, "walltime", 80),
+        ({"requested_time": -1}, {"walltime": "double"}, "walltime", 20),
+        ({"requested_time": -1, "run_time": 0}, {"walltime": "double"}, "walltime", None),
+        ({"run_time": 90}, {"walltime": "requested"}, "walltime", 60),  # even if it ran longer
+        ({"requested_time": -1}, {"walltime": "requested"}, "walltime", None),
+        ({"requested_time": 0}, {"walltime": "requested"}, "walltime", None),  # never a limit of 0
+        ({}, {"walltime": "exact"}, "walltime", None),
+        ({"wait_time": -1}, {}, "finish_time", 15),  # an unknown wait counts as none
     ],
 )
-def test_size(tmp_path: Path, change: dict[str, float], rules: dict[str, Any], size: int) -> None:
-    assert first_job(tmp_path, change, **rules).size == size
-
-
-@pytest.mark.parametrize(
-    ("change", "walltime", "expected"),
-    [
-        pytest.param({}, "double", 60, id="double: a long request stays"),
-        pytest.param({"run_time": 40}, "double", 80, id="double: twice the run time"),
-        pytest.param(
-            {"requested_time": -1}, "double", 20, id="double: twice the run time if unrequested"
-        ),
-        pytest.param(
-            {"requested_time": -1, "run_time": 0}, "double", None, id="double: never a limit of 0"
-        ),
-        pytest.param({"run_time": 90}, "requested", 60, id="requested: even if it ran longer"),
-        pytest.param({"requested_time": -1}, "requested", None, id="requested: unknown is none"),
-        pytest.param({"requested_time": 0}, "requested", None, id="requested: never a limit of 0"),
-        pytest.param({}, "exact", None, id="exact: none"),
-    ],
-)
-def test_walltime(
-    tmp_path: Path, change: dict[str, float], walltime: str, expected: float | None
+def test_fields_by_rules(
+    tmp_path: Path, change: dict[str, float], rules: dict[str, Any], field: str, expected: Any
 ) -> None:
-    assert first_job(tmp_path, change, walltime=walltime).walltime == expected
+    job = workload(tmp_path, make_rules(**rules), change).jobs[0]
+    assert getattr(job, field) == expected
 
 
 @pytest.mark.parametrize(
     ("profile", "speed_factor", "estimate"),
     [
-        pytest.param("parallel_homogeneous", 1.0, 10.0, id="the run time"),
-        pytest.param("parallel_homogeneous", 3.0, 10 / 3, id="one division by the speed factor"),
-        pytest.param("delay", 3.0, 10.0, id="a delay does not depend on speed"),
+        ("parallel_homogeneous", 1.0, 10.0),  # the run time
+        ("parallel_homogeneous", 3.0, 10 / 3),  # one division by the speed factor
+        ("delay", 3.0, 10.0),  # a delay does not depend on speed
     ],
 )
 def test_exact_estimates(
@@ -109,13 +92,10 @@ def test_exact_estimates(
 @pytest.mark.parametrize(
     ("change", "profile"),
     [
-        pytest.param({}, {"type": "delay", "delay": 10}, id="a delay"),
-        pytest.param({"run_time": 2.5}, {"type": "delay", "delay": 2.5}, id="half a second"),
-        pytest.param(
-            {"run_time": 0},
-            {"type": "parallel_homogeneous", "cpu": 0, "com": 0},
-            id="Batsim refuses a delay of 0",
-        ),
+        ({}, {"type": "delay", "delay": 10}),  # a delay
+        ({"run_time": 2.5}, {"type": "delay", "delay": 2.5}),  # half a second
+        # Batsim refuses a delay of 0
+        ({"run_time": 0}, {"type": "parallel_homogeneous", "cpu": 0, "com": 0}),
     ],
 )
 def test_delay_profiles(tmp_path: Path, change: dict[str, float], profile: dict[str, Any]) -> None:
@@ -138,21 +118,17 @@ def test_cut_at_request_keeps_the_recorded_end(tmp_path: Path) -> None:
     assert result.jobs[0].finish_time == 5 + 3 + 90
 
 
-def test_an_unknown_wait_counts_as_none(tmp_path: Path) -> None:
-    assert first_job(tmp_path, {"wait_time": -1}).finish_time == 15
-
-
 @pytest.mark.parametrize(
     ("change", "condition"),
     [
-        pytest.param({"run_time": 0}, "zero-runtime", id="run time 0"),
-        pytest.param({"requested_time": -1}, "no-request", id="unknown request"),
-        pytest.param({"requested_time": 0}, "no-request", id="request of 0"),
-        pytest.param({"allocated_processors": 0}, "no-allocation", id="no processors got"),
-        pytest.param({"requested_processors": 9}, "too-wide", id="wider than the machine"),
-        pytest.param({"status": 5}, "cancelled", id="cancelled"),
-        pytest.param({"status": 0}, "failed", id="failed"),
-        pytest.param({"user": -1}, "no-user", id="unknown user"),
+        ({"run_time": 0}, "zero-runtime"),  # run time 0
+        ({"requested_time": -1}, "no-request"),  # unknown request
+        ({"requested_time": 0}, "no-request"),  # request of 0
+        ({"allocated_processors": 0}, "no-allocation"),  # no processors got
+        ({"requested_processors": 9}, "too-wide"),  # wider than the machine
+        ({"status": 5}, "cancelled"),  # cancelled
+        ({"status": 0}, "failed"),  # failed
+        ({"user": -1}, "no-user"),  # unknown user
     ],
 )
 def test_conditions_drop_only_if_asked_for(
@@ -167,9 +143,9 @@ def test_conditions_drop_only_if_asked_for(
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param({"requested_processors": -1, "allocated_processors": -1}, id="no size"),
-        pytest.param({"requested_processors": 0, "allocated_processors": 0}, id="size 0"),
-        pytest.param({"run_time": -1}, id="no run time"),
+        ({"requested_processors": -1, "allocated_processors": -1}),  # no size
+        ({"requested_processors": 0, "allocated_processors": 0}),  # size 0
+        ({"run_time": -1}),  # no run time
     ],
 )
 def test_what_cannot_be_simulated_is_always_dropped(
@@ -181,9 +157,9 @@ def test_what_cannot_be_simulated_is_always_dropped(
 @pytest.mark.parametrize(
     ("rule", "users"),
     [
-        pytest.param("one", ["-1", "-1", "7"], id="one user for all"),
-        pytest.param("each", ["unknown-1", "unknown-2", "7"], id="a user for each"),
-        pytest.param("drop", ["7"], id="left out"),
+        ("one", ["-1", "-1", "7"]),  # one user for all
+        ("each", ["unknown-1", "unknown-2", "7"]),  # a user for each
+        ("drop", ["7"]),  # left out
     ],
 )
 def test_unknown_users(tmp_path: Path, rule: str, users: list[str]) -> None:
@@ -212,12 +188,12 @@ def test_overrides_replace_the_fields_of_a_preset() -> None:
 @pytest.mark.parametrize(
     ("preset", "overrides", "said"),
     [
-        pytest.param("predict-sim", {}, "predictsim", id="a preset with a typo"),
-        pytest.param("dynp", {"walltime": "doubel"}, "double", id="a value with a typo"),
-        pytest.param("dynp", {"drop": "zero-run"}, "zero-runtime", id="a condition with a typo"),
-        pytest.param("dynp", {"drop": ["x"]}, "too-wide", id="an unknown condition in a list"),
-        pytest.param("dynp", {"first": 0}, "1", id="no jobs at all"),
-        pytest.param("dynp", {"sizes": "requested"}, "size", id="a field with a typo"),
+        ("predict-sim", {}, "predictsim"),  # a preset with a typo
+        ("dynp", {"walltime": "doubel"}, "double"),  # a value with a typo
+        ("dynp", {"drop": "zero-run"}, "zero-runtime"),  # a condition with a typo
+        ("dynp", {"drop": ["x"]}, "too-wide"),  # an unknown condition in a list
+        ("dynp", {"first": 0}, "1"),  # no jobs at all
+        ("dynp", {"sizes": "requested"}, "size"),  # a field with a typo
     ],
 )
 def test_wrong_rules_say_what_is_allowed(preset: str, overrides: dict[str, Any], said: str) -> None:

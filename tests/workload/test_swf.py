@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import LogError
 from batsched_py.workload.swf import FIELDS, read_swf, write_swf
+from helpers.logs import swf_line as line
+from helpers.logs import swf_text
 
 HEADER = ["; Version: 2.2", "; MaxProcs: 8 (of 16)", "; Note: one", "; Note: two"]
 LOGS = {
@@ -21,10 +23,6 @@ LOGS = {
     "CEA-Curie-2011-2.1-cln": 312_826,
 }
 """The other logs are read by the tests of published numbers."""
-
-
-def line(job: object = 1, submit: object = 0, run: object = 10, size: object = 1) -> str:
-    return f"{job} {submit} 0 {run} {size} -1 -1 {size} 60 -1 1 3 1 -1 1 -1 -1 -1"
 
 
 def write(path: Path, *lines: str, end: str = "\n") -> Path:
@@ -47,11 +45,11 @@ def test_a_log_has_columns_lines_and_header(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "expected"),
     [
-        pytest.param([";  MaxProcs\t:\t128"], 128, id="tabs and spaces around the key are ignored"),
-        pytest.param(["; MaxNodes: 5", "; MaxProcs: 9"], 9, id="MaxProcs comes before MaxNodes"),
-        pytest.param(["; MaxNodes: 5"], 5, id="MaxNodes stands in for MaxProcs"),
-        pytest.param(["; MaxProcs: -1"], 4, id="an unknown MaxProcs is the largest size"),
-        pytest.param([], 4, id="without a header it is the largest size"),
+        ([";  MaxProcs\t:\t128"], 128),  # tabs and spaces around the key are ignored
+        (["; MaxNodes: 5", "; MaxProcs: 9"], 9),  # MaxProcs comes before MaxNodes
+        (["; MaxNodes: 5"], 5),  # MaxNodes stands in for MaxProcs
+        (["; MaxProcs: -1"], 4),  # an unknown MaxProcs is the largest size
+        ([], 4),  # without a header it is the largest size
     ],
 )
 def test_machine(tmp_path: Path, header: list[str], expected: int) -> None:
@@ -64,16 +62,16 @@ def test_machine(tmp_path: Path, header: list[str], expected: int) -> None:
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        pytest.param("1 2 3", "fields", id="a line with too few fields"),
-        pytest.param(line(2) + " 7", "fields", id="a line with too many fields"),
-        pytest.param(line(2, "1o"), "1o", id="a letter in a number"),
-        pytest.param(line(2, "nan"), "nan", id="a nan"),
-        pytest.param(line(2, run="inf"), "inf", id="an infinite run time"),
-        pytest.param(line(2, run="1_0"), "1_0", id="a number in Python's spelling"),
-        pytest.param(line(2, size=4.5), "4.5", id="half a processor"),
-        pytest.param(line(2, -1), "-1", id="an unknown submit time"),
-        pytest.param(line(2, -7), "-7", id="a negative submit time"),
-        pytest.param(line(1, 4), "1", id="a job number that was there before"),
+        ("1 2 3", "fields"),  # a line with too few fields
+        (line(2) + " 7", "fields"),  # a line with too many fields
+        (line(2, "1o"), "1o"),  # a letter in a number
+        (line(2, "nan"), "nan"),  # a nan
+        (line(2, run="inf"), "inf"),  # an infinite run time
+        (line(2, run="1_0"), "1_0"),  # a number in Python's spelling
+        (line(2, size=4.5), "4.5"),  # half a processor
+        (line(2, -1), "-1"),  # an unknown submit time
+        (line(2, -7), "-7"),  # a negative submit time
+        (line(1, 4), "1"),  # a job number that was there before
     ],
 )
 def test_a_bad_line_is_named_or_skipped(tmp_path: Path, bad: str, said: str) -> None:
@@ -121,22 +119,22 @@ def test_a_header_that_is_not_utf8(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a.swf.gz", "a.swf", "a.txt"])
 def test_gzip_is_known_by_its_content(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    path.write_bytes(gzip.compress(f"; MaxProcs: 4\n{line(1)}\n".encode()))
+    path.write_bytes(gzip.compress(swf_text().encode()))
     assert len(read_swf(path)) == 1
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        pytest.param(b"", id="an empty file"),
-        pytest.param(b"; MaxProcs: 4\n", id="a header only"),
-        pytest.param(b"\n \n", id="blank lines only"),
+        (b""),  # an empty file
+        (b"; MaxProcs: 4\n"),  # a header only
+        (b"\n \n"),  # blank lines only
         pytest.param(bytes(range(256)), id="binary data"),
-        pytest.param(b"PK\x03\x04\x00\x00 not gzip", id="another archive named .gz"),
-        pytest.param(b"<html><body>404</body></html>", id="a web page"),
-        pytest.param(gzip.compress(b"; x\n" * 999)[:-9], id="a gzip file cut off"),
-        pytest.param(b"\x1f\x8b\x08\x00rubbish", id="a damaged gzip file"),
-        pytest.param(gzip.compress(b""), id="an empty gzip file"),
+        (b"PK\x03\x04\x00\x00 not gzip"),  # another archive named .gz
+        (b"<html><body>404</body></html>"),  # a web page
+        (gzip.compress(b"; x\n" * 999)[:-9]),  # a gzip file cut off
+        (b"\x1f\x8b\x08\x00rubbish"),  # a damaged gzip file
+        (gzip.compress(b"")),  # an empty gzip file
     ],
 )
 @pytest.mark.parametrize("skip", [False, True])
@@ -193,5 +191,5 @@ def test_logs_of_the_archive_parse(shared: Path, name: str) -> None:
 def test_a_byte_order_mark_is_no_field(tmp_path: Path) -> None:
     """Some editors put one before the header."""
     path = tmp_path / "bom.swf"
-    path.write_bytes(b"\xef\xbb\xbf; MaxProcs: 4\n1 0 0 10 1 -1 -1 1 20 -1 1 1 -1 -1 -1 -1 -1 -1\n")
+    path.write_bytes(b"\xef\xbb\xbf" + swf_text().encode())
     assert read_swf(path).max_processors == 4

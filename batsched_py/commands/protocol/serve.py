@@ -23,7 +23,7 @@ from batsched_py.support.signals import stop_signals
 from batsched_py.transport import LISTENING
 
 if TYPE_CHECKING:
-    from batsched_py.transport.conversation import Conversation, ExchangeObserver
+    from batsched_py.transport.conversation import ExchangeObserver
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -137,7 +137,7 @@ def serve(
         )
     if table is not None:
         write_whole(f"{prefix}_users.csv", table.csv())
-    _say_end(conversation, verbosity)
+    _say(f"the simulation ended at {conversation.now:f} s", verbosity)
 
 
 def _order_option(variant: str, queue_order: str, options: dict[str, Any]) -> dict[str, str]:
@@ -172,7 +172,3 @@ def _observer(table: UsersTable | None, verbosity: Verbosity) -> ExchangeObserve
 def _say(text: str, verbosity: Verbosity) -> None:
     if verbosity in (Verbosity.info, Verbosity.debug):
         print(text, flush=True)
-
-
-def _say_end(conversation: Conversation, verbosity: Verbosity) -> None:
-    _say(f"the simulation ended at {conversation.now:f} s", verbosity)

@@ -154,34 +154,6 @@ class _AtClock:
 # Keys and priorities -------------------------------------------------------------------------
 
 
-def _newest(job: Job) -> int:
-    return -job.number
-
-
-def _shortest(job: Job) -> float:
-    return job.estimate
-
-
-def _longest(job: Job) -> float:
-    return -job.estimate
-
-
-def _narrowest(job: Job) -> int:
-    return job.size
-
-
-def _widest(job: Job) -> int:
-    return -job.size
-
-
-def _smallest_area(job: Job) -> float:
-    return job.size * job.estimate
-
-
-def _largest_area(job: Job) -> float:
-    return -job.size * job.estimate
-
-
 def _largest_smith_ratio(job: Job) -> float:
     area = job.size * job.estimate
     weight = job.extra.get("weight", 1.0)
@@ -198,13 +170,13 @@ def expansion_factor(least: float, now: float, columns: JobArrays) -> Floats:
 
 ORDERS: dict[str, Order] = {
     "fcfs": FixedOrder(by_submission),
-    "lcfs": FixedOrder(_newest),
-    "sjf": FixedOrder(_shortest),
-    "ljf": FixedOrder(_longest),
-    "narrowest": FixedOrder(_narrowest),
-    "widest": FixedOrder(_widest),
-    "ffia": FixedOrder(_smallest_area),
-    "largest_area": FixedOrder(_largest_area),
+    "lcfs": FixedOrder(lambda job: -job.number),
+    "sjf": FixedOrder(lambda job: job.estimate),
+    "ljf": FixedOrder(lambda job: -job.estimate),
+    "narrowest": FixedOrder(lambda job: job.size),
+    "widest": FixedOrder(lambda job: -job.size),
+    "ffia": FixedOrder(lambda job: job.size * job.estimate),
+    "largest_area": FixedOrder(lambda job: -job.size * job.estimate),
     "smith": FixedOrder(_largest_smith_ratio),
     "expansion_factor": ClockOrder(partial(expansion_factor, 1e-9)),
     "bounded_expansion_factor": ClockOrder(partial(expansion_factor, 10.0)),

@@ -107,10 +107,10 @@ def _resampled(sums: Sums, seed: int) -> Floats:
 
 
 def _intervals(values: Floats, drawn: Floats, sums: Sums) -> list[Interval]:
-    found = []
+    intervals = []
     tail = (1 - CONFIDENCE) / 2
     for column, value in enumerate(values):
         nb = int((sums.counts[:, column] > 0).sum())
         low, high = quantiles(drawn[:, column], (tail, 1 - tail)) if nb > 1 else (nan, nan)
-        found.append(Interval(float(value), low, high, nb))
-    return found
+        intervals.append(Interval(float(value), low, high, nb))
+    return intervals

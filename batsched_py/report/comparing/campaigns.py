@@ -104,7 +104,7 @@ class CampaignComparison:
         rows: list[dict[str, Any]] = []
         names = [*self.pairing.labels, "group"]
         for _, pairs in self.pairing.runs.groupby("group", sort=False):
-            labels = pairs.iloc[0][names].to_dict()
+            labels = {name: pairs[name].iloc[0] for name in names}
             rows += [{**labels, **row} for row in self._of_group(pairs)]
         return _sorted(pd.DataFrame(rows, columns=[*names, *_MEASURED]))
 

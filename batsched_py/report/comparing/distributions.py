@@ -70,9 +70,9 @@ def quantiles(a: pd.DataFrame, b: pd.DataFrame) -> Table:
 
 
 def _by_user(jobs: pd.DataFrame, names: list[str]) -> Sums:
-    known = jobs[jobs["user"] != ""]
-    users = pd.factorize(known["user"])[0].astype(np.int64)
-    return sums_of(known[names].to_numpy(np.float64)).by(users)
+    named = jobs[jobs["user"] != ""]
+    users = pd.factorize(named["user"])[0].astype(np.int64)
+    return sums_of(named[names].to_numpy(np.float64)).by(users)
 
 
 def _column(at: float) -> str:

@@ -45,14 +45,13 @@ def shift_of_starts(pairs: pd.DataFrame) -> Figure:
             ),
         }
     )
+    scale, ticks = _symlog(data["shift"])
     chart = (
         alt.Chart(_rounded(data))
         .mark_circle(size=28, opacity=0.6)
         .encode(
             x=alt.X("start:Q", title="start in A (days after the first submission)"),
-            y=alt.Y(
-                "shift:Q", title="shift of the start, B - A (h)", scale=_symlog(data["shift"])
-            ).axis(**_axis(data["shift"])),
+            y=alt.Y("shift:Q", title="shift of the start, B - A (h)", scale=scale).axis(**ticks),
             color=alt.Color("moved:N", title="in B").scale(
                 domain=["earlier", "the same", "later"], range=["#2166ac", "#999999", "#b35806"]
             ),
@@ -82,8 +81,7 @@ def waits_of_users(users: pd.DataFrame) -> Figure:
     waits = kept[["wait_a", "wait_b", "wait_shift"]].set_axis(["a", "b", "difference"], axis=1)
     data = kept[["user", "jobs"]].join(waits / HOUR)
     both = np.concatenate([data["a"], data["b"]])
-    scale = _symlog(both)
-    ticks = _axis(both)
+    scale, ticks = _symlog(both)
     most = float(np.nanmax(both, initial=_NEAR))
     line = np.concatenate([[0.0], np.geomspace(_NEAR / 10, max(most, _NEAR), 40)])
     points = (
@@ -120,13 +118,12 @@ def distribution_of_waits(a: pd.DataFrame, b: pd.DataFrame) -> Figure:
         waits = np.array(quantiles(jobs["wait"].to_numpy(), shares)) / HOUR
         curves.append(pd.DataFrame({"run": run, "wait": waits, "share": shares}))
     data = pd.concat(curves, ignore_index=True).dropna()
+    scale, ticks = _symlog(data["wait"])
     chart = (
         alt.Chart(_rounded(data))
         .mark_line(interpolate="step-after")
         .encode(
-            x=alt.X("wait:Q", title="waiting time (h)", scale=_symlog(data["wait"])).axis(
-                **_axis(data["wait"])
-            ),
+            x=alt.X("wait:Q", title="waiting time (h)", scale=scale).axis(**ticks),
             y=alt.Y("share:Q", title="share of the jobs that wait at most so long"),
             color=alt.Color("run:N", title="run"),
             order="share:Q",
@@ -165,9 +162,9 @@ def ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
     points = base.mark_point(filled=True, size=50).encode(
         x=alt.X("ratio:Q", title="B / A", scale=scale)
     )
-    one = alt.Chart().mark_rule(color=palette.LINES, strokeDash=[4, 4]).encode(x=alt.datum(1.0))
+    equal = alt.Chart().mark_rule(color=palette.LINES, strokeDash=[4, 4]).encode(x=alt.datum(1.0))
     chart = (
-        alt.layer(one, spans, points, data=_rounded(data))
+        alt.layer(equal, spans, points, data=_rounded(data))
         .properties(width=260, height=alt.Step(18))
         .facet(
             facet=alt.Facet("metric:N", title=None, sort=metrics).header(labelFontWeight="bold"),
@@ -196,22 +193,19 @@ def _hovered(**titles: str) -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{name}:Q", title=title) for name, title in titles.items()]
 
 
-def _symlog(values: Iterable[float]) -> alt.Scale:
-    """Return a scale that shows minutes and months, and 0."""
+def _symlog(values: Iterable[float]) -> tuple[alt.Scale, dict[str, Any]]:
+    """Return a scale that shows minutes and months, and 0; and its axis.
+
+    The axis has powers of ten and 0: what Vega chooses crowds at the end of a symlog.
+    """
     array = np.asarray(list(values), dtype=np.float64)
     low, high = np.nanmin(array, initial=0.0), np.nanmax(array, initial=0.0)
     ends = [float(low * 1.2), float(max(high * 1.2, _NEAR if low == 0 else 0.0))]
-    return alt.Scale(type="symlog", constant=_NEAR, domain=ends)
-
-
-def _axis(values: Iterable[float]) -> dict[str, Any]:
-    """Return an axis with powers of ten and 0: what Vega chooses crowds at the end of a symlog."""
-    array = np.asarray(list(values), dtype=np.float64)
-    low, high = np.nanmin(array, initial=0.0), np.nanmax(array, initial=0.0)
     powers = [10.0**power for power in range(-1, 6)]
     below = [-power for power in reversed(powers) if -power >= low * 1.2]
     above = [power for power in powers if power <= max(high * 1.2, _NEAR)]
-    return {"values": [*below, 0.0, *above], "format": "~r"}
+    scale = alt.Scale(type="symlog", constant=_NEAR, domain=ends)
+    return scale, {"values": [*below, 0.0, *above], "format": "~r"}
 
 
 def _rounded(data: pd.DataFrame) -> pd.DataFrame:

@@ -32,24 +32,24 @@ def differences(one: Result, other: Result) -> list[Difference]:
     not count. A job that only one of them has differs in ``job_id``.
     """
     ones, others = _rows(one), _rows(other)
-    found = []
+    different = []
     for job in [*ones, *(job for job in others if job not in ones)]:
         if job not in ones or job not in others:
-            found.append(Difference(job, "job_id", *_presence(job in ones)))
+            different.append(Difference(job, "job_id", *_presence(job in ones)))
             continue
         for column in BATSIM_COLUMNS:
             texts = ones[job][column], others[job][column]
             if not _equal(column, *texts):
-                found.append(Difference(job, column, *texts))
-    return found
+                different.append(Difference(job, column, *texts))
+    return different
 
 
-def differences_csv(found: list[Difference], one: str, other: str) -> str:
+def differences_csv(different: list[Difference], one: str, other: str) -> str:
     """Return the differences as a table; ``one`` and ``other`` are the names of its columns."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(("job", "column", one, other))
-    writer.writerows(map(msgspec.structs.astuple, found))
+    writer.writerows(map(msgspec.structs.astuple, different))
     return buffer.getvalue()
 
 

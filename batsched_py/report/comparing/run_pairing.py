@@ -73,12 +73,12 @@ def pair_runs(a: CampaignResults, b: CampaignResults) -> Pairing:
 def grouped(labels: pd.DataFrame) -> pd.Series[str]:
     """Return the labels of each row as one text; numbers with the name of their axis."""
 
-    def said(name: str, value: Any) -> str:
+    def named(name: str, value: Any) -> str:
         text = _text(value)
         return f"{name} {text}" if text[:1].isdigit() or text in ("-", "True", "False") else text
 
     texts = [
-        ", ".join(said(str(name), value) for name, value in zip(labels.columns, row, strict=True))
+        ", ".join(named(str(name), value) for name, value in zip(labels.columns, row, strict=True))
         for row in labels.itertuples(index=False)
     ]
     return pd.Series(texts, index=labels.index, dtype=str).replace("", "all runs")
@@ -110,29 +110,29 @@ def _renamed(axis: str, a: pd.DataFrame, b: pd.DataFrame, notes: list[str]) -> p
     same = {
         (old, new) for new in rest_a for old in rest_b if _same_settings(axis, (a, new), (b, old))
     }
-    found = {}
+    new_names = {}
     for old, new in sorted(same):
         if sum(old in pair for pair in same) == 1 and sum(new in pair for pair in same) == 1:
-            found[old] = new
+            new_names[old] = new
             notes.append(f"{axis}: {new!r} in A is {old!r} in B (the same settings).")
-    return b.assign(**{axis: b[axis].map(lambda value: found.get(value, value))})
+    return b.assign(**{axis: b[axis].map(lambda value: new_names.get(value, value))})
 
 
 def _same_settings(
-    axis: str, one: tuple[pd.DataFrame, str], other: tuple[pd.DataFrame, str]
+    axis: str, of_a: tuple[pd.DataFrame, str], of_b: tuple[pd.DataFrame, str]
 ) -> bool:
     """Tell whether two values of an axis stand for the same settings.
 
     Those are the settings that are the same in all runs of the value, and not in all runs of the
     campaign: what all runs have is no matter of this axis.
     """
-    rows = [frame[frame[axis] == value] for frame, value in (one, other)]
+    rows = [frame[frame[axis] == value] for frame, value in (of_a, of_b)]
     told = [
         name
         for name in Settings.__struct_fields__
         if name not in (*REPEATED, *_NOT_OF_A_VALUE)
         and all(name in part and part[name].nunique() == 1 for part in rows)
-        and any(frame[name].nunique() > 1 for frame, _ in (one, other))
+        and any(frame[name].nunique() > 1 for frame, _ in (of_a, of_b))
     ]
     return bool(told) and all(rows[0][name].iloc[0] == rows[1][name].iloc[0] for name in told)
 

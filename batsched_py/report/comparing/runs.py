@@ -174,7 +174,7 @@ class RunComparison:
 
     def _settings(self) -> Table | Text:
         a, b = settings_of(self.a.settings), settings_of(self.b.settings)
-        missing = [run for run, known in (("A", a), ("B", b)) if not known]
+        missing = [run for run, settings in (("A", a), ("B", b)) if not settings]
         if len(missing) == 2:
             return Text("Neither run has a PREFIX_run.json: nothing is known of their settings.")
         note = f"{missing[0]} has no PREFIX_run.json." if missing else ""

@@ -54,24 +54,24 @@ def find_pair(a: str | Path, b: str | Path) -> tuple[Source, Source]:
 
     Raises :class:`UsageError` if they are of two kinds, or one and the same.
     """
-    one, other = find_source(a), find_source(b)
-    if one.kind != other.kind:
+    first, second = find_source(a), find_source(b)
+    if first.kind != second.kind:
         raise UsageError(
-            f"{one.name} is a {one.kind}, {other.name} a {other.kind}: expected two runs or two "
-            "campaigns; a run of a campaign is one of the folders in its folder runs"
+            f"{first.name} is a {first.kind}, {second.name} a {second.kind}: expected two runs or "
+            "two campaigns; a run of a campaign is one of the folders in its folder runs"
         )
-    if one.path.samefile(other.path):
-        raise UsageError(f"{one.name} and {other.name} are the same {one.kind} ({one.path})")
-    return one, other
+    if first.path.samefile(second.path):
+        raise UsageError(f"{first.name} and {second.name} are the same {first.kind} ({first.path})")
+    return first, second
 
 
 def _only_run(folder: Path) -> Path:
-    found = sorted(folder.glob(f"*{SUFFIX}"))
-    if len(found) == 1:
-        return found[0]
-    if found:
-        prefixes = ", ".join(str(path).removesuffix(SUFFIX) for path in found[:5])
-        raise UsageError(f"{folder} has {len(found)} runs; say which: {prefixes}")
+    tables = sorted(folder.glob(f"*{SUFFIX}"))
+    if len(tables) == 1:
+        return tables[0]
+    if tables:
+        prefixes = ", ".join(str(path).removesuffix(SUFFIX) for path in tables[:5])
+        raise UsageError(f"{folder} has {len(tables)} runs; say which: {prefixes}")
     if runs := sorted(folder.glob(f"*{_RUN}")):
         raise UsageError(_without_jobs(runs[0]))
     older = " (it has a folder runs: run the campaign again)" if (folder / "runs").is_dir() else ""

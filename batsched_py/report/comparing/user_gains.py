@@ -38,23 +38,23 @@ def per_user(pairs: pd.DataFrame) -> pd.DataFrame:
     Of ``wait`` and ``lateness`` (seconds) and bounded ``slowdown``. Sorted by ``total``, the
     absolute change of the user's waiting times together (seconds).
     """
-    known = pairs[pairs["user"] != ""]
+    named = pairs[pairs["user"] != ""]
     columns = [f"{name}_{end}" for name in QUANTITIES for end in ("a", "b", "shift")]
-    grouped = known.groupby("user", sort=True)
-    found = grouped[columns].mean()
-    found.insert(0, "jobs", grouped.size())
-    found["total"] = grouped["wait_shift"].sum().abs()
-    found = found.sort_values(["total", "jobs"], ascending=False, kind="stable")
-    return found.reset_index()
+    grouped = named.groupby("user", sort=True)
+    users = grouped[columns].mean()
+    users.insert(0, "jobs", grouped.size())
+    users["total"] = grouped["wait_shift"].sum().abs()
+    users = users.sort_values(["total", "jobs"], ascending=False, kind="stable")
+    return users.reset_index()
 
 
 def effects(pairs: pd.DataFrame) -> Table:
     """Return the mean differences with intervals over jobs and over users."""
     names = _varying(pairs)
-    known = pairs[pairs["user"] != ""]
-    all_jobs, of_users = (_by_way(rows, names) for rows in (pairs, known))
+    named = pairs[pairs["user"] != ""]
+    all_jobs, of_users = (_by_way(rows, names) for rows in (pairs, named))
     ways = {"jobs": all_jobs["jobs"]}
-    if known["user"].nunique() > 1:
+    if named["user"].nunique() > 1:
         ways |= {way: of_users[way] for way in ("clusters", "users")}
     intervals = {way: paired(shift) for way, (_, _, shift) in ways.items()}
     rows = []
@@ -76,8 +76,8 @@ def effects(pairs: pd.DataFrame) -> Table:
 def top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
     """Return the users whose waiting changed most, each with an interval over the own jobs."""
     frame = users.head(SHOWN).copy()
-    own = pairs[pairs["user"].isin(frame["user"])].groupby("user")["wait_shift"]
-    shift = {user: values.to_numpy(np.float64) for user, values in own}
+    shifts = pairs[pairs["user"].isin(frame["user"])].groupby("user")["wait_shift"]
+    shift = {user: values.to_numpy(np.float64) for user, values in shifts}
     intervals = [paired(sums_of(shift[user][:, None]))[0] for user in frame["user"]]
     frame["low"] = [interval.low for interval in intervals]
     frame["high"] = [interval.high for interval in intervals]

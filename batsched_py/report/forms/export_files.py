@@ -113,26 +113,23 @@ def data_of(spec: dict[str, Any]) -> pd.DataFrame | None:
 
 
 def _data_sets(spec: Any) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
+    sets: dict[str, list[Any]] = {}
     if isinstance(spec, dict):
-        found |= spec.get("datasets") or {}
+        sets |= spec.get("datasets") or {}
         data = spec.get("data")
         if isinstance(data, dict) and isinstance(data.get("values"), list):
-            found[f"{id(data)}"] = data["values"]
+            sets[f"{id(data)}"] = data["values"]
         for key in ("layer", "hconcat", "vconcat", "concat"):
             for inner in spec.get(key) or []:
-                found |= _data_sets(inner)
-        found |= _data_sets(spec.get("spec"))
-    return found
+                sets |= _data_sets(inner)
+        sets |= _data_sets(spec.get("spec"))
+    return sets
 
 
 def _verdicts(report: Report) -> str:
-    lines = ["| Claim | Log | Verdict | Evidence |", "| --- | --- | --- | --- |"]
-    lines += [
-        f"| {_cell(said.claim)} | {_cell(said.log)} | {verdict(said)} | {_cell(said.evidence)} |"
-        for said in report.verdicts
-    ]
-    return "\n".join(lines)
+    rows = [["Claim", "Log", "Verdict", "Evidence"], ["---"] * 4]
+    rows += [[of.claim, of.log, verdict(of), of.evidence] for of in report.verdicts]
+    return _lines(rows)
 
 
 def _table(table: Table) -> list[str]:
@@ -144,8 +141,11 @@ def _table(table: Table) -> list[str]:
         rows.append(
             [f"**{text}**" if (at, to) in emphasised else text for to, text in enumerate(texts)]
         )
-    lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
-    return [f"### {table.title}", "\n".join(lines), table.note]
+    return [f"### {table.title}", _lines(rows), table.note]
+
+
+def _lines(rows: list[list[str]]) -> str:
+    return "\n".join("| " + " | ".join(map(_cell, row)) + " |" for row in rows)
 
 
 def _cell(text: str) -> str:

@@ -56,21 +56,30 @@ def page(
     the first state of a page that is served while its campaign runs (:mod:`live`).
     """
     stored = [] if results is None else stored_of(results)
+    made_with = {} if results is None else provenance(results, stored)
     data = {
         "figures": {figure.name: _described(figure) for figure in report.figures},
         "runs": None if results is None else runs_table(results, stored),
         "schedules": None if results is None else schedules_of(results),
         "live": live,
     }
+    scripts = [*_SCRIPTS, *(["live.js"] if live is not None else []), "start.js"]
     template = _environment().get_template("page.html.jinja")
     return template.render(
         report=report,
-        sections=[_section(number, section) for number, section in enumerate(report.sections, 1)],
-        verdicts=[_verdict(said) for said in report.verdicts],
+        sections=[
+            {
+                "id": f"section-{at}",
+                "title": section.title,
+                "parts": list(map(_part, section.parts)),
+            }
+            for at, section in enumerate(report.sections, 1)
+        ],
+        verdicts=[_verdict(judged) for judged in report.verdicts],
         tally=tally(report.verdicts),
         results=results,
-        failures=[] if results is None else [(str(path), said) for path, said in results.failures],
-        made_with=_made_with(results, stored),
+        failures=[] if results is None else [(str(path), why) for path, why in results.failures],
+        made_with=[(name, ", ".join(values)) for name, values in made_with.items()],
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         program=f"batsched_py {version('batsched_py')}",
         live=live,
@@ -78,7 +87,7 @@ def page(
         css=Markup(_asset("page.css")),
         data=Markup(safe_json(data)),
         vega=Markup(vega()),
-        script=Markup("\n".join(_asset(name) for name in _scripts(live is not None))),
+        script=Markup("\n".join(map(_asset, scripts))),
     )
 
 
@@ -142,24 +151,12 @@ def _asset(name: str) -> str:
     return source
 
 
-def _scripts(live: bool) -> tuple[str, ...]:
-    return (*_SCRIPTS, *(("live.js",) if live else ()), "start.js")
-
-
 def _described(figure: Figure) -> dict[str, Any]:
     """Return the specification, which says what it shows to those who cannot see it."""
     spec = dict(figure.spec)
     spec.pop("$schema", None)  # an address, that nobody is to ask
     spec.setdefault("description", f"{figure.title}. {figure.caption}".strip())
     return spec
-
-
-def _section(number: int, section: Any) -> dict[str, Any]:
-    return {
-        "id": f"section-{number}",
-        "title": section.title,
-        "parts": [_part(part) for part in section.parts],
-    }
 
 
 def _part(part: Table | Figure | Text) -> dict[str, Any]:
@@ -219,20 +216,13 @@ def _cell(value: Any, column: Column, emphasised: bool) -> dict[str, Any]:
     }
 
 
-def _verdict(said: Any) -> dict[str, Any]:
+def _verdict(judged: Any) -> dict[str, Any]:
     return {
-        "key": _KEYS[said.holds],
-        "symbol": SYMBOLS[said.holds],
-        "words": WORDS[said.holds],
-        "said": said,
+        "key": _KEYS[judged.holds],
+        "symbol": SYMBOLS[judged.holds],
+        "words": WORDS[judged.holds],
+        "said": judged,
     }
-
-
-def _made_with(results: CampaignResults | None, stored: Any) -> list[tuple[str, str]]:
-    if results is None:
-        return []
-    found = provenance(results, stored)
-    return [(name, ", ".join(values)) for name, values in found.items()]
 
 
 def _as_builtin(value: Any) -> Any:

@@ -203,10 +203,11 @@ _HEADERS = {
 
 
 def _progress(results: CampaignResults) -> tuple[Stamp, dict[str, Any]]:
-    """Return what changes if a run ends, and how far the campaign is."""
-    done = [labels for folder, labels in results.planned if _is_done(folder)]
-    failures = results.failures
+    """Return what changes if a run ends (also one that was there before), and how far all is."""
+    times = [_time(folder) for folder, _ in results.planned]
     planned = [labels for _, labels in results.planned]
+    done = [labels for labels, time in zip(planned, times, strict=True) if time]
+    failed = len(results.failures)
     axes = []
     for name in results.axes:
         of_all = Counter(cell(labels.get(name)) for labels in planned)
@@ -217,30 +218,16 @@ def _progress(results: CampaignResults) -> tuple[Stamp, dict[str, Any]]:
                 for value, number in of_all.items()
             ]
             axes.append({"name": name, "values": values})
-    progress = {
-        "done": len(done),
-        "planned": len(planned),
-        "failed": len(failures),
-        "axes": axes,
-    }
-    return _stamp(results), progress
-
-
-def _stamp(results: CampaignResults) -> Stamp:
-    """Return what changes if a run ends, also if it is one that was there before."""
-    times = (_time(folder) for folder, _ in results.planned)
-    return (*times, len(results.failures))
+    progress = {"done": len(done), "planned": len(planned), "failed": failed, "axes": axes}
+    return (*times, failed), progress
 
 
 def _time(folder: Path) -> int:
+    """Return when a run ended, 0 if it has not."""
     try:
         return (folder / RUN_JSON).stat().st_mtime_ns
     except OSError:
         return 0
-
-
-def _is_done(folder: Path) -> bool:
-    return _time(folder) > 0
 
 
 def _empty(title: str = "A report that is being made") -> Report:

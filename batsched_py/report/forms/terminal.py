@@ -148,24 +148,21 @@ def _print_blocks(
 ) -> None:
     for number, block in enumerate(blocks):
         console.print()
-        _title(table.title + (" (continued)" if number else ""), console)
+        title = table.title + (" (continued)" if number else "")
+        console.print(RichText(title, style="italic"))
         _whole(block, width, console)
     _markdown(table.note, console)
-
-
-def _title(title: str, console: Console) -> None:
-    console.print(RichText(title, style="italic"))
 
 
 def _whole(columns: Sequence[_Column], width: int, console: Console) -> None:
     """Print columns in a width, and in more than that if one alone needs it."""
     rich = RichTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    for column, own in zip(columns, _widths(columns, width), strict=True):
+    for column, wide in zip(columns, _widths(columns, width), strict=True):
         rich.add_column(
             RichText(column.title),
             justify="right" if column.numeric else "left",
             style=_KINDS[column.kind],
-            width=own,
+            width=wide,
         )
     for at, cells in enumerate(zip(*(column.cells for column in columns), strict=True)):
         rich.add_row(
@@ -194,15 +191,15 @@ def _print_verdicts(verdicts: tuple[Verdict, ...], console: Console) -> None:
         return
     console.print()
     console.print(RichText(f"Claims: {tally(verdicts)}", style="bold"))
-    for said in verdicts:
-        if said.holds is not None:
-            on = f" ({said.log})" if said.log else ""
+    for judged in verdicts:
+        if judged.holds is not None:
+            on = f" ({judged.log})" if judged.log else ""
             line = RichText()
-            line.append(f"{verdict(said)}: ", style=_STYLES[said.holds])
-            line.append(f"{said.claim}{on}")
+            line.append(f"{verdict(judged)}: ", style=_STYLES[judged.holds])
+            line.append(f"{judged.claim}{on}")
             console.print(line)
-            _markdown(said.evidence, console, indent=4)
-    unknown = sum(said.holds is None for said in verdicts)
+            _markdown(judged.evidence, console, indent=4)
+    unknown = sum(judged.holds is None for judged in verdicts)
     if unknown:
         line = RichText(f"{SYMBOLS[None]} {WORDS[None]}", style=_STYLES[None])
         line.append(f" to {unknown} more, on which the report's page says what is missing")

@@ -9,8 +9,7 @@ from typing import Any
 from batsched_py.model.decisions import Decision
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import fixed_key
-from batsched_py.schedulers.dynp.order_switching import OrderSwitching
+from batsched_py.schedulers.dynp.order_switching import KEYS, OrderSwitching
 from batsched_py.schedulers.planning.planner import Planner
 from batsched_py.support.option_values import number
 
@@ -40,12 +39,12 @@ class DynpBounds(OrderSwitching):
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Choose the order, plan, and start what is planned for now."""
         planner = self.planner
-        yield from planner.arrivals(now, queue, machine, queue.ranked(fixed_key(self.active)))
+        yield from planner.arrivals(now, queue, machine, queue.ranked(KEYS[self.active]))
         if waiting := planner.movable(queue):
             old = self.active
             self.active = self._choose(sum(job.estimate for job in waiting) / len(waiting))
             self.counts.step(None, old, self.active)
-        order = queue.ranked(fixed_key(self.active))
+        order = queue.ranked(KEYS[self.active])
         plan = planner.planned(planner.base(now, queue, machine), order)
         yield from self.carry_out(now, queue, machine, plan)
 

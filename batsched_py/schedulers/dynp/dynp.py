@@ -11,11 +11,10 @@ from batsched_py.model.decisions import Decision
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import fixed_key
 from batsched_py.model.timeline import Timeline
 from batsched_py.schedulers.dynp.deciders import DECIDERS, Decider, case_of, with_slackness
 from batsched_py.schedulers.dynp.job_lists import LegacyList, OrderedLists
-from batsched_py.schedulers.dynp.order_switching import POLICIES, OrderSwitching
+from batsched_py.schedulers.dynp.order_switching import KEYS, POLICIES, OrderSwitching
 from batsched_py.schedulers.dynp.self_tuning_metrics import plan_metric
 from batsched_py.schedulers.planning.planner import Plan, Planner
 from batsched_py.support.option_values import boolean, number, one_of
@@ -79,7 +78,7 @@ class Dynp(OrderSwitching):
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Plan, with a self-tuning step if one is due, and start what is planned for now."""
         planner = self.planner
-        active = queue.ranked(fixed_key(self.active))
+        active = queue.ranked(KEYS[self.active])
         yield from planner.arrivals(now, queue, machine, active)
         waiting, news = planner.movable(queue), planner.movable(queue.since(self._seen))
         ended = self._full and machine.nb_ended > self._ended

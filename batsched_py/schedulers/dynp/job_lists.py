@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from batsched_py.model.job import Job
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import fixed_key
-from batsched_py.schedulers.dynp.order_switching import POLICIES
+from batsched_py.schedulers.dynp.order_switching import KEYS, POLICIES
 
 
 class OrderedLists:
@@ -29,7 +28,7 @@ class OrderedLists:
 
     def sorted(self, policy: str, queue: WaitingQueue, waiting: list[Job]) -> Iterator[Job]:
         """Return the jobs in the order of ``policy``."""
-        return iter(queue.ranked(fixed_key(policy)))
+        return iter(queue.ranked(KEYS[policy]))
 
 
 class LegacyList(OrderedLists):

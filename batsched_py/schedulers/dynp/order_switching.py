@@ -11,11 +11,14 @@ from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.orders import fixed_key
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.planning.planner import Plan, Planner
 
 POLICIES = ("fcfs", "sjf", "ljf")
 """The orders that dynP switches between; ties prefer the first."""
+KEYS = {policy: fixed_key(policy) for policy in POLICIES}
+"""What the waiting queue is sorted by, for each of them."""
 
 
 class OrderSwitching:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -39,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with the runs a/out, b/out and c/out, the last equal to a."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-    for name, rows in (("a", RUNS), ("b", LATER), ("c", RUNS)):
+    for name, rows in {"a": RUNS, "b": LATER, "c": RUNS}.items():
         write_run(Path(name) / "out", rows, settings("fcfs" if name == "b" else "easy"))
     return tmp_path
 
@@ -114,10 +115,9 @@ def test_mistakes_are_one_clear_line(
 ) -> None:
     write_run(Path("two/x"), RUNS)
     write_run(Path("two/y"), RUNS)
-    Path("nix").mkdir()
-    Path("empty").mkdir()
+    for name in ("nix", "empty", "metrics"):
+        Path(name).mkdir()
     Path("empty/out_jobs.csv").touch()
-    Path("metrics").mkdir()
     Path("metrics/out_run.json").write_text("{}")
     assert call(monkeypatch, "compare", *arguments) == code
     error = capsys.readouterr().err
@@ -128,11 +128,12 @@ def test_mistakes_are_one_clear_line(
 def test_two_campaigns_on_the_sample_log(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, nb, further in (("one", 3, ""), ("two", 2, "speed_factor = 2.0"), ("three", 3, "")):
+    for name, nb, further in (("one", 3, ""), ("two", 2, "speed_factor = 2.0")):
         text = CAMPAIGN.format(name=name, nb=nb, further=further)
         Path(f"{name}.toml").write_text(text)
         assert call(monkeypatch, "campaign", f"{name}.toml", "-j", 1, "-e", f"out/{name}") == 0
     capsys.readouterr()
+    shutil.copytree("out/one", "out/three")
     assert call(monkeypatch, "compare", "out/one", "out/three", "--fail-on-difference") == 0
     said = capsys.readouterr().out
     assert said == "The campaigns are identical: all metrics of all 6 runs are equal.\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,18 @@ BASE = (
 )
 
 
-def compared(folder: Path, a: tuple[Row, ...], b: tuple[Row, ...]) -> RunComparison:
-    write_run(folder / "a" / "out", a, settings())
-    write_run(folder / "b" / "out", b, settings())
+Settings = dict[str, Any]
+
+
+def compared(
+    folder: Path,
+    a: Sequence[Row],
+    b: Sequence[Row],
+    of_a: Settings | None = None,
+    of_b: Settings | None = None,
+) -> RunComparison:
+    write_run(folder / "a" / "out", a, of_a or settings())
+    write_run(folder / "b" / "out", b, of_b or settings())
     return RunComparison.of(folder / "a", folder / "b")
 
 
@@ -83,45 +93,24 @@ def test_a_shift_has_its_size_sign_and_job(tmp_path: Path) -> None:
 
 
 def test_what_else_differs_is_named(tmp_path: Path) -> None:
-    other = replaced(3, start=None)
-    changes = table(compared(tmp_path, BASE, other), "other_changes").frame
-    assert changes.set_index("what")["jobs"].to_dict() == {
-        "final state": 1,
-        "number of processors": 1,
-        "which processors": 1,
-    }
-
-
-def test_the_order_of_rows_says_nothing(tmp_path: Path) -> None:
-    rows = list(BASE)
-    random.Random(1).shuffle(rows)
-    assert compared(tmp_path, BASE, tuple(rows)).identical
-
-
-def test_identical_runs_say_so_in_one_line(tmp_path: Path) -> None:
-    comparison = compared(tmp_path, BASE, BASE)
-    assert comparison.summary == "The runs are identical: all 4 jobs are equal."
-    assert [section.title for section in comparison.report().sections] == ["What was compared"]
+    changes = table(compared(tmp_path, BASE, replaced(3, start=None)), "other_changes").frame
+    assert changes["what"].tolist() == ["final state", "number of processors", "which processors"]
+    assert changes["jobs"].tolist() == [1, 1, 1]
 
 
 def test_equal_jobs_of_other_settings_are_identical_and_the_line_names_them(tmp_path: Path) -> None:
-    write_run(tmp_path / "a", BASE, settings("easy", warm_up=0.0))
-    write_run(tmp_path / "b", BASE, settings("fcfs"))
-    comparison = RunComparison.of(tmp_path / "a", tmp_path / "b")
+    of_a, of_b = settings("easy", warm_up=0.0), settings("fcfs")
+    comparison = compared(tmp_path, BASE, BASE, of_a, of_b)
     assert comparison.identical
+    assert [section.title for section in comparison.report().sections] == ["What was compared"]
     assert comparison.summary.endswith("their settings differ in scheduler.")
     rows = table(comparison, "settings").frame.set_index("setting")
     assert rows.loc["scheduler"].tolist() == ["easy", "fcfs", "yes"]
     assert rows.loc["seed", "differs"] == ""
 
 
-CAMPAIGN_RUN = {
-    "hash": "1",
-    "host": "x",
-    "git_revision": "r1",
-    "code": "c" * 64,
-    "files": {"log.swf": "12" * 6, "patient.py": "a" * 12},
-}
+FILES = {"log.swf": "12" * 6, "patient.py": "a" * 12}
+CAMPAIGN_RUN = {"hash": "1", "host": "x", "git_revision": "r1", "code": "c" * 64, "files": FILES}
 
 
 @pytest.mark.parametrize(
@@ -129,7 +118,7 @@ CAMPAIGN_RUN = {
     [
         ({**CAMPAIGN_RUN, "hash": "2", "host": "y"}, set(), "only what names the run differs"),
         (
-            {**CAMPAIGN_RUN, "files": {"log.swf": "12" * 6, "patient.py": "b" * 12}},
+            CAMPAIGN_RUN | {"files": FILES | {"patient.py": "b" * 12}},
             {"file patient.py"},
             "the policy was edited",
         ),
@@ -149,9 +138,9 @@ CAMPAIGN_RUN = {
 def test_files_and_code_of_runs_of_campaigns_are_compared(
     tmp_path: Path, other: dict[str, Any] | None, expected: set[str], why: str
 ) -> None:
-    write_run(tmp_path / "a", BASE, {**settings(), "provenance": CAMPAIGN_RUN})
-    write_run(tmp_path / "b", BASE, settings() | ({"provenance": other} if other else {}))
-    comparison = RunComparison.of(tmp_path / "a", tmp_path / "b")
+    of_a = settings() | {"provenance": CAMPAIGN_RUN}
+    of_b = settings() | ({"provenance": other} if other else {})
+    comparison = compared(tmp_path, BASE, BASE, of_a, of_b)
     assert set(comparison.changed_settings) == expected, why
     rows = table(comparison, "settings").frame.set_index("setting")
     assert set(rows.index[rows["differs"] == "yes"]) == expected, why
@@ -161,13 +150,10 @@ def test_files_and_code_of_runs_of_campaigns_are_compared(
 
 
 def test_machines_of_two_sizes_are_not_identical(tmp_path: Path) -> None:
-    write_run(tmp_path / "a", BASE, settings(nb=8))
-    write_run(tmp_path / "b", BASE, settings(nb=9))
-    comparison = RunComparison.of(tmp_path / "a", tmp_path / "b")
+    comparison = compared(tmp_path, BASE, BASE, settings(nb=8), settings(nb=9))
     assert not comparison.identical
-    assert comparison.metrics.set_index("metric").loc["utilisation", "relative"] == pytest.approx(
-        8 / 9 - 1
-    )
+    metrics = comparison.metrics.set_index("metric")
+    assert metrics.loc["utilisation", "relative"] == pytest.approx(8 / 9 - 1)
 
 
 def test_differences_below_the_digits_of_the_files_are_none(tmp_path: Path) -> None:
@@ -218,24 +204,21 @@ def test_two_workloads_with_the_same_ids_are_kept_apart(tmp_path: Path) -> None:
     assert moved["start_shift"].tolist() == [7.0] * 4
 
 
+NONE_ALIKE = "0% of them are the same job"
+
+
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        (
-            [row._replace(submit=row.submit + 3, profile=f"x{row.id}") for row in BASE],
-            "0% of them are the same job",
-        ),
-        ([row._replace(id=f"x{row.id}") for row in BASE], "Only 0 ids are in both"),
-        (
-            [row._replace(user=f"{row.user}!", recorded=99) for row in BASE],
-            "0% of them are the same job",
-        ),
+        ([r._replace(submit=r.submit + 3, profile=f"x{r.id}") for r in BASE], NONE_ALIKE),
+        ([r._replace(id=f"x{r.id}") for r in BASE], "Only 0 ids are in both"),
+        ([r._replace(user=f"{r.user}!", recorded=99) for r in BASE], NONE_ALIKE),
     ],
 )
 def test_other_jobs_are_compared_as_distributions(
     tmp_path: Path, other: list[Row], said: str
 ) -> None:
-    comparison = compared(tmp_path, BASE, tuple(other))
+    comparison = compared(tmp_path, BASE, other)
     assert not comparison.match.same_jobs
     assert said in comparison.summary
     names = [part.name for part in (*comparison.report().tables, *comparison.report().figures)]
@@ -258,9 +241,8 @@ def test_part_of_a_log_is_compared_with_all_of_it(tmp_path: Path) -> None:
 
 
 def test_warm_up_and_rare_jobs_are_not_measured(tmp_path: Path) -> None:
-    write_run(tmp_path / "a", BASE, settings(warm_up=8.0))
-    write_run(tmp_path / "b", replaced(1, start=120), settings(warm_up=8.0))
-    comparison = RunComparison.of(tmp_path / "a", tmp_path / "b")
+    warm = settings(warm_up=8.0)
+    comparison = compared(tmp_path, BASE, replaced(1, start=120), warm, warm)
     assert len(comparison.moved_jobs) == 1  # job 2 moved, though it is of the warm-up
     assert "bob" not in set(comparison.users["user"])
     assert comparison.metrics.set_index("metric").loc["nb_jobs", "a"] == 2
@@ -307,62 +289,32 @@ def test_tables_of_real_batsim_are_read(tmp_path: Path, shared: Path) -> None:
         assert RunComparison.of(path, copied).identical, path
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("", "is empty"),
-        ("job_id,x\n1,2\n", "no column"),
-        ("HEADER", "has no jobs"),
-        ("BAD", r"out_jobs.csv:3: starting_time is 'soon', expected seconds"),
-        ("PROCESSORS", r"out_jobs.csv:2: allocated_resources"),
-        ("TWICE", "job w0!1 is there twice"),
-        ("SHORT", r"out_jobs.csv"),
-        (b"\xff\xfe\x00", "UTF-8"),
-    ],
+def test_runs_without_jobs_or_with_one_twice_are_errors(tmp_path: Path) -> None:
+    """What else is no table of jobs, the reader says."""
+    for rows, words in (((), "has no jobs"), ((*BASE, BASE[0]), "job w0!1 is there twice")):
+        with pytest.raises(InputError, match=words):
+            compared(tmp_path, BASE, rows)
+
+
+def numbered(rows: list[Row]) -> tuple[Row, ...]:
+    """Rows in which the start is a waiting time, as jobs."""
+    return tuple(
+        row._replace(id=str(at), start=None if row.start is None else row.submit + row.start)
+        for at, row in enumerate(rows)
+    )
+
+
+JOB = st.builds(
+    Row,
+    id=st.just(""),
+    submit=st.integers(0, 1000),
+    start=st.none() | st.integers(0, 5000),
+    run=st.integers(1, 900),
+    size=st.integers(1, 8),
+    user=st.sampled_from(["", "ann", "bob"]),
+    recorded=st.integers(0, 1000),
 )
-def test_what_is_no_table_of_jobs_is_an_error(
-    tmp_path: Path, content: str | bytes, said: str
-) -> None:
-    write_run(tmp_path / "good", BASE)
-    path = tmp_path / "out_jobs.csv"
-    write_run(tmp_path / "out", BASE)
-    text = path.read_text()
-    made = {
-        "HEADER": text.partition("\n")[0] + "\n",
-        "BAD": text.replace(",100.000000,50.0", ",soon,50.0"),
-        "PROCESSORS": text.replace(",0-1,", ",0-x,"),
-        "TWICE": text + text.splitlines()[1] + "\n",
-        "SHORT": text + '7,w0,"\n',
-    }
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    else:
-        path.write_text(made.get(content, content))
-    with pytest.raises(InputError, match=said):
-        compare_runs(tmp_path / "good", tmp_path / "out")
-
-
-def rows_of_chance(draw: st.DrawFn) -> tuple[Row, ...]:
-    nb = draw(st.integers(1, 12))
-    rows = []
-    for number in range(nb):
-        submit = draw(st.integers(0, 1000))
-        wait = draw(st.none() | st.integers(0, 5000))
-        rows.append(
-            Row(
-                str(number),
-                submit,
-                None if wait is None else submit + wait,
-                run=draw(st.integers(1, 900)),
-                size=draw(st.integers(1, 8)),
-                user=draw(st.sampled_from(["", "ann", "bob"])),
-                recorded=draw(st.integers(0, 1000)),
-            )
-        )
-    return tuple(rows)
-
-
-RUNS = st.composite(rows_of_chance)()
+RUNS = st.lists(JOB, min_size=1, max_size=12).map(numbered)
 QUIET = hypothesis_settings(
     few_examples, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -10,7 +10,7 @@ import pytest
 from batsched_py.errors import InputError
 from batsched_py.units import HOUR
 from batsched_users.behaviour.calendar import Calendar
-from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of, run_time_of
+from batsched_users.behaviour.job_profiles import run_time_of
 
 
 @pytest.mark.parametrize(
@@ -28,11 +28,6 @@ from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of, r
 )
 def test_run_times(profile: dict[str, Any], seconds: float) -> None:
     np.testing.assert_equal(run_time_of(profile), seconds)
-
-
-@pytest.mark.parametrize("seconds", [0, 1, 0.25, 86_400])
-def test_profiles_run_as_they_are_called(seconds: float) -> None:
-    assert run_time_of(RunTimeProfiles()[profile_of(seconds)]) == seconds
 
 
 def test_calendars_of_clocks() -> None:

@@ -104,7 +104,9 @@ def test_who_wins() -> None:
     np.testing.assert_allclose(found.value, [[1, 0, 0], [1, 1, 1], [0, 0.5, 0.5]])
     assert found.compare(0, 1) == (1 / 3, 1 / 3, 1 / 3)
     assert found.compare(1, 2) == (0, 1, 0)
-    assert len(similarity(columns(users), "size").user) == 0, "nobody has 6 sessions"
+    nobody = similarity(columns(users), "size")
+    assert len(nobody.user) == 0, "nobody has 6 sessions"
+    assert np.isnan(nobody.compare(0, 1)).all()
 
 
 def test_rounding_makes_no_winner() -> None:
@@ -115,10 +117,6 @@ def test_rounding_makes_no_winner() -> None:
     np.testing.assert_allclose(found.value[1], 1, rtol=1e-12)
     assert found.compare(0, 1)[1] >= 0.5
     assert found.compare(1, 2) == (0, 1, 0)
-
-
-def test_nobody_compares_with_nobody() -> None:
-    assert np.isnan(similarity(columns([[[1.0]]]), "size").compare(0, 1)).all()
 
 
 @pytest.mark.parametrize("measure", MEASURES)

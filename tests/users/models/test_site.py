@@ -179,27 +179,6 @@ def test_learnt_estimates_are_requests_that_suffice(fixed: Path) -> None:
     assert {estimate == 600 for estimate, _ in told} == {True, False}
 
 
-OPTIONS: list[tuple[dict[str, Any], str]] = [
-    ({"nb_users": 0}, "nb_users=0: expected a whole number, at least 1"),
-    ({"nb_users": 1.5}, "nb_users=1.5: expected a whole number"),
-    ({"weeks": -1}, "weeks=-1"),
-    ({"weeks": "long"}, "weeks=long"),
-    ({"continuation": 2}, "continuation=2: expected a number from 0 to 1"),
-    ({"last_job": "submited"}, "did you mean 'submitted'"),
-    ({"too_wide": "drop"}, "expected one of redraw, cut"),
-    ({"estimates": "good"}, "expected one of exact, learnt"),
-    ({"distributions": 5}, "distributions=5: expected the path of a file or folder"),
-    ({"distributions": "nowhere"}, r"no file nowhere.think_times\.json"),
-    ({"seed": -1}, "seed=-1"),
-]
-
-
-@pytest.mark.parametrize(("options", "message"), OPTIONS)
-def test_wrong_options(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        SiteUsers(machine(2048), **options)
-
-
 def test_wrong_folders(fixed: Path) -> None:
     (fixed / "requested_times.json").unlink()
     with pytest.raises(UsageError, match=r"estimates=learnt: .* has no requested_times"):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from batsched_py import Workload, WorkloadJob, load_workload
-from batsched_py.errors import InputError, UsageError
+from batsched_py.errors import InputError
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.sample import cached_sample_log
 from batsched_users.behaviour.arrivals import PUBLISHED, Weibull, published
@@ -75,10 +75,9 @@ def run_time(job: WorkloadJob) -> int:
 
 def test_mean_gaps_of_the_published_parameters() -> None:
     """The synthetic sets of the thesis are denser than its logs of CTC (369 s) and LANL (509 s)."""
-    means = {trace: round(parameters.mean) for trace, parameters in PUBLISHED.items()}
-    assert [means[trace] for trace in ("CTC", "KTH", "SDSC", "LANL")] == [302, 1006, 964, 446]
-    assert [means[trace] for trace in ("PC2-2001", "PC2-2002")] == [960, 960]
-    assert [means[trace] for trace in ("CHPC", "MHPCC")] == [1509, 604]
+    means = {trace: parameters.mean for trace, parameters in PUBLISHED.items()}
+    printed = {"CTC": 302, "KTH": 1006, "SDSC": 964, "LANL": 446, "CHPC": 1509, "MHPCC": 604}
+    assert means == pytest.approx(printed | {"PC2-2001": 960, "PC2-2002": 960}, abs=0.6)
 
 
 def test_gaps_have_the_distribution() -> None:
@@ -91,22 +90,6 @@ def test_gaps_have_the_distribution() -> None:
     expected = log(KTH.beta) - np.euler_gamma / KTH.alpha
     error = np.pi / sqrt(6) / KTH.alpha / sqrt(len(gaps))
     assert abs(np.log(gaps).mean() - expected) < 4 * error
-
-
-def test_the_submissions_of_a_set_have_the_mean_gap(sample: Workload) -> None:
-    times = [job.submit_time for job in drawn(sample, jobs=40_000)]
-    law = stats.weibull_min(KTH.alpha, scale=KTH.beta)
-    gap = times[-1] / (len(times) - 1)
-    assert abs(gap - KTH.mean) < 4 * law.std() / sqrt(len(times))
-
-
-def test_a_fit_finds_the_parameters_of_gaps_in_whole_seconds() -> None:
-    """Submissions are written down to the second, so that a fifth of the gaps is 0."""
-    random = Random(2).random
-    times = np.cumsum([KTH.at(random()) for _ in range(40_000)]).round()
-    fitted = Weibull.fit(np.diff(times).tolist(), "made up")
-    assert fitted.alpha == pytest.approx(KTH.alpha, rel=0.02)
-    assert fitted.beta == pytest.approx(KTH.beta, rel=0.05)
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(0.4, 30.0), (1.0, 100.0), (2.0, 5.0)])
@@ -284,24 +267,6 @@ def test_off_line_all_jobs_are_there_at_once(sample: Workload) -> None:
 
 def test_fewer_jobs_are_the_first_ones(sample: Workload) -> None:
     assert drawn(sample, jobs=50) == drawn(sample, jobs=80)[:50]
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"jobs": 0.5}, "jobs=0.5: expected a whole number"),
-        ({"shrink": -1}, "shrink=-1: expected a number at least 0"),
-        ({"alpha": 0.3}, "alpha=0.3, beta=None: give both"),
-        ({"alpha": 0, "beta": 3}, "alpha=0: expected a number above 0"),
-        ({"arrivals": "thesis"}, "the thesis has no parameters for made up"),
-        ({"arrivals": "KHT"}, "did you mean"),
-        ({"common": 0}, "common=0: expected a whole number, at least 1"),
-        ({"per_decade": 0}, "per_decade=0: expected a whole number, at least 1"),
-    ],
-)
-def test_wrong_options(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        Synthetic(SMALL, **options)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,6 @@ from batsched_py import simulate
 from batsched_py.errors import InputError, UsageError
 from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.conversion_rules import make_rules
-from batsched_py.workload.load import load_workload
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.learning.ideal_machine import play
 from batsched_users.learning.learn_weekly import learn_weekly, write_parameters
@@ -96,44 +94,12 @@ def test_after_a_job(
     assert times(write(), response, think=think) == [NINE, pytest.approx(expected)]
 
 
-def test_a_day_and_a_week(write: Callable[..., str]) -> None:
-    """A job of 10 minutes, 110 of thinking: at 9, 11, ..., 17, five a day, five days, two weeks."""
-    users = WeeklyUsers(machine(), parameters=write(), weeks=2, think="constant:6600")
-    submitted = [job.submit for job in play(users)]
-    day = [NINE + 2 * HOUR * k for k in range(5)]
-    assert submitted == [
-        week * WEEK + weekday * DAY + time
-        for week in range(2)
-        for weekday in range(5)
-        for time in day
-    ]
-
-
-def test_horizon(write: Callable[..., str]) -> None:
-    """A week and a half: nothing from Thursday noon of the second week on."""
-    users = WeeklyUsers(machine(), parameters=write(), weeks=1.5, think="c20")
-    last = list(play(users))[-1].submit
-    assert 1.5 * WEEK - 1_800 <= last < 1.5 * WEEK
-    assert users.next_submission() == float("inf")
-    assert not list(play(WeeklyUsers(machine(), parameters=write(), weeks=0)))
-
-
 def test_job(write: Callable[..., str]) -> None:
     """A job wider than the machine asks for all of it and runs as long; the estimate is exact."""
     users = WeeklyUsers(machine(3), parameters=write())
     (job,) = users.jobs_to_submit(NINE)
     assert (job.id, job.user, job.size, job.walltime, job.estimate) == ("1", "1", 3, None, 600)
     assert users.profiles[job.profile]["cpu"] == 600e9
-
-
-def test_a_rejected_job_ends_at_once(write: Callable[..., str]) -> None:
-    """The machine is smaller than the log's: no job ever runs, and the user only thinks."""
-    users = {"parameters": write(), "weeks": 1, "think": "c120"}
-    job = WorkloadJob(id="1", submit_time=0, size=8, profile="p")  # without, nodes=2 is its machine
-    profiles = {"p": {"type": "delay", "delay": 1}}
-    log = msgspec.structs.replace(machine(8), jobs=[job], profiles=profiles)
-    result = simulate(log, nodes=2, users=MODEL, user_options=users)
-    assert result.metrics["overall"]["nb_rejected"] == 5 * 5
 
 
 def test_clock_of_the_log(write: Callable[..., str]) -> None:
@@ -285,28 +251,6 @@ def test_next_submission_against_a_search(responses: list[int], seed: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"nb_users": 0}, "nb_users=0: expected a whole number"),
-        ({"nb_users": 2.5}, "nb_users=2.5"),
-        ({"parameters": 5}, "parameters=5: expected the path of a file or folder"),
-        ({"weeks": -1}, "weeks=-1"),
-        ({"weeks": float("inf")}, "weeks=inf"),
-        ({"activity": 1.5}, "activity=1.5: expected a number from 0 to 1"),
-        ({"think": "linn"}, "think=linn: expected lin"),
-        ({"days": "all"}, "days=all"),
-        ({"short": "clipp"}, "did you mean 'clip'"),
-        ({"first": 9}, "first=9"),
-        ({"seed": -1}, "seed=-1"),
-        ({"parameters": "nowhere.json"}, "nowhere.json: there is no such file"),
-    ],
-)
-def test_wrong_options(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        WeeklyUsers(machine(), **options)
-
-
-@pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"activity": 2}, r"<= 1.* `\$.classes\[0\].activity"),
@@ -396,27 +340,6 @@ def test_learn_from_the_model(tmp_path: Path, weeks: str) -> None:
         assert one.deviation == pytest.approx(other.deviation, rel=0.08)
     write_parameters(tmp_path / "learnt.json", learnt)
     assert read_parameters(tmp_path / "learnt.json") == learnt
-
-
-def test_learn_from_a_log(shared: Path, tmp_path: Path) -> None:
-    """KTH: what its weekly users submit teaches what the log has taught, but for the run times."""
-    log = load_workload(shared / "swf/KTH-SP2-1996-2.1-cln.swf.gz", make_rules())
-    learnt = learn_weekly(log)
-    (kth,) = learnt.classes
-    assert kth.count == 214
-    assert sum(kth.weekdays[:5]) == pytest.approx(0.85, abs=0.1)
-    write_parameters(tmp_path / "kth.json", learnt)
-    users = WeeklyUsers(
-        log, parameters=str(tmp_path / "kth.json"), weeks=30, short="clip", nb_users=50
-    )
-    (again,) = learn_weekly(submitted(users, log)).classes
-    assert again.activity == pytest.approx(kth.activity, abs=0.06)
-    assert again.weekdays == pytest.approx(kth.weekdays, abs=0.02)
-    assert again.day_begin == pytest.approx(kth.day_begin, abs=HOUR)
-    assert again.day_end == pytest.approx(kth.day_end, abs=2 * HOUR)
-    for one, other in zip(again.sizes, kth.sizes, strict=True):
-        assert one.size == other.size
-        assert one.probability == pytest.approx(other.probability, abs=0.02)
 
 
 def test_learning_needs_users_and_options() -> None:

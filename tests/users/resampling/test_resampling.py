@@ -181,11 +181,6 @@ def test_load_multiplies_the_users_and_replicas_begin_far_apart() -> None:
         assert any(b - a in (19, 20, 21) for a in weeks for b in weeks)
 
 
-def test_part_of_the_load_takes_some_users_once() -> None:
-    found = played(Resampled(LOG, load=0.6, n_temporary=0, rate=0, seed=1))
-    assert len({one.job.user for one in found}) == 3
-
-
 def test_rare_behaviour_comes_instead_of_temporary_users_and_is_marked() -> None:
     options = {"rare": "7", "n_long": 0, "n_temporary": 0, "weeks": 3000}
     without = played(Resampled(LOG, **options))  # type: ignore[arg-type]
@@ -197,32 +192,6 @@ def test_rare_behaviour_comes_instead_of_temporary_users_and_is_marked() -> None
     assert len(rare) / 3000 == pytest.approx(0.1, rel=0.2)
     total = len({one.job.user for one in found})
     assert total == pytest.approx(len({one.job.user for one in without}), rel=0.1)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"weeks": -1}, "weeks=-1"),
-        ({"weeks": "ten"}, "weeks=ten"),
-        ({"load": -0.5}, "load=-0.5"),
-        ({"rare_per_week": 9}, "rare_per_week=9"),
-        ({"rate": 1000}, "nobody comes twice"),
-        ({"rate_over": "most"}, "rate_over=most"),
-        ({"edge_weeks": 25}, "too short"),
-        ({"edge_weeks": 19.8}, "too short"),
-        ({"n_long": 2.5}, "n_long=2.5: expected a whole number"),
-        ({"load": None}, "load=None"),
-        ({"rare_per_week": None}, "rare_per_week=None"),
-        ({"weeks": 0}, "weeks=0"),
-        ({"begin": "late"}, "begin=late"),
-        ({"n_temporary": 100}, "nobody is there twice"),
-        ({"n_temporary": 1, "long_weeks": 0}, "n_temporary=1"),
-        ({"rare": "nobody"}, "user nobody has no job"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(options: dict[str, object], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        played(Resampled(LOG, **options))  # type: ignore[arg-type]
 
 
 def test_a_log_without_jobs_or_without_long_stays_is_refused() -> None:
@@ -408,10 +377,3 @@ def test_the_gap_of_the_log_lies_between_two_tours() -> None:
         ]
         assert gaps
         assert {round(gap / WEEK) for gap in gaps} == {expected}
-
-
-def test_windows_of_a_visit_are_shifted_with_it() -> None:
-    """On a machine without limits a temporary user works in the weeks after he comes."""
-    found = played(Tbuos(LOG, n_long=0, n_temporary=0, weeks=100, seed=4))
-    lateness = [one.submit - one.job.extra["original_submission_time"] for one in found]
-    assert abs(sum(lateness) / len(lateness)) < WEEK

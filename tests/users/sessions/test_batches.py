@@ -71,18 +71,9 @@ def test_c1_batches_and_dependencies_by_arrival() -> None:
 
 def test_c2_dependencies_are_reduced() -> None:
     """The last batch depends on 3, 4 and 6; 3 is implied by the others."""
-    found = batches(
-        minutes(
-            (0, 10),
-            (20, 30),
-            (40, 50),
-            (200, 1000),
-            (215, 1100),
-            (400, 410),
-            (430, 440),
-            (1200, 1210),
-        )
-    )
+    chain = [(0, 10), (20, 30), (40, 50)]
+    others = [(200, 1000), (215, 1100), (400, 410), (430, 440), (1200, 1210)]
+    found = batches(minutes(*chain, *others))
     assert of_jobs(found) == [1, 2, 3, 4, 4, 5, 6, 7]
     assert [batch.session for batch in found] == [1, 1, 1, 2, 3, 3, 4]
     assert [batch.depends_on for batch in found] == [(), (0,), (1,), (2,), (2,), (4,), (3, 5)]

@@ -1,4 +1,4 @@
-"""SABjson files: as documented, by the schema, and nothing is lost."""
+"""SABjson files: exact round trips, the schema, tolerant reading, and what is refused."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, WorkloadError
 from batsched_py.workload import WorkloadJob
+from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.load import load_workload
 from batsched_users.sessions import sabjson
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.sessions.sabjson import (
+    UserFile,
     file_name,
+    read_sabjson,
     write_folder,
     write_sabjson,
 )
@@ -33,12 +37,11 @@ def graph_of(jobs: list[WorkloadJob], rule: Delimitation = A60) -> SessionGraph:
     return build_graph(sessions)
 
 
-def written(path: Path, graph: SessionGraph, rule: Delimitation = A60) -> Any:
-    """Return the content of a file, which satisfies the schema."""
-    write_sabjson(path, graph, PROFILES, rule)
-    record = json.loads(path.read_text())
-    jsonschema.validate(record, SCHEMA)
-    return record
+def round_trip(folder: Path, content: UserFile) -> UserFile:
+    path = folder / file_name(content.graph.user)
+    write_sabjson(path, content)
+    jsonschema.validate(json.loads(path.read_text()), SCHEMA)
+    return read_sabjson(path)
 
 
 def test_the_schema_is_one() -> None:
@@ -46,92 +49,90 @@ def test_the_schema_is_one() -> None:
 
 
 def test_file_is_as_documented(tmp_path: Path) -> None:
-    """What a job carries is there, but for what would hide a key; integral numbers are integers."""
     jobs = jobs_of((10, 25), (70, 80.5), (10_000, 10_001))
     jobs[0].walltime, jobs[0].estimate = 30.0, 20.0
     jobs[1].extra = {"colour": [1, {"x": None}], "res": 7}
     record = written(tmp_path / "f", graph_of(jobs))
     assert ".0" not in (tmp_path / "f").read_text()
-    assert record == {
-        "user": "u",
-        "delimitation": "arrival:60",
-        "sessions": [
-            {
-                "id": 1,
-                "first_submit_time": 10,
-                "preceding_sessions": [],
-                "thinking_time_after_preceding_session": [],
-                "nb_jobs": 2,
-                "jobs": [
-                    {
-                        "id": "a",
-                        "profile": "p",
-                        "res": 1,
-                        "subtime": 0,
-                        "walltime": 30,
-                        "estimate": 20,
-                        "finish_time": 25,
-                    },
-                    {
-                        "id": "b",
-                        "profile": "p",
-                        "res": 1,
-                        "subtime": 60,
-                        "finish_time": 80.5,
-                        "colour": [1, {"x": None}],
-                    },
-                ],
-            },
-            {
-                "id": 2,
-                "first_submit_time": 10_000,
-                "preceding_sessions": [1],
-                "thinking_time_after_preceding_session": [9919.5],
-                "nb_jobs": 1,
-                "jobs": [
-                    {"id": "c", "profile": "p", "res": 1, "subtime": 0, "finish_time": 10_001}
-                ],
-            },
-        ],
-        "profiles": PROFILES,
+    first, second = record.pop("sessions")
+    assert record == {"user": "u", "delimitation": "arrival:60", "profiles": PROFILES}
+    a, b = first.pop("jobs")
+    times = {"subtime": 0, "walltime": 30, "estimate": 20, "finish_time": 25}
+    assert a == {"id": "a", "profile": "p", "res": 1} | times
+    assert b == {
+        "id": "b",
+        "profile": "p",
+        "res": 1,
+        "subtime": 60,
+        "finish_time": 80.5,
+        "colour": [1, {"x": None}],
     }
+    assert first == {
+        "id": 1,
+        "first_submit_time": 10,
+        "preceding_sessions": [],
+        "thinking_time_after_preceding_session": [],
+        "nb_jobs": 2,
+    }
+    assert second["preceding_sessions"] == [1]
+    assert second["thinking_time_after_preceding_session"] == [9919.5]
+
+
+def test_integral_numbers_are_written_as_integers(tmp_path: Path) -> None:
+    write_sabjson(tmp_path / "f", UserFile(graph_of(jobs_of((3.0, 5.0))), PROFILES, A60))
+    assert '"first_submit_time": 3,' in (tmp_path / "f").read_text()
+    assert ".0" not in (tmp_path / "f").read_text()
+
+
+def test_all_of_a_job_comes_back(tmp_path: Path) -> None:
+    full = WorkloadJob(
+        id="05",
+        submit_time=1.5,
+        size=3,
+        profile="p",
+        walltime=7.25,
+        estimate=6.0,
+        user="a/b ü",
+        finish_time=9.0,
+        extra={"colour": [1, {"x": None}]},
+    )
+    content = UserFile(graph_of([full]), PROFILES, Delimitation("max", 2.5, ">"))
+    assert round_trip(tmp_path, content) == content
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(intervals(40).filter(bool), st.floats(0.01, 1e6), st.sampled_from(["arrival:0", "max:1"]))
-@example([(0, 1), (2, 3)], 0.1, "arrival:60")
-@example([(2, 10), (9, 20)], 0.1, "arrival:60")
-def test_no_time_is_lost(
+def test_round_trip_is_exact(
     tmp_path: Path, times: list[tuple[float, float]], unit: float, rule: str
 ) -> None:
-    """To the last bit, also where start + (submit - start) is not submit, as of 0.2 and 0.9."""
-    jobs = [job(str(i), start * unit, end * unit) for i, (start, end) in enumerate(times)]
-    graph = graph_of(jobs, Delimitation.parse(rule))
-    record = written(tmp_path / "f", graph, Delimitation.parse(rule))
-    for session, of_graph in zip(record["sessions"], graph.sessions, strict=True):
-        begin = session["first_submit_time"]
-        found = [
-            (j["id"], j.get("submit_time", begin + j["subtime"]), j["finish_time"])
-            for j in session["jobs"]
-        ]
-        assert found == [(j.id, j.submit_time, j.finish_time) for j in of_graph.jobs]
-    waits = [
-        [*zip(s["preceding_sessions"], s["thinking_time_after_preceding_session"], strict=True)]
-        for s in record["sessions"]
-    ]
-    assert waits == [[(index + 1, time) for index, time in of] for of in graph.predecessors]
+    """Odd fractions too, where start + (submit - start) is not always submit."""
+    own = [job(str(i), start * unit, end * unit) for i, (start, end) in enumerate(times)]
+    content = UserFile(graph_of(own, Delimitation.parse(rule)), PROFILES, Delimitation.parse(rule))
+    assert round_trip(tmp_path, content) == content
+
+
+def test_a_last_bit_is_not_lost(tmp_path: Path) -> None:
+    start, submit = 0.2, 0.9
+    assert start + (submit - start) != submit
+    content = UserFile(graph_of(jobs_of((start, 1), (submit, 2))), PROFILES, A60)
+    assert round_trip(tmp_path, content) == content
 
 
 @pytest.mark.parametrize(
     ("user", "name"),
     [
         ("17", "user17.SABjson"),
+        ("-1", "user-1.SABjson"),
         ("../x", "user..%2Fx.SABjson"),
         ("a b", "usera%20b.SABjson"),
     ],
 )
-def test_file_names_are_safe(user: str, name: str) -> None:
+def test_file_names_are_safe_and_name_the_user(tmp_path: Path, user: str, name: str) -> None:
     assert file_name(user) == name
+    record = simple()
+    del record["user"]
+    (tmp_path / name).write_text(json.dumps(record))
+    assert read_sabjson(tmp_path / name).graph.user == user
 
 
 def test_folder_holds_a_file_per_user_with_the_profiles_it_needs(tmp_path: Path) -> None:
@@ -145,9 +146,170 @@ def test_folder_holds_a_file_per_user_with_the_profiles_it_needs(tmp_path: Path)
     folder = tmp_path / "new" / "folder"
     write_folder(folder, graphs, profiles, A60)
     assert sorted(path.name for path in folder.iterdir()) == ["usera.SABjson", "userb.SABjson"]
-    for user, needed in (("a", ["p"]), ("b", ["both", "q"])):
-        record = json.loads((folder / f"user{user}.SABjson").read_text())
-        assert list(record["profiles"]) == needed
+    assert list(read_sabjson(folder / "usera.SABjson").profiles) == ["p"]
+    assert list(read_sabjson(folder / "userb.SABjson").profiles) == ["both", "q"]
     write_folder(folder, graphs, profiles, A60)  # the same users again
     with pytest.raises(UsageError, match=r"1 files of users that are not in this log.*userb"):
         write_folder(folder, graphs[:1], profiles, A60)
+
+
+def simple() -> dict[str, Any]:
+    """A file of three sessions: 1 -> 3 and 2 -> 3."""
+    jobs = [{"id": str(i), "profile": "p", "res": 1, "subtime": 0} for i in (10, 20, 30)]
+    sessions = [
+        {
+            "id": number,
+            "first_submit_time": 10 * number,
+            "preceding_sessions": before,
+            "thinking_time_after_preceding_session": [1.5] * len(before),
+            "jobs": [own],
+        }
+        for number, before, own in zip((1, 2, 3), ([], [], [1, 2]), jobs, strict=True)
+    ]
+    return {"user": "u", "profiles": dict(PROFILES), "sessions": sessions}
+
+
+def read(folder: Path, record: Any, workload: Path | None = None) -> UserFile:
+    path = folder / "f.SABjson"
+    path.write_text(record if isinstance(record, str) else json.dumps(record))
+    return read_sabjson(path, workload)
+
+
+def test_reading_needs_little(tmp_path: Path) -> None:
+    """No delimitation, no nb_jobs, integer ids, walltime -1, keys that nobody knows."""
+    record = simple() | {"user": 7, "version": "1.2"}
+    record["sessions"][0] |= {"mood": "good"}
+    record["sessions"][2]["preceding_sessions"] = ["2", "1"]
+    record["sessions"][0]["jobs"][0] |= {"id": 10, "walltime": -1, "colour": "red"}
+    found = read(tmp_path, record)
+    first = found.graph.sessions[0].jobs[0]
+    assert (found.graph.user, first.user, found.delimitation) == ("7", "7", None)
+    assert (first.id, first.walltime, first.extra) == ("10", None, {"colour": "red"})
+    assert found.graph.predecessors == [[], [], [(0, 1.5), (1, 1.5)]]
+    assert found.graph.roots() == [(0, 10), (1, 20)]
+
+
+def test_keys_of_sessions_without_predecessors_may_lack(tmp_path: Path) -> None:
+    record = simple()
+    del record["sessions"][0]["preceding_sessions"]
+    del record["sessions"][0]["thinking_time_after_preceding_session"]
+    assert read(tmp_path, record).graph.predecessors[0] == []
+
+
+def test_sessions_may_come_in_any_order(tmp_path: Path) -> None:
+    record = simple()
+    record["sessions"].reverse()
+    graph = read(tmp_path, record).graph
+    assert graph.predecessors == [[(1, 1.5), (2, 1.5)], [], []]
+    assert graph.longest_path() == 2
+
+
+def test_jobs_of_a_session_are_put_into_submission_order(tmp_path: Path) -> None:
+    record = simple()
+    record["sessions"][0]["jobs"][0]["subtime"] = 8
+    record["sessions"][0]["jobs"].append({"id": "11", "profile": "p", "res": 1, "subtime": 2})
+    session = read(tmp_path, record).graph.sessions[0]
+    assert [(j.id, j.submit_time) for j in session.jobs] == [("11", 12), ("10", 18)]
+    assert session.start == 10
+
+
+def test_profiles_may_lie_in_a_workload_file_beside(tmp_path: Path) -> None:
+    record = simple()
+    del record["profiles"]
+    workload = tmp_path / "w.json"
+    workload.write_text(json.dumps({"nb_res": 4, "jobs": [], "profiles": PROFILES | {"q": {}}}))
+    assert read(tmp_path, record, workload).profiles == PROFILES
+    with pytest.raises(WorkloadError, match=r"session 1: job 10: its profile 'p' is not in"):
+        read(tmp_path, record)
+
+
+def change(*path: Any, to: Any = ...) -> Any:
+    """A file in which the value at ``path`` is changed, or missing."""
+    record = simple()
+    *way, last = path
+    place: Any = record
+    for step in way:
+        place = place[step]
+    if to is ...:
+        del place[last]
+    else:
+        place[last] = to
+    return record
+
+
+JOB = ("sessions", 1, "jobs", 0)
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ("", r"f\.SABjson: not JSON"),
+        ("{", r"f\.SABjson: not JSON"),
+        ("[" * 100_000, r"f\.SABjson: not JSON"),
+        ("[]", r"f\.SABjson: Expected `object`, got `array`"),
+        (change("sessions"), r"f\.SABjson: Object missing required field `sessions`"),
+        (change("sessions", to=[3]), r"Expected `object`, got `int` - at `\$\.sessions"),
+        (change("delimitation", to="arival:60"), r"f\.SABjson: .*'arival' \(did you mean"),
+        (change("profiles", "p", to=3), r"Expected `object`, got `int` - at `\$\.profiles"),
+        (change("sessions", 1, "id"), "a session without id: .*missing required field `id`"),
+        (change("sessions", 1, "id", to=1), "two sessions 1; ids must differ"),
+        (change("sessions", 1, "first_submit_time"), "session 2: .*`first_submit_time`"),
+        (change("sessions", 1, "first_submit_time", to=-1), "session 2: Expected .* >= 0"),
+        (change("sessions", 1, "jobs"), "session 2: .*missing required field `jobs`"),
+        (change("sessions", 1, "jobs", to=[]), "session 2: Expected `array` of length >= 1"),
+        (change("sessions", 1, "nb_jobs", to=2), "session 2: nb_jobs is 2, but it has 1 jobs"),
+        (
+            change("sessions", 2, "preceding_sessions", to=[1, 9]),
+            "session 3: its preceding session 9 is not in the file",
+        ),
+        (
+            change("sessions", 2, "preceding_sessions", to=[1, 1]),
+            r"session 3: preceding_sessions names a session twice: \[1, 1\]",
+        ),
+        (
+            change("sessions", 2, "preceding_sessions", to=[1]),
+            "session 3: 1 preceding_sessions, but 2 values of thinking_time",
+        ),
+        (
+            change("sessions", 2, "thinking_time_after_preceding_session", to=[1, -2]),
+            "session 3: Expected `float` >= 0",
+        ),
+        (change("sessions", 2, "preceding_sessions", to=[1, 3]), "session 3 -> 3 precede"),
+        (change(*JOB, "id"), "session 2: a job without id: .*missing required field `id`"),
+        (change(*JOB, "id", to="10"), "session 2: job 10: there is another job of this id"),
+        (change(*JOB, "profile", to="q"), "session 2: job 20: its profile 'q' is not in the file"),
+        (change(*JOB, "res", to=0), "session 2: job 20: Expected `int` >= 1 - at `\\$.res`"),
+        (change(*JOB, "res", to="4"), "session 2: job 20: Expected `int`, got `str`"),
+        (change(*JOB, "subtime"), "session 2: job 20: .*missing required field `subtime`"),
+        (change(*JOB, "subtime", to=-1), "session 2: job 20: Expected `float` >= 0"),
+        (change(*JOB, "walltime", to=0), "session 2: job 20: walltime is 0.0, expected more"),
+        (change(*JOB, "finish_time", to="x"), "session 2: job 20: Expected `float"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(tmp_path: Path, record: Any, message: str) -> None:
+    with pytest.raises(WorkloadError, match=message):
+        read(tmp_path, record)
+
+
+def test_a_circle_is_refused(tmp_path: Path) -> None:
+    record = change("sessions", 0, "preceding_sessions", to=[3])
+    record["sessions"][0]["thinking_time_after_preceding_session"] = [0]
+    with pytest.raises(WorkloadError, match=r"session (1 -> 3 -> 1|3 -> 1 -> 3) precede each"):
+        read(tmp_path, record)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WorkloadError, match=r"there is no file '.*gone\.SABjson'"):
+        read_sabjson(tmp_path / "gone.SABjson")
+
+
+def test_a_real_log_comes_back(shared: Path, tmp_path: Path) -> None:
+    log = shared / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz"
+    workload = load_workload(log, Rules(first=5_000))
+    graphs = [build_graph(own) for own in partition(workload.jobs, A60).values()]
+    write_folder(tmp_path, graphs, workload.profiles, A60)
+    for graph in graphs:
+        found = read_sabjson(tmp_path / file_name(graph.user))
+        assert found.graph == graph
+        assert found.delimitation == A60
+        assert all(workload.profiles[name] == own for name, own in found.profiles.items())

@@ -119,7 +119,7 @@ def test_same_call_same_bytes(name: str) -> None:
         (["thresholds", "gone.swf"], UsageError, "gone.swf"),
         (["thresholds", "log.swf", "--sessions", "mx:20"], UsageError, "unknown method 'mx'"),
         (["thresholds", "log.swf", "--format", "gif"], UsageError, ".png, .svg or .pdf"),
-        (["thresholds", "log.swf", "--size", "big"], UsageError, "--size"),
+        (["thresholds", "log.swf", "--size", "big"], UsageError, "size"),
         (["thresholds", "log.swf", "--figures", "log.swf"], OutputError, "not a folder"),
         (["thresholds", "log.swf", "gone.swf", "--figures", "."], UsageError, "gone.swf"),
         (["thresholds", "none"], UsageError, "none: there are no jobs"),

@@ -73,14 +73,10 @@ def test_shares_of_what_has_one_job() -> None:
     delimitation = Delimitation.parse("arrival:60:>")
     counts = count(partition(EIGHT, delimitation), delimitation)
     assert counts.single_job_batches == 1 / 2
+    rule, sessions = Delimitation.parse("max:20"), in_minutes((0, 1_000), (2_000, 3_001))
+    assert count(partition(sessions, rule), rule).long_sessions == 1 / 2  # above 1,000 minutes
     assert counts.single_job_sessions == pytest.approx(1 / 3)
     assert counts.long_sessions == 0
-
-
-def test_long_is_longer_than_a_thousand_minutes() -> None:
-    delimitation = Delimitation.parse("max:20")
-    own = in_minutes((0, 1_000), (2_000, 3_001))
-    assert count(partition(own, delimitation), delimitation).long_sessions == 1 / 2
 
 
 @given(intervals(40), st.sampled_from([*map(str, USUAL), "arrival:0", "last+0:0", "max+1:3"]))
@@ -137,12 +133,6 @@ def test_think_times_of_drawn_batches(
     assert found.common_max.tolist() == common_max, why
     assert found.unique_last.tolist() == unique_last, why
     assert found.unique_max.tolist() == unique_max, why
-
-
-def test_users_do_not_follow_each_other() -> None:
-    own = in_minutes((0, 1), (3, 4))
-    others = [job("x", 60, 120, "v")]
-    assert think_times([own[0], *others, own[1]]).common_max.tolist() == [2]
 
 
 @given(intervals(20))

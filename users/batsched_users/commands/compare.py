@@ -8,9 +8,8 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.workload.conversion_rules import Rules
-from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
-from batsched_users.commands.output import say_notes, stem
+from batsched_users.commands.output import load_one_of, stem
 from batsched_users.measures.job_columns import columns_of_workload
 from batsched_users.measures.workload_comparison import compare as measures_of
 
@@ -34,12 +33,8 @@ def compare(
     For the workload of a simulation, write it by `simulate --walltime requested --swf FILE`.
     """
     paths = [find_log(source, log_dir or []) for source in sources]
-    columns = []
-    for path in paths:
-        workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines)
-        say_notes(workload, named=True)
-        columns.append(columns_of_workload(workload))
-    measures = measures_of(columns)
+    workloads = (load_one_of(path, rules, skip_bad_lines) for path in paths)
+    measures = measures_of([columns_of_workload(workload) for workload in workloads])
     labels = [f"{line.name} ({line.unit})" if line.unit else line.name for line in measures]
     left = max(map(len, labels)) + 1
     names = [stem(path.name) for path in paths]

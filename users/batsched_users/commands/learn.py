@@ -9,7 +9,6 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.support.atomic_files import keep_inputs, make_folder_of
-from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules, make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
@@ -50,7 +49,8 @@ def site(
     from batsched_users.learning.learn_site import learn_site, site_facts
 
     rules = make_rules(walltime="requested")
-    logs = [_load(source, rules, log_dir, skip_bad_lines) for source in sources]
+    paths = (find_log(source, log_dir or []) for source in sources)
+    logs = [load_workload(path, rules, skip_bad_lines=skip_bad_lines) for path in paths]
     make_folder_of(folder / "any")
     learn_site(logs, weight=weight).write(folder)
     for log in logs:
@@ -122,7 +122,3 @@ def think_times(
                 f"{line.mean_absolute_residual:19.0f}"
             )
     print(f"{'Schlagkamp 2015':32}{'':9}{PUBLISHED.slope:9.4f}{PUBLISHED.intercept:15.0f}")
-
-
-def _load(source: str, rules: Rules, log_dir: list[Path] | None, skip: bool) -> Workload:
-    return load_workload(find_log(source, log_dir or []), rules, skip_bad_lines=skip)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +13,9 @@ from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
 from batsched_py.results.run_files import SUFFIX
 from batsched_py.support.atomic_files import make_folder_of, write_whole
-from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
-from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
-from batsched_users.commands.output import say, say_notes, stem
+from batsched_users.commands.output import load_one_of, say, stem
 from batsched_users.measures.job_columns import (
     JobColumns,
     columns_of_jobs_file,
@@ -93,7 +92,7 @@ def thresholds(
         make_folder_of(figures / "curves.csv")
     studies: list[ThresholdStudy] = []
     for path in paths:
-        workload = _load(path, rules, skip_bad_lines)
+        workload = load_one_of(path, rules, skip_bad_lines)
         studies.append(study(_unused(stem(workload.name), studies), workload.jobs, tried))
     for study_of_log in studies:
         _show(study_of_log)
@@ -136,7 +135,7 @@ def portrait(
         if source.endswith(".csv"):
             label, jobs = Path(source).name.removesuffix(SUFFIX), _simulated(Path(source))
         else:
-            workload = _load(find_log(source, log_dir or []), rules, skip_bad_lines)
+            workload = load_one_of(find_log(source, log_dir or []), rules, skip_bad_lines)
             label, jobs = stem(workload.name), columns_of_workload(workload)
         picture = portrait_of(jobs, name or label)
         if not picture.clock_known:
@@ -147,12 +146,6 @@ def portrait(
         counts = f"{len(picture.session_lengths)} sessions, {picture.pairs.sum()} think times"
         say(f"{picture.label}: {counts}")
     say(f"wrote {output}")
-
-
-def _load(path: Path, rules: Rules, skip_bad_lines: bool) -> Workload:
-    workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines)
-    say_notes(workload, named=True)
-    return workload
 
 
 def _simulated(path: Path) -> JobColumns:
@@ -218,9 +211,5 @@ def _write_studies(studies: Sequence[ThresholdStudy], folder: Path, form: str) -
 def _unused(name: str, studies: Sequence[ThresholdStudy]) -> str:
     """Return a name that no study has: logs in several folders may be called the same."""
     taken = {study_of_log.name for study_of_log in studies}
-    number = 2
-    unused = name
-    while unused in taken:
-        unused = f"{name}-{number}"
-        number += 1
-    return unused
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(unused for unused in names if unused not in taken)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -56,14 +55,9 @@ class JobColumns(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     def select(self, rows: NDArray[Any]) -> JobColumns:
         """Return the jobs of the given rows (indices or a mask), in that order."""
-        return JobColumns(
-            user=self.user[rows],
-            submit=self.submit[rows],
-            end=self.end[rows],
-            size=self.size[rows],
-            run_time=self.run_time[rows],
-            requested_time=self.requested_time[rows],
-            calendar=self.calendar,
+        columns = (name for name in self.__struct_fields__ if name != "calendar")
+        return msgspec.structs.replace(
+            self, **{name: getattr(self, name)[rows] for name in columns}
         )
 
     @property
@@ -157,7 +151,19 @@ def columns_of_workload(workload: Workload) -> JobColumns:
         )
         for job in workload.jobs
     ]
-    return _in_order(rows, Calendar.of(workload))
+    columns = np.array(rows, dtype=np.float64).reshape(-1, 6)
+    user, submit, end, size, run_time, requested = columns[
+        np.argsort(columns[:, 1], kind="stable")
+    ].T
+    return JobColumns(
+        user=user.astype(np.int64),
+        submit=submit,
+        end=end,
+        size=size,
+        run_time=run_time,
+        requested_time=requested,
+        calendar=Calendar.of(workload),
+    )
 
 
 def columns_of_jobs_file(path: Path) -> JobColumns:
@@ -191,23 +197,6 @@ def columns_of_jobs_file(path: Path) -> JobColumns:
         calendar=_calendar_beside(path),
     )
     return columns.select(np.argsort(table.submit, kind="stable"))
-
-
-def _in_order(rows: Sequence[tuple[float, ...]], calendar: Calendar) -> JobColumns:
-    """Return columns in order of submission from user, submit, ..., requested time of each job."""
-    columns = np.array(rows, dtype=np.float64).reshape(-1, 6)
-    user, submit, end, size, run_time, requested = columns[
-        np.argsort(columns[:, 1], kind="stable")
-    ].T
-    return JobColumns(
-        user=user.astype(np.int64),
-        submit=submit,
-        end=end,
-        size=size,
-        run_time=run_time,
-        requested_time=requested,
-        calendar=calendar,
-    )
 
 
 def _known(column: Column, known: NDArray[np.bool_]) -> Column:

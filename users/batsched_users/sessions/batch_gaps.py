@@ -38,13 +38,10 @@ def gaps_between_sessions(trace: Trace, below: float) -> Gaps:
 
 
 def _gaps(trace: Trace, *, opening: bool, below: float) -> Gaps:
-    gaps_of_log = Gaps([], [])
-    for batch in trace.batches:
-        if batch.opens_session is opening:
-            for gap, gaps in (
-                (batch.think_time, gaps_of_log.think_times),
-                (batch.inter_arrival, gaps_of_log.inter_arrivals),
-            ):
-                if gap is not None and gap < below:
-                    gaps.append(gap)
-    return gaps_of_log
+    batches = [batch for batch in trace.batches if batch.opens_session is opening]
+    think_times = (batch.think_time for batch in batches)
+    inter_arrivals = (batch.inter_arrival for batch in batches)
+    return Gaps(
+        [gap for gap in think_times if gap is not None and gap < below],
+        [gap for gap in inter_arrivals if gap is not None and gap < below],
+    )

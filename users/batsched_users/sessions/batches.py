@@ -95,7 +95,9 @@ def batches_of(sessions: Sequence[Session], tie: str = JOINS) -> list[Batch]:
     lasts: list[int] = []  # place of the last batch of each session
     for session, predecessors in zip(sessions, before, strict=True):
         for number, jobs in enumerate(_components(session.jobs, tie)):
-            batch = _batch(session.id, jobs, opens_session=not number)
+            first, last = jobs[0].submit_time, jobs[-1].submit_time
+            end = max(job.finish_time or 0.0 for job in jobs)
+            batch = Batch(session.id, jobs, first, last, end, opens_session=not number)
             if number:
                 batch.depends_on = (len(batches) - 1,)
             else:
@@ -122,14 +124,3 @@ def _components(jobs: Sequence[WorkloadJob], tie: str) -> list[list[WorkloadJob]
             groups[-1].append(job)
             latest = max(latest, job.finish_time)
     return groups
-
-
-def _batch(session: int, jobs: list[WorkloadJob], *, opens_session: bool) -> Batch:
-    return Batch(
-        session,
-        jobs,
-        jobs[0].submit_time,
-        jobs[-1].submit_time,
-        max(job.finish_time or 0.0 for job in jobs),
-        opens_session,
-    )

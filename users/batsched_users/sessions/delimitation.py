@@ -201,10 +201,11 @@ def _cut(user: str, jobs: list[WorkloadJob], delimitation: Delimitation) -> list
             groups.append([job])
         else:
             groups[-1].append(job)
-    return [make_session(number, user, group) for number, group in enumerate(groups, start=1)]
+    return [
+        Session(number, user, group, group[0].submit_time, max(map(_finish, group)))
+        for number, group in enumerate(groups, start=1)
+    ]
 
 
-def make_session(number: int, user: str, jobs: list[WorkloadJob]) -> Session:
-    """Return session ``number`` of ``user`` made of ``jobs`` (at least one, in order)."""
-    finishes = [inf if job.finish_time is None else job.finish_time for job in jobs]
-    return Session(number, user, jobs, jobs[0].submit_time, max(finishes))
+def _finish(job: WorkloadJob) -> float:
+    return inf if job.finish_time is None else job.finish_time

@@ -65,10 +65,18 @@ class SessionGraph(msgspec.Struct):
         0 for a graph without sessions.
         """
         length = [0] * len(self.sessions)
-        before = {i: [j for j, _ in pairs] for i, pairs in enumerate(self.predecessors)}
-        for index in TopologicalSorter(before).static_order():
+        for index in self.topological_order():
             length[index] = 1 + max((length[i] for i, _ in self.predecessors[index]), default=0)
         return max(length, default=0)
+
+    def topological_order(self) -> list[int]:
+        """Return the indices of the sessions, each after its predecessors.
+
+        Raises ``graphlib.CycleError``, whose second argument is the cycle, if there is no such
+        order; that cannot happen with a graph made by :func:`build_graph` or read from a file.
+        """
+        before = {i: [j for j, _ in found] for i, found in enumerate(self.predecessors)}
+        return list(TopologicalSorter(before).static_order())
 
 
 def build_graph(sessions: Sequence[Session]) -> SessionGraph:

@@ -1,16 +1,13 @@
-"""Exclusions, inclusions, replications, extended files, the quick size; lines of mistakes."""
+"""Campaign files: axes, variants, exclusions, replications, extended files; lines of mistakes."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from batsched_py.campaign.campaign_file import Campaign, read_campaign
-from batsched_py.campaign.planned_runs import spawned_seed
+from batsched_py.campaign.campaign_file import Campaign, find_campaign, read_campaign
 from batsched_py.campaign.preparation import axes_of, prepare
 from batsched_py.campaign.toml_lines import line_of
 from batsched_py.errors import BatschedError, InputError, UsageError
@@ -43,7 +40,7 @@ users = ["rigid"]
 """
 
 
-def read(folder: Path, text: str = BASE, **options: bool) -> Campaign:
+def read(folder: Path, text: str = BASE, **options: Any) -> Campaign:
     path = folder / "base.toml"
     path.write_text(text)
     return read_campaign(path, **options)
@@ -76,24 +73,27 @@ def test_the_quick_size(tmp_path: Path) -> None:
 
 
 def test_a_replication_has_the_same_seed_on_all_axes(tmp_path: Path) -> None:
+    """More replications leave those before as they are."""
     seeds: dict[object, set[int]] = {}
-    for run in read(tmp_path).runs:
+    for run in read(tmp_path, BASE.replace("replications = 2", "replications = 5", 1)).runs:
         seeds.setdefault(run.labels["replication"], set()).add(run.settings.seed)
-    assert [len(own) for own in seeds.values()] == [1, 1]
-    assert seeds[0] != seeds[1]
+    few = [seed for k in (0, 1) for seed in seeds[k]]
+    assert [len(of_one) for of_one in seeds.values()] == [1] * 5
+    assert len(set.union(*seeds.values())) == 5
+    assert {run.settings.seed for run in read(tmp_path).runs} == set(few)
+    assert all(0 <= seed < 2**63 for seed in few)
 
 
-def test_more_replications_leave_the_others_as_they_are(tmp_path: Path) -> None:
-    few = {run.settings.seed for run in read(tmp_path).runs}
-    more = read(tmp_path, BASE.replace("replications = 2", "replications = 5", 1))
-    assert few < {run.settings.seed for run in more.runs}
-
-
-@given(st.integers(0, 2**40), st.integers(0, 10_000))
-def test_seeds_are_integers_that_everything_can_hold(seed: int, replication: int) -> None:
-    spawned = spawned_seed(seed, replication)
-    assert 0 <= spawned < 2**63
-    assert spawned != spawned_seed(seed, replication + 1)
+def test_axes_variants_and_logs_of_the_command_line(tmp_path: Path) -> None:
+    text = (
+        '[run]\nlog = ["a", "b"]\nspeed_factor = [1.0, 2.0]\nreplay = ["rigid", "a60"]\n'
+        '[replay.rigid]\n[replay.a60]\nusers = "feedback"\nsessions = "arrival:60"\n'
+    )
+    runs = read(tmp_path, text).runs
+    assert len(runs) == 8
+    assert runs[-1].labels == {"log": "b", "speed_factor": 2.0, "replay": "a60"}
+    assert [run.settings.users for run in runs] == ["rigid", "feedback"] * 4
+    assert [run.settings.log for run in read(tmp_path, text, logs=["c"]).runs] == ["c"] * 4
 
 
 def test_a_file_extends_another(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_options_of_plug_ins_are_merged_and_can_be_axes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "said"),
+    ("old", "new", "line", "message"),
     [
         ("replications = 2", "replications = 0", 2, "at least 1"),
         ("replications = 2", 'keep = "all"', 2, "expected jobs or metrics"),
@@ -150,62 +150,65 @@ def test_options_of_plug_ins_are_merged_and_can_be_axes(tmp_path: Path) -> None:
         ('users = "feedback"\npolicy = ["creasy"]', "", 13, "empty"),
         ('name = "base"', 'name = "../base"', 1, "name of a folder"),
         ("[policy.easy]", "[users.rigid]\nfirst = 1\n[policy.easy]", 8, "no table or key 'users'"),
+        ('"feedback"]', '"feedback"]\nshake = []', 7, "axis 'shake' is empty"),
+        ("scheduler =", 'users = "rigid"\nscheduler =', 10, "'users' is set by .*elsewhere"),
+        ('name = "base"', "name = 3", 1, "expected a text"),
     ],
 )
 def test_mistakes_point_at_their_line(
-    tmp_path: Path, old: str, new: str, line: int, said: str
+    tmp_path: Path, old: str, new: str, line: int, message: str
 ) -> None:
     assert old in BASE
-    with pytest.raises(InputError, match=f"base.toml:{line}: .*{said}"):
+    with pytest.raises(InputError, match=f"base.toml:{line}: .*{message}"):
         read(tmp_path, BASE.replace(old, new, 1))
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "said"),
+    ("text", "message"),
     [
-        ('scheduler = "creasy"', 'scheduler = "creazy"', 10, "did you mean 'creasy'"),
-        ("alpha = 10", "alfa = 10", 11, "did you mean 'alpha'"),
-        ('"feedback"]', '"feedbak"]', 6, "did you mean 'feedback'"),
+        ("", r"no table \[run\]"),
+        ("name = ", "not a TOML file"),
+        ('extends = "no.toml"\n', "base.toml:1: .*'no.toml'"),
+        ('extends = "base.toml"\n', "extends itself"),
+        ("[run]\nusers = 'rigid'\n[[exclude]]\nusers = 'rigid'\n", "every run is excluded"),
+        ("exclude = [1]\n[run]\n", r"base.toml:1: .*\[\[exclude\]\]"),
+        ("include = [1]\n[run]\n", r"base.toml:1: .*\[\[include\]\]"),
+        ("[run]\nuser_options = { }\n[[exclude]]\nuser_options = { }\n", "toml:4: .*no label"),
+        # A table of results has each column once: a label would be lost, or hide a result.
+        ("[run]\nreplication = ['a']\n[replication.a]\n", ":2: .*is another column"),
+        ("[run]\nseconds = ['a']\n[seconds.a]\n", ":2: .*is another column"),
+        ("[run]\nmean_waiting_time = ['a']\n[mean_waiting_time.a]\n", ":2: .*another column"),
+        ('[run]\nnodes = 5\n"user_options.nodes" = [1, 2]\n', "another column"),
+        ('[run]\n"scheduler_options.x" = 5\n"user_options.x" = [1, 2]\n', "another column"),
+        # What every run would fail of is said before the first one.
+        ("[run]\nnode_factor = -1\n", "expected a positive number"),
+        ("[run]\nnode_factor = 0.001\n", "leaves no node of 64"),
+        ("[run]\nplatform = 'none.xml'\n", "2: there is no platform file 'none.xml'"),
+        ("[run]\nscheduler = 'creazy'\n", "base.toml:2: .*did you mean 'creasy'"),
+        ("[run]\nusers = 'feedbak'\n", "base.toml:2: .*did you mean 'feedback'"),
+        ("[run]\nscheduler_options = { depht = 1 }\n", "base.toml:2: .*'depht'"),
+        ("report = 'none.py:report'\n[run]\n", "report = 'none.py:report': there is no file"),
+        ("measure = 'some.py:none'\n[run]\n", "no 'none' in the file"),
+        ("measure = 'some.py:x'\n[run]\n", "is not a function"),
     ],
 )
-def test_plug_ins_and_options_are_looked_up_before_the_first_run(
-    tmp_path: Path, old: str, new: str, line: int, said: str
-) -> None:
-    campaign = read(tmp_path, BASE.replace("[[exclude]]", "[[include]]").replace(old, new, 1))
-    with pytest.raises(UsageError, match=f"base.toml:{line}: .*{said}"):
-        prepare(campaign, tmp_path / "out")
+def test_files_of_which_no_run_can_be_made(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "some.py").write_text("x = 1\n")
+    with pytest.raises(BatschedError, match=message):
+        prepare(read(tmp_path, text), tmp_path / "out")
 
 
-def test_mistakes_of_the_quick_size_point_at_it(tmp_path: Path) -> None:
+def test_the_quick_size_may_be_wrong_or_missing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"base.toml:24: users = 3"):
         read(tmp_path, BASE.replace('users = ["rigid"]', "users = 3"), quick=True)
+    with pytest.raises(UsageError, match=r"expected a table \[quick\]"):
+        read(tmp_path, "[run]\n", quick=True)
 
 
-@pytest.mark.parametrize("label", ["replication", "folder", "seconds", "mean_waiting_time"])
-def test_labels_that_are_other_columns(tmp_path: Path, label: str) -> None:
-    """A table of results has each column once: a label would be lost, or hide a result."""
-    with pytest.raises(InputError, match=rf"base.toml:2: .*'{label}' is another column"):
-        read(tmp_path, f"[run]\n{label} = ['a']\n[{label}.a]\nfirst = 1\n")
-
-
-@pytest.mark.parametrize("other", ["nodes", '"user_options.nodes"', '"scheduler_options.x"'])
-def test_options_with_the_label_of_something_else(tmp_path: Path, other: str) -> None:
-    option = "nodes" if "nodes" in other else "x"
-    text = f'[run]\n{other} = 5\n"user_options.{option}" = [1, 2]\n'
-    with pytest.raises(BatschedError, match=r"another column|not a TOML file"):
-        read(tmp_path, text)
-
-
-@pytest.mark.parametrize("what", ["exclude", "include"])
-def test_arrays_that_have_no_tables(tmp_path: Path, what: str) -> None:
-    with pytest.raises(InputError, match=rf"base.toml:1: .*\[\[{what}\]\]"):
-        read(tmp_path, f"{what} = [1]\n[run]\n")
-
-
-def test_tables_cannot_be_excluded(tmp_path: Path) -> None:
-    text = "[run]\nscheduler_options = { }\n[[exclude]]\nscheduler_options = { }\n"
-    with pytest.raises(InputError, match=r"base.toml:4: .*no label"):
-        read(tmp_path, text)
+def test_axes_that_are_too_long(tmp_path: Path) -> None:
+    many = ", ".join(map(str, range(1, 1001)))
+    with pytest.raises(InputError, match=r":3: .*1000 x first 1000 are 1000000 runs"):
+        read(tmp_path, f"[run]\nlog = ['sample']\nnodes = [{many}]\nfirst = [{many}]\n")
 
 
 def test_a_run_that_is_included_twice_is_there_once(tmp_path: Path) -> None:
@@ -232,41 +235,6 @@ def test_what_the_command_line_says_is_what_the_labels_say(tmp_path: Path) -> No
     assert (run.labels, run.settings.backend) == ({"backend": "socket"}, "socket")
 
 
-def test_files_that_extend_each_other(tmp_path: Path) -> None:
-    path = tmp_path / "a.toml"
-    path.write_text(f'extends = "../{tmp_path.name}/b.toml"\n')
-    (tmp_path / "b.toml").write_text('extends = "a.toml"\n')
-    with pytest.raises(InputError, match="extends itself"):
-        read_campaign(path)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[run]\nnode_factor = -1\n", "expected a positive number"),
-        ("[run]\nnode_factor = 0.001\n", "leaves no node of 64"),
-        ("[run]\nplatform = 'none.xml'\n", "2: there is no platform file 'none.xml'"),
-        ("report = 'none.py:report'\n[run]\n", "report = 'none.py:report': there is no file"),
-        ("measure = 'some.py:none'\n[run]\n", "no 'none' in the file"),
-        ("measure = 'some.py:x'\n[run]\n", "is not a function"),
-    ],
-)
-def test_what_every_run_would_fail_of_is_said_before_the_first(
-    tmp_path: Path, text: str, said: str
-) -> None:
-    (tmp_path / "some.py").write_text("x = 1\n")
-    with pytest.raises(BatschedError, match=said):
-        prepare(read(tmp_path, text), tmp_path / "out")
-
-
-def test_thousands_of_runs_are_planned_in_seconds(tmp_path: Path) -> None:
-    """0.2 s where this was written: what all runs share is looked up once."""
-    campaign = read(tmp_path, "replications = 2000\n[run]\nfirst = 50\n")
-    begin = time.monotonic()
-    assert len(prepare(campaign, tmp_path / "out")) == 2000
-    assert time.monotonic() - begin < 5
-
-
 def test_folders_have_names_that_file_systems_take(tmp_path: Path) -> None:
     """At most 255 bytes, of characters that may take four each."""
     name = "\N{MUSICAL SYMBOL G CLEF}\N{CYRILLIC SMALL LETTER ZHE}" * 60
@@ -280,29 +248,20 @@ def test_a_path_that_no_text_can_hold(tmp_path: Path) -> None:
         prepare(read(tmp_path, "[run]\n"), tmp_path / "out\udcff")
 
 
-def test_axes_that_are_too_long(tmp_path: Path) -> None:
-    many = ", ".join(map(str, range(1, 1001)))
-    with pytest.raises(InputError, match=r":3: .*1000 x first 1000 are 1000000 runs"):
-        read(tmp_path, f"[run]\nlog = ['sample']\nnodes = [{many}]\nfirst = [{many}]\n")
-
-
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("study", "file", "runs"),
     [
-        ('extends = "no.toml"\n', "base.toml:1: .*'no.toml'"),
-        ('extends = "base.toml"\n', "extends itself"),
-        ("", "no table"),
-        ("[run]\nusers = 'rigid'\n[[exclude]]\nusers = 'rigid'\n", "every run is excluded"),
+        ("replay_feedback", "campaign.toml", 18),
+        ("replay_feedback/shake", "shake.toml", 180),
+        ("replay_feedback/allocated", "allocated.toml", 6),
+        ("replay_feedback/first", "first.toml", 84),
     ],
 )
-def test_files_that_say_nothing(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(BatschedError, match=said):
-        read(tmp_path, text)
-
-
-def test_a_file_without_a_quick_size(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"expected a table \[quick\]"):
-        read(tmp_path, "[run]\n", quick=True)
+def test_studies_are_found_by_name(study: str, file: str, runs: int) -> None:
+    path = find_campaign(study)
+    assert (path.name, len(read_campaign(path).runs)) == (file, runs)
+    with pytest.raises(UsageError, match="replay_feedback"):
+        find_campaign("no_such_study")
 
 
 def test_lines_of_tables() -> None:

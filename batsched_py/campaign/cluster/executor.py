@@ -1,6 +1,6 @@
 """Runs on the nodes of a cluster, through dask: the side that asks for them.
 
-The other side is :mod:`batsched_py.campaign.cluster_node`. All nodes see the campaign's folder and
+The other side is :mod:`batsched_py.campaign.cluster.node`. All nodes see the campaign's folder and
 its inputs under the same paths: only what is to be called goes out, and what it returns comes
 back.
 """
@@ -22,8 +22,8 @@ from weakref import WeakSet
 
 import msgspec
 
-from batsched_py.campaign import cluster_node
-from batsched_py.campaign.cluster_address import (
+from batsched_py.campaign.cluster import node
+from batsched_py.campaign.cluster.address import (
     CLUSTER,
     LOCAL,
     Request,
@@ -33,7 +33,7 @@ from batsched_py.campaign.cluster_address import (
     needed,
     parse_cluster,
 )
-from batsched_py.campaign.cluster_node import SEE
+from batsched_py.campaign.cluster.node import SEE
 from batsched_py.campaign.worker_processes import WorkerLost
 from batsched_py.errors import BatschedError, SimulationError, UsageError
 from batsched_py.support.atomic_files import write_whole
@@ -124,9 +124,7 @@ def _quiet() -> Iterator[None]:
 def _session(folder: Path, inputs: Iterable[str]) -> Iterator[str]:
     """Keep the file by which nodes know the campaign in its folder; give its path."""
     place = folder.absolute() / f".session-{uuid4().hex}.json"
-    session = cluster_node.Session(
-        identity=cluster_node.identity(), cwd=str(Path.cwd()), inputs=sorted(inputs)
-    )
+    session = node.Session(identity=node.identity(), cwd=str(Path.cwd()), inputs=sorted(inputs))
     write_whole(place, msgspec.json.encode(session))
     try:
         yield str(place)
@@ -276,7 +274,7 @@ class ClusterExecutor(Executor):
     def check_nodes(self) -> None:
         """Raise :class:`UsageError` if a node that is there cannot take part."""
         try:
-            answers = self._on_all(cluster_node.check, _PATIENCE, on_error="return")
+            answers = self._on_all(node.check, _PATIENCE, on_error="return")
         except TimeoutError:
             return  # one hangs; each looks again when it gets a run
         except OSError as error:
@@ -291,7 +289,7 @@ class ClusterExecutor(Executor):
         self._watch.cancel()
         if not self._gone.done():  # else nobody would hear it
             with suppress(Exception):  # what is gone needs no stop
-                self._on_all(cluster_node.stop, _CONNECT, on_error="ignore")
+                self._on_all(node.stop, _CONNECT, on_error="ignore")
 
     def _on_all(self, function: Callable[[str], Any], seconds: float, on_error: str) -> Any:
         async def ask() -> Any:
@@ -303,7 +301,7 @@ class ClusterExecutor(Executor):
         dask = needed("distributed")
         # The keys have one group, so that dask keeps the runs until a worker has time for them.
         future = self._client.submit(
-            cluster_node.run, self._place, *call, pure=False, retries=_ATTEMPTS - 1
+            node.run, self._place, *call, pure=False, retries=_ATTEMPTS - 1
         )
         answer = asyncio.ensure_future(future.result())
         try:
@@ -366,7 +364,7 @@ def _lost(why: str) -> ClusterLostError:
 
 def _no_code(error: Exception) -> UsageError:
     return UsageError(
-        f"a node cannot load the code of batsched_py {cluster_node.identity()['batsched_py']} "
+        f"a node cannot load the code of batsched_py {node.identity()['batsched_py']} "
         f"({type(error).__name__}: {error}); install the same version, with the extra cluster, "
         f"into the Python that runs the workers; {SEE}"
     )

@@ -176,7 +176,7 @@ def _options(kind: str, text: str, allowed: list[str]) -> dict[str, Any]:
 def _value(kind: str, name: str, value: str) -> Any:
     seen = f"{CLUSTER} {kind}: {name}={value}"
     if name in _LISTS:
-        return [one.strip() for one in value.split(";") if one.strip()]
+        return [part.strip() for part in value.split(";") if part.strip()]
     if name in _SWITCHES:
         if value not in _FLAGS:
             raise _mistake(seen, "true or false")

@@ -1,8 +1,8 @@
 """What a node of a cluster does for a campaign: it looks whether it can, and runs simulations.
 
 All here is called by dask in a worker of the cluster, on behalf of
-:mod:`batsched_py.campaign.cluster`. A simulation runs in a child process of that worker, so that
-its end, whatever it is, leaves the worker whole.
+:mod:`batsched_py.campaign.cluster.executor`. A simulation runs in a child process of that worker,
+so that its end, whatever it is, leaves the worker whole.
 """
 
 from __future__ import annotations

@@ -1,0 +1,31 @@
+"""A folder with a campaign file, and the command that runs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from batsched_py.campaign.campaign_folder import CampaignResults, open_results
+from helpers.calling import Called, command
+
+
+class CampaignFolder:
+    """``test.toml`` and the Python files beside it; results go to ``out``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.out = path / "out"
+
+    def write(self, text: str, **modules: str) -> None:
+        """Write the campaign file, and Python files by their names without suffix."""
+        (self.path / "test.toml").write_text(text)
+        for name, code in modules.items():
+            (self.path / f"{name}.py").write_text(code)
+
+    def run(self, *arguments: str) -> Called:
+        """Call the command, without report unless ``--report`` is given."""
+        line = ("campaign", "test.toml", "-e", "out", "--no-report")
+        return command(self.path, *line, *arguments)
+
+    def results(self) -> CampaignResults:
+        """Return what is in ``out``."""
+        return open_results(self.out)

@@ -1,0 +1,15 @@
+"""Small logs in the standard workload format (SWF)."""
+
+from __future__ import annotations
+
+
+def swf_line(
+    job: object = 1, submit: object = 0, run: object = 10, size: object = 1, user: int = 3
+) -> str:
+    """Return a job that did not wait and asked for 60 s and for what it got."""
+    return f"{job} {submit} 0 {run} {size} -1 -1 {size} 60 -1 1 {user} 1 -1 1 -1 -1 -1"
+
+
+def swf_text(*jobs: str, processors: int = 4) -> str:
+    """Return a log of these lines (default: one job)."""
+    return "\n".join([f"; MaxProcs: {processors}", *(jobs or [swf_line()]), ""])
