@@ -6,6 +6,7 @@ the options of site-level users that the study varies.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -30,6 +31,7 @@ from helpers.made_up_campaign import STUDIES, MadeUpCampaign, table_of
 
 STUDY = STUDIES / "creasy"
 PUBLISHED = read_published(STUDY)
+results = partial(MadeUpCampaign, study="creasy")
 COLUMNS = {quantity.name: quantity for quantity in tables.QUANTITIES}
 MONDAY = 1_704_067_200.0  # 2024-01-01, 0:00 UTC
 ALPHAS = (0, 1500, 3000, 4500, 6000)
@@ -139,7 +141,7 @@ def test_measures_of_three_jobs() -> None:
 
 
 def test_runs_as_in_the_paper_confirm_all_claims() -> None:
-    made = report(MadeUpCampaign(full()))
+    made = report(results(full()))
     assert len(made.verdicts) == 7
     assert [verdict.claim for verdict in made.verdicts if not verdict.holds] == []
     own = table_of(made, "at_250_users").frame
@@ -155,7 +157,7 @@ def test_runs_as_in_the_paper_confirm_all_claims() -> None:
 
 def test_policies_that_do_the_same_confirm_only_that_they_are_alike() -> None:
     rows = [{**row(0, r["nb_users"], r["replication"]), "alpha": r["alpha"]} for r in full()]
-    holds = {verdict.claim: verdict.holds for verdict in report(MadeUpCampaign(rows)).verdicts}
+    holds = {verdict.claim: verdict.holds for verdict in report(results(rows)).verdicts}
     alike = [claim for claim, value in holds.items() if value]
     assert alike == [
         "With 50 users all policies are alike",
@@ -164,7 +166,7 @@ def test_policies_that_do_the_same_confirm_only_that_they_are_alike() -> None:
 
 
 def test_one_replication_says_nothing() -> None:
-    made = report(MadeUpCampaign(full(seeds=1)))
+    made = report(results(full(seeds=1)))
     assert {verdict.holds for verdict in made.verdicts} == {None}
     assert "one replication" in made.verdicts[0].evidence
 
@@ -180,7 +182,7 @@ SUBSETS = [
 
 @pytest.mark.parametrize("rows", SUBSETS)
 def test_some_runs_are_enough_for_a_report(rows: list[dict[str, Any]]) -> None:
-    made = report(MadeUpCampaign(rows))
+    made = report(results(rows))
     assert [found.name for found in made.tables][-1] == "checks"
     for figure in made.figures:
         assert figure.spec
@@ -201,12 +203,12 @@ def test_machines_and_readings() -> None:
         for seed in (0, 1)
     ]
     rows += [row(0, 250, seed, **free) for seed in (0, 1)]
-    machines = report(MadeUpCampaign(rows))
+    machines = report(results(rows))
     assert not machines.verdicts  # those are of the campaign of the paper
     found = table_of(machines, "machines").frame.set_index("nodes")
     assert found.room[1152] == pytest.approx(100 * (94 / 47 / 1.005 - 1))
     assert found.gain[1152] == pytest.approx(50)
-    readings = report(MadeUpCampaign([{**one, "reading": "no batches"} for one in rows]))
+    readings = report(results([{**one, "reading": "no batches"} for one in rows]))
     own = table_of(readings, "readings").frame
     assert own.reading.tolist() == ["no batches"]
     assert own.room.tolist() == [found.room[1152]]

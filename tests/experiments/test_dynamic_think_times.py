@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py import simulate
@@ -263,6 +263,7 @@ def test_report_of_a_part(kept: dict[str, Any]) -> None:
     assert {"cases", "workload", *FIGURES} <= names(having(world(2), **kept))
 
 
+@settings(max_examples=settings().max_examples // 5)  # each makes eight tables
 @given(st.data())
 def test_tables_of_any_part_of_the_runs(data: st.DataObject) -> None:
     rows = world(2)

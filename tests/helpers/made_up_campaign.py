@@ -10,7 +10,6 @@ import pandas as pd
 
 from batsched_py.errors import UsageError
 from batsched_py.report import Report, Table
-from batsched_py.report.kit.selection import rows as rows_of
 
 STUDIES = Path(__file__).parents[2] / "experiments" / "batsched_studies"
 
@@ -51,11 +50,11 @@ def table_of(report: Report, name: str) -> Table:
 
 
 def one_row(frame: pd.DataFrame, **labels: Any) -> Any:
-    """Return the only row with these labels, its cells as attributes."""
+    """Return the only row with these labels."""
     for label, value in labels.items():
         frame = frame[frame[label] == value]
-    (row,) = rows_of(frame)
-    return row
+    (at,) = range(len(frame))
+    return frame.iloc[at]
 
 
 def holds(report: Report) -> dict[str, bool | None]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import altair as alt
 import pandas as pd
 import pytest
 
@@ -17,6 +18,7 @@ from batsched_py.report.kit.estimates import cells, drawn
 from batsched_py.report.kit.pairing import paired
 from batsched_py.report.kit.selection import Quantity, Runs, log_name, slug
 from batsched_py.report.kit.tables import columns, sections, table, where_known
+from batsched_py.report.kit.texts import Texts
 from batsched_py.support.statistics import Interval
 
 PAGE = Path(__file__).parents[2] / "docs" / "reports.md"
@@ -90,6 +92,17 @@ def test_replications_beside_a_published_number() -> None:
     assert (found["published"], found["difference"]) == (4, -50)
     assert found["spreads"] == pytest.approx(2 / 0.95)
     assert isnan(compared([1.0], None)["difference"])
+
+
+def test_texts_are_those_of_the_file_filled_in(tmp_path: Path) -> None:
+    figure = 'title = "Waits ({log})"\ncaption = "Of {runs} runs."'
+    (tmp_path / "published.toml").write_text(f'[texts]\nnote = "N"\n[figures.waits]\n{figure}')
+    texts = Texts(tmp_path)
+    assert (texts["note"], texts.title("waits", log="KTH")) == ("N", "Waits (KTH)")
+    chart = alt.Chart(pd.DataFrame({"a": [1]})).mark_point()
+    made = texts.figure("waits", chart, log="KTH", runs=3)
+    assert (made.name, made.title, made.caption) == ("waits", "Waits (KTH)", "Of 3 runs.")
+    assert texts.figure("waits", chart, name="other", log="", runs=3).name == "other"
 
 
 def test_tables_without_rows_and_sections_without_parts_are_left_out() -> None:
