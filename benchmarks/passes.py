@@ -19,7 +19,7 @@ from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.creasy import Creasy
-from batsched_py.schedulers.dynp.dynp import Dynp
+from batsched_py.schedulers.dynp.dynp_policy import Dynp
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.ups import Ups
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from batsched_py.errors import UsageError
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
-from batsched_py.schedulers.planning.planning import Planning
+from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.testing import DrawnJob, assert_drawing, drawing, run, workload
 
 EASY = """

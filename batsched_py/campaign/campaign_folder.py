@@ -19,7 +19,7 @@ from batsched_py.campaign.preparation import PreparedRun, axes_of
 from batsched_py.campaign.run_identity import provenance
 from batsched_py.errors import BatschedError, InputError, UsageError
 from batsched_py.metrics import METRICS
-from batsched_py.results.jobs import read_jobs
+from batsched_py.results.jobs_file import read_jobs
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.support.atomic_files import whole_file, write_whole
 from batsched_py.workload import Workload

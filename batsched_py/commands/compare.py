@@ -74,7 +74,7 @@ def compare(
 
 
 def _compared(a: str, b: str) -> _Comparison:
-    from batsched_py.report.comparing.source import find_pair
+    from batsched_py.report.comparing.compared_sources import find_pair
 
     first, second = find_pair(a, b)
     if first.kind == "run":

@@ -14,7 +14,7 @@ import typer
 
 from batsched_py.errors import UsageError
 from batsched_py.metrics import COUNTS, METRICS, JobTable, overall, per_user
-from batsched_py.results.jobs import read_jobs
+from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.run_files import machine_size
 from batsched_py.support.json_values import did_you_mean
 

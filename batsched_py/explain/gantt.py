@@ -17,7 +17,7 @@ from batsched_py.explain.job_history import Life
 from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.waiting_lines import overtakers
 from batsched_py.explain.wording import lasting
-from batsched_py.protocol.jobs_csv import REJECTED
+from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.extras import extra
 from batsched_py.support.processor_sets import intervals

@@ -10,7 +10,7 @@ import msgspec
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.jobs_csv import REJECTED
+from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.support.json_values import did_you_mean
 
 

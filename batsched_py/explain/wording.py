@@ -8,7 +8,7 @@ from math import inf
 from batsched_py.explain.job_watch import Ended, Happened, Started
 from batsched_py.explain.waiting_lines import Explanation, Line
 from batsched_py.model.waiting_reason import Why
-from batsched_py.protocol.jobs_csv import REJECTED
+from batsched_py.protocol.batsim_jobs_columns import REJECTED
 
 LISTED = 5
 """Jobs that a list names; of the others it says how many they are."""

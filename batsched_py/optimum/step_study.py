@@ -32,7 +32,7 @@ from batsched_py.optimum.scheduling_step import (
     scale,
 )
 from batsched_py.optimum.solver import solve
-from batsched_py.schedulers.dynp.dynp import Dynp, SelfTuningStep
+from batsched_py.schedulers.dynp.dynp_policy import Dynp, SelfTuningStep
 from batsched_py.schedulers.dynp.order_switching import POLICIES
 from batsched_py.simulator.engine import Simulator
 from batsched_py.simulator.platform.hosts import homogeneous

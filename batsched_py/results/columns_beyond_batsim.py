@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import compress
 
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.jobs_csv import SECONDS
+from batsched_py.protocol.batsim_jobs_columns import SECONDS
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, RARE
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.temporary_rows import Spool

@@ -9,8 +9,8 @@ from math import nan
 
 import numpy as np
 
-from batsched_py.protocol.jobs_csv import REJECTED
-from batsched_py.results import added_columns
+from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.results import columns_beyond_batsim
 from batsched_py.results.job_table import (
     ADDED_COLUMNS,
     FURTHER_COLUMNS,
@@ -42,7 +42,7 @@ class EmbeddedOutput:
         names = [*ADDED_COLUMNS, *further]
 
         def fields(job: SimulatedJob) -> list[str]:
-            return added_columns.fields(job.description, further)
+            return columns_beyond_batsim.fields(job.description, further)
 
         if measured.all():
             return jobs_lines(self.outcome.jobs, names, fields)
@@ -77,8 +77,8 @@ class _GrowingColumns:
     def add(self, job: SimulatedJob) -> None:
         """Append a row."""
         description = job.description
-        self.carried.update(added_columns.carried(description))
-        self._rare.append(added_columns.is_rare(description))
+        self.carried.update(columns_beyond_batsim.carried(description))
+        self._rare.append(columns_beyond_batsim.is_rare(description))
         start = finish = execution = nan
         if job.final_state != REJECTED:
             start = job.start_time
@@ -89,11 +89,11 @@ class _GrowingColumns:
             finish,
             execution,
             job.alloc.bit_count(),
-            added_columns.original_submission(description),
+            columns_beyond_batsim.original_submission(description),
         )
         for column, value in zip(self._numbers, row, strict=True):
             column.append(value)
-        user = added_columns.user(description)
+        user = columns_beyond_batsim.user(description)
         self._user.append(self._names.setdefault(user, user))
 
     def table(self, nb_processors: int) -> JobTable:

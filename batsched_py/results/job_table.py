@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.protocol.jobs_csv import BATSIM_COLUMNS, FLAG, PROCESSORS, SECONDS, TEXT
+from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS, FLAG, PROCESSORS, SECONDS, TEXT
 
 if TYPE_CHECKING:
     import pandas as pd

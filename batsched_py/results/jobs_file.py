@@ -14,7 +14,7 @@ from sys import intern
 import numpy as np
 
 from batsched_py.errors import InputError, ProtocolError
-from batsched_py.protocol.jobs_csv import REJECTED, TEXT
+from batsched_py.protocol.batsim_jobs_columns import REJECTED, TEXT
 from batsched_py.results.job_table import COLUMNS, MEASURED, RARE, Column, JobTable
 from batsched_py.results.run_files import SUFFIX, beside, ends_of, read_text
 from batsched_py.support.processor_sets import from_text

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.protocol.jobs_csv import LEAST_EXECUTION_TIME
+from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME
 from batsched_py.results.job_table import JobTable
 from batsched_py.workload.swf import FIELDS, UNKNOWN, write_swf
 from batsched_py.workload.swf_header import header_lines

@@ -13,7 +13,7 @@ import msgspec
 
 from batsched_py import metrics
 from batsched_py.results.job_table import JobTable, Mask
-from batsched_py.results.jobs import jobs_of
+from batsched_py.results.jobs_file import jobs_of
 from batsched_py.support.atomic_files import write_lines, write_whole
 
 if TYPE_CHECKING:

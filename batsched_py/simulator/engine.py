@@ -9,7 +9,7 @@ from math import inf
 from batsched_py.errors import DeadlockError, ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.decisions import Decisions
+from batsched_py.simulator.applied_decisions import Decisions
 from batsched_py.simulator.energy.consumption import Energy
 from batsched_py.simulator.energy.power_states import PowerManagement
 from batsched_py.simulator.execution import Execution

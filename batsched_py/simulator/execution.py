@@ -8,8 +8,8 @@ from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.decision_checks import check_mapping
-from batsched_py.protocol.jobs_csv import REJECTED
 from batsched_py.simulator.agenda import Agenda, Timer
 from batsched_py.simulator.energy.consumption import Energy
 from batsched_py.simulator.finished_jobs import FinishedJobs

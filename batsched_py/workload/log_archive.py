@@ -113,7 +113,7 @@ def find_log(name: str | Path, log_dirs: Iterable[Path] = ()) -> Path:
     if path.is_file():
         return path
     if str(name) == SAMPLE:
-        from batsched_py.workload.sample import cached_sample_log
+        from batsched_py.workload.sample_log import cached_sample_log
 
         return cached_sample_log()
     if str(name) == NONE:

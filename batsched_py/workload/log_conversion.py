@@ -11,7 +11,7 @@ from batsched_py.errors import UsageError
 from batsched_py.support.json_values import whole
 from batsched_py.workload.clock import clock_of
 from batsched_py.workload.conversion_rules import Rules, as_dict, describe
-from batsched_py.workload.dropped_jobs import kept_rows
+from batsched_py.workload.drop_rules import kept_rows
 from batsched_py.workload.swf import SwfLog
 from batsched_py.workload.workload import REFERENCE_SPEED, Workload, WorkloadJob
 

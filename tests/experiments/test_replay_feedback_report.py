@@ -22,7 +22,7 @@ from batsched_py.report.kit.beside_published import read_published
 from batsched_py.run.simulate import simulate
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.log_archive import find_log
-from batsched_py.workload.sample import sample_log
+from batsched_py.workload.sample_log import sample_log
 from batsched_studies.replay_feedback import (
     claims,
     figures,

@@ -13,7 +13,7 @@ from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.replayed_exchange import read_turns, replay
 from batsched_py.schedulers.easy import Easy
 from batsched_py.testing import workload
-from batsched_py.workload.sample import cached_sample_log
+from batsched_py.workload.sample_log import cached_sample_log
 from helpers.calling import command
 from helpers.explained import JOBS, record
 

@@ -29,7 +29,7 @@ from batsched_py.schedulers.creasy import Creasy
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.list_scheduling import ListScheduling
-from batsched_py.schedulers.planning.planning import Planning
+from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.schedulers.ups import Ups
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload

@@ -15,7 +15,7 @@ from batsched_py import simulate
 from batsched_py.commands.metrics import metrics
 from batsched_py.errors import BatschedError, InputError, UsageError
 from batsched_py.metrics import COUNTS, METRICS
-from batsched_py.results.jobs import read_jobs
+from batsched_py.results.jobs_file import read_jobs
 from batsched_py.simulator.files.output_files import JOBS_COLUMNS
 
 app = typer.Typer()

@@ -14,7 +14,7 @@ import pytest
 
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_users.resampling.pools import Pools, make_pools
+from batsched_users.resampling.user_pools import Pools, make_pools
 from batsched_users.sessions.batches import Trace
 from batsched_users.sessions.delimitation import Delimitation
 

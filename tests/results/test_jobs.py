@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from batsched_py import Result, simulate
 from batsched_py.errors import InputError
-from batsched_py.protocol.jobs_csv import BATSIM_COLUMNS
+from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS
 from batsched_py.results.job_table import JobTable
-from batsched_py.results.jobs import read_columns, read_jobs
+from batsched_py.results.jobs_file import read_columns, read_jobs
 from batsched_py.workload import Workload, WorkloadJob
 
 ENDS = {"warm_up": 25.0, "cool_down": 10.0}

@@ -27,9 +27,9 @@ from batsched_py import metrics
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, OutputError, ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.results.added_columns import UsersTable
+from batsched_py.results.columns_beyond_batsim import UsersTable
 from batsched_py.results.embedded_output import EmbeddedOutput
-from batsched_py.results.jobs import read_jobs
+from batsched_py.results.jobs_file import read_jobs
 from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.result import Result
 from batsched_py.run.simulate import simulate
@@ -44,7 +44,7 @@ from batsched_py.support.name_set import UsedNames
 from batsched_py.support.temporary_rows import Spool
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.batsim_workload import read_workload
-from batsched_py.workload.sample import cached_sample_log
+from batsched_py.workload.sample_log import cached_sample_log
 
 
 class Loops:
@@ -571,7 +571,7 @@ def test_null_is_no_user(said: dict[str, Any], tmp_path: Path) -> None:
 @pytest.mark.parametrize("batch", [2, 100])
 def test_users_table_has_the_same_columns(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row per job, once, in order of submission; a column if any job carries it."""
-    monkeypatch.setattr("batsched_py.results.added_columns._BATCH", batch)
+    monkeypatch.setattr("batsched_py.results.columns_beyond_batsim._BATCH", batch)
     table = UsersTable()
     for number in (1, 2, 1, 3, 4, 5):
         extra = {"user": "u", "behaviour": "rare"} if number == 2 else {"user": "u"}

@@ -15,7 +15,7 @@ from batsched_py.errors import UsageError
 from batsched_py.support.option_values import parse_options
 from batsched_py.support.shipped_files import platforms_folder
 from batsched_py.workload.conversion_rules import make_rules
-from batsched_py.workload.sample import cached_sample_log
+from batsched_py.workload.sample_log import cached_sample_log
 from helpers.calling import command
 from helpers.logs import swf_line, swf_text
 

@@ -15,7 +15,7 @@ from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.conservative import Conservative
-from batsched_py.schedulers.planning.planning import Planning
+from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import assert_drawing, check_machine, run, starts, workload
 from helpers.drawn_cases import DrawnCase, drawn_cases

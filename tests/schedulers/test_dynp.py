@@ -18,7 +18,7 @@ from batsched_py.errors import UsageError
 from batsched_py.model.job import Job
 from batsched_py.schedulers.dynp.bounds import DynpBounds
 from batsched_py.schedulers.dynp.deciders import DECIDERS, case_of, with_slackness
-from batsched_py.schedulers.dynp.dynp import Dynp, SelfTuningStep
+from batsched_py.schedulers.dynp.dynp_policy import Dynp, SelfTuningStep
 from batsched_py.schedulers.dynp.order_switching import POLICIES
 from batsched_py.schedulers.dynp.self_tuning_metrics import PLAN_METRICS, plan_metric
 from batsched_py.testing import DrawnJob as J

@@ -16,8 +16,8 @@ from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.dynp.bounds import DynpBounds
-from batsched_py.schedulers.dynp.dynp import Dynp
-from batsched_py.schedulers.planning.planning import Planning
+from batsched_py.schedulers.dynp.dynp_policy import Dynp
+from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.schedulers.planning.start_limits import DAYS, Limits
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload

@@ -17,8 +17,8 @@ from batsched_py.model.decisions import Decision
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.dynp.bounds import DynpBounds
-from batsched_py.schedulers.dynp.dynp import Dynp
-from batsched_py.schedulers.planning.planning import Planning
+from batsched_py.schedulers.dynp.dynp_policy import Dynp
+from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload

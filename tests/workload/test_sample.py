@@ -15,7 +15,7 @@ from batsched_py.errors import UsageError
 from batsched_py.support.plugins import load_file
 from batsched_py.support.shipped_files import platforms_folder
 from batsched_py.units import DAY, HOUR
-from batsched_py.workload.sample import cached_sample_log, sample_log
+from batsched_py.workload.sample_log import cached_sample_log, sample_log
 from helpers.calling import call
 
 PROCESSORS = 64

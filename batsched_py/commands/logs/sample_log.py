@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from batsched_py.support.atomic_files import write_whole
-from batsched_py.workload import sample
+from batsched_py.workload import sample_log as sample
 
 
 def sample_log(

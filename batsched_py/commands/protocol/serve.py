@@ -16,7 +16,7 @@ from batsched_py.commands import shared_options as o
 from batsched_py.commands.protocol import decision_process_options as p
 from batsched_py.errors import UsageError
 from batsched_py.protocol import messages as m
-from batsched_py.results.added_columns import UsersTable
+from batsched_py.results.columns_beyond_batsim import UsersTable
 from batsched_py.run.settings import Settings
 from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.support.signals import stop_signals

@@ -16,6 +16,7 @@ from batsched_py.errors import InputError, UsageError
 from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.report.comparing import figures
 from batsched_py.report.comparing.bootstrap import paired, ratios, sums_of
+from batsched_py.report.comparing.compared_sources import Source, find_pair
 from batsched_py.report.comparing.run_pairing import Pairing, grouped, pair_runs
 from batsched_py.report.comparing.setting_differences import (
     differing,
@@ -23,7 +24,6 @@ from batsched_py.report.comparing.setting_differences import (
     of_code,
     settings_table,
 )
-from batsched_py.report.comparing.source import Source, find_pair
 from batsched_py.report.document import Column, Part, Report, Section, Table, Text
 from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.tables import columns

@@ -7,8 +7,8 @@ import io
 
 import msgspec
 
-from batsched_py.protocol.jobs_csv import BATSIM_COLUMNS
-from batsched_py.results.jobs import read_columns
+from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS
+from batsched_py.results.jobs_file import read_columns
 from batsched_py.run.result import Result
 
 TOLERANCE = 1.5e-6

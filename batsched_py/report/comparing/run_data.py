@@ -10,9 +10,9 @@ import pandas as pd
 
 from batsched_py.errors import InputError
 from batsched_py.metrics import BOUND, overall
-from batsched_py.report.comparing.source import Source
+from batsched_py.report.comparing.compared_sources import Source
 from batsched_py.results.job_table import JobTable
-from batsched_py.results.jobs import NEEDED, read_jobs
+from batsched_py.results.jobs_file import NEEDED, read_jobs
 from batsched_py.results.run_files import machine_size, stored_settings
 
 if TYPE_CHECKING:

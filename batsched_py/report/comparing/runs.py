@@ -13,11 +13,11 @@ from batsched_py.errors import UsageError
 from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.report.comparing import distributions, figures, tables
 from batsched_py.report.comparing import user_gains as users
+from batsched_py.report.comparing.compared_sources import Source, find_pair
 from batsched_py.report.comparing.job_differences import TOLERANCE
 from batsched_py.report.comparing.job_matching import Match, match_jobs
 from batsched_py.report.comparing.run_data import RunData, read_run, run_of
 from batsched_py.report.comparing.setting_differences import differing, settings_of, settings_table
-from batsched_py.report.comparing.source import Source, find_pair
 from batsched_py.report.document import Part, Report, Section, Table, Text
 
 if TYPE_CHECKING:

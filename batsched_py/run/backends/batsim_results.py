@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from batsched_py.errors import InputError, SimulationError
-from batsched_py.protocol.jobs_csv import JOBS_COLUMNS
+from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, MEASURED, JobTable, Mask
-from batsched_py.results.jobs import JobKey, job_keys, read_columns, read_jobs
+from batsched_py.results.jobs_file import JobKey, job_keys, read_columns, read_jobs
 from batsched_py.results.run_files import read_text, summary
 
 

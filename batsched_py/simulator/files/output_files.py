@@ -8,7 +8,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from batsched_py.protocol.jobs_csv import (
+from batsched_py.protocol.batsim_jobs_columns import (
     JOBS_COLUMNS,
     LEAST_EXECUTION_TIME,
     REJECTED,

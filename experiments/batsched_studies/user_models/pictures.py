@@ -14,7 +14,7 @@ from batsched_py import load_workload, simulate
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_studies.filled_page import DOCS
 from batsched_users.measures.job_columns import columns_of_jobs_file, columns_of_workload
-from batsched_users.studies.common import write_figure
+from batsched_users.studies.figure_style import write_figure
 from batsched_users.studies.portrait import portrait, portrait_figure
 
 IMAGES = DOCS / "images"

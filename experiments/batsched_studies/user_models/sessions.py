@@ -9,7 +9,7 @@ from pathlib import Path
 from batsched_py.workload import WorkloadJob
 from batsched_studies.filled_page import line
 from batsched_studies.user_models.logs import HERE, apart, jobs_of, path_of, printed, versions
-from batsched_users.resampling.pools import make_pools
+from batsched_users.resampling.user_pools import make_pools
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.studies.thresholds import Counts, count, distance, think_times
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
-from batsched_users.analytic.mixed import bounds, closed_response, mixed
+from batsched_users.analytic.mixed_queue import bounds, closed_response, mixed
 
 # S = 1, Z = 5: users, then Rc and X without an open class, then Rc, Xc, X and Ro with rate 0.5
 TABLE = """

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from batsched_py.errors import UsageError
-from batsched_users.analytic.reopen import (
+from batsched_users.analytic.reopen_queue import (
     Continuation,
     Reopen,
     constant,

@@ -91,7 +91,7 @@ def test_compare_measures_a_log_like_itself(tmp_path: Path) -> None:
 
 
 def test_no_command_writes_over_its_input(tmp_path: Path) -> None:
-    from batsched_py.workload.sample import cached_sample_log
+    from batsched_py.workload.sample_log import cached_sample_log
 
     content = cached_sample_log().read_bytes()
     (tmp_path / "log.swf").write_bytes(content)
@@ -108,7 +108,7 @@ def test_no_command_writes_over_its_input(tmp_path: Path) -> None:
 
 def test_sample_writes_a_log_that_can_be_read_and_simulated(tmp_path: Path) -> None:
     """As many jobs as resampled users submit; the requests are those of the log."""
-    from batsched_py.workload.sample import cached_sample_log
+    from batsched_py.workload.sample_log import cached_sample_log
     from batsched_py.workload.swf import read_swf
 
     options = ("-U", "long_weeks=3", "-U", "edge_weeks=1", "-U", "weeks=12", "--seed", "3")

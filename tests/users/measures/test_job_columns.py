@@ -137,7 +137,7 @@ def test_a_result_is_read(tmp_path: Path) -> None:
 def test_a_result_of_this_project(tmp_path: Path) -> None:
     """On a machine with room for all, jobs run as long as in the log, and nobody waits."""
     from batsched_py import simulate
-    from batsched_py.workload.sample import cached_sample_log
+    from batsched_py.workload.sample_log import cached_sample_log
 
     sample = cached_sample_log()
     simulate(sample, nodes=100_000).write(tmp_path / "out")

@@ -18,7 +18,7 @@ from batsched_py.support import plugins
 from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.sample import cached_sample_log
+from batsched_py.workload.sample_log import cached_sample_log
 from batsched_users.learning.ideal_machine import play
 
 POPULATION = """

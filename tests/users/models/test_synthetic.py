@@ -17,7 +17,7 @@ from scipy import stats
 from batsched_py import Workload, WorkloadJob, load_workload
 from batsched_py.errors import InputError
 from batsched_py.workload.conversion_rules import make_rules
-from batsched_py.workload.sample import cached_sample_log
+from batsched_py.workload.sample_log import cached_sample_log
 from batsched_users.behaviour.arrivals import PUBLISHED, Weibull, published
 from batsched_users.behaviour.job_attributes import Bin, Joint, Shape
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of

@@ -18,8 +18,8 @@ from batsched_users.behaviour.random_streams import Chance
 from batsched_users.learning.ideal_machine import Played, play
 from batsched_users.models.resampled import Resampled
 from batsched_users.models.tbuos import REACTIONS, Tbuos
-from batsched_users.resampling.crowd import LONG_TERM, RARE, Arrival, Crowd, Size
-from batsched_users.resampling.pools import Rare, make_pools, weeks_active
+from batsched_users.resampling.drawn_users import LONG_TERM, RARE, Arrival, Crowd, Size
+from batsched_users.resampling.user_pools import Rare, make_pools, weeks_active
 from batsched_users.sessions.delimitation import Delimitation
 from helpers.drawn_sessions import job
 

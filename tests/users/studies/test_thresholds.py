@@ -16,7 +16,7 @@ from scipy.stats import ks_2samp
 from batsched_py.errors import UsageError
 from batsched_py.workload import WorkloadJob
 from batsched_users.sessions.delimitation import Delimitation, partition
-from batsched_users.studies.common import COLOURS
+from batsched_users.studies.figure_style import COLOURS
 from batsched_users.studies.threshold_figures import (
     curves_csv,
     inter_arrival_figure,

@@ -22,7 +22,7 @@ from batsched_users.measures.job_columns import (
     columns_of_workload,
 )
 from batsched_users.sessions.delimitation import Delimitation
-from batsched_users.studies.common import format_of, write_figure
+from batsched_users.studies.figure_style import format_of, write_figure
 from batsched_users.studies.portrait import Portrait, portrait_figure
 from batsched_users.studies.portrait import portrait as portrait_of
 from batsched_users.studies.threshold_figures import (

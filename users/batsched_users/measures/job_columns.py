@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.results.jobs import read_jobs
+from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.run_files import beside, stored_settings
 from batsched_py.support.option_values import one_of
 from batsched_py.workload import Workload

@@ -13,7 +13,7 @@ from batsched_py.support.option_values import boolean
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Seed
 from batsched_users.models.resampled import resampled_log
-from batsched_users.resampling.pools import EDGE_WEEKS, LONG_WEEKS
+from batsched_users.resampling.user_pools import EDGE_WEEKS, LONG_WEEKS
 from batsched_users.sessions.delimitation import Delimitation, Session, partition
 from batsched_users.sessions.session_graph import SessionGraph, build_graph
 

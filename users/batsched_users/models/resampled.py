@@ -12,9 +12,9 @@ import msgspec
 
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Seed
-from batsched_users.resampling.crowd import LONG_TERM, Arrival, Size
+from batsched_users.resampling.drawn_users import LONG_TERM, Arrival, Size
 from batsched_users.resampling.people import People
-from batsched_users.resampling.pools import EDGE_WEEKS, LONG_WEEKS
+from batsched_users.resampling.user_pools import EDGE_WEEKS, LONG_WEEKS
 from batsched_users.sessions.feedback_engine import as_submitted, log_order
 
 
@@ -23,9 +23,8 @@ class Resampled:
 
     It is replay without feedback, of another workload at each seed: long-term users, always as
     many, who begin anywhere in what they did and begin anew after the length of the log, and
-    temporary ones who come and go (see :class:`batsched_users.resampling.crowd.Crowd`). ``weeks``
-    is for
-    how long (None: as long as the log); ``load`` multiplies the numbers of users; ``n_long``,
+    temporary ones who come and go (:class:`batsched_users.resampling.drawn_users.Crowd`).
+    ``weeks`` is for how long (None: as long as the log); ``load`` multiplies the numbers of users; ``n_long``,
     ``n_temporary``, ``rate`` set them. ``rare`` (``USER`` or ``USER:BEGIN:END`` in days, with
     commas) takes rare behaviour out of the log, of which ``rare_per_week`` come in its stead; it
     loads the machine and is not measured.

@@ -12,9 +12,9 @@ from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.models.adjusted import AsRecorded
 from batsched_users.models.distribution import InHours
 from batsched_users.models.fluid import InWindows, WindowRules
-from batsched_users.resampling.crowd import LONG_TERM, Arrival, Size
+from batsched_users.resampling.drawn_users import LONG_TERM, Arrival, Size
 from batsched_users.resampling.people import People
-from batsched_users.resampling.pools import EDGE_WEEKS, LONG_WEEKS
+from batsched_users.resampling.user_pools import EDGE_WEEKS, LONG_WEEKS
 from batsched_users.sessions.batches import JOINS
 from batsched_users.sessions.feedback_engine import (
     SESSIONS,

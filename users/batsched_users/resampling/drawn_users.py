@@ -19,7 +19,7 @@ from batsched_py.support.option_values import number, one_of
 from batsched_py.units import WEEK
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.random_streams import Chance
-from batsched_users.resampling.pools import Pools, weeks_active
+from batsched_users.resampling.user_pools import Pools, weeks_active
 from batsched_users.sessions.batches import Trace
 
 LONG_TERM, TEMPORARY, RARE = "long_term", "temporary", "rare"

@@ -9,8 +9,8 @@ from batsched_py.units import WEEK
 from batsched_py.workload import Workload
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.random_streams import Chance, Seed
-from batsched_users.resampling.crowd import RARE, Arrival, Crowd, Size
-from batsched_users.resampling.pools import Rare, make_pools
+from batsched_users.resampling.drawn_users import RARE, Arrival, Crowd, Size
+from batsched_users.resampling.user_pools import Rare, make_pools
 from batsched_users.sessions.batches import JOINS
 from batsched_users.sessions.delimitation import Delimitation
 from batsched_users.sessions.feedback_engine import SESSIONS

@@ -20,7 +20,7 @@ from batsched_users.learning.learn_think_times import BOUND, think_time_pairs
 from batsched_users.measures.job_columns import Column, JobColumns
 from batsched_users.measures.marginals import jobs_by_hour_of_week
 from batsched_users.measures.session_columns import BY_ARRIVAL, cut_sessions
-from batsched_users.studies.common import look, minutes_axis, plain
+from batsched_users.studies.figure_style import look, minutes_axis, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ import numpy as np
 
 from batsched_py.support.extras import extra
 from batsched_users.sessions.delimitation import Delimitation
-from batsched_users.studies.common import COLOURS, look, minutes_axis, plain
+from batsched_users.studies.figure_style import COLOURS, look, minutes_axis, plain
 from batsched_users.studies.thresholds import DAY_MINUTES, LONG, ThresholdStudy, Values, survival
 
 if TYPE_CHECKING:
