@@ -119,6 +119,8 @@ def windows(kind: type[Recycled] | type[Reinserted], *spans: tuple[float, float]
 
 def test_a_window_that_was_missed_comes_again_a_week_later() -> None:
     own = windows(Reinserted, (9, 10), (12, 13), (15, 16))
+    assert own.open_until(9.5 * HOUR) == 10 * HOUR
+    assert own.open_until(11 * HOUR) is None
     assert own.next_start(13.5 * HOUR) == 15 * HOUR  # the first was used, the second missed
     assert own.next_start(17 * HOUR) == 12 * HOUR + WEEK
     assert own.next_start(14 * HOUR + WEEK) == 15 * HOUR + WEEK  # of the next round

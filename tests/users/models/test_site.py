@@ -83,7 +83,9 @@ def test_thinking_resting_and_sleeping(fixed: Path, goes_on: bool) -> None:
     Until the window closes; then, and if it is closed after the rest, the user sleeps. A new
     session begins at the opening.
     """
-    users = SiteUsers(machine(), nb_users=20, weeks=2, distributions=fixed, continuation=goes_on)
+    users = SiteUsers(
+        machine(), nb_users=20, weeks=2, distributions=fixed, continuation=float(goes_on)
+    )
     sleeps = 0
     for name, batches in by_user(list(play(users))).items():
         cycle = cycle_of(users, name)
