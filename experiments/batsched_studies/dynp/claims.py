@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from batsched_py.report import Verdict
 from batsched_studies.dynp.load import (
     STATIC,
-    Cell,
     Load,
+    LoadCase,
     average_gain,
     common_factors,
     slacknesses,
@@ -157,7 +157,7 @@ def _of_load(load: Load) -> Iterator[Verdict]:
 
 def _ordered(load: Load, metric: str, shrink: float) -> dict[str, float]:
     """Return the values of the static policies; none if they had not the same sets."""
-    cells = {name: Cell(name, 0, shrink) for name in STATIC}
+    cells = {name: LoadCase(name, 0, shrink) for name in STATIC}
     sets = [set(load.cells.get(cell, {}).get(metric, {})) for cell in cells.values()]
     if not sets[0] or any(own != sets[0] for own in sets):
         return {}

@@ -20,8 +20,8 @@ from batsched_py.report.kit.estimates import drawn
 from batsched_py.report.kit.selection import slug
 from batsched_py.support.statistics import Interval
 from batsched_studies.dynp.load import (
-    Cell,
     Load,
+    LoadCase,
     average_gain,
     of_gain,
     of_load,
@@ -90,7 +90,7 @@ def load_figure(load: Load, metric: str, published: Published) -> Figure | None:
     lines = []
     for policy in load.policies():
         for shrink in load.factors():
-            own = load.value(Cell(policy, 0, shrink), metric)
+            own = load.value(LoadCase(policy, 0, shrink), metric)
             if own is not None and policy in LABELS:
                 thesis = of_load(published, load, metric, shrink, policy)
                 lines.append(_point(policy, shrink, own, thesis))

@@ -30,7 +30,7 @@ Values = dict[str, dict[int, float]]
 
 
 @dataclass(frozen=True)
-class Cell:
+class LoadCase:
     """The job sets of a log at one factor under one policy, without slackness or with."""
 
     policy: str
@@ -46,7 +46,7 @@ class Load:
     log: str
     trace: str | None
     """The trace of the thesis; None if its sets were made otherwise."""
-    cells: dict[Cell, Values] = field(default_factory=dict)
+    cells: dict[LoadCase, Values] = field(default_factory=dict)
     """Per cell and metric (SLDwA, UTIL in per cent) the value of each set."""
     found: dict[Any, Interval | None] = field(default_factory=dict)
     """What was computed: tables, figures and verdicts ask for the same."""
@@ -59,7 +59,7 @@ class Load:
         """The policies that were run without slackness."""
         return list(dict.fromkeys(cell.policy for cell in self.cells if not cell.slackness))
 
-    def value(self, cell: Cell, metric: str) -> Interval | None:
+    def value(self, cell: LoadCase, metric: str) -> Interval | None:
         """Return the trimmed mean of a cell with its bootstrap interval; None if not run."""
         values = self.cells.get(cell, {}).get(metric)
         if not values:
@@ -69,7 +69,7 @@ class Load:
             self.found[cell, metric] = own
         return self.found[cell, metric]
 
-    def gain(self, cell: Cell, base: Cell, metric: str) -> Interval | None:
+    def gain(self, cell: LoadCase, base: LoadCase, metric: str) -> Interval | None:
         """Return the gain of a cell on another one, over the sets that both have."""
         return mean_gain(self, [(cell, base)], metric)
 
@@ -85,7 +85,7 @@ def read_loads(results: CampaignResults, published: Mapping[str, Any]) -> list[L
         trace = _trace(published, log, int(run["nb_res"]), options)
         load = loads.setdefault((log, trace), Load(log, trace))
         name = policy.key + (" (legacy)" if policy.legacy_fcfs_list_order else "")
-        cell = Cell(name, policy.slackness, options.get("shrink", 1.0))
+        cell = LoadCase(name, policy.slackness, options.get("shrink", 1.0))
         values = load.cells.setdefault(cell, {"SLDwA": {}, "UTIL": {}})
         for metric, own in values.items():
             own[int(run.get("replication", 0))] = values_of(run)[metric]
@@ -113,7 +113,9 @@ def trimmed_rows(array: Any) -> Any:
     return np.sort(array, axis=1)[:, drop : array.shape[1] - drop].mean(axis=1)
 
 
-def mean_gain(load: Load, pairs: Iterable[tuple[Cell, Cell]], metric: str) -> Interval | None:
+def mean_gain(
+    load: Load, pairs: Iterable[tuple[LoadCase, LoadCase]], metric: str
+) -> Interval | None:
     """Return the mean gain over pairs of a cell and its base, with its bootstrap interval.
 
     Sets are drawn anew, not single values: each set is a replication of all cells.
@@ -124,7 +126,9 @@ def mean_gain(load: Load, pairs: Iterable[tuple[Cell, Cell]], metric: str) -> In
     return load.found[key]
 
 
-def _mean_gain(load: Load, listed: tuple[tuple[Cell, Cell], ...], metric: str) -> Interval | None:
+def _mean_gain(
+    load: Load, listed: tuple[tuple[LoadCase, LoadCase], ...], metric: str
+) -> Interval | None:
     cells = [load.cells.get(cell, {}).get(metric, {}) for pair in listed for cell in pair]
     if not cells or not all(cells):
         return None
@@ -155,7 +159,7 @@ def average_gain(load: Load, policy: str, slackness: float, metric: str) -> Inte
         return None
     factors = common_factors(load, policy, slackness)
     return mean_gain(
-        load, [(Cell(policy, slackness, f), Cell(base, 0, f)) for f in factors], metric
+        load, [(LoadCase(policy, slackness, f), LoadCase(base, 0, f)) for f in factors], metric
     )
 
 
@@ -165,7 +169,7 @@ def common_factors(load: Load, policy: str, slackness: float = 0) -> list[float]
     return [
         f
         for f in load.factors()
-        if {Cell(policy, slackness, f), Cell(base, 0, f)} <= set(load.cells)
+        if {LoadCase(policy, slackness, f), LoadCase(base, 0, f)} <= set(load.cells)
     ]
 
 

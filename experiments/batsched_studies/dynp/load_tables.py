@@ -14,8 +14,8 @@ from batsched_py.support.statistics import Interval
 from batsched_studies.dynp.load import (
     BASES,
     GAIN,
-    Cell,
     Load,
+    LoadCase,
     average_gain,
     factor,
     of_gain,
@@ -59,7 +59,7 @@ def level_table(load: Load, published: Published) -> Table | None:
         for policy in load.policies():
             row: dict[str, Any] = {"shrink": shrink, "policy": policy}
             for metric in ("SLDwA", "UTIL"):
-                own = load.value(Cell(policy, 0, shrink), metric)
+                own = load.value(LoadCase(policy, 0, shrink), metric)
                 if own is None:
                     continue
                 thesis = of_load(published, load, metric, shrink, _sorted(policy))
@@ -115,7 +115,7 @@ def _gain(
         own = average_gain(load, policy, 0, metric) if whole(load, policy) else None
         thesis = in_column(published, ("load_gains", metric, load.trace), name)
     else:
-        own = load.gain(Cell(policy, 0, shrink), Cell(base, 0, shrink), metric)
+        own = load.gain(LoadCase(policy, 0, shrink), LoadCase(base, 0, shrink), metric)
         new, old = (of_load(published, load, metric, shrink, each) for each in (name, base))
         thesis = None if new is None or old is None else GAIN[metric](new, old)
     return {} if own is None else _estimate(metric, own, thesis)
@@ -148,7 +148,7 @@ def slackness_table(load: Load, published: Published) -> Table | None:
             row: dict[str, Any] = {"policy": policy, "shrink": shrink}
             path = ("load_slackness", load.trace, _sorted(policy), factor(shrink))
             for value in values:
-                own = load.value(Cell(policy, value, shrink), "SLDwA")
+                own = load.value(LoadCase(policy, value, shrink), "SLDwA")
                 row[f"{value:g}"] = None if own is None else own.value
                 row[f"{value:g}, thesis"] = in_column(published, path, value)
             rows.append(row)

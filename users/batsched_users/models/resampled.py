@@ -25,9 +25,9 @@ class Resampled:
     many, who begin anywhere in what they did and begin anew after the length of the log, and
     temporary ones who come and go (:class:`batsched_users.resampling.drawn_users.Crowd`).
     ``weeks`` is for how long (None: as long as the log); ``load`` multiplies the numbers of users;
-    ``n_long``, ``n_temporary``, ``rate`` set them. ``rare`` (``USER`` or ``USER:BEGIN:END`` in days, with
-    commas) takes rare behaviour out of the log, of which ``rare_per_week`` come in its stead; it
-    loads the machine and is not measured.
+    ``n_long``, ``n_temporary``, ``rate`` set them. ``rare`` (``USER`` or ``USER:BEGIN:END`` in
+    days, with commas) takes rare behaviour out of the log, of which ``rare_per_week`` come in its
+    stead; it loads the machine and is not measured.
 
     As in the thesis, long-term users begin within what they did (``begin="active"``). They then
     come again one length of the log later, so that more of them are at work at the beginning and
