@@ -101,7 +101,7 @@ def test_what_batsim_refuses_is_refused(tmp_path: Path, value: Any, said: str) -
         pytest.param(b'{"nb_res": 4', "w.json", id="a file cut off"),
         pytest.param(b"\xff\xfe", "w.json", id="binary data"),
         pytest.param(b"[" * 100_000, "w.json", id="brackets without end"),
-        pytest.param(gzip.compress(b"{}" * 99)[:-5], "gzip", id="a gzip file cut off"),
+        pytest.param(gzip.compress(b"{}" * 99, mtime=0)[:-5], "gzip", id="a gzip file cut off"),
     ],
 )
 def test_what_is_no_json_is_refused(tmp_path: Path, data: bytes, said: str) -> None:
