@@ -313,6 +313,9 @@ JOB = st.builds(
     size=st.integers(1, 8),
     user=st.sampled_from(["", "ann", "bob"]),
     recorded=st.integers(0, 1000),
+    workload=st.just("w0"),  # what is not said would be drawn, since Row is a tuple
+    profile=st.just("p"),
+    first=st.just(0),
 )
 RUNS = st.lists(JOB, min_size=1, max_size=12).map(numbered)
 QUIET = hypothesis_settings(
