@@ -302,7 +302,7 @@ def _header(seed: int, days: int, count: int) -> list[str]:
         "; MaxPartitions: 1",
         "; Partition: 1 all",
         "; Note: THIS LOG IS SYNTHETIC: no real user and no real machine is behind it",
-        f"; Note: made by batsched_py.workload.sample_log, generator version {GENERATOR_VERSION},",
+        f"; Note: made by batsched_py.workload.sample, generator version {GENERATOR_VERSION},",
         f";       seed {seed}, {days} days",
         "; Note: scheduler: EASY backfilling",
         "; Note: licence: Apache-2.0",

@@ -9,7 +9,7 @@ import pytest
 from batsched_py.support.statistics import bootstrap, paired_difference, paired_ratio
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def few_resamples() -> Iterator[None]:
     """Intervals of made-up runs are as clear from a hundred resamples, and sooner there."""
     with pytest.MonkeyPatch.context() as patch:
