@@ -23,7 +23,6 @@ from batsched_users.models import population, rigid, site, weekly
 from batsched_users.models.feedback import ThinkTimeFeedback
 from batsched_users.models.population import Population
 from batsched_users.models.population_members import Member, deal
-from batsched_users.models.rigid import Rigid
 from batsched_users.models.site import SiteUsers
 
 POPULATION = f"{population.__file__}:Population"
@@ -70,22 +69,13 @@ def submitted(users: Any) -> list[tuple[float, str, str | None]]:
 # Rigid users ------------------------------------------------------------------------------------
 
 
-def test_rigid_users_come_at_recorded_times() -> None:
-    """In log order, each annotated with its recorded time, also when asked late."""
-    users = Rigid(LOG)
-    assert users.next_submission() == 0
-    jobs = list(users.jobs_to_submit(5.000001))
-    assert [job.id for job in jobs] == ["1", "2", "3"]
-    assert [job.extra["original_submission_time"] for job in jobs] == [0, 5, 5]
-    assert submitted(users) == [(7, "4", "c"), (9, "5", None)]
-
-
 def test_rigid_users_are_rigid_replay(sample: Workload) -> None:
     """As a plug-in they give the schedule of the replay without users."""
     columns = ["submission_time", "starting_time", "finish_time", "allocated_resources", "user"]
     plugin = simulate(sample, users=f"{rigid.__file__}:Rigid").jobs
     replay = simulate(sample).jobs
     assert len(replay) > 3_000
+    assert (plugin["lateness"] == 0).all()
     assert plugin.set_index("job_id")[columns].equals(replay.set_index("job_id")[columns])
 
 
@@ -220,39 +210,6 @@ def test_a_single_member_is_the_model(
     member = simulate(sample, users=POPULATION, user_options={"file": file})
     assert alone.metrics["overall"]["nb_jobs"] > 50
     assert member.jobs_csv() == alone.jobs_csv()
-
-
-MIXED = f"""
-    [[member]]
-    model = "feedback"
-    share = 0.6
-    [[member]]
-    model = "rigid"
-    rest = true
-    [[member]]
-    name = "site"
-    model = "{SITE}"
-    options = {{ nb_users = 15, weeks = 4 }}
-    [[member]]
-    name = "others"
-    model = "{SITE}"
-    options = {{ nb_users = 15, weeks = 4 }}
-"""
-
-
-def test_a_mixed_population(sample: Workload, write: Write) -> None:
-    """All run on one machine; each job has its member's name; rigid users are never late."""
-    options = {"file": write(MIXED)}
-    result = simulate(sample, users=POPULATION, user_options=options, seed=1)
-    jobs = result.jobs
-    member = jobs["job_id"].str.split(":").str[0]
-    counts = member.value_counts()
-    assert counts["feedback"] + counts["rigid"] == len(sample.jobs)
-    assert min(counts["site"], counts["others"]) > 100
-    of_user = jobs["user"].str.split(":").str[0]
-    assert (of_user[jobs["user"].notna()] == member[jobs["user"].notna()]).all()
-    assert (jobs["lateness"][member == "rigid"] == 0).all()
-    assert (jobs["lateness"][member == "feedback"] != 0).any()
 
 
 def test_members_have_chances_of_their_own(write: Write) -> None:

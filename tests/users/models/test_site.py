@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from itertools import pairwise
 from math import inf
 from pathlib import Path
@@ -28,7 +28,7 @@ from batsched_users.learning.learn_site import (
     run_lengths,
     site_facts,
 )
-from batsched_users.models.site import SHIPPED, SiteDistributions, SiteUsers
+from batsched_users.models.site import SiteDistributions, SiteUsers
 from helpers.drawn_sessions import MONDAY, log_of
 from helpers.examples import few_examples
 
@@ -241,27 +241,6 @@ def test_invariants(
 @pytest.fixture(scope="module")
 def half_a_year() -> list[Played]:
     return list(play(SiteUsers(machine(2048), nb_users=100, seed=7)))
-
-
-def test_jobs_have_the_sizes_and_run_times_of_the_logs(half_a_year: list[Played]) -> None:
-    """Per kind that is drawn, as long repetitions make single jobs depend on few draws."""
-    drawn = SiteDistributions.read(SHIPPED)
-    kinds: list[tuple[int, float]] = []
-    latest: dict[str, tuple[int, float]] = {}
-    for one in half_a_year:
-        kind = one.job.size, one.end - one.submit
-        if latest.get(one.job.user or "") != kind:
-            kinds.append(kind)
-        latest[one.job.user or ""] = kind
-    run_times = np.array([run for _, run in kinds])
-    error = 4 * run_times.std() / len(run_times) ** 0.5
-    assert len(kinds) > 10_000
-    assert run_times.mean() == pytest.approx(drawn.run_times.mean, abs=error)
-    assert np.median(run_times) == pytest.approx(drawn.run_times.quantile(0.5), rel=0.1)
-    sizes = Counter(size for size, _ in kinds)
-    for size, share in drawn.sizes.pairs:
-        if share > 0.02:
-            assert sizes[int(size)] / len(kinds) == pytest.approx(share, abs=0.01)
 
 
 def test_think_times_follow_response(half_a_year: list[Played]) -> None:

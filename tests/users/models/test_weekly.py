@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -125,15 +125,6 @@ def test_users_begin_together_or_spread() -> None:
 # Chance -----------------------------------------------------------------------------------------
 
 
-def test_activity(write: Callable[..., str]) -> None:
-    """Of 2,000 weeks 30 % are active; in an active one each of the five days is worked."""
-    users = WeeklyUsers(machine(), parameters=write(count=20), activity=0.3, weeks=100)
-    days = {(job.job.user, job.submit // DAY) for job in play(users, lasting(8 * HOUR))}
-    weeks = Counter((user, day // 7) for user, day in days)
-    assert set(weeks.values()) == {5}
-    assert len(weeks) == pytest.approx(0.3 * 2_000, abs=3 * (2_000 * 0.3 * 0.7) ** 0.5)
-
-
 @pytest.mark.parametrize("reading", ["each", "draw"])
 def test_weekdays(write: Callable[..., str], reading: str) -> None:
     """Long jobs, one a day: days are worked in proportion, by either reading of the shares."""
@@ -156,21 +147,6 @@ def test_drawn_days_keep_to_active_weeks(write: Callable[..., str]) -> None:
     days = [int(job.submit // DAY) for job in play(users, lasting(9 * HOUR))]
     assert {day % 7 for day in days} == {4}
     assert len(days) == len(set(days)) == pytest.approx(200, abs=30)
-
-
-def test_sizes_and_run_times() -> None:
-    """Shares, means and deviations of the file; clipped run times hardly change the means."""
-    users = WeeklyUsers(machine(), weeks=100, activity=1, short="clip", think="c20")
-    runs = defaultdict(list)
-    for played in play(users):
-        runs[played.job.size].append(played.end - played.submit)
-    total = sum(map(len, runs.values()))
-    assert total > 12_000
-    for size in read_parameters(PUBLISHED).classes[0].sizes:
-        own = runs[size.size]
-        assert len(own) / total == pytest.approx(size.probability, abs=0.005)
-        assert mean(own) == pytest.approx(size.mean, rel=0.06)
-        assert all(run == int(run) for run in own)
 
 
 def test_short_run_times(write: Callable[..., str]) -> None:

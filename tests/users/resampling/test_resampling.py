@@ -117,11 +117,6 @@ def test_what_is_no_rare_behaviour_is_refused(text: str) -> None:
         Rare.parse(text)
 
 
-def test_rare_behaviour_without_jobs_is_refused() -> None:
-    with pytest.raises(UsageError, match="user x has no job from day 1 to 2"):
-        make_pools(LOG.jobs, ARRIVAL, rare=Rare.parse("x:1:2"))
-
-
 # Resampled -----------------------------------------------------------------------------------
 
 
@@ -192,17 +187,6 @@ def test_rare_behaviour_comes_instead_of_temporary_users_and_is_marked() -> None
     assert len(rare) / 3000 == pytest.approx(0.1, rel=0.2)
     total = len({one.job.user for one in found})
     assert total == pytest.approx(len({one.job.user for one in without}), rel=0.1)
-
-
-def test_a_log_without_jobs_or_without_long_stays_is_refused() -> None:
-    empty = Workload(name="none", nb_res=8, jobs=[], profiles={})
-    with pytest.raises(UsageError, match="none"):
-        Resampled(empty)
-    short = Workload(name="short", nb_res=8, jobs=stay("a", 0, 8), profiles=LOG.profiles)
-    with pytest.raises(UsageError, match="n_long=1"):
-        Resampled(short, n_long=1, rate_over="all")
-    with pytest.raises(UsageError, match="edge_weeks"):
-        Resampled(short)
 
 
 # TBUOS ---------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from math import inf, nan
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,8 +12,6 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.workload import WorkloadJob
-from batsched_py.workload.conversion_rules import Rules
-from batsched_py.workload.load import load_workload
 from batsched_users.sessions.delimitation import Delimitation, Session, partition
 from helpers.drawn_sessions import intervals, job, jobs_of, names
 
@@ -169,23 +166,6 @@ def test_sessions_are_as_defined(
     jobs = [job(chr(97 + i), *pair, "uv"[i % 2]) for i, pair in enumerate(sorted(times))]
     for user, sessions in partition(jobs, rule).items():
         assert names(sessions) == slow_cut([one for one in jobs if one.user == user], rule)
-
-
-@pytest.mark.parametrize(
-    ("log", "rule", "nb_sessions"),
-    [
-        ("KTH-SP2-1996-2", "arrival:60:>", 10_303),  # Zakay's count
-        ("KTH-SP2-1996-2", "arrival:60", 10_304),
-        ("KTH-SP2-1996-2.1-cln", "arrival:60:>", 10_292),
-        ("KTH-SP2-1996-2.1-cln", "arrival:60", 10_293),
-        ("KTH-SP2-1996-2.1-cln", "arrival:0", 28_475),
-    ],
-)
-def test_counts_of_a_real_log(shared: Path, log: str, rule: str, nb_sessions: int) -> None:
-    workload = load_workload(shared / "swf" / f"{log}.swf.gz", Rules())
-    found = partition(workload.jobs, Delimitation.parse(rule))
-    assert len(found) == 214
-    assert sum(map(len, found.values())) == nb_sessions
 
 
 @pytest.mark.process
