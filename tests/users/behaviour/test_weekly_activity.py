@@ -49,11 +49,6 @@ def test_windows(cycle: ActivityCycle, day: int, hour: float, opens: tuple[int, 
     assert cycle.is_open(MONDAY, time) == ((day, hour) == opens)
 
 
-def test_the_calendar_says_what_day_it_is() -> None:
-    """Second 0 is Sunday 6:00: the day user of weekdays comes 25.5 hours later."""
-    assert DAY_USER.next_opening(Calendar(at(6, 6.0)), 0.0) == 25.5 * HOUR
-
-
 def test_equal_times_are_a_window_of_a_whole_day() -> None:
     """From Saturday noon until Monday noon, without a gap at noon on Sunday."""
     cycle = ActivityCycle(12 * HOUR, 12 * HOUR, WEEKEND)
@@ -128,11 +123,6 @@ def test_shares_of_users_drawn() -> None:
         length = 10 * HOUR if cycle.opens < cycle.closes else 14 * HOUR
         assert (cycle.closes - cycle.opens) % DAY == length
         assert cycle.days in (WEEKDAYS, WEEKEND)
-
-
-def test_the_parameters_can_be_others() -> None:
-    """Only night users of weekends without a shift."""
-    assert ActivityCycle.draw(Random(0), p_day=0, p_weekdays=0, shift=0) == NIGHT_WEEKEND
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from batsched_users.sessions.delimitation import Delimitation, partition
-from batsched_users.sessions.graph_summary import quantile, summary, table
+from batsched_users.sessions.graph_summary import summary, table
 from batsched_users.sessions.session_graph import build_graph
 from helpers.calling import Called, command
 from helpers.drawn_sessions import jobs_of
@@ -132,8 +129,3 @@ def test_summary_of_nothing() -> None:
     assert (found.users, found.jobs, found.longest_path, found.arity) == (0, 0, 0, 0)
     assert (found.jobs_per_session_mean, found.think_time_median) == (None, None)
     assert table([]).count("\n") == 1
-
-
-@given(st.lists(st.integers(0, 1_000), min_size=1).map(sorted), st.floats(0, 1))
-def test_quantile_is_that_of_numpy(values: list[float], share: float) -> None:
-    assert quantile(values, share) == pytest.approx(float(np.quantile(values, share)), abs=1e-6)

@@ -196,7 +196,7 @@ def test_rare_behaviour_comes_instead_of_temporary_users_and_is_marked() -> None
 def test_temporary_users_do_what_they_did_once_and_leave(reaction: str) -> None:
     model = Tbuos(LOG, n_long=0, n_temporary=0, reaction=reaction, seed=5)
     found = played(model)
-    until = model._people.until
+    until = model._crowd.until
     jobs_of: dict[str, list[str]] = {}
     for one in found:
         jobs_of.setdefault(str(one.job.user), []).append(one.job.extra["original_job"])

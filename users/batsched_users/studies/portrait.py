@@ -65,13 +65,9 @@ def portrait(jobs: JobColumns, label: str) -> Portrait:
             f"for a log, {parameter('unknown_user')} each takes each as one of its own"
         )
     quartiles, pairs = think_times_by_response(jobs)
-    known = jobs.calendar.known
-    return Portrait(label, hours_of_week(jobs), session_lengths(jobs), quartiles, pairs, known)
-
-
-def hours_of_week(jobs: JobColumns) -> Column:
-    """Return the share of the submissions in each hour of the week, local time; shape (168,)."""
-    return jobs_by_hour_of_week(jobs) / len(jobs)
+    hours = jobs_by_hour_of_week(jobs) / len(jobs)
+    clock_known = jobs.calendar.known
+    return Portrait(label, hours, session_lengths(jobs), quartiles, pairs, clock_known)
 
 
 def session_lengths(jobs: JobColumns) -> Column:
