@@ -16,6 +16,17 @@ MONDAY = Calendar()
 """Second 0 is Monday 0:00."""
 
 
+LOG = """\
+; UnixStartTime: 0
+; MaxProcs: 4
+1 0    0 50 2 -1 -1 2 100 -1 1 5 1 1 1 1 -1 -1
+2 10   0 50 2 -1 -1 2 100 -1 1 7 1 1 1 1 -1 -1
+3 3600 0 50 2 -1 -1 2 100 -1 0 5 1 1 1 1 -1 -1
+4 3700 0 50 2 -1 -1 2 100 -1 1 5 1 1 1 1 -1 -1
+"""
+"""Two users of four jobs as an SWF file; job 3 failed."""
+
+
 def job(name: str, submit: float, finish: float | None, user: str | None = "u") -> WorkloadJob:
     return WorkloadJob(
         id=name, submit_time=submit, size=1, profile="p", user=user, finish_time=finish

@@ -13,18 +13,9 @@ from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.sessions.graph_summary import summary, table
 from batsched_users.sessions.session_graph import build_graph
 from helpers.calling import Called, command
-from helpers.drawn_sessions import jobs_of
+from helpers.drawn_sessions import LOG, jobs_of
 
 HOUR = 3_600
-
-LOG = """\
-; UnixStartTime: 0
-; MaxProcs: 4
-1 0    0 50 2 -1 -1 2 100 -1 1 5 1 1 1 1 -1 -1
-2 10   0 50 2 -1 -1 2 100 -1 1 7 1 1 1 1 -1 -1
-3 3600 0 50 2 -1 -1 2 100 -1 1 5 1 1 1 1 -1 -1
-4 3700 0 50 2 -1 -1 2 100 -1 1 5 1 1 1 1 -1 -1
-"""
 
 
 def run(folder: Path, *arguments: str) -> Called:

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.errors import BatschedError, InputError, InvariantError, UsageError
-from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
+from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
@@ -33,12 +35,8 @@ Write = Callable[[str], str]
 
 def log_of(*jobs: tuple[str, float, str | None]) -> Workload:
     """A log of (id, submission, user); each job runs 10 s on one of 4 processors."""
-    profiles = {"p": {"type": "delay", "delay": 10}}
-    made = [
-        WorkloadJob(id=name, submit_time=at, size=1, profile="p", user=user, finish_time=at + 10)
-        for name, at, user in jobs
-    ]
-    return Workload(name="log", nb_res=4, jobs=made, profiles=profiles)
+    rows = [J(at, 1, 10, None, user, at + 10) for _, at, user in jobs]
+    return workload(rows, 4, names=[name for name, *_ in jobs])
 
 
 LOG = log_of(("1", 0, "a"), ("2", 5, "b"), ("3", 5, "a"), ("4", 7, "c"), ("5", 9, None))
@@ -101,10 +99,10 @@ def test_names_by_hand(write: Write) -> None:
         (7, "rigid:4", "rigid:c"),
         (9, "rigid:5", None),
     ]
-    assert users.profiles["one:p"] == users.profiles["rigid:p"] == LOG.profiles["p"]
-    assert users.profiles.get("p") is None
-    assert users.profiles.get("two:p") is None
-    assert list(users.profiles) == ["one:p", "rigid:p"]
+    assert users.profiles["one:r10"] == users.profiles["rigid:r10"] == LOG.profiles["r10"]
+    assert users.profiles.get("r10") is None
+    assert users.profiles.get("two:r10") is None
+    assert list(users.profiles) == ["one:r10", "rigid:r10"]
     assert not users._active
 
 
@@ -357,8 +355,8 @@ RIGID = '[[member]]\nmodel = "rigid"\n'
         (RIGID + "rest = 1", r"member 'rigid': Expected `bool`, got `int` - at `\$.rest`"),
         (RIGID + "share = 1.5", "member 'rigid': share=1.5: expected a number from 0 to 1"),
         (RIGID + "share = -1", "member 'rigid': share=-1"),
-        (RIGID + "share = 0.1", "'rigid': share leaves it nobody of the 3 users of log"),
-        (RIGID + "users = []", "'rigid': users leaves it nobody of the 3 users of log"),
+        (RIGID + "share = 0.1", "'rigid': share leaves it nobody of the 3 users of test"),
+        (RIGID + "users = []", "'rigid': users leaves it nobody of the 3 users of test"),
         (RIGID + "users = ['a', 'a']", "member 'rigid': user 'a' is in 'rigid' already"),
         (RIGID + "users = ['d']", "member 'rigid': the log has no user 'd'; it has 3 users"),
         (RIGID + "share = 0.5\nrest = true", "'rigid': share, rest say which users it has"),

@@ -8,17 +8,19 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InputError, UsageError
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
 from batsched_py.units import DAY, HOUR, WEEK
-from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload import Workload
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.empirical_distributions import About, Probabilities, Quantiles
-from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.learning.ideal_machine import Played, play
 from batsched_users.learning.learn_site import (
@@ -279,24 +281,11 @@ def test_users_do_not_start_all_at_once(half_a_year: list[Played]) -> None:
 
 def log(*rows: tuple[str, float, float, int], start: float = START) -> Workload:
     """A log of (user, submission, end, size) without waits; everybody asks for 10 hours."""
-    jobs = [
-        WorkloadJob(
-            id=str(number),
-            submit_time=submit,
-            finish_time=end,
-            size=size,
-            profile=profile_of(end - submit),
-            user=user,
-            walltime=10 * HOUR,
-        )
-        for number, (user, submit, end, size) in enumerate(rows)
-    ]
-    load = machine(64, start)
-    load.jobs, load.profiles = jobs, RunTimeProfiles()  # type: ignore[assignment]
-    return load
+    jobs = [J(at, size, end - at, 10 * HOUR, user, end) for user, at, end, size in rows]
+    return msgspec.structs.replace(workload(jobs, 64), unix_start_time=start)
 
 
-SMALL = log(
+ROWS = (
     ("a", 0, 100, 4),  # the next does not wait: a batch of three
     ("b", 10, 70, 1),
     ("a", 50, 60, 4),
@@ -307,6 +296,7 @@ SMALL = log(
     ("a", 500 + 8 * HOUR, 501 + 8 * HOUR, 4),  # the longest break that counts
     ("a", 502 + 16 * HOUR, 503 + 16 * HOUR, 4),  # too long for one
 )
+SMALL = log(*ROWS)
 
 
 def test_what_is_learnt_from_a_small_log() -> None:
@@ -325,7 +315,7 @@ def test_what_is_learnt_from_a_small_log() -> None:
     )
     assert learnt.requested_times is not None
     assert learnt.requested_times.quantile(0.5) == 10 * HOUR
-    assert learnt.run_times.about.sources == ("log",)
+    assert learnt.run_times.about.sources == ("test",)
 
 
 def test_pooling() -> None:
@@ -340,7 +330,7 @@ def test_pooling() -> None:
 
 def test_facts_of_a_small_log() -> None:
     """Second 0 is Monday 7:25: the first jobs come before the day begins, that at 300 s in it."""
-    facts = site_facts(log(*_rows(SMALL), start=START + 7 * HOUR + 25 * MINUTE))
+    facts = site_facts(log(*ROWS, start=START + 7 * HOUR + 25 * MINUTE))
     assert (facts.nb_jobs, facts.nb_users) == (9, 2)
     assert facts.negative_think_times == pytest.approx(2 / 7)
     assert facts.by_day == pytest.approx(4 / 9)  # 300, 400, 1270 s, 8 h
@@ -348,11 +338,7 @@ def test_facts_of_a_small_log() -> None:
     assert facts.median_run_time == 60
     assert facts.at_most_a_minute == pytest.approx(5 / 9)
     assert facts.power_of_two == 1
-    assert site_facts(log(*_rows(SMALL), start=START - 60)).on_weekdays == pytest.approx(5 / 9)
-
-
-def _rows(load: Workload) -> list[tuple[str, float, float, int]]:
-    return [(j.user or "", j.submit_time, j.finish_time or 0, j.size) for j in load.jobs]
+    assert site_facts(log(*ROWS, start=START - 60)).on_weekdays == pytest.approx(5 / 9)
 
 
 def test_continuation_of_a_small_log() -> None:
@@ -367,12 +353,12 @@ def test_continuation_of_a_small_log() -> None:
 
 
 def test_logs_that_cannot_be_learnt_from() -> None:
-    nobody, unended = log(*_rows(SMALL)), log(*_rows(SMALL))
+    nobody, unended = log(*ROWS), log(*ROWS)
     nobody.jobs[2].user = None
     unended.jobs[3].finish_time = None
-    with pytest.raises(UsageError, match="log: job 2 has no user"):
+    with pytest.raises(UsageError, match="test: job 0002 has no user"):
         site_facts(nobody)
-    with pytest.raises(UsageError, match="log: job 3 has no recorded end"):
+    with pytest.raises(UsageError, match="test: job 0003 has no recorded end"):
         learn_site([unended])
     with pytest.raises(UsageError, match="think_times: there are no values"):
         learn_site([])

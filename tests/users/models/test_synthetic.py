@@ -7,6 +7,7 @@ from math import floor, inf, log, log10, sqrt
 from random import Random
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,37 +16,24 @@ from scipy import stats
 
 from batsched_py import Workload, WorkloadJob, load_workload
 from batsched_py.errors import InputError
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.sample_log import cached_sample_log
 from batsched_users.behaviour.arrivals import PUBLISHED, Weibull, published
 from batsched_users.behaviour.job_attributes import Bin, Joint, Shape
-from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.models.synthetic import Synthetic
 
 KTH = Weibull(0.35, 200)
 
 
-def workload(*jobs: tuple[float, int, float | None, float], name: str = "made up") -> Workload:
+def log_of(*jobs: tuple[float, int, float | None, float], name: str = "made up") -> Workload:
     """Jobs of (submission, size, estimate, run time)."""
-    profiles = RunTimeProfiles()
-    return Workload(
-        name=name,
-        nb_res=8,
-        jobs=[
-            WorkloadJob(
-                id=str(number),
-                submit_time=submit,
-                size=size,
-                profile=profile_of(run),
-                walltime=estimate,
-            )
-            for number, (submit, size, estimate, run) in enumerate(jobs)
-        ],
-        profiles={profile_of(run): profiles[profile_of(run)] for *_, run in jobs},
-    )
+    rows = [J(submit, size, run, estimate) for submit, size, estimate, run in jobs]
+    return msgspec.structs.replace(workload(rows, 8), name=name)
 
 
-SMALL = workload((0, 1, 60, 50), (7, 2, 3600, 3600), (9, 4, 600, 1), (60, 4, 600, 300))
+SMALL = log_of((0, 1, 60, 50), (7, 2, 3600, 3600), (9, 4, 600, 1), (60, 4, 600, 300))
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +108,7 @@ def test_logs_of_the_thesis_are_known_by_name(name: str, trace: str | None) -> N
 
 
 def test_options_say_whose_gaps_they_are() -> None:
-    named = workload((0, 1, 60, 50), (7, 2, 60, 3), name="KTH-SP2-1996-2.swf.gz")
+    named = log_of((0, 1, 60, 50), (7, 2, 60, 3), name="KTH-SP2-1996-2.swf.gz")
     assert Synthetic(named, arrivals="thesis").gaps == KTH
     assert Synthetic(SMALL, arrivals="LANL").gaps == PUBLISHED["LANL"]
     assert Synthetic(SMALL, alpha=0.5, beta=9).gaps == Weibull(0.5, 9)
@@ -201,7 +189,7 @@ def test_widths_estimates_and_run_times_are_drawn_as_often_as_in_the_log() -> No
 
 
 def test_jobs_without_estimate_are_not_learnt_from() -> None:
-    log = workload((0, 1, 60, 50), (7, 2, None, 3600), (9, 1, 60, 50))
+    log = log_of((0, 1, 60, 50), (7, 2, None, 3600), (9, 1, 60, 50))
     assert {shape(job) for job in drawn(log, jobs=50)} == {(1, 60.0, "r50")}
 
 
@@ -229,9 +217,9 @@ def test_fewer_jobs_are_the_first_ones(sample: Workload) -> None:
 @pytest.mark.parametrize(
     ("log", "said"),
     [
-        (workload((0, 1, None, 5), (5, 1, None, 7), (12, 1, None, 7)), "no job has an estimate"),
-        (workload((0, 1, 60, 5)), "0 different gaps between submissions"),
-        (workload((0, 1, 60, 5), (5, 1, 60, 5), (10, 1, 60, 5)), "1 different gaps"),
+        (log_of((0, 1, None, 5), (5, 1, None, 7), (12, 1, None, 7)), "no job has an estimate"),
+        (log_of((0, 1, 60, 5)), "0 different gaps between submissions"),
+        (log_of((0, 1, 60, 5), (5, 1, 60, 5), (10, 1, 60, 5)), "1 different gaps"),
     ],
 )
 def test_logs_that_are_not_enough(log: Workload, said: str) -> None:

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.errors import InputError, UsageError
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
 from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
@@ -259,7 +261,7 @@ def submitted(users: WeeklyUsers, like: Workload) -> Workload:
 
 def test_learn_by_hand() -> None:
     """Two users; u works on Monday and Tuesday of week 0, and on Mondays of weeks 1 and 3."""
-    records = [
+    jobs = [
         ("u", 0, 9, 1, 0),
         ("u", 0, 10, 3, 100),
         ("u", 1, 9, 4, 300),
@@ -267,12 +269,10 @@ def test_learn_by_hand() -> None:
         ("u", 21, 12, 4, 200),
         ("v", 23, 11, 4, 200),
     ]
-    load = Workload(name="log", nb_res=8, jobs=[], profiles={})
-    for number, (user, day, hour, size, run) in enumerate(records):
-        load.profiles[f"r{run}"] = {"type": "delay", "delay": run}
-        submit = day * DAY + hour * HOUR
-        job = WorkloadJob(id=str(number), submit_time=submit, size=size, profile=f"r{run}")
-        load.jobs.append(msgspec.structs.replace(job, user=user))
+    drawn = [
+        J(day * DAY + hour * HOUR, size, run, user=user) for user, day, hour, size, run in jobs
+    ]
+    load = workload(drawn, 8)
     u, v = learn_weekly(load, per="user", trimmed=0).classes
     assert (u.name, u.count, v.name) == ("u", 1, "v")
     assert u.activity == 0.5  # of weeks 1 and 2, which are between its first and its last
@@ -291,10 +291,8 @@ def test_learn_by_hand() -> None:
 
 def test_learn_run_times_as_far_as_walltimes_let_them() -> None:
     """Jobs of 100 s: one is killed after 60 s, nobody kills the others; one is of no user."""
-    load = Workload(name="log", nb_res=8, jobs=[], profiles={"p": {"type": "delay", "delay": 100}})
-    for number, (user, walltime) in enumerate([("u", 60), ("u", 200), ("u", None), (None, 30)]):
-        job = WorkloadJob(id=str(number), submit_time=9 * HOUR, size=4, profile="p")
-        load.jobs.append(msgspec.structs.replace(job, user=user, walltime=walltime))
+    jobs = [("u", 60), ("u", 200), ("u", None), (None, 30)]
+    load = workload([J(9 * HOUR, 4, 100, walltime, user) for user, walltime in jobs], 8)
     (only,) = learn_weekly(load).classes
     assert [(s.size, s.mean) for s in only.sizes] == [(4, pytest.approx(260 / 3, abs=0.001))]
 

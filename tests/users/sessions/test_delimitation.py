@@ -69,22 +69,23 @@ def test_arrival_does_not_need_finish_times() -> None:
     assert session.finish == inf
 
 
-@pytest.mark.parametrize("rule", ["last:20", "max:20"])
-def test_last_and_max_need_finish_times(rule: str) -> None:
-    with pytest.raises(UsageError, match=f"job a of user u has no recorded finish .* by {rule}"):
-        partition([job("a", 0, None)], Delimitation.parse(rule))
-
-
-def test_jobs_without_user_are_counted_and_the_option_named() -> None:
-    mixed = [job("a", 0, 1), job("b", 0, 1, None), job("c", 0, 1, None)]
-    with pytest.raises(UsageError, match=r"2 jobs have no user \(.* job b\).*unknown_user each"):
-        partition(mixed, Delimitation("arrival", 60))
-
-
-@pytest.mark.parametrize("finish", [4.0, nan])
-def test_a_job_that_finished_before_its_submission_is_refused(finish: float) -> None:
-    with pytest.raises(UsageError, match=r"job a of user u finished at .* before .* at 5"):
-        partition([job("a", 5, finish)], Delimitation("arrival", 60))
+@pytest.mark.parametrize(
+    ("rule", "jobs", "message"),
+    [
+        ("last:20", [job("a", 0, None)], "job a of user u has no recorded finish .* by last:20"),
+        ("max:20", [job("a", 0, None)], "job a of user u has no recorded finish .* by max:20"),
+        ("arrival:60", [job("a", 5, 4.0)], "job a of user u finished at .* before .* at 5"),
+        ("arrival:60", [job("a", 5, nan)], "job a of user u finished at .* before .* at 5"),
+        (
+            "arrival:60",
+            [job("a", 0, 1), job("b", 0, 1, None), job("c", 0, 1, None)],
+            r"2 jobs have no user \(.* job b\).*unknown_user each",
+        ),
+    ],
+)
+def test_jobs_that_cannot_be_cut(rule: str, jobs: list[WorkloadJob], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        partition(jobs, Delimitation.parse(rule))
 
 
 @pytest.mark.parametrize(

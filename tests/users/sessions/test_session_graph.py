@@ -14,7 +14,7 @@ from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
 from batsched_users.sessions.delimitation import Delimitation, Session, partition
 from batsched_users.sessions.graph_summary import summary
-from batsched_users.sessions.session_graph import SessionGraph, build_graph, to_networkx
+from batsched_users.sessions.session_graph import build_graph, to_networkx
 from helpers.drawn_sessions import intervals, job, jobs_of, sessions_of
 
 
@@ -118,43 +118,23 @@ def test_a_session_that_ends_before_it_starts_is_refused() -> None:
         build_graph([session])
 
 
-def graphs_of(log: Path, rule: str) -> list[SessionGraph]:
-    users = partition(load_workload(log, Rules()).jobs, Delimitation.parse(rule))
-    return [build_graph(own) for own in users.values()]
-
-
 @pytest.mark.parametrize(
-    ("log", "rule", "edges", "arity", "successors", "longest_path", "below_1h", "below_10h"),
+    ("log", "rule", "counts", "below"),
     [
         # Madon et al., Fig. 6: a0 35 % < 1 h, 75 % < 10 h; a60 13 % and 50 %, no arity above 11
-        ("KTH-SP2-1996-2.1-cln", "arrival:0", 85_936, 60, 50, 883, 0.369, 0.747),
-        ("KTH-SP2-1996-2.1-cln", "arrival:60", 13_487, 7, 7, 312, 0.138, 0.518),
-        ("SDSC-SP2-1998-4.2-cln", "arrival:60", 26_578, 11, 10, 657, 0.103, 0.416),
-        ("KTH-SP2-1996-2.1-cln", "max:20", 7_129, 1, 1, 375, 0.212, 0.574),
+        ("KTH-SP2-1996-2.1-cln", "arrival:0", (85_936, 60, 883), (0.369, 0.747)),
+        ("KTH-SP2-1996-2.1-cln", "arrival:60", (13_487, 7, 312), (0.138, 0.518)),
+        ("SDSC-SP2-1998-4.2-cln", "arrival:60", (26_578, 11, 657), (0.103, 0.416)),
+        ("KTH-SP2-1996-2.1-cln", "max:20", (7_129, 1, 375), (0.212, 0.574)),
     ],
 )
 def test_graphs_of_real_logs(
-    shared: Path,
-    log: str,
-    rule: str,
-    edges: int,
-    arity: int,
-    successors: int,
-    longest_path: int,
-    below_1h: float,
-    below_10h: float,
+    shared: Path, log: str, rule: str, counts: tuple[int, ...], below: tuple[float, ...]
 ) -> None:
-    graphs = graphs_of(shared / "swf" / f"{log}.swf.gz", rule)
-    found = summary(graphs)
-    assert (found.edges, found.arity, found.longest_path) == (edges, arity, longest_path)
-    assert found.think_time_below_1h == pytest.approx(below_1h, abs=0.001)
-    assert found.think_time_below_10h == pytest.approx(below_10h, abs=0.001)
-    assert max(_most_successors(graph) for graph in graphs) == successors
-
-
-def _most_successors(graph: SessionGraph) -> int:
-    counts = [0] * len(graph.sessions)
-    for before in graph.predecessors:
-        for index, _ in before:
-            counts[index] += 1
-    return max(counts)
+    """Edges, largest arity and longest path; think times below 1 h and 10 h."""
+    jobs = load_workload(shared / "swf" / f"{log}.swf.gz", Rules()).jobs
+    users = partition(jobs, Delimitation.parse(rule))
+    found = summary(map(build_graph, users.values()))
+    assert (found.edges, found.arity, found.longest_path) == counts
+    shares = (found.think_time_below_1h, found.think_time_below_10h)
+    assert shares == pytest.approx(below, abs=0.001)

@@ -7,6 +7,7 @@ import io
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -107,32 +108,25 @@ def test_curve_is_that_of_counting(submissions: list[tuple[int, str]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("times", "common_last", "common_max", "unique_last", "unique_max", "why"),
+    ("times", "expected", "why"),
     [
-        ([(0, 1), (3, 4)], [2], [2], [], [], "both find each job alone"),
-        ([(0, 50), (10, 20), (60, 61)], [40], [10], [], [], "one batch, ended differently"),
+        ([(0, 1), (3, 4)], [[2], [2], [], []], "both find each job alone"),
+        ([(0, 50), (10, 20), (60, 61)], [[40], [10], [], []], "one batch, ended differently"),
         (
             [(0, 100), (5, 10), (15, 20), (200, 210), (300, 310)],
-            *([90], [90], [5, 180], [100]),
+            [[90], [90], [5, 180], [100]],
             "Last cuts the first batch in two (W1)",
         ),
-        ([(0, 10), (10, 20), (21, 22)], [1], [1], [], [], "who comes at the end joins"),
-        ([(0, 10)], [], [], [], [], "nothing follows"),
+        ([(0, 10), (10, 20), (21, 22)], [[1], [1], [], []], "who comes at the end joins"),
+        ([(0, 10)], [[], [], [], []], "nothing follows"),
     ],
 )
 def test_think_times_of_drawn_batches(
-    times: list[tuple[float, float]],
-    common_last: list[float],
-    common_max: list[float],
-    unique_last: list[float],
-    unique_max: list[float],
-    why: str,
+    times: list[tuple[float, float]], expected: list[list[float]], why: str
 ) -> None:
-    found = think_times(in_minutes(*times))
-    assert found.common_last.tolist() == common_last, why
-    assert found.common_max.tolist() == common_max, why
-    assert found.unique_last.tolist() == unique_last, why
-    assert found.unique_max.tolist() == unique_max, why
+    """After batches of both, by Last and by Max; after those found by Last only, by Max only."""
+    found = msgspec.structs.astuple(think_times(in_minutes(*times)))
+    assert [column.tolist() for column in found] == expected, why
 
 
 @given(intervals(20))
