@@ -85,10 +85,10 @@ def pox_plot(
         n = max(2, round(length))
         starts = np.unique(np.linspace(0, len(series) - n, subsets).round().astype(np.int64))
         rows = np.stack([series[start : start + n] for start in starts])
-        found = rescaled_ranges(rows, deviation=deviation)
-        found = found[~np.isnan(found)]
-        lengths.append(np.full(len(found), float(n)))
-        ranges.append(found)
+        ratios = rescaled_ranges(rows, deviation=deviation)
+        ratios = ratios[~np.isnan(ratios)]
+        lengths.append(np.full(len(ratios), float(n)))
+        ranges.append(ratios)
         length = max(length * spacing, n + 1)
     if not lengths:
         return PoxPlot(np.empty(0), np.empty(0))

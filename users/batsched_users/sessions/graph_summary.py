@@ -13,8 +13,6 @@ import numpy as np
 from batsched_py.units import HOUR
 from batsched_users.sessions.session_graph import SessionGraph
 
-QUANTILES = (0.25, 0.5, 0.75, 0.9)
-
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers on the sessions of one user or of many.
@@ -53,7 +51,9 @@ def summary(graphs: Iterable[SessionGraph]) -> Summary:
     graphs = list(graphs)
     nb_jobs = [len(session.jobs) for graph in graphs for session in graph.sessions]
     times = sorted(time for graph in graphs for time in graph.think_times())
-    p25, median, p75, p90 = np.quantile(times, QUANTILES).round(6).tolist() if times else [None] * 4
+    places = (0.25, 0.5, 0.75, 0.9)
+    quantiles = np.quantile(times, places).round(6).tolist() if times else [None] * 4
+    p25, median, p75, p90 = quantiles
     return Summary(
         users=len(graphs),
         jobs=sum(nb_jobs),

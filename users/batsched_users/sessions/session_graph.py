@@ -75,7 +75,7 @@ class SessionGraph(msgspec.Struct):
         Raises ``graphlib.CycleError``, whose second argument is the cycle, if there is no such
         order; that cannot happen with a graph made by :func:`build_graph` or read from a file.
         """
-        before = {i: [j for j, _ in found] for i, found in enumerate(self.predecessors)}
+        before = {i: [j for j, _ in edges] for i, edges in enumerate(self.predecessors)}
         return list(TopologicalSorter(before).static_order())
 
 
