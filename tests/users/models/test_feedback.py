@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +14,12 @@ from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
 from batsched_py.workload import Workload
+from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.log_archive import find_log
 from batsched_users.learning.ideal_machine import play
 from batsched_users.models.feedback import ThinkTimeFeedback
+from batsched_users.models.resampled import Resampled, resampled_log
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.sessions.session_graph import build_graph
 
@@ -125,3 +131,38 @@ def test_sessions_wait_and_keep_their_offsets(load: Workload, how: str, speed: f
                 for index, think in before
             ]
             assert start == pytest.approx(max(ready, default=session.start))
+
+
+# Users of a resampled log: the same people as in open replay of it -----------------------------
+
+SHORT = {"long_weeks": 3, "edge_weeks": 1}
+
+
+@pytest.fixture(scope="module")
+def sample() -> Workload:
+    return load_workload(find_log("sample"), Rules())
+
+
+@pytest.mark.parametrize("sessions", ["arrival:0", "arrival:60"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_when_jobs_end_as_recorded_people_submit_as_resampled(
+    sample: Workload, sessions: str, seed: int
+) -> None:
+    model = ThinkTimeFeedback(sample, sessions=sessions, resampled=True, seed=seed, **SHORT)
+    ends = {job.id: job.finish_time for job in resampled_log(sample, seed=seed, **SHORT).jobs}
+    replayed = list(play(model, lambda job, now: ends[job.id] or inf))
+    recorded = list(play(Resampled(sample, seed=seed, **SHORT)))
+    assert [(p.submit, p.job.id, p.job.user) for p in replayed] == [
+        (p.submit, p.job.id, p.job.user) for p in recorded
+    ]
+    assert all(p.submit == p.job.extra["original_submission_time"] for p in replayed)
+
+
+def test_each_job_keeps_its_recorded_wait_weekday_and_hour(sample: Workload) -> None:
+    recorded = {job.id: job for job in sample.jobs}
+    for job in resampled_log(sample, seed=3, **SHORT).jobs:
+        own = recorded[job.extra["original_job"]]
+        assert job.finish_time is not None
+        assert own.finish_time is not None
+        assert job.finish_time - job.submit_time == own.finish_time - own.submit_time
+        assert (job.submit_time - own.submit_time) % (7 * 24 * 3600) == 0

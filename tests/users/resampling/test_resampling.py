@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
-from random import Random
 
 import pytest
 from hypothesis import given
@@ -21,42 +20,12 @@ from batsched_users.models.tbuos import REACTIONS, Tbuos
 from batsched_users.resampling.drawn_users import LONG_TERM, RARE, Arrival, Crowd, Size
 from batsched_users.resampling.user_pools import Rare, make_pools, weeks_active
 from batsched_users.sessions.delimitation import Delimitation
-from helpers.drawn_sessions import job
+from helpers.drawn_sessions import WEEKS, job, log_of_stays
 
 ARRIVAL = Delimitation.parse("arrival:60:>")
-WEEKS = 40
-MONDAY_10 = 1_767_603_600.0
-"""Monday 5 January 2026, 10:00 in Paris: second 0 of the drawn log."""
 
 
-def drawn_log(seed: int = 1, long_term: int = 5, temporary: int = 12) -> Workload:
-    """Some users who work three sessions a week, for all of the log or for some weeks of it."""
-    random = Random(seed)
-    jobs: list[WorkloadJob] = []
-    stays = [(0, WEEKS) for _ in range(long_term)]
-    stays += [(random.randrange(6, 30), random.randrange(1, 6)) for _ in range(temporary)]
-    for user, (first, length) in enumerate(stays):
-        for week in range(first, first + length):
-            for _ in range(3):
-                begin = week * WEEK + random.randrange(7) * DAY + random.randrange(24) * HOUR
-                for place in range(random.randrange(1, 4)):
-                    submit = begin + place * 1000
-                    jobs.append(job("", submit, submit + random.randrange(2000), str(user)))
-    jobs.sort(key=lambda one: one.submit_time)
-    for number, one in enumerate(jobs):
-        one.id = f"j{number}"
-    profiles = {"p": {"type": "parallel_homogeneous", "cpu": 6e11, "com": 0}}
-    return Workload(
-        name="drawn",
-        nb_res=8,
-        jobs=jobs,
-        profiles=profiles,
-        unix_start_time=MONDAY_10,
-        time_zone="Europe/Paris",
-    )
-
-
-LOG = drawn_log()
+LOG = log_of_stays()
 POOLS = make_pools(LOG.jobs, ARRIVAL)
 RECORDED = {one.id: one for one in LOG.jobs}
 

@@ -47,46 +47,12 @@ def test_the_schema_is_one() -> None:
 
 
 def test_file_is_as_documented(tmp_path: Path) -> None:
+    """To the byte; integral numbers are integers."""
     jobs = jobs_of((10.0, 25), (70, 80.5), (10_000, 10_001))
     jobs[0].walltime = 30.0
     write_sabjson(tmp_path / "f", UserFile(graph_of(jobs), PROFILES, A60))
-    text = (tmp_path / "f").read_text()
-    assert ".0" not in text, "integral numbers are integers"
-    assert json.loads(text) == {
-        "user": "u",
-        "delimitation": "arrival:60",
-        "sessions": [
-            {
-                "id": 1,
-                "first_submit_time": 10,
-                "preceding_sessions": [],
-                "thinking_time_after_preceding_session": [],
-                "nb_jobs": 2,
-                "jobs": [
-                    {
-                        "id": "a",
-                        "profile": "p",
-                        "res": 1,
-                        "subtime": 0,
-                        "walltime": 30,
-                        "finish_time": 25,
-                    },
-                    {"id": "b", "profile": "p", "res": 1, "subtime": 60, "finish_time": 80.5},
-                ],
-            },
-            {
-                "id": 2,
-                "first_submit_time": 10_000,
-                "preceding_sessions": [1],
-                "thinking_time_after_preceding_session": [9919.5],
-                "nb_jobs": 1,
-                "jobs": [
-                    {"id": "c", "profile": "p", "res": 1, "subtime": 0, "finish_time": 10_001}
-                ],
-            },
-        ],
-        "profiles": PROFILES,
-    }
+    documented = Path(__file__).with_name("useru.SABjson")
+    assert (tmp_path / "f").read_text() == documented.read_text()
 
 
 def test_all_of_a_job_comes_back(tmp_path: Path) -> None:

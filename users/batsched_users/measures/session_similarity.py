@@ -73,12 +73,8 @@ def similarity(
 
     Raises :class:`UsageError` for unknown names.
     """
-    values = columns.attribute(attribute)
-    one_of("measure", measure, MEASURES)
-    one_of("pool", pool, POOLS)
+    users = _users_of(columns, attribute, measure, pool, sessions)
     number("min_sessions", min_sessions, 1)
-    sessions = _known_only(cut_sessions(columns) if sessions is None else sessions, values)
-    users = _SessionsOfUsers(values[sessions.rows], sessions)
     per_distance = [users.measure(measure, pool, distance) for distance in DISTANCES]
     value = np.stack(per_distance, axis=1)
     kept = (np.diff(users.bounds) >= min_sessions) & ~np.isnan(value).any(axis=1)
@@ -116,13 +112,8 @@ def null_test(
     All users with a pair of jobs in a session are in. Takes O(n log n) a repetition for ``mean``
     and ``identical``; a ``median`` looks at every pair. Raises :class:`UsageError`.
     """
-    values = columns.attribute(attribute)
-    one_of("measure", measure, MEASURES)
-    one_of("pool", pool, POOLS)
+    users = _users_of(columns, attribute, measure, pool, sessions)
     number("repetitions", repetitions, 1)
-    sessions = _known_only(cut_sessions(columns) if sessions is None else sessions, values)
-    session_values = values[sessions.rows]
-    users = _SessionsOfUsers(session_values, sessions)
     if not (users.nb_jobs > 1).any():
         raise UsageError("null test of similarity: no session has two jobs with a known value")
     observed = float(np.nanmean(users.measure(measure, pool, 0)))
@@ -131,17 +122,24 @@ def null_test(
     draws = np.random.default_rng(chance.getrandbits(128))
     shuffled = np.empty(repetitions)
     for index in range(repetitions):
-        order = np.lexsort((draws.random(len(session_values)), owner))
-        dealt = _SessionsOfUsers(session_values[order], sessions)
+        order = np.lexsort((draws.random(len(users.values)), owner))
+        dealt = _SessionsOfUsers(users.values[order], users.sessions)
         shuffled[index] = np.nanmean(dealt.measure(measure, pool, 0))
     return NullTest(observed, shuffled)
 
 
-def _known_only(sessions: SessionRows, values: Column) -> SessionRows:
+def _users_of(
+    columns: JobColumns, attribute: str, measure: str, pool: str, sessions: SessionRows | None
+) -> _SessionsOfUsers:
     """Return the sessions without the jobs of unknown value; some may be empty then."""
+    values = columns.attribute(attribute)
+    one_of("measure", measure, MEASURES)
+    one_of("pool", pool, POOLS)
+    sessions = cut_sessions(columns) if sessions is None else sessions
     is_known = ~np.isnan(values[sessions.rows])
     before = np.concatenate(([0], is_known.cumsum()))
-    return SessionRows(sessions.rows[is_known], before[sessions.bounds], sessions.user)
+    with_value = SessionRows(sessions.rows[is_known], before[sessions.bounds], sessions.user)
+    return _SessionsOfUsers(values[with_value.rows], with_value)
 
 
 class _SessionsOfUsers:
