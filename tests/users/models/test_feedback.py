@@ -34,41 +34,22 @@ def u(submit: float, run_time: float, end: float, user: str = "u", width: int = 
 
 
 @pytest.mark.parametrize(
-    ("jobs", "nb", "sessions", "speed", "submissions"),
+    ("jobs", "nb", "submissions", "why"),
     [
-        pytest.param(
-            *([u(10, 100, 110), u(150, 10, 160)], 1, "arrival:0", 2, [10, 100]),
-            id="think time runs from end to start: it ends at 60, not at 110",
+        (
+            *([u(0, 50, 50, "other"), u(10, 100, 110), u(150, 10, 160)], 1, [0, 10, 190]),
+            "waiting is part of the response: 40 s for another user's job",
         ),
-        pytest.param(
-            *([u(0, 50, 50, "other"), u(10, 100, 110), u(150, 10, 160)], 1, "arrival:0", 1),
-            [0, 10, 190],
-            id="waiting is part of the response: 40 s for another user's job",
+        (
+            *([u(0, 100, 60), u(10, 100, 90), u(200, 1, 201)], 4, [0, 10, 240]),
+            "the latest predecessor decides: think times of 140 and 110 s",
         ),
-        pytest.param(
-            *([u(0, 100, 50), u(3650, 1, 3651), u(3657, 1, 3658)], 4, "arrival:50", 1),
-            [0, 3700, 3707],
-            id="offsets inside a session are kept",
-        ),
-        pytest.param(
-            *([u(0, 100, 60), u(10, 100, 90), u(200, 1, 201)], 4, "arrival:0", 1, [0, 10, 240]),
-            id="the latest predecessor decides: think times of 140 and 110 s",
-        ),
-        pytest.param(
-            *([u(5, 100, 105, width=9), u(125, 1, 126)], 4, "arrival:0", 1, [5, 25]),
-            id="a rejected job ends at once",
-        ),
-        pytest.param(
-            *([u(0, 100, 100, "a"), u(200, 1, 201, "b")], 1, "arrival:0", 0.5, [0, 200]),
-            id="users do not wait for each other",
-        ),
+        ([u(5, 100, 105, width=9), u(125, 1, 126)], 4, [5, 25], "a rejected job ends at once"),
     ],
 )
-def test_submissions_by_hand(
-    jobs: list[J], nb: int, sessions: str, speed: float, submissions: list[float]
-) -> None:
-    ended = sorted(replay(jobs, nb, sessions, speed).jobs, key=lambda job: job.description.id)
-    assert [job.description.submit_time for job in ended] == submissions
+def test_submissions_by_hand(jobs: list[J], nb: int, submissions: list[float], why: str) -> None:
+    ended = sorted(replay(jobs, nb).jobs, key=lambda job: job.description.id)
+    assert [job.description.submit_time for job in ended] == submissions, why
 
 
 def test_simultaneous_submissions_come_in_log_order() -> None:

@@ -18,30 +18,6 @@ from batsched_users.sessions.session_graph import build_graph, to_networkx
 from helpers.drawn_sessions import intervals, job, jobs_of, sessions_of
 
 
-@pytest.mark.parametrize(
-    ("times", "expected", "why"),
-    [
-        ([], [], "no sessions, no graph"),
-        ([(0, 3), (5, 9)], [[], [(0, 2)]], "think time is from end to start"),
-        ([(0, 3), (3, 9)], [[], [(0, 0)]], "finished at the very start is a predecessor"),
-        ([(0, 3), (1, 2), (5, 6)], [[], [], [(0, 2), (1, 3)]], "two that overlap, then one"),
-        (
-            [(0, 5), (1, 2), (3, 4), (6, 7)],
-            [[], [], [(1, 1)], [(0, 1), (2, 2)]],
-            "a finishes last and late; b -> d is implied by c",
-        ),
-        ([(2, 5), (2, 2)], [[], []], "the one without length comes second: both are free"),
-        ([(2, 2), (2, 5)], [[], [(0, 0)]], "the one without length comes first: it precedes"),
-        ([(9, 9), (0, 1)], [[(1, 8)], []], "sessions may come in any order"),
-        ([(0, 2), (2, 2), (2, 3)], [[], [(0, 0)], [(1, 0)]], "a -> c is implied by b in between"),
-    ],
-)
-def test_graphs_drawn_by_hand(
-    times: list[tuple[float, float]], expected: list[list[tuple[int, float]]], why: str
-) -> None:
-    assert build_graph(sessions_of(*times)).predecessors == expected, why
-
-
 def slow_graph(sessions: list[Session]) -> list[list[tuple[int, float]]]:
     """All pairs, then the edges implied by a path removed: straight from the definition."""
     nodes = range(len(sessions))
