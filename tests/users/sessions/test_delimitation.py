@@ -27,7 +27,7 @@ def cut(rule: str, *times: tuple[float, float]) -> list[str]:
         ("arrival:1:>", [(0, 9), (60, 99)], ["ab"], "exactly the threshold does not cut with >"),
         ("last:1", [(0, 500), (10, 20), (80, 90)], ["ab", "c"], "last looks at job b only"),
         ("max:1", [(0, 500), (10, 20), (80, 90)], ["abc"], "max still sees job a running"),
-        ("arrival:1.1", [(0, 1), (66, 67)], ["a", "b"], "1.1 minutes are exactly 66 s"),
+        ("arrival:0.17", [(0, 1), (10.2, 11)], ["a", "b"], "0.17 minutes are exactly 10.2 s"),
     ],
 )
 def test_cuts(rule: str, times: list[tuple[float, float]], expected: list[str], why: str) -> None:

@@ -96,7 +96,7 @@ class Delimitation(msgspec.Struct, frozen=True):
     @property
     def seconds(self) -> float:
         """The threshold in seconds."""
-        return round(self.threshold * 60, 6)  # 1.1 minutes are 66 s, not 66.00000000000001
+        return round(self.threshold * 60, 6)  # 0.17 minutes are 10.2 s, not 10.200000000000001
 
     def seen_finish(self, job: WorkloadJob) -> float:
         """Return the finish of a job as this rule sees it: no later than the cut allows.
