@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import batsched_users.measures.session_similarity as module
 from batsched_py.errors import UsageError
 from batsched_users.measures.job_columns import JobColumns
-from batsched_users.measures.session_similarity import MEASURES, POOLS, null_test, similarity
+from batsched_users.measures.session_similarity import MEASURES, null_test, similarity
 from helpers.drawn_sessions import job_columns
 
 NAN = float("nan")
@@ -45,33 +45,26 @@ def slow_measure(ratios: list[float], measure: str) -> float:
     return fmean(r == 1 for r in ratios)
 
 
-def slow_similarity(sessions: Sessions, measure: str, pool: str, distance: int) -> float | None:
+def slow_similarity(sessions: Sessions, measure: str, distance: int) -> float | None:
     """All pairs, one by one."""
     known = [[value for value in session if value == value] for session in sessions]
-    groups = []
+    ratios: list[float] = []
     for one, other in zip(known, known[distance:], strict=False):
         pairs = product(one, other) if distance else combinations(one, 2)
-        if ratios := [slow_ratio(a, b) for a, b in pairs]:
-            groups.append(ratios)
-    if not groups:
-        return None
-    if pool == "sessions":
-        return fmean(slow_measure(ratios, measure) for ratios in groups)
-    return slow_measure([r for ratios in groups for r in ratios], measure)
+        ratios += [slow_ratio(a, b) for a, b in pairs]
+    return slow_measure(ratios, measure) if ratios else None
 
 
 VALUES = st.sampled_from([0.0, 1.0, 2.0, 3.0, 7.0, 50.0, NAN])
 SESSIONS = st.lists(st.lists(VALUES, min_size=1, max_size=5), min_size=1, max_size=6)
 
 
-@given(
-    st.lists(SESSIONS, min_size=1, max_size=3), st.sampled_from(MEASURES), st.sampled_from(POOLS)
-)
-def test_every_pair_counts(users: list[Sessions], measure: str, pool: str) -> None:
-    found = similarity(columns(users), "size", measure, pool=pool, min_sessions=3)
+@given(st.lists(SESSIONS, min_size=1, max_size=3), st.sampled_from(MEASURES))
+def test_every_pair_counts(users: list[Sessions], measure: str) -> None:
+    found = similarity(columns(users), "size", measure, min_sessions=3)
     expected = {}
     for user, sessions in enumerate(users):
-        values = [slow_similarity(sessions, measure, pool, distance) for distance in (0, 1, 2)]
+        values = [slow_similarity(sessions, measure, distance) for distance in (0, 1, 2)]
         if len(sessions) >= 3 and None not in values:
             expected[user] = values
     assert found.user.tolist() == list(expected)
@@ -144,7 +137,5 @@ def test_wrong_use_is_refused() -> None:
         null_test(jobs, "size")
     with pytest.raises(UsageError, match=r"measure=modus.*expected one of mean"):
         similarity(jobs, "size", "modus")
-    with pytest.raises(UsageError, match=r"pool=job .*'jobs'"):
-        similarity(jobs, "size", pool="job")
     with pytest.raises(UsageError, match="min_sessions=0"):
         similarity(jobs, "size", min_sessions=0)

@@ -183,8 +183,6 @@ class SiteFacts(msgspec.Struct, frozen=True):
     """Share of run times."""
     power_of_two: float
     """Share of sizes 1, 2, 4, 8, ..."""
-    mean_batch_width: float
-    mean_repetitions: float
 
 
 def site_facts(workload: Workload) -> SiteFacts:
@@ -205,8 +203,6 @@ def site_facts(workload: Workload) -> SiteFacts:
         median_run_time=float(np.median(log.run_time)),
         at_most_a_minute=_share(log.run_time <= MINUTE),
         power_of_two=_share((size & (size - 1)) == 0),
-        mean_batch_width=float(np.mean(run_lengths(log, thoughts[:-1] < 0))),
-        mean_repetitions=float(np.mean(run_lengths(log, same_size(log)))),
     )
 
 

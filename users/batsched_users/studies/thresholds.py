@@ -47,8 +47,6 @@ class InterArrivalCurve(msgspec.Struct, frozen=True, eq=False):
     derivative: Values
     """Share of the times that fall into each minute, from above its beginning to its end; shape
     (1440,). Times of 0 are in none."""
-    count: int
-    """Number of inter-arrival times of at most a day."""
 
 
 class ThinkTimes(msgspec.Struct, frozen=True, eq=False):
@@ -127,7 +125,7 @@ def inter_arrival_curve(jobs: Iterable[WorkloadJob]) -> InterArrivalCurve:
     gaps = np.sort(gaps[gaps <= DAY_MINUTES])
     minutes = np.arange(DAY_MINUTES + 1, dtype=float)
     cumulative = np.searchsorted(gaps, minutes, side="right") / max(len(gaps), 1)
-    return InterArrivalCurve(minutes, cumulative, np.diff(cumulative), len(gaps))
+    return InterArrivalCurve(minutes, cumulative, np.diff(cumulative))
 
 
 def think_times(jobs: Iterable[WorkloadJob]) -> ThinkTimes:
