@@ -19,6 +19,7 @@ from batsched_users.models.resampled import Resampled
 from batsched_users.models.tbuos import REACTIONS, Tbuos
 from batsched_users.resampling.drawn_users import LONG_TERM, RARE, Arrival, Crowd, Size
 from batsched_users.resampling.user_pools import Rare, make_pools, weeks_active
+from batsched_users.sessions.batches import traces
 from batsched_users.sessions.delimitation import Delimitation
 from helpers.drawn_sessions import WEEKS, job, log_of_stays
 
@@ -28,6 +29,13 @@ ARRIVAL = Delimitation.parse("arrival:60:>")
 LOG = log_of_stays()
 POOLS = make_pools(LOG.jobs, ARRIVAL)
 RECORDED = {one.id: one for one in LOG.jobs}
+BATCH = {
+    one.id: number
+    for trace in traces(LOG.jobs, ARRIVAL).values()
+    for number, batch in enumerate(trace.batches, start=1)
+    for one in batch.jobs
+}
+"""Number of the batch of each recorded job among those of its user."""
 
 
 def played(model: Resampled | Tbuos) -> list[Played]:
@@ -97,6 +105,7 @@ def test_every_shift_is_whole_weeks_and_gaps_stay(seed: int) -> None:
     tours: dict[tuple[str | None, float], list[Played]] = {}
     for one in found:
         assert one.submit == one.job.extra["original_submission_time"] >= monday
+        assert one.job.extra["batch"] == BATCH[recorded(one).id]
         assert shift_of(one) % WEEK == 0
         tours.setdefault((one.job.user, shift_of(one)), []).append(one)
     for (user, _), tour in tours.items():
@@ -170,6 +179,7 @@ def test_temporary_users_do_what_they_did_once_and_leave(reaction: str) -> None:
     jobs_of: dict[str, list[str]] = {}
     for one in found:
         jobs_of.setdefault(str(one.job.user), []).append(one.job.extra["original_job"])
+        assert one.job.extra["batch"] == BATCH[recorded(one).id]
         assert one.submit < until
     for person, jobs in jobs_of.items():
         own = [j.id for j in LOG.jobs if j.user == person.partition(".")[0]]

@@ -111,10 +111,7 @@ class InWindows:
 
 
 class Recycled:
-    """All windows come again, shifted by whole weeks, from the week after the last one on.
-
-    It is asked about times that do not go back.
-    """
+    """All windows come again, shifted by whole weeks, from the week after the last one on."""
 
     def __init__(self, spans: list[tuple[float, float]], calendar: Calendar) -> None:
         self._starts = [start for start, _ in spans]
@@ -153,7 +150,7 @@ class Reinserted:
     def __init__(
         self, spans: list[tuple[float, float]], calendar: Calendar, first: int = 0
     ) -> None:
-        """``first`` is the place of the window in which the visit begins."""
+        """``first`` is the place of the window in which a visit begins; times do not go back."""
         self._spans = spans
         self._period = round_length(spans, calendar)
         self._rounds = 0
