@@ -33,37 +33,36 @@ def u(submit: float, run_time: float, user: str = "u", width: int = 1) -> J:
 
 
 @pytest.mark.parametrize(
-    ("jobs", "nb", "speed", "expected"),
+    ("jobs", "nb", "speed", "expected", "why"),
     [
-        pytest.param(
+        (
             *([u(0, 50, "other"), u(10, 100), u(150, 10)], 1, 1, [0, 10, 190]),
-            id="a late end makes the next batch as late: 40 s",
+            "a late end makes the next batch as late: 40 s",
         ),
-        pytest.param(
+        (
             *([u(0, 100), u(60, 10)], 1, 0.5, [0, 60]),
-            id="the jobs of a batch, which overlapped, do not wait for each other",
+            "the jobs of a batch, which overlapped, do not wait for each other",
         ),
-        pytest.param(
+        (
             *([u(0, 9000), u(7200, 10)], 2, 0.5, [0, 7200]),
-            id="a session that began while another ran follows only",
+            "a session that began while another ran follows only",
         ),
         # W6: a long job (0 to 4 h), beside it a session at 2 h, and at 5 h one that waited for
         # both. At half speed the long one ends at 8 h: the third comes its think time later.
-        pytest.param(
+        (
             [u(0, 4 * HOUR), u(2 * HOUR, 10), u(5 * HOUR, 10)],
-            *(4, 0.5, [0, 2 * HOUR, 9 * HOUR]),
-            id="the event that comes last decides",
+            *(4, 0.5, [0, 2 * HOUR, 9 * HOUR], "the event that comes last decides"),
         ),
-        pytest.param(
-            *([u(5, 100, width=9), u(125, 1)], 4, 1, [5, 25]), id="a rejected job ends at once"
-        ),
+        ([u(5, 100, width=9), u(125, 1)], 4, 1, [5, 25], "a rejected job ends at once"),
     ],
 )
-def test_submissions_by_hand(jobs: list[J], nb: int, speed: float, expected: list[float]) -> None:
+def test_submissions_by_hand(
+    jobs: list[J], nb: int, speed: float, expected: list[float], why: str
+) -> None:
     load = workload(jobs, nb)
     ended = [job.description for job in run(load, Fcfs(), Adjusted(load), speed).jobs]
     ended.sort(key=lambda job: int(job.id.partition("!")[2]))
-    assert [job.submit_time for job in ended] == expected
+    assert [job.submit_time for job in ended] == expected, why
 
 
 @given(intervals(4000).filter(bool), st.sampled_from(("joins", "opens")))

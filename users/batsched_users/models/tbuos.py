@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import count
 
 from batsched_py.support.option_values import one_of
@@ -78,8 +77,8 @@ class Tbuos(BatchFeedback):
         self._ranks = log_order(workload)
         self._numbers = map(str, count(1))
         self._gap = one_of("regeneration", regeneration, ("gap", "none")) == "gap"
-        windows = WindowRules(self._crowd.calendar, check, recycle, window_end)
-        self._react = self._reactions(windows)[one_of("reaction", reaction, REACTIONS)]
+        self._windows = WindowRules(self._crowd.calendar, check, recycle, window_end)
+        self._reaction = one_of("reaction", reaction, REACTIONS)
 
     def next_submission(self) -> float:
         """Return the time of the next planned submission, inf if none is planned."""
@@ -109,24 +108,16 @@ class Tbuos(BatchFeedback):
             )
         )
 
-    def _reactions(self, windows: WindowRules) -> dict[str, Callable[[Arrival], Reaction]]:
-        chance, calendar = self._crowd.chance, self._crowd.calendar
-
-        def fluid(start: Arrival) -> Reaction:
-            random = chance.stream(start.person, start.shift)
-            return InWindows(windows, start.trace, start.shift, random, start.first)
-
-        def distribution(start: Arrival) -> Reaction:
-            """Keep the hours of work when a user comes again, and draw other gaps."""
-            cycle = ActivityCycle.draw(chance.stream(start.person))
-            random = chance.stream(start.person, start.shift)
-            return InHours(calendar, cycle, start.trace, random)
-
-        return {
-            "fluid": fluid,
-            "adjusted": lambda start: AsRecorded(),
-            "distribution": distribution,
-        }
+    def _react(self, start: Arrival) -> Reaction:
+        if self._reaction == "adjusted":
+            return AsRecorded()
+        chance = self._crowd.chance
+        random = chance.stream(start.person, start.shift)
+        if self._reaction == "fluid":
+            return InWindows(self._windows, start.trace, start.shift, random, start.first)
+        # The hours of work are kept when a user comes again, and other gaps are drawn.
+        cycle = ActivityCycle.draw(chance.stream(start.person))
+        return InHours(self._crowd.calendar, cycle, start.trace, random)
 
 
 REACTIONS = ("fluid", "adjusted", "distribution")
