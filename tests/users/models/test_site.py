@@ -175,6 +175,20 @@ def test_wide_jobs(fixed: Path) -> None:
         SiteUsers(machine(3), distributions=fixed)
 
 
+def test_parts_that_are_left_out(fixed: Path) -> None:
+    """A batch is one job, each job of its own kind and not too long, and nobody ever sleeps."""
+    left_out: dict[str, Any] = {"batches": False, "locality": False, "sleep": False}
+    users = SiteUsers(
+        machine(), nb_users=1, weeks=1, distributions=fixed, longest_run_time=500, **left_out
+    )
+    played = list(play(users))
+    for before, after in pairwise(played):
+        assert after.submit - before.end in (5 * MINUTE, 2 * HOUR)
+    run_times = [one.end - one.submit for one in played]
+    assert max(run_times) <= 500
+    assert len(set(run_times)) > 0.7 * len(run_times) > 20
+
+
 def test_learnt_estimates_are_requests_that_suffice(fixed: Path) -> None:
     """Everybody asks for 600 s; who runs longer asks for what it takes."""
     users = SiteUsers(machine(), nb_users=5, weeks=2, distributions=fixed, estimates="learnt")

@@ -91,6 +91,7 @@ def test_figure_shows_the_numbers() -> None:
         portrait(submissions(*many("u", pause), calendar=MONDAY), "drawn")
         for pause in (90, 5_000, 200_000)
     ]
+    assert [one.hours.sum() for one in ones] == pytest.approx([1, 1, 1])
     figure = portrait_figure(ones)
     week, lengths, thinking, counts = figure.axes
     (first, *_) = week.patches
