@@ -36,7 +36,7 @@ SYSTEMS = st.tuples(
 def test_printed_digits(line: str) -> None:
     n, *expected = line.split()
     closed, both = mixed(20, 0, 5, 1)[int(n) - 1], mixed(20, 0.5, 5, 1)[int(n) - 1]
-    found = (
+    numbers = (
         closed.closed_response,
         closed.throughput,
         both.closed_response,
@@ -44,7 +44,7 @@ def test_printed_digits(line: str) -> None:
         both.throughput,
         both.open_response,
     )
-    assert [f"{value:.4f}" for value in found] == expected
+    assert [f"{value:.4f}" for value in numbers] == expected
     assert closed.nb_users == both.nb_users == int(n)
 
 

@@ -128,7 +128,7 @@ def event_by_event(
 def test_event_by_event(
     open_rate: float, continues: Continuation, think_time: float, service_rate: float, seed: int
 ) -> None:
-    found = reopen(
+    means = reopen(
         open_rate,
         continues,
         think_time=think_time,
@@ -137,7 +137,7 @@ def test_event_by_event(
         seed=seed,
     )
     slow = event_by_event(open_rate, continues, think_time, service_rate, 300, seed)
-    assert msgspec.structs.asdict(found) == approx(slow, 1e-9)
+    assert msgspec.structs.asdict(means) == approx(slow, 1e-9)
 
 
 # p, X and R with open_rate 0.5, service_rate 1
@@ -171,12 +171,12 @@ def test_constant_simulated(p: float, think_time: float, printed: float) -> None
     """
     exact = with_constant(0.5, p, think_time=think_time)
     assert printed / 1.025 < exact.throughput_per_user <= printed
-    found = reopen(0.5, constant(p), think_time=think_time, nb_users=60_000)
+    means = reopen(0.5, constant(p), think_time=think_time, nb_users=60_000)
     assert exact.mean_of_user_throughputs == inf
-    expected = approx(exact, 0.05) | {"mean_of_user_throughputs": found.mean_of_user_throughputs}
-    assert msgspec.structs.asdict(found) == expected
-    assert found.throughput == pytest.approx(exact.throughput, rel=0.02)
-    assert isnan(found.continued_run_time) == (p == 0)
+    expected = approx(exact, 0.05) | {"mean_of_user_throughputs": means.mean_of_user_throughputs}
+    assert msgspec.structs.asdict(means) == expected
+    assert means.throughput == pytest.approx(exact.throughput, rel=0.02)
+    assert isnan(means.continued_run_time) == (p == 0)
 
 
 # Model, users by service time, then X, R, jobs per user, throughput per user and the mean run
@@ -208,14 +208,14 @@ def test_adaptive(line: str) -> None:
     """The table is of 600,000 users; these are a tenth."""
     name, *numbers = line.split()
     open_rate, x, response, jobs, per_user, continued, last = map(float, numbers)
-    found = reopen(open_rate, MODELS[name], nb_users=60_000)
-    assert found.mean_response == pytest.approx(response, rel=SPREAD[open_rate])
-    assert found.throughput_per_user == pytest.approx(per_user, rel=SPREAD[open_rate])
-    assert found.throughput == pytest.approx(x, rel=0.02)
-    assert found.jobs_per_user == pytest.approx(jobs, rel=0.02)
-    assert found.continued_run_time == pytest.approx(continued, rel=0.04)
-    assert found.last_run_time == pytest.approx(last, rel=0.02)
-    assert found.last_run_time > found.continued_run_time
+    means = reopen(open_rate, MODELS[name], nb_users=60_000)
+    assert means.mean_response == pytest.approx(response, rel=SPREAD[open_rate])
+    assert means.throughput_per_user == pytest.approx(per_user, rel=SPREAD[open_rate])
+    assert means.throughput == pytest.approx(x, rel=0.02)
+    assert means.jobs_per_user == pytest.approx(jobs, rel=0.02)
+    assert means.continued_run_time == pytest.approx(continued, rel=0.04)
+    assert means.last_run_time == pytest.approx(last, rel=0.02)
+    assert means.last_run_time > means.continued_run_time
 
 
 def test_seed() -> None:

@@ -90,26 +90,26 @@ def test_wrong_usage_writes_nothing(tmp_path: Path, options: list[str], message:
 
 def test_summary_of_drawn_sessions() -> None:
     """Two chained sessions of 2 and 1 jobs and one that overlaps them."""
-    own = jobs_of((0, 5), (10, 20), (4_000, 30_000), (20_020, 20_030))
-    graph = build_graph(partition(own, Delimitation("arrival", 60))["u"])
+    jobs = jobs_of((0, 5), (10, 20), (4_000, 30_000), (20_020, 20_030))
+    graph = build_graph(partition(jobs, Delimitation("arrival", 60))["u"])
     assert graph.predecessors == [[], [(0, 3_980)], [(0, 20_000)]]
-    found = summary([graph, graph])
-    assert (found.users, found.jobs, found.sessions, found.edges) == (2, 8, 6, 4)
-    assert (found.jobs_per_session_max, found.longest_path, found.arity) == (2, 2, 1)
-    assert found.jobs_per_session_mean == pytest.approx(4 / 3)
-    assert found.single_job_share == pytest.approx(2 / 3)
-    assert (found.think_time_below_1h, found.think_time_below_10h) == (0, 1)
-    assert (found.think_time_median, found.think_time_max) == (11_990, 20_000)
+    numbers = summary([graph, graph])
+    assert (numbers.users, numbers.jobs, numbers.sessions, numbers.edges) == (2, 8, 6, 4)
+    assert (numbers.jobs_per_session_max, numbers.longest_path, numbers.arity) == (2, 2, 1)
+    assert numbers.jobs_per_session_mean == pytest.approx(4 / 3)
+    assert numbers.single_job_share == pytest.approx(2 / 3)
+    assert (numbers.think_time_below_1h, numbers.think_time_below_10h) == (0, 1)
+    assert (numbers.think_time_median, numbers.think_time_max) == (11_990, 20_000)
 
 
 def test_below_an_hour_does_not_count_an_hour() -> None:
-    own = jobs_of((0, 400), (4_000, 4_001), (4_000 + 10 * HOUR + 1, 50_000))
-    found = summary([build_graph(partition(own, Delimitation("arrival", 60))["u"])])
-    assert (found.think_time_below_1h, found.think_time_below_10h) == (0, 0.5)
+    jobs = jobs_of((0, 400), (4_000, 4_001), (4_000 + 10 * HOUR + 1, 50_000))
+    numbers = summary([build_graph(partition(jobs, Delimitation("arrival", 60))["u"])])
+    assert (numbers.think_time_below_1h, numbers.think_time_below_10h) == (0, 0.5)
 
 
 def test_summary_of_nothing() -> None:
-    found = summary([])
-    assert (found.users, found.jobs, found.longest_path, found.arity) == (0, 0, 0, 0)
-    assert (found.jobs_per_session_mean, found.think_time_median) == (None, None)
+    numbers = summary([])
+    assert (numbers.users, numbers.jobs, numbers.longest_path, numbers.arity) == (0, 0, 0, 0)
+    assert (numbers.jobs_per_session_mean, numbers.think_time_median) == (None, None)
     assert table([]).count("\n") == 1

@@ -142,8 +142,8 @@ def test_when_jobs_end_as_recorded_people_submit_as_resampled(
 def test_each_job_keeps_its_recorded_wait_weekday_and_hour(sample: Workload) -> None:
     recorded = {job.id: job for job in sample.jobs}
     for job in resampled_log(sample, seed=3, **SHORT).jobs:
-        own = recorded[job.extra["original_job"]]
+        original = recorded[job.extra["original_job"]]
         assert job.finish_time is not None
-        assert own.finish_time is not None
-        assert job.finish_time - job.submit_time == own.finish_time - own.submit_time
-        assert (job.submit_time - own.submit_time) % (7 * 24 * 3600) == 0
+        assert original.finish_time is not None
+        assert job.finish_time - job.submit_time == original.finish_time - original.submit_time
+        assert (job.submit_time - original.submit_time) % (7 * 24 * 3600) == 0

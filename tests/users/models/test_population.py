@@ -187,8 +187,8 @@ def test_halves_react_as_the_whole(sample: Workload, write: Write) -> None:
     slow: dict[str, Any] = {"end_of": lambda job, now: now + 3 * int(job.id.rpartition(":")[2])}
     whole = play(ThinkTimeFeedback(sample, sessions="max:20"), **slow)
     halves = play(Population(sample, file=file), **slow)
-    found = sorted((p.submit, int(p.job.id.rpartition(":")[2]), p.end) for p in halves)
-    assert found == sorted((p.submit, int(p.job.id), p.end) for p in whole)
+    together = sorted((p.submit, int(p.job.id.rpartition(":")[2]), p.end) for p in halves)
+    assert together == sorted((p.submit, int(p.job.id), p.end) for p in whole)
 
 
 @pytest.mark.parametrize(
@@ -202,8 +202,8 @@ def test_a_single_member_is_the_model(
     sample: Workload, write: Write, model: str, options: dict[str, Any]
 ) -> None:
     """Names, chance and reactions are those of the model without a population."""
-    said = "".join(f"options.{key} = {value!r}\n" for key, value in options.items())
-    file = write(f"[[member]]\nmodel = '{model}'\nrest = true\n{said}")
+    lines = "".join(f"options.{key} = {value!r}\n" for key, value in options.items())
+    file = write(f"[[member]]\nmodel = '{model}'\nrest = true\n{lines}")
     alone = simulate(sample, users=model, user_options=options)
     member = simulate(sample, users=POPULATION, user_options={"file": file})
     assert alone.metrics["overall"]["nb_jobs"] > 50
@@ -215,12 +215,12 @@ def test_members_have_chances_of_their_own(write: Write) -> None:
     one, two = (f'[[member]]\nname="{n}"\nmodel="{SITE}"\noptions.weeks=1\n' for n in ("a", "b"))
 
     def played(text: str) -> dict[str, list[Any]]:
-        found: dict[str, list[Any]] = {"a": [], "b": []}
+        jobs_of: dict[str, list[Any]] = {"a": [], "b": []}
         for p in play(Population(LOG, file=write(text), seed=7)):
             member, _, name = p.job.id.partition(":")
             profile = p.job.profile.partition(":")[2]
-            found[member].append((name, p.submit, p.job.size, profile))
-        return found
+            jobs_of[member].append((name, p.submit, p.job.size, profile))
+        return jobs_of
 
     both = played(one + two)
     assert both == played(two + one)

@@ -68,10 +68,10 @@ def fixed(tmp_path: Path) -> Path:
 
 def by_user(played: list[Played]) -> dict[str, list[list[Played]]]:
     """The batches of each user."""
-    found: dict[str, dict[int, list[Played]]] = defaultdict(lambda: defaultdict(list))
+    by_number: dict[str, dict[int, list[Played]]] = defaultdict(lambda: defaultdict(list))
     for one in played:
-        found[one.job.user or ""][one.job.extra["batch"]].append(one)
-    return {user: list(batches.values()) for user, batches in found.items()}
+        by_number[one.job.user or ""][one.job.extra["batch"]].append(one)
+    return {user: list(batches.values()) for user, batches in by_number.items()}
 
 
 def cycle_of(users: SiteUsers, name: str) -> ActivityCycle:
@@ -359,13 +359,13 @@ def test_facts_of_a_small_log() -> None:
 
 def test_continuation_of_a_small_log() -> None:
     """Only jobs that were waited for count; a user's last did not go on."""
-    found = continuation_by_response([SMALL], edges=(0, 1, 2, 3))
-    assert [(one.nb_jobs, one.observed) for one in found] == [
+    bins = continuation_by_response([SMALL], edges=(0, 1, 2, 3))
+    assert [(one.nb_jobs, one.observed) for one in bins] == [
         (3, 0.0),  # 30 s: b's last; 1 s, before 8 hours; 1 s: a's last
         (3, 1 / 3),  # b's 60 s, before a break; 100 s, before 0 s; 100 s, before 8 hours
         (1, 1.0),  # 145 s
     ]
-    assert found[2].expected == pytest.approx(0.8 / (0.05 * 145 / 60 + 1))
+    assert bins[2].expected == pytest.approx(0.8 / (0.05 * 145 / 60 + 1))
 
 
 def test_logs_that_cannot_be_learnt_from() -> None:
@@ -393,17 +393,17 @@ def test_columns_are_as_by_hand(drawn: list[tuple[str, int, int, int]]) -> None:
     widths: list[int] = []
     repetitions: list[int] = []
     for user in dict.fromkeys(row[0] for row in rows):
-        own = [row for row in rows if row[0] == user]
-        for at, row in enumerate(own):
-            if at and row[1] < own[at - 1][2]:
+        rows_of_user = [row for row in rows if row[0] == user]
+        for at, row in enumerate(rows_of_user):
+            if at and row[1] < rows_of_user[at - 1][2]:
                 widths[-1] += 1
             else:
                 widths.append(1)
-            if at and row[3] == own[at - 1][3]:
+            if at and row[3] == rows_of_user[at - 1][3]:
                 repetitions[-1] += 1
             else:
                 repetitions.append(1)
-            thoughts.append(own[at + 1][1] - row[2] if at + 1 < len(own) else inf)
+            thoughts.append(rows_of_user[at + 1][1] - row[2] if at + 1 < len(rows_of_user) else inf)
     assert jobs.think_times.tolist() == thoughts
     assert run_lengths(jobs, jobs.think_times[:-1] < 0).tolist() == widths
     assert run_lengths(jobs, jobs.size[1:] == jobs.size[:-1]).tolist() == repetitions

@@ -150,8 +150,8 @@ def test_a_job_is_near_one_of_the_log(
     shapes: list[Shape], u: float, v: float, w: float, common: int, per_decade: int
 ) -> None:
     """There is a job of that width in the bins of its estimate and its run time."""
-    found = Joint(shapes, common=common, per_decade=per_decade).at(u, v, w)
-    assert 1 <= found.run_time <= found.estimate
+    made = Joint(shapes, common=common, per_decade=per_decade).at(u, v, w)
+    assert 1 <= made.run_time <= made.estimate
     often = Counter(one.estimate for one in shapes)
 
     def bin_of(value: int) -> int:
@@ -159,17 +159,17 @@ def test_a_job_is_near_one_of_the_log(
 
     def same_estimate(one: Shape) -> bool:
         exact = often[one.estimate] >= common
-        return one.estimate == found.estimate if exact else bins(one.estimate, found.estimate)
+        return one.estimate == made.estimate if exact else bins(one.estimate, made.estimate)
 
     def bins(one: int, other: int) -> bool:
         return bin_of(one) == bin_of(other)
 
     def same_run_time(one: Shape) -> bool:
-        cut = found.run_time == found.estimate
-        return bins(one.run_time, found.run_time) or (cut and one.run_time >= one.estimate)
+        cut = made.run_time == made.estimate
+        return bins(one.run_time, made.run_time) or (cut and one.run_time >= one.estimate)
 
     assert any(
-        one.width == found.width and same_estimate(one) and same_run_time(one) for one in shapes
+        one.width == made.width and same_estimate(one) and same_run_time(one) for one in shapes
     )
 
 
@@ -178,8 +178,8 @@ def test_equal_steps_draw_every_cell_as_often_as_it_is_in_the_log() -> None:
     shapes = [Shape(1, 60, 60), Shape(1, 600, 599), Shape(1, 600, 600), *[Shape(2, 60, 7)] * 9]
     joint = Joint(shapes, common=1)
     steps = [(k + 0.5) / 24 for k in range(24)]
-    found = Counter(joint.at(u, v, w) for u in steps for v in steps for w in steps)
-    shares = {one: count / 24**3 for one, count in found.items()}
+    counts = Counter(joint.at(u, v, w) for u in steps for v in steps for w in steps)
+    shares = {one: count / 24**3 for one, count in counts.items()}
     assert shares == pytest.approx({one: count / 12 for one, count in Counter(shapes).items()})
 
 

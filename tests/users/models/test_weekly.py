@@ -66,8 +66,8 @@ def lasting(*responses: float) -> Callable[[WorkloadJob, float], float]:
 def times(parameters: str, *responses: float, **options: Any) -> list[float]:
     """The first submissions of one user whose jobs take the given response times."""
     users = WeeklyUsers(machine(), parameters=parameters, weeks=3, **options)
-    found = play(users, lasting(*responses))
-    return [next(found).submit for _ in range(len(responses) + 1)]
+    stream = play(users, lasting(*responses))
+    return [next(stream).submit for _ in range(len(responses) + 1)]
 
 
 # By hand: one user, every weekday from 9 to 17 -------------------------------------------------
@@ -107,9 +107,9 @@ def test_job(write: Callable[..., str]) -> None:
 def test_clock_of_the_log(write: Callable[..., str]) -> None:
     """Second 0 is a Thursday, 16:30 (1 January 1970, UTC): one job now, one at 17, then Friday."""
     users = WeeklyUsers(machine(start=16.5 * HOUR), parameters=write(), think="c20")
-    found = play(users)
+    stream = play(users)
     thursday = -16.5 * HOUR
-    assert [next(found).submit for _ in range(3)] == [0, 1_800, thursday + DAY + NINE]
+    assert [next(stream).submit for _ in range(3)] == [0, 1_800, thursday + DAY + NINE]
 
 
 def test_users_begin_together_or_spread() -> None:

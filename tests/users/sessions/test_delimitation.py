@@ -35,17 +35,17 @@ def test_cuts(rule: str, times: list[tuple[float, float]], expected: list[str], 
 
 
 def test_sessions_tell_number_user_start_and_finish() -> None:
-    own = jobs_of((0, 500), (10, 20), (4000, 4001))
-    first, second = partition(own, Delimitation("arrival", 60))["u"]
-    assert first == Session(1, "u", own[:2], 0, 500)
-    assert second == Session(2, "u", own[2:], 4000, 4001)
+    jobs = jobs_of((0, 500), (10, 20), (4000, 4001))
+    first, second = partition(jobs, Delimitation("arrival", 60))["u"]
+    assert first == Session(1, "u", jobs[:2], 0, 500)
+    assert second == Session(2, "u", jobs[2:], 4000, 4001)
 
 
 def test_users_come_in_order_of_first_appearance() -> None:
     mixed = [job("1", 5, 6, "z"), job("2", 5, 6, "a"), job("3", 6, 7, "z")]
-    found = partition(mixed, Delimitation("arrival", 60))
-    assert list(found) == ["z", "a"]
-    assert names(found["z"]) == ["13"]
+    users = partition(mixed, Delimitation("arrival", 60))
+    assert list(users) == ["z", "a"]
+    assert names(users["z"]) == ["13"]
 
 
 def test_jobs_are_put_into_submission_order_and_ties_stay_in_log_order() -> None:

@@ -78,8 +78,8 @@ def test_round_trip_is_exact(
     tmp_path: Path, times: list[tuple[float, float]], unit: float, rule: str
 ) -> None:
     """Odd fractions too, where start + (submit - start) is not always submit."""
-    own = [job(str(i), start * unit, end * unit) for i, (start, end) in enumerate(times)]
-    content = UserFile(graph_of(own, Delimitation.parse(rule)), PROFILES, Delimitation.parse(rule))
+    jobs = [job(str(i), start * unit, end * unit) for i, (start, end) in enumerate(times)]
+    content = UserFile(graph_of(jobs, Delimitation.parse(rule)), PROFILES, Delimitation.parse(rule))
     assert round_trip(tmp_path, content) == content
 
 
@@ -148,12 +148,12 @@ def test_reading_needs_little(tmp_path: Path) -> None:
     record["sessions"][0] |= {"mood": "good"}
     record["sessions"][2]["preceding_sessions"] = ["2", "1"]
     record["sessions"][0]["jobs"][0] |= {"id": 10, "walltime": -1, "colour": "red"}
-    found = read(tmp_path, record)
-    first = found.graph.sessions[0].jobs[0]
-    assert (found.graph.user, first.user, found.delimitation) == ("7", "7", None)
+    content = read(tmp_path, record)
+    first = content.graph.sessions[0].jobs[0]
+    assert (content.graph.user, first.user, content.delimitation) == ("7", "7", None)
     assert (first.id, first.walltime, first.extra) == ("10", None, {"colour": "red"})
-    assert found.graph.predecessors == [[], [], [(0, 1.5), (1, 1.5)]]
-    assert found.graph.roots() == [(0, 10), (1, 20)]
+    assert content.graph.predecessors == [[], [], [(0, 1.5), (1, 1.5)]]
+    assert content.graph.roots() == [(0, 10), (1, 20)]
 
 
 def test_sessions_may_come_in_any_order(tmp_path: Path) -> None:

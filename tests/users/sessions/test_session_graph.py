@@ -83,9 +83,9 @@ def test_a_long_chain_needs_no_recursion() -> None:
 
 
 def test_unknown_finish_is_refused() -> None:
-    own = partition([job("a", 0, 1), job("b", 1, None)], Delimitation("arrival", 60))["u"]
+    sessions = partition([job("a", 0, 1), job("b", 1, None)], Delimitation("arrival", 60))["u"]
     with pytest.raises(UsageError, match="session 1 of user u: job b has no recorded finish"):
-        build_graph(own)
+        build_graph(sessions)
 
 
 def test_a_session_that_ends_before_it_starts_is_refused() -> None:
@@ -110,7 +110,7 @@ def test_graphs_of_real_logs(
     """Edges, largest arity and longest path; think times below 1 h and 10 h."""
     jobs = load_workload(shared / "swf" / f"{log}.swf.gz", Rules()).jobs
     users = partition(jobs, Delimitation.parse(rule))
-    found = summary(map(build_graph, users.values()))
-    assert (found.edges, found.arity, found.longest_path) == counts
-    shares = (found.think_time_below_1h, found.think_time_below_10h)
+    numbers = summary(map(build_graph, users.values()))
+    assert (numbers.edges, numbers.arity, numbers.longest_path) == counts
+    shares = (numbers.think_time_below_1h, numbers.think_time_below_10h)
     assert shares == pytest.approx(below, abs=0.001)

@@ -53,8 +53,8 @@ def test_numbers_are_those_of_slow_twins(rows: list[tuple[str, int, int]]) -> No
     assert session_lengths(done).tolist() == sorted(expected.tolist())
     pairs: list[list[int]] = [[] for _ in RESPONSES]
     for user in "uv":
-        own = sorted((at, lasts) for whose, at, lasts in rows if whose == user)
-        for (at, lasts), (following, _) in pairwise(own):
+        jobs_of_user = sorted((at, lasts) for whose, at, lasts in rows if whose == user)
+        for (at, lasts), (following, _) in pairwise(jobs_of_user):
             if 0 < following - at - lasts < 28_800:
                 pairs[sum(lasts >= edge for edge in RESPONSES) - 1].append(following - at - lasts)
     quartiles, counts = think_times_by_response(done)
