@@ -224,7 +224,7 @@ def test_seed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: constant(1), "users would never leave"),
         (lambda: constant(-0.1), "probability=-0.1"),
@@ -239,6 +239,6 @@ def test_seed() -> None:
         (lambda: with_constant(0.5, 1), "users would never leave"),
     ],
 )
-def test_no_sense(call: Callable[[], object], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_no_sense(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         call()

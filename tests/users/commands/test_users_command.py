@@ -29,7 +29,7 @@ def test_every_model_is_listed_and_shown_with_its_options(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["list", "fluide"], 2, "did you mean 'fluid'?"),
         (["learn", "think-times", "nowhere.swf"], 2, "nowhere.swf"),
@@ -44,12 +44,12 @@ def test_every_model_is_listed_and_shown_with_its_options(tmp_path: Path) -> Non
     ],
 )
 def test_mistakes_are_told_in_one_line(
-    tmp_path: Path, arguments: list[str], code: int, said: str
+    tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
     (tmp_path / "empty.swf").write_text("")
     done = run(tmp_path, *arguments)
     assert done.returncode == code
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["empty.swf"]
 

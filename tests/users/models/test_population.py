@@ -313,16 +313,16 @@ def test_a_file_from_the_working_directory(
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "message"),
     [
         ("Empty", "member 'Empty': Empty is still due at 0.0 after it submitted 0 jobs"),
         ("Nan", r"member 'Nan': Nan.next_submission\(\) is nan"),
     ],
 )
-def test_a_wrong_member_is_named(tmp_path: Path, write: Write, model: str, said: str) -> None:
+def test_a_wrong_member_is_named(tmp_path: Path, write: Write, model: str, message: str) -> None:
     (tmp_path / "echo.py").write_text(ECHO)
     both = f'[[member]]\nmodel = "echo.py:Echo"\n[[member]]\nmodel = "echo.py:{model}"'
-    with pytest.raises(InvariantError, match=rf"people\.toml: {said}"):
+    with pytest.raises(InvariantError, match=rf"people\.toml: {message}"):
         simulate(LOG, users=POPULATION, user_options={"file": write(both)})
 
 
@@ -332,7 +332,7 @@ RIGID = '[[member]]\nmodel = "rigid"\n'
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "there are no members; expected a TOML file with tables"),
         ("member = [1]", "there are no members"),
@@ -385,8 +385,8 @@ RIGID = '[[member]]\nmodel = "rigid"\n'
         ("[[member]]\nmodel = 'tbuos'", "member 'tbuos': resampling needs a log with jobs"),
     ],
 )
-def test_wrong_files(write: Write, text: str, said: str) -> None:
-    with pytest.raises((InputError, UsageError), match=rf"people\.toml: .*{said}") as error:
+def test_wrong_files(write: Write, text: str, message: str) -> None:
+    with pytest.raises((InputError, UsageError), match=rf"people\.toml: .*{message}") as error:
         Population(LOG, file=write(text))
     assert "\n" not in str(error.value)
 

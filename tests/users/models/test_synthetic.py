@@ -215,13 +215,13 @@ def test_fewer_jobs_are_the_first_ones(sample: Workload) -> None:
 
 
 @pytest.mark.parametrize(
-    ("log", "said"),
+    ("log", "message"),
     [
         (log_of((0, 1, None, 5), (5, 1, None, 7), (12, 1, None, 7)), "no job has an estimate"),
         (log_of((0, 1, 60, 5)), "0 different gaps between submissions"),
         (log_of((0, 1, 60, 5), (5, 1, 60, 5), (10, 1, 60, 5)), "1 different gaps"),
     ],
 )
-def test_logs_that_are_not_enough(log: Workload, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_logs_that_are_not_enough(log: Workload, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         Synthetic(log)

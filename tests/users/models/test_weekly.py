@@ -229,7 +229,7 @@ def test_next_submission_against_a_search(responses: list[int], seed: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"activity": 2}, r"<= 1.* `\$.classes\[0\].activity"),
         ({"weekdays": [1, 0, 0]}, "length >= 7"),
@@ -242,8 +242,8 @@ def test_next_submission_against_a_search(responses: list[int], seed: int) -> No
         ({"surplus": 1}, "surplus"),
     ],
 )
-def test_wrong_files(write: Callable[..., str], changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=f"parameters.json: .*{said}"):
+def test_wrong_files(write: Callable[..., str], changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=f"parameters.json: .*{message}"):
         WeeklyUsers(machine(), parameters=write(**changes))
 
 
