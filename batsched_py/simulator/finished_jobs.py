@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
+from msgspec.structs import astuple
+
 from batsched_py.errors import InvariantError
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.jobs import SimulatedJob, State
@@ -82,29 +84,11 @@ def _all_forgotten(jobs: list[SimulatedJob]) -> bool:
 
 def _row(job: SimulatedJob) -> _Row:
     """Return a job as plain values, which takes a tenth of the space of the object."""
-    description, profile = job.description, job.profile
-    return (
-        description.id,
-        description.submit_time,
-        description.size,
-        description.profile,
-        description.walltime,
-        description.estimate,
-        description.user,
-        description.extra,
-        profile.delay,
-        profile.flops,
-        profile.total,
-        profile.return_code,
-        job.start_time,
-        job.finish_time,
-        job.alloc,
-        job.final_state,
-        job.return_code,
-        job.metadata,
-        job.consumed_energy,
-    )
+    profile = job.profile
+    kept = (profile.delay, profile.flops, profile.total, profile.return_code)
+    return astuple(job.description), kept, astuple(job)[3:10]  # from start_time on, no messages
 
 
 def _job(row: _Row) -> SimulatedJob:
-    return SimulatedJob(JobDescription(*row[:8]), Profile(*row[8:12]), State.FORGOTTEN, *row[12:])
+    description, profile, ended = row
+    return SimulatedJob(JobDescription(*description), Profile(*profile), State.FORGOTTEN, *ended)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.hosts import Host, Platform, homogeneous
 from batsched_py.simulator.platform.network import (
-    Cluster,
     FullZone,
     Hop,
     Link,
@@ -24,7 +23,7 @@ from batsched_py.simulator.platform.network import (
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.simulator.tasks.fair_bottleneck import FairBottleneck, RateLimits, Use
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask, ParallelTasks
-from helpers.parallel_tasks_twin import Cancel, Change, Speed, Start, Twin
+from helpers.parallel_tasks_twin import Cancel, Change, Speed, Start, Twin, star, stars
 
 
 def ends(platform: Platform, changes: list[Change]) -> list[float | None]:
@@ -271,30 +270,6 @@ def test_a_network_without_routes_matters_to_messages_only() -> None:
 NB = 5
 
 
-def star(policy: str, backbone: str | None, loopback: bool, latency: float) -> Platform:
-    """A cluster of five hosts, the last a storage."""
-    links: list[Link] = []
-
-    def add(name: str, bandwidth: float, fatpipe: bool = False) -> int:
-        links.append(Link(name, bandwidth, latency, fatpipe))
-        return len(links) - 1
-
-    zone = Cluster("c", link_latency=latency, backbone_latency=latency, loopback_latency=latency)
-    hosts = [Host(f"h{i}", ((2e9, 1e9, 1e9, 0.7e9, 1e9)[i],)) for i in range(NB)]
-    for host in hosts:
-        zone.up[host.name] = zone.down[host.name] = add(f"{host.name}", 1e8, policy == "FATPIPE")
-        if policy == "SPLITDUPLEX":
-            zone.down[host.name] = add(f"{host.name} down", 1e8)
-        if loopback:
-            zone.loopback[host.name] = add(f"{host.name} loopback", 5e8, True)
-    if backbone is None:
-        zone.backbone_latency = 0.0
-    else:
-        zone.backbone = add("backbone", 2.5e8, backbone == "FATPIPE")
-    network = Network(links, {"c": zone}, {host.name: "c" for host in hosts})
-    return Platform(hosts[:-1], hosts[-1:], network)
-
-
 def full(latency: float) -> Platform:
     """Hosts in a row: a message crosses all links in between, forth and back."""
     links = [Link(f"l{i}", (1e8, 3e7, 2e8, 1e8)[i], latency, i == 2) for i in range(NB - 1)]
@@ -311,13 +286,7 @@ def full(latency: float) -> Platform:
 
 latencies = st.sampled_from([0.0, 1e-4, 0.3])
 platforms = st.one_of(
-    st.builds(
-        star,
-        st.sampled_from(["SPLITDUPLEX", "SHARED", "FATPIPE"]),
-        st.sampled_from([None, "SHARED", "FATPIPE"]),
-        st.booleans(),
-        latencies,
-    ),
+    stars(latencies),
     st.builds(full, latencies),
 )
 amounts = st.sampled_from([0.0, 0.0, 1e6, 3.3e7, 1e8, 2e8])
