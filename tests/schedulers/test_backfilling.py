@@ -1,4 +1,4 @@
-"""EASY in other orders, its relatives, CREASY and UPS: by hand, and against slow twins."""
+"""EASY in any order, its relatives, CREASY and UPS: against slow twins, and what they promise."""
 
 from __future__ import annotations
 
@@ -22,93 +22,14 @@ from batsched_py.schedulers.conservative_streit import ConservativeOfStreit
 from batsched_py.schedulers.creasy import Creasy, criticality
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.easy_fixed import EasyFixed
-from batsched_py.schedulers.filler import Filler
+from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.list_scheduling import ListScheduling
 from batsched_py.schedulers.slack import Slack
 from batsched_py.schedulers.ups import Ups
 from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import assert_drawing, run, starts, workload
-from helpers.drawn_cases import DrawnCase, drawn_cases
+from batsched_py.testing import check_machine, run, starts, workload
 
 HOUR = 3600
-
-# Policy, processors, and what it shows; see batsched_py.testing for the drawings.
-DRAWINGS = """
-fewer_extra 4: without extra nodes (what Streit calls conservative) a long job waits for the head
-A 3 |##########
-B 3 | .........#####
-C 1 |  ........####################
-D 1 |   #######
-
-fixed 4: the early end at 4 lets the head start, as it would under EASY
-A 4 |####------
-B 4 | ...#####
-
-fixed 4: the head was promised 30; after the early end at 4 it could start at 10, but the promise
-stays, and a job until 25 goes before it
-A 2 |####--------------------------
-B 1 |##########
-C 4 | ........................#####
-D 1 |     ####################
-
-easy 4: EASY moves the shadow time to 10, and the job waits
-A 2 |####--------------------------
-B 1 |##########
-C 4 | .........#####
-D 1 |     ..........####################
-
-slack 4: the head (30 s, promised 10) may be delayed by half of that to 25, once: nothing that
-ends later may start, neither at first nor after the delay
-A 3 |##########
-B 4 | ........................##############################
-C 1 |  #######################
-D 1 |           ##############
-E 1 |           ............................................###############
-
-no_slack 4: the head is never delayed
-A 3 |##########
-B 4 | .........##############################
-C 1 |  ......................................#######################
-D 1 |  ########
-
-filler 4: whatever fits, in queue order; the wide job starves
-A 3 |##########
-B 4 | .......................................#####
-C 1 |  ##############################
-D 3 |          ##############################
-
-front 4: the shortest does not fit, so nobody starts
-A 3 |##########
-B 4 | .........#####
-C 1 |  .............####################
-
-best_fit 4: it takes what leaves the fewest processors free
-A 4 |##########
-B 2 | ..............#####
-C 3 | .........#####
-D 1 | .........#####
-
-ffia 4: the smallest area first
-A 4 |##########
-B 4 | ..................#####
-C 2 | .........#########
-"""
-POLICIES: dict[str, Callable[[], Scheduler]] = {
-    "fewer_extra": ConservativeOfStreit,
-    "fixed": EasyFixed,
-    "easy": Easy,
-    "slack": Slack,
-    "no_slack": partial(Slack, slack=0),
-    "filler": Filler,
-    "front": partial(ListScheduling, order="sjf"),
-    "best_fit": partial(ListScheduling, take="best_fit"),
-    "ffia": partial(ListScheduling, order="ffia"),
-}
-
-
-@pytest.mark.parametrize("case", drawn_cases(DRAWINGS), ids=str)
-def test_by_hand(case: DrawnCase) -> None:
-    assert_drawing(POLICIES[case.policy](), case.drawing, processors=case.processors)
 
 
 class Slow:
@@ -217,6 +138,15 @@ def test_equals_its_slow_twin(name: str, jobs: list[J], speed: float) -> None:
     fast, slow = PAIRS[name]
     load = workload(jobs, 8)
     assert starts(run(load, fast(), speed=speed)) == starts(run(load, slow(), speed=speed))
+
+
+@given(jobs_of, st.sampled_from([Easy, Fcfs]), st.one_of(st.none(), st.integers(0, 3)))
+def test_no_processor_twice_and_all_jobs_end(
+    jobs: list[J], policy: type[Easy] | type[Fcfs], shake: int | None
+) -> None:
+    outcome = run(workload(jobs, 8), policy(), shake=shake)
+    assert len(outcome.jobs) == len(jobs)
+    check_machine(outcome)
 
 
 def test_a_long_queue_equals_its_slow_twin() -> None:

@@ -17,8 +17,7 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import assert_drawing, check_machine, run, starts, workload
-from helpers.drawn_cases import DrawnCase, drawn_cases
+from batsched_py.testing import check_machine, run, starts, workload
 from helpers.streit_schedules import (
     FIVE,
     SORTED,
@@ -29,41 +28,6 @@ from helpers.streit_schedules import (
     random_jobs,
     with_fields,
 )
-
-DRAWINGS = """
-conservative 4: not only the first of the queue is protected: EASY would start the last job at 3
-A 3 |##########
-B 2 | .........#####
-C 4 |  .............#####
-D 1 |   .................#############
-
-conservative 4: holes between reservations are used
-A 4 |##########
-B 3 | .........##########
-C 4 |  ..................#####
-D 1 |   .......##########
-
-conservative 4: an early end: reservations are made anew one by one, in the order of the queue
-A 4 |####------
-B 4 | ...#####
-C 4 |  .......#####
-
-conservative 2: a job wider than the machine is rejected, and nothing is reserved twice after it
-A 3 |x
-B 2 | #####
-C 2 |  ....####
-D 2 |   .......#
-E 1 |    .......#
-"""
-
-
-@pytest.mark.parametrize("case", drawn_cases(DRAWINGS), ids=str)
-def test_by_hand(case: DrawnCase) -> None:
-    assert_drawing(Conservative(), case.drawing, processors=case.processors)
-
-
-def test_a_job_of_no_length_ends_at_its_own_instant() -> None:
-    assert starts(run(workload([J(0, 2, 0, 5), J(0, 2, 3)], 2), Conservative())) == [0, 0]
 
 
 def test_the_promise_where_planning_breaks_it() -> None:
