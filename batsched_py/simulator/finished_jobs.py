@@ -49,7 +49,9 @@ class FinishedJobs(Sequence[SimulatedJob]):
     def _write(self) -> None:
         """Write the earliest jobs, but none that may change: its end was not told yet."""
         latest, batch = self._latest, self._batch
-        while len(latest) >= self._in_memory and _all_forgotten(latest[:batch]):
+        while len(latest) >= self._in_memory:
+            if any(job.state is not State.FORGOTTEN for job in latest[:batch]):
+                break
             self._spool.append(list(map(_row, latest[:batch])))
             del latest[:batch]
         self._full = max(self._in_memory, len(latest) + batch)
@@ -76,10 +78,6 @@ class FinishedJobs(Sequence[SimulatedJob]):
         if batch < len(self._spool):
             return _job(self._spool[batch][place])
         return self._latest[at - len(self._spool) * self._batch]
-
-
-def _all_forgotten(jobs: list[SimulatedJob]) -> bool:
-    return {job.state for job in jobs} == {State.FORGOTTEN}
 
 
 def _row(job: SimulatedJob) -> _Row:

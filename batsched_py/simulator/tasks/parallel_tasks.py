@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from math import inf
+from operator import attrgetter
 
 import numpy as np
 
@@ -150,7 +151,7 @@ class ParallelTasks:
             due = []
             while self.next_time() - date < _SAME_DATE:
                 due.append(heappop(self._queue)[-1])
-            due.sort(key=_number)
+            due.sort(key=attrgetter("number"))
             for task in due:
                 if task._active or not task._uses:
                     self._finish(task, at)
@@ -318,7 +319,7 @@ class ParallelTasks:
                         if user not in together:
                             together.add(user)
                             todo.append(user)
-        return sorted(together, key=_number), sorted(resources)
+        return sorted(together, key=attrgetter("number")), sorted(resources)
 
     def _share(self, tasks: list[ParallelTask], resources: list[int]) -> None:
         for task in tasks:
@@ -380,19 +381,11 @@ class ParallelTasks:
         queue = self._queue
         heappush(queue, (date, task.number, task._version, task))
         if len(queue) > 64 + 8 * self._nb_running:  # mostly dates that are no longer true
-            queue[:] = [entry for entry in queue if _holds(entry)]
+            queue[:] = [at for at in queue if at[3]._version == at[2] and at[3].end is None]
             heapify(queue)
-
-
-def _number(task: ParallelTask) -> int:
-    return task.number
 
 
 def _is_uneven(task: ParallelTask, resource: int) -> bool:
     """Whether unequal executors of one task are on a host, which takes several rounds to fill."""
     several = task._several.get(resource)
     return several is not None and several[0] * several[1] != task._uses[resource]
-
-
-def _holds(entry: tuple[float, int, int, ParallelTask]) -> bool:
-    return entry[3]._version == entry[2] and entry[3].end is None
