@@ -134,11 +134,9 @@ def test_jobs_of_a_real_batsim(
 ) -> None:
     """The durations of a run on a platform of explicit routes with loopbacks."""
     folder = shared / "batsim_transcripts" / "02_profile_types_fcfs"
-    running = ParallelTasks(read_platform(folder / "small_platform.xml"))
-    task = running.start(1.0, list(range(nb)), flops, bytes_)
-    while (date := running.next_time()) < inf:
-        running.advance(date)
-    assert task.end == pytest.approx(1 + duration, abs=0.6e-6)
+    platform = read_platform(folder / "small_platform.xml")
+    (end,) = ends(platform, [Start(1.0, list(range(nb)), flops, bytes_)])
+    assert end == pytest.approx(1 + duration, abs=0.6e-6)
 
 
 @pytest.mark.parametrize(
@@ -153,13 +151,10 @@ def test_storages_of_a_real_batsim(
 ) -> None:
     """Each of two executors reads 1 MB from a storage and writes 2 MB to it."""
     path = shared / "batsim_transcripts" / run / platform
-    running = ParallelTasks(read_platform(path, roles={storage: "storage"}))
+    read = read_platform(path, roles={storage: "storage"})
     sent = [0, 0, 2e6, 0, 0, 2e6, 1e6, 1e6, 0]
-    nb_compute = 4 if storage == "hosts_pfs0" else 3
-    task = running.start(0.0, [0, 1, nb_compute], [0, 0, 0], sent)
-    while (date := running.next_time()) < inf:
-        running.advance(date)
-    assert task.end == pytest.approx(duration, abs=0.6e-6)
+    (end,) = ends(read, [Start(0.0, [0, 1, len(read.hosts)], [0, 0, 0], sent)])
+    assert end == pytest.approx(duration, abs=0.6e-6)
 
 
 def test_what_asks_for_nothing_ends_at_once() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from batsched_py.errors import ProtocolError
@@ -11,7 +9,6 @@ from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.platform.hosts import Host, Platform
-from batsched_py.simulator.platform.platform_reader import read_platform
 from helpers.scripted_schedulers import (
     Make,
     Timetable,
@@ -163,17 +160,9 @@ def test_two_requests_at_once_for_what_is_there_at_once() -> None:
     assert changes_told(scheduler) == [(2, 2, "2"), (3, 1, "0"), (7, 3, "1")]
 
 
-def test_asleep_in_the_beginning(tmp_path: Path) -> None:
-    """A host whose pstate in the platform file is one to sleep in."""
-    prop = f'<prop id="wattage_per_state" value="{WATTS}"/><prop id="sleep_pstates" value="2:3:4"/>'
-    (tmp_path / "platform.xml").write_text(
-        '<platform version="4.1"><zone id="z" routing="Vivaldi">'
-        '<host id="master_host" coordinates="0 0 0" speed="1Gf"/>'
-        f'<host id="a" coordinates="0 0 0" speed="1Gf,0.5Gf,1f,0.5f,0.25f" pstate="2">{prop}</host>'
-        f'<host id="b" coordinates="0 0 0" speed="1Gf,0.5Gf,1f,0.5f,0.25f" pstate="1">{prop}</host>'
-        "</zone></platform>"
-    )
-    platform = read_platform(tmp_path / "platform.xml")
+def test_asleep_in_the_beginning() -> None:
+    """A host whose pstate in the platform file is one to sleep in: no job may start there."""
+    platform = Platform([host("a", pstate=2), host("b", pstate=1)])
     scheduler = Timetable(
         {0: [execute("w0!four0", 2)], 1: [switch(1, "0")], 5: [execute("w0!four1", 1)]}
     )
@@ -184,10 +173,6 @@ def test_asleep_in_the_beginning(tmp_path: Path) -> None:
     assert outcome.power is not None
     assert list(outcome.power.changes())[:2] == [(0.0, "1", 1), (0.0, "0", 2)]
     assert outcome.power.energy.consumed(1, 9) == pytest.approx(10 + 4 * 50 + 4 * 200)
-
-
-def test_asleep_in_the_beginning_no_job_may_start() -> None:
-    platform = Platform([host("h0", pstate=2)])
     with pytest.raises(ProtocolError, match="'0': machine 0 is sleeping"):
         run(Timetable({0: [execute("w0!four", 1)]}), "four", platform=platform)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -12,7 +11,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.files.output_files import jobs_lines
 from batsched_py.simulator.platform.hosts import Platform, homogeneous
-from batsched_py.simulator.platform.platform_reader import read_platform
+from helpers.parallel_tasks_twin import star
 from helpers.scripted_schedulers import (
     FINISHED,
     GIGA,
@@ -265,6 +264,8 @@ NESTED: Profiles = {
     "b": compute(4),
     "listen": composed("a", "r"),
     "r": {"type": "recv", "timeout": "", "success": "a"},
+    "endless": compute(1e299),
+    "talks": compute(1, com=1),
 }
 KILLS: dict[str, tuple[str, float, dict[str, Any], int]] = {
     "in its first part": ("main", 0.5, inside("main", 0, part("a", 0.25)), -1),
@@ -277,44 +278,31 @@ KILLS: dict[str, tuple[str, float, dict[str, Any], int]] = {
 }
 
 
+def killed_at(time: float, profile: str, platform: Platform | None = None, nb: int = 1) -> Any:
+    """Kill a job of ``nb`` hosts; return its return code, and how much of it was done."""
+    scheduler = Timetable({0: [execute("w0!j", (1 << nb) - 1)], time: [kill("w0!j")]})
+    outcome = simulate(scheduler, workload(NESTED, job("j", profile, size=nb)), platform=platform)
+    assert (ends(outcome), outcome.end) == ({"j": (KILLED, time)}, time)
+    (killed,) = scheduler.events(m.JobKilled)
+    return outcome.jobs[0].return_code, killed.job_progress["w0!j"]
+
+
 @pytest.mark.parametrize("sentence", KILLS)
 def test_killed(sentence: str) -> None:
     profile, time, progress, return_code = KILLS[sentence]
-    scheduler = Timetable({0: [execute("w0!j", 1)], time: [kill("w0!j")]})
-    outcome = simulate(scheduler, workload(NESTED, job("j", profile)))
-    assert (ends(outcome), outcome.end) == ({"j": (KILLED, time)}, time)
-    assert outcome.jobs[0].return_code == return_code
-    (killed,) = scheduler.events(m.JobKilled)
-    assert killed.job_progress == {"w0!j": progress}
+    assert killed_at(time, profile) == (return_code, progress)
 
 
 @pytest.mark.parametrize(("time", "progress"), [(1, 0.0), (2, 0.0), (2.5, 0.5)])
-def test_killed_during_the_latency(tmp_path: Path, time: float, progress: float) -> None:
+def test_killed_during_the_latency(time: float, progress: float) -> None:
     """Nothing is done while the first message is under way, here for two seconds."""
-    path = tmp_path / "platform.xml"
-    path.write_text(
-        '<platform version="4.1"><zone id="z" routing="Full">'
-        '<cluster id="c" prefix="h" suffix="" radical="0-3" speed="1Gf" bw="1GBps" lat="1s"/>'
-        '<cluster id="m" prefix="master_host" suffix="" radical="1" speed="1Gf" bw="1GBps" '
-        'lat="1s"/></zone></platform>'
-    )
-    platform = read_platform(path, "master_host1")
-    profile = {"type": "parallel_homogeneous", "cpu": GIGA, "com": 1}
-    load = workload({"p": profile}, job("j", "p", size=2))
-    scheduler = Timetable({0: [execute("w0!j", 3)], time: [kill("w0!j")]})
-    simulate(scheduler, load, platform=platform)
-    (killed,) = scheduler.events(m.JobKilled)
-    assert killed.job_progress == {"w0!j": part("p", pytest.approx(progress, abs=1e-12))}
+    _, done = killed_at(time, "talks", star("SPLITDUPLEX", None, False, 1.0), nb=2)
+    assert done == part("talks", pytest.approx(progress, abs=1e-12))
 
 
 def test_killed_although_it_would_have_lasted_for_ever() -> None:
     """More seconds than a number can say, on a host of a flop in a thousand seconds."""
-    scheduler = Timetable({0: [execute("w0!j", 1)], 5: [kill("w0!j")]})
-    load = workload({"p": compute(1e299)}, job("j", "p"))
-    outcome = simulate(scheduler, load, platform=homogeneous(4, 1e-12))
-    assert ends(outcome) == {"j": (KILLED, 5)}
-    (killed,) = scheduler.events(m.JobKilled)
-    assert killed.job_progress == {"w0!j": {"profile_name": "p", "progress": 0.0}}
+    assert killed_at(5, "endless", homogeneous(4, 1e-12)) == (-2, part("endless", 0.0))
 
 
 def test_killed_jobs_leave_their_host_to_others() -> None:
