@@ -192,7 +192,7 @@ class Simulator:
         waiting = [job.description.id for job in self._registry.unfinished()]
         if waiting:
             first = ", ".join(waiting[:50]) + (", ..." if len(waiting) > 50 else "")
-            listening = len(self._stepwise.waiting())
+            listening = self._stepwise.nb_waiting()
             reason = f" ({listening} for a message, running)" if listening else ""
             jobs = "1 job waits" if len(waiting) == 1 else f"{len(waiting)} jobs wait"
             raise DeadlockError(

@@ -7,7 +7,6 @@ import pytest
 from batsched_py.errors import PlatformError, ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.energy.consumption import (
-    Energy,
     SleepState,
     Watts,
     power_states,
@@ -88,12 +87,6 @@ def test_latency_is_idle(ref_cluster: Platform) -> None:
     assert outcome.jobs[0].consumed_energy == pytest.approx(2 * (0.0006 * 100 + 200))
 
 
-def test_power_at_a_load() -> None:
-    """The least power from the first flop on, then evenly up to full power."""
-    powers = [Watts(100, 120, 200).at(load) for load in (0.0, 1e-12, 0.5, 1.0)]
-    assert powers == pytest.approx([100, 120, 160, 200])
-
-
 def test_hosts_that_are_shared_are_loaded_once(ref_cluster: Platform) -> None:
     """Two jobs on one host have half of it each, and both are charged all that it consumes."""
     load = workload({"p": compute(1)}, job("a", "p"), job("b", "p"))
@@ -167,17 +160,3 @@ def test_well_formed() -> None:
     assert states.watts[:2] == (Watts(100, 100, 200), Watts(80, 90, 150))
     assert states.sleep == {2: SleepState(1, 3)}
     assert states.passing == {1, 3}
-
-
-def test_energy_of_hosts_that_change() -> None:
-    """Loads and pstates in small steps: 10 s idle, 5 s half, 5 s half of the slow one, idle."""
-    hosts = [Host("a", (1e9, 5e8), {"wattage_per_state": "100:120:200,80:90:150"}, pstate=0)]
-    energy = Energy(hosts)
-    energy.set_load(0, 0.5, 10)
-    assert energy.consumed(1, 10) == 1000
-    energy.set_pstate(0, 1, 15)
-    assert energy.consumed(1, 15) == 1000 + 5 * 160
-    energy.set_load(0, 0.0, 20)
-    assert energy.consumed(1, 30) == 1800 + 5 * 120 + 10 * 80
-    assert energy.total(30) == energy.consumed(1, 30)
-    assert energy.consumed(0, 30) == 0

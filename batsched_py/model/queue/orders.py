@@ -26,16 +26,13 @@ class RankedJobs(Protocol):
     @property
     def head(self) -> Job | None:
         """The first job, None if nobody waits."""
-        ...
 
     def __iter__(self) -> Iterator[Job]:
         """Give the jobs in order."""
-        ...
 
     def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
         """Return the first job that fits into ``free`` processors and either ends by ``horizon``
         or needs at most ``extra`` processors; None if there is none."""
-        ...
 
 
 def place_in(ranked: Iterable[Job], job: Job) -> int:
@@ -51,7 +48,6 @@ class Order(Protocol):
 
     def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
         """Return the waiting jobs in the order that holds ``now`` (seconds)."""
-        ...
 
 
 class FixedOrder:

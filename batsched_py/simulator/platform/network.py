@@ -327,12 +327,10 @@ class Network:
                     if amount > 0:
                         load.send(self.route(source, target), amount)
             return
-        rows = zip(sources, sent.sum(1).tolist(), sent.max(1).tolist(), strict=True)
-        for source, total, peak in rows:
-            load.add(up.up[source], _Flow(total, peak))
-        columns = zip(targets, sent.sum(0).tolist(), sent.max(0).tolist(), strict=True)
-        for target, total, peak in columns:
-            load.add(down.down[target], _Flow(total, peak))
+        for links, hosts, axis in ((up.up, sources, 1), (down.down, targets, 0)):
+            totals, peaks = sent.sum(axis).tolist(), sent.max(axis).tolist()
+            for host, total, peak in zip(hosts, totals, peaks, strict=True):
+                load.add(links[host], _Flow(total, peak))
         whole = _Flow(float(sent.sum()), float(sent.max()))
         for link in middle:
             load.add(link, whole)

@@ -141,13 +141,9 @@ class StepwiseJobs:
         if running is not None and isinstance(running.profile.body, Receive):
             self._look_again(running, running.profile.body)
 
-    def waiting(self) -> list[SimulatedJob]:
-        """Return the jobs that run here and are waiting for messages."""
-        return [
-            running.job
-            for running in self._running.values()
-            if isinstance(running.profile.body, Receive)
-        ]
+    def nb_waiting(self) -> int:
+        """Return how many jobs run here and are waiting for messages."""
+        return sum(isinstance(job.profile.body, Receive) for job in self._running.values())
 
     # Timers --------------------------------------------------------------------------------------
 
