@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from batsched_py.errors import InvariantError, UsageError
 from batsched_py.model.job import Job
-from batsched_py.model.queue.waiting_queue import Key, WaitingQueue, by_submission
+from batsched_py.model.queue.waiting_queue import Key, Ranking, WaitingQueue, by_submission
 from batsched_py.support.json_values import did_you_mean
 
 if TYPE_CHECKING:
@@ -83,19 +83,7 @@ class ClockOrder:
         return _AtClock(columns, self.priority(now, columns))
 
 
-class _Nobody:
-    """No job waits."""
-
-    head = None
-
-    def __iter__(self) -> Iterator[Job]:
-        return iter(())
-
-    def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
-        return None
-
-
-_NOBODY = _Nobody()
+_NOBODY = Ranking(by_submission)
 
 
 class _AtClock:
