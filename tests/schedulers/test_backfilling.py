@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.errors import UsageError
 from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
@@ -23,7 +22,6 @@ from batsched_py.schedulers.creasy import Creasy, criticality
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.easy_fixed import EasyFixed
 from batsched_py.schedulers.fcfs import Fcfs
-from batsched_py.schedulers.list_scheduling import ListScheduling
 from batsched_py.schedulers.slack import Slack
 from batsched_py.schedulers.ups import Ups
 from batsched_py.testing import DrawnJob as J
@@ -273,25 +271,6 @@ def test_criticality_of_the_paper() -> None:
     slope = (0.8 / (0.05 * minutes + 1) - 0.8 / (0.05 * (minutes + step) + 1)) / step
     assert criticality(minutes) == pytest.approx(slope, rel=1e-4)
     assert criticality(minutes)[:2].tolist() == [0.04, 0.01]
-
-
-@pytest.mark.parametrize(
-    ("policy", "options", "message"),
-    [
-        (Easy, {"order": "sfj"}, "order=sfj .did you mean 'sjf'"),
-        (Easy, {"backfill_order": 3}, "backfill_order=3: expected one of fcfs"),
-        (Easy, {"extra_nodes": "all"}, "extra_nodes=all: expected one of first, instant, none"),
-        (Creasy, {"alpha": -1}, "alpha=-1: expected a number at least 0"),
-        (Creasy, {"alpha": "much"}, "alpha=much: expected a number"),
-        (Ups, {"a_user": 1.5}, "a_user=1.5: expected a number from 0 to 1"),
-        (Ups, {"rank": "lod"}, "did you mean 'load'"),
-        (Slack, {"slack": True}, "slack=True: expected a number at least 0"),
-        (ListScheduling, {"take": "fit"}, "take=fit.*expected one of front, first_fit, best_fit"),
-    ],
-)
-def test_wrong_options(policy: type[Any], options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        policy(**options)
 
 
 @pytest.mark.parametrize("policy", [Easy, partial(Easy, extra_nodes="instant"), Slack])

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.errors import UsageError
 from batsched_py.model.decisions import CallMeLater, Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
@@ -178,11 +177,3 @@ def test_processors_that_fail_by_hand() -> None:
     jobs = [J(0, 2, 10), J(1, 4, 5), J(2, 3, 4), J(3, 1, 9), J(20, 1, 1)]
     failing = Failing(Conservative(), [(1, 1, False), (20, 1, True)])
     assert starts(run(workload(jobs, 4), failing)) == [0, 23, 10, 14, 20]
-
-
-def test_wrong_options() -> None:
-    for order in ("longest", "expansion_factor"):
-        with pytest.raises(UsageError, match=r"^order="):
-            Conservative(order=order)
-    with pytest.raises(UsageError, match="job w0!0000 has no walltime"):
-        run(workload([J(0, 1, 5, None)], 4), Conservative())

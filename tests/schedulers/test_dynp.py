@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.errors import UsageError
 from batsched_py.model.job import Job
 from batsched_py.schedulers.dynp.bounds import DynpBounds
 from batsched_py.schedulers.dynp.deciders import DECIDERS, case_of, with_slackness
@@ -528,26 +527,3 @@ def test_jobs_that_are_never_allowed_do_not_count(metric: str, slackness: float)
         assert all(-inf < value < inf for value in step.values.values())
     if metric == "ARTwW":
         assert starts(outcome) == [0, 13, None, 10]
-
-
-WRONG = [
-    (Dynp, "decider", ["cleverest"]),
-    (Dynp, "when", ["never"]),
-    (Dynp, "metric", ["AWT"]),
-    (Dynp, "slackness", [-1, 101, True]),
-    (Dynp, "first_jobs", [0, 1.5, True]),
-    (Dynp, "within", [-1, "2 h"]),
-    (Dynp, "preferred_reading", ["third"]),
-    (Dynp, "legacy_fcfs_list_order", [1]),
-    (Dynp, "admission", ["always"]),
-    (Dynp, "limits", [7]),
-    (DynpBounds, "lower", [-1, None]),
-    (DynpBounds, "upper", [7000, "1 h"]),
-]
-
-
-@pytest.mark.parametrize(("policy", "option", "values"), WRONG)
-def test_wrong_options(policy: type[Any], option: str, values: list[Any]) -> None:
-    for value in values:
-        with pytest.raises(UsageError, match=f"^{option}="):
-            policy(**{option: value})

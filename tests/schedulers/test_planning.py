@@ -389,25 +389,6 @@ def test_held() -> None:
         assert notes[2][5].startswith("planned in the order ")
 
 
-def test_walltimes_are_needed() -> None:
-    for make in PLANNERS:
-        with pytest.raises(UsageError, match="job w0!0000 has no walltime"):
-            run(workload([J(0, 1, 5, None)], 4), make())
-
-
-def test_wrong_options() -> None:
-    for option, value in (
-        ("order", "longest"),
-        ("order", "expansion_factor"),  # it changes with the clock
-        ("admission", "always"),
-        ("limits", "nights"),
-    ):
-        with pytest.raises(UsageError, match=f"^{option}="):
-            Planning(**{option: value})
-    with pytest.raises(UsageError, match=r"^begins=noon"):
-        Planning(limits=[{"max_size": 3}], begins="noon")
-
-
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
