@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,16 +40,6 @@ def test_the_promise_where_planning_breaks_it() -> None:
     assert promises[4] == [80, 50]
     assert starts(outcome) == [0, 60, 20, 100, 50]
     assert starts(run(workload(FIVE, 8), Planning())) == [0, 50, 20, 90, 90]
-
-
-@pytest.mark.parametrize(("order", "expected"), [("fcfs", [0, 4, 9, 13]), ("sjf", [0, 8, 4, 13])])
-def test_compression_in_an_order(order: str, expected: list[float]) -> None:
-    """Jobs 1 to 3 are promised 10, 15 and 19; at 4 job 0 ends early.
-
-    Shortest first, job 2 comes to 4, job 3 to 15, and job 1 to 8; at the next end job 3 to 13.
-    """
-    jobs = [J(0, 4, 4, 10), J(1, 4, 5), J(2, 4, 4), J(3, 4, 4)]
-    assert starts(run(workload(jobs, 4), Conservative(order=order))) == expected
 
 
 class SlowConservative:

@@ -45,39 +45,6 @@ ORDERS = ("fcfs", "sjf", "ljf")
 PLANNERS = (Planning, Dynp, DynpBounds)
 
 
-class Case(NamedTuple):
-    """Jobs on 4 processors, and their starts under FCFS, SJF, LJF, and FCFS in strict order."""
-
-    jobs: list[J]
-    expected: list[list[Any]]
-
-
-CASES = {
-    "the order decides where jobs cannot run together": Case(
-        [J(0, 4, 10), J(1, 4, 5), J(2, 4, 3), J(3, 4, 7)],
-        [[0, 10, 15, 18], [0, 13, 10, 18], [0, 17, 22, 10], [0, 10, 15, 18]],
-    ),
-    "a hole in front of a job that was placed already is used: implicit backfilling": Case(
-        [J(0, 3, 10), J(1, 4, 5), J(2, 1, 8)], [[0, 10, 2], [0, 10, 2], [0, 10, 2], [0, 10, 15]]
-    ),
-    "orders go by estimates, not by run times": Case(
-        [J(0, 4, 10), J(1, 4, 1, 9), J(2, 4, 7, 8)], [[0, 10, 11], [0, 17, 10], *[[0, 10, 11]] * 2]
-    ),
-    "an early end: all is planned anew": Case(
-        [J(0, 4, 3, 10), J(1, 4, 5), J(1, 1, 1)], [[0, 3, 8], [0, 4, 3], [0, 3, 8], [0, 3, 8]]
-    ),
-    "a job wider than the machine is rejected": Case([J(0, 5, 5), J(1, 4, 5)], [[None, 1]] * 4),
-}
-
-
-@pytest.mark.parametrize("sentence", CASES)
-def test_by_hand(sentence: str) -> None:
-    case = CASES[sentence]
-    options: list[dict[str, Any]] = [{"order": order} for order in ORDERS]
-    for how, starting in zip([*options, {"backfilling": False}], case.expected, strict=True):
-        assert starts(run(workload(case.jobs, 4), Planning(**how))) == starting, how
-
-
 # Worked examples -------------------------------------------------------------------------------
 
 

@@ -23,7 +23,7 @@ from batsched_py.simulator.platform.network import (
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.simulator.tasks.fair_bottleneck import FairBottleneck, RateLimits, Use
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask, ParallelTasks
-from helpers.parallel_tasks_twin import Cancel, Change, Speed, Start, Twin, star, stars
+from helpers.parallel_tasks_twin import Cancel, Change, Speed, Start, Twin, stars
 
 
 def ends(platform: Platform, changes: list[Change]) -> list[float | None]:
@@ -229,16 +229,6 @@ def test_dates_within_a_nanosecond_are_one() -> None:
     assert running.advance(1.0) == [late, early]
     assert late.end == early.end == 1.0
     assert running.advance(running.next_time()) == [other]
-
-
-def test_a_link_that_is_not_shared_is_there_for_each() -> None:
-    platform = star("SPLITDUPLEX", None, True, 0.0)
-    both: list[Change] = [Start(0, [0], [0], [5e8]), Start(0, [0], [2e9 * 4], [5e8])]
-    assert ends(platform, both) == [1.0, 4.0]
-
-
-def test_equal_executors_on_one_host_add_up() -> None:
-    assert ends(homogeneous(1), [Start(0, [0, 0], [1e9, 1e9], [])]) == [2.0]
 
 
 @pytest.mark.parametrize(
