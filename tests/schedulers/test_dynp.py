@@ -173,24 +173,6 @@ def test_six_jobs_slackness_makes_deciders_equal(metric: str) -> None:
 # Bounds ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("lower", "upper", "active"),
-    [(15, 20, "sjf"), (14, 15, "fcfs"), (13, 14, "ljf"), (15, 15, "sjf"), (0, None, "fcfs")],
-)
-def test_bounds_choose_by_the_mean_estimate(lower: float, upper: float, active: str) -> None:
-    """At 3 jobs of 10, 30 and 5 s wait, in the mean 15: equal to the lower bound is SJF, equal to
-    the upper one FCFS."""
-    jobs = [J(0, 4, 100), J(1, 4, 10), J(2, 4, 30), J(3, 4, 5)]
-    _, watch = run_watched(workload(jobs, 4), DynpBounds(lower=lower, upper=upper))
-    assert [seen.active for seen in watch.passes if seen.now == 3] == [active]
-    plans = {
-        "fcfs": {1: 100, 2: 110, 3: 140},
-        "sjf": {3: 100, 1: 105, 2: 115},
-        "ljf": {2: 100, 1: 130, 3: 140},
-    }
-    assert watch.plans[3] == plans[active]
-
-
 def test_bounds_nobody_waits_the_policy_stays() -> None:
     policy = DynpBounds(lower=0, upper=5)
     _, watch = run_watched(workload([J(0, 4, 10), J(20, 4, 3)], 4), policy)

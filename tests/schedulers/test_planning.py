@@ -178,16 +178,9 @@ RESERVATIONS = {
     "it starts when it was asked for, though all is free before, without any event then": Reserved(
         [J(0, 4, 5)], at(j0=7), [7]
     ),
-    "a fixed end: it starts its estimate before, and may run shorter": Reserved(
-        [J(0, 4, 5, 8)], {0: {"reserved_end": 20}}, [12]
-    ),
     "batch jobs go around it: the first fits before, the second does not": Reserved(
         [J(0, 4, 5), J(0, 4, 10), J(0, 1, 11)], at(j0=10), [10, 0, 15]
     ),
-    "it must not displace a job that runs": Reserved(
-        [J(0, 2, 10), J(1, 3, 5)], at(j1=9), [0, None]
-    ),
-    "it may start at the very end of one": Reserved([J(0, 2, 10), J(1, 3, 5)], at(j1=10), [0, 10]),
     "a job that is only planned is in its way, or not: that is what admission says": Reserved(
         [J(0, 4, 10), J(1, 4, 5), J(2, 3, 6)], at(j2=12), [0, 10, None], [0, 18, 12]
     ),
@@ -196,15 +189,6 @@ RESERVATIONS = {
         at(j1=2, j3=7),
         [0, None, 4, None],
         [6, 2, 11, 7],
-    ),
-    "two that fit together, and a third that does not": Reserved(
-        [J(0, 2, 5), J(0, 2, 5), J(0, 1, 1)], at(j0=5, j1=6, j2=9), [5, 6, None]
-    ),
-    "nothing can be reserved in the past": Reserved(
-        [J(3, 1, 5), J(4, 1, 5)], at(j0=2) | {1: {"reserved_end": 8}}, [None, None]
-    ),
-    "a job wider than the machine came before: the accepted one is not asked again": Reserved(
-        [J(0, 5, 5), J(0, 3, 5), J(1, 2, 3), J(2, 1, 9)], at(j1=10), [None, 10, 1, 2]
     ),
 }
 

@@ -87,15 +87,6 @@ def test_latency_is_idle(ref_cluster: Platform) -> None:
     assert outcome.jobs[0].consumed_energy == pytest.approx(2 * (0.0006 * 100 + 200))
 
 
-def test_hosts_that_are_shared_are_loaded_once(ref_cluster: Platform) -> None:
-    """Two jobs on one host have half of it each, and both are charged all that it consumes."""
-    load = workload({"p": compute(1)}, job("a", "p"), job("b", "p"))
-    scheduler = Timetable({0: [execute("w0!a", 1), execute("w0!b", 1)]})
-    options = Options(energy=True, compute_sharing=True)
-    outcome = simulate(scheduler, load, options, ref_cluster)
-    assert [job.consumed_energy for job in outcome.jobs] == pytest.approx([400, 400])
-
-
 def test_no_query_without_energy() -> None:
     with pytest.raises(ProtocolError, match="QUERY: energy is not accounted for"):
         simulate(Timetable({0: [QUERY]}), workload({"p": delay(1)}, job("j", "p")))

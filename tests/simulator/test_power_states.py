@@ -67,11 +67,7 @@ SLOWED: dict[str, tuple[dict[float, list[Make]], dict[str, float]]] = {
         },
         {"four": 5},
     ),
-    "delays are not slowed": (
-        {0: [execute("w0!wait", 1)], 2: [switch(1, "1")]},
-        {"wait": 4},
-    ),
-    "slow from its start, and one beside it that is not": (
+    "slow from its start, beside one that is not": (
         {1: [switch(1, "1"), execute("w0!four0", 1), execute("w0!four1", 2)]},
         {"four0": 9, "four1": 5},
     ),
