@@ -62,9 +62,8 @@ def similarity(
 
     All pairs of different jobs are looked at, of one session or of two sessions of a user. The
     ``measure`` is the ``mean`` of r, its ``median`` (of an even number of ratios the upper one of
-    the two in the middle) or the share of ``identical`` values. With ``pool="jobs"`` it is taken
-    over all pairs of jobs at that distance; with ``"sessions"`` it is taken for each session (pair)
-    and then its mean over them. Jobs whose value is unknown count for sessions, not for pairs.
+    the two in the middle) or the share of ``identical`` values, over all pairs at that distance.
+    Jobs whose value is unknown count for sessions, not for pairs.
 
     Left out are users with less than ``min_sessions`` sessions or without a pair at some distance;
     6 gives the numbers of users in the thesis's tables. ``sessions`` by default: arrival:60:>.
