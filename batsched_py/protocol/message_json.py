@@ -1,9 +1,7 @@
 """JSON of Batsim's protocol, version 4, to structs and back.
 
 The codec knows the shape of messages, not what is allowed when: that is for the two partners
-and for :mod:`batsched_py.protocol.decision_checks`. A codec for another version of the protocol
-would stand beside this one, with the same functions (:mod:`batsched_py.protocol.handshake`
-chooses).
+and for :mod:`batsched_py.protocol.decision_checks`.
 """
 
 from __future__ import annotations

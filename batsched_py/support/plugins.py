@@ -62,7 +62,11 @@ def load_file(place: str) -> Any:
         raise PluginError(f"{place}: there is no file {path_text!r}")
     try:
         name = importable_name(path)
-        module = _executed(path) if name is None else importlib.import_module(name)
+        module = (
+            _executed(path, f"_batsched_py_plugin_{path.stem}")
+            if name is None
+            else importlib.import_module(name)
+        )
     except (Exception, SystemExit) as error:  # whatever the author's code raises
         raise PluginError(f"{place}: {type(error).__name__}: {error}") from error
     if module is None:
@@ -73,9 +77,23 @@ def load_file(place: str) -> Any:
     return getattr(module, attribute)
 
 
-def _executed(path: Path) -> ModuleType | None:
+def study_module(path: Path) -> ModuleType:
+    """Return the module in a file of a study, executed once; raises :class:`PluginError`.
+
+    A file of a package that Python finds is imported by its name; others need be in no search path.
+    """
+    name = importable_name(path)
+    if name is not None:
+        return importlib.import_module(name)
+    name = f"_{path.parent.name}_{path.stem}"
+    module = sys.modules.get(name) or (_executed(path, name) if path.is_file() else None)
+    if module is None:
+        raise PluginError(f"{path}: expected a Python file of a study")
+    return module
+
+
+def _executed(path: Path, name: str) -> ModuleType | None:
     """Return the module in a file, executed anew; None if it is not a Python file."""
-    name = f"_batsched_py_plugin_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         return None

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -144,10 +143,3 @@ def test_anything_else_is_refused_in_words(raw: bytes) -> None:
             decode(raw)
         except ProtocolError as error:
             assert str(error)  # noqa: PT017 - that it is no other error is the test
-
-
-@pytest.mark.parametrize("data", [{"time": 5}, {"time": 5, "timestamp": 6}, {}])
-def test_a_call_is_named_as_batsim_names_it(data: dict[str, Any]) -> None:
-    event = {"timestamp": 0, "type": "CALL_ME_LATER", "data": data}
-    with pytest.raises(ProtocolError, match=r"expected exactly \['timestamp'\]"):
-        codec.decode_decisions(json.dumps({"now": 0, "events": [event]}))

@@ -75,25 +75,6 @@ def test_a_converted_workload_gives_the_same_schedule(tmp_path: Path, sample: Pa
         assert ours.jobs_csv() == theirs.jobs_csv()
 
 
-def test_policy_and_options_from_a_file(tmp_path: Path, sample: Path) -> None:
-    (tmp_path / "greedy.py").write_text(
-        "from batsched_py import Start\n"
-        "class Greedy:\n"
-        "    '''Start whatever fits.'''\n"
-        "    def __init__(self, *, limit: int = 10):\n"
-        "        self.limit = limit\n"
-        "    def schedule(self, now, queue, machine):\n"
-        "        for job in list(queue)[: self.limit]:\n"
-        "            if job.size <= machine.free:\n"
-        "                yield Start(job)\n"
-    )
-    done = command(
-        tmp_path, "simulate", sample, "--scheduler", "greedy.py:Greedy", "-O", "limit=50"
-    )
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out_jobs.csv").exists()
-
-
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [

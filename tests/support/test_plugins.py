@@ -10,6 +10,7 @@ import pytest
 
 from batsched_py.errors import PluginError
 from batsched_py.support import plugins
+from batsched_studies.creasy import tables
 
 GOOD = """
 class Mine:
@@ -112,6 +113,15 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_a_file_of_a_package_that_python_finds_is_executed_once(package: Path) -> None:
     for _ in range(2):
         assert plugins.load_file(f"{package / 'report.py'}:report")(None) == (True, 1)
+
+
+def test_each_file_of_a_study_is_executed_once(tmp_path: Path) -> None:
+    assert plugins.study_module(Path(tables.__file__)) is tables
+    (tmp_path / "cases.py").write_text("value = object()\n")
+    cases = plugins.study_module(tmp_path / "cases.py")
+    assert plugins.study_module(tmp_path / "cases.py") is cases
+    with pytest.raises(PluginError):
+        plugins.study_module(tmp_path / "missing.py")
 
 
 @pytest.mark.parametrize("folder", [".", "found_package/mine"])

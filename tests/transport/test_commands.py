@@ -16,29 +16,19 @@ import pytest
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.shipped_files import platforms_folder
 from helpers.calling import Called, command
+from helpers.logs import small_log
 from helpers.waiting import LIMIT
 from helpers.wire import ask, begins, peer, submitted
 
 pytestmark = pytest.mark.process
 
-LOG = "\n".join(
-    [
-        "; MaxProcs: 4",
-        *(
-            f"{i + 1} {10 * i} 0 {7 * (i + 1)} {1 + i % 3} -1 -1 {1 + i % 3} 60 -1 1 {1 + i % 2} "
-            "-1 -1 -1 -1 -1 -1"
-            for i in range(6)
-        ),
-        "",
-    ]
-)
 USERS = ["--users", "feedback", "--log", "log.swf", "--sessions", "arrival:0"]
 DYNAMIC = ["--enable-dynamic-jobs", "--enable-profile-reuse"]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "log.swf").write_text(LOG)
+    (tmp_path / "log.swf").write_text(small_log())
     xml = (platforms_folder() / "ideal_64.xml").read_text()
     (tmp_path / "p.xml").write_text(xml)
     return tmp_path
@@ -218,7 +208,7 @@ def test_wrong_usage_is_one_line(folder: Path, arguments: list[str], said: str) 
     done = command(folder, "serve", *arguments)
     assert done.returncode == 2
     assert said in one_line(done.stderr)
-    assert (folder / "log.swf").read_text() == LOG
+    assert (folder / "log.swf").read_text() == small_log()
 
 
 def test_a_time_out_leaves_an_earlier_recording_alone(folder: Path) -> None:

@@ -29,12 +29,7 @@ if TYPE_CHECKING:
     from batsched_py.workload import Workload
 
 SOCKET = "socket"
-BACKENDS = {
-    EMBEDDED: "the embedded simulator, in this process",
-    SOCKET: "the embedded simulator in Batsim's place, behind a socket",
-    "batsim": "Batsim 4.2, the program",
-    "docker": "Batsim 4.2, in a container",
-}
+BACKENDS = (EMBEDDED, SOCKET, "batsim", "docker")
 
 
 def check_backend(run: Run) -> None:
