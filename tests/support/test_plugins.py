@@ -71,17 +71,19 @@ def test_missing_file_and_typo(tmp_path: Path) -> None:
         plugins.load(plugins.SCHEDULERS, "esay")
 
 
-def test_wrong_options(tmp_path: Path) -> None:
-    place = write(tmp_path, GOOD)
-    plugin = plugins.load(plugins.SCHEDULERS, place)
-    with pytest.raises(PluginError, match=r"option of .* called 'dept' \(did you mean 'depth'"):
-        plugins.make(plugin, place, (), {"dept": 3})
-
-
-def test_missing_option(tmp_path: Path) -> None:
-    place = write(tmp_path, GOOD.replace("depth: int = 1", "depth: int"))
-    with pytest.raises(PluginError, match="needs the option 'depth'"):
-        plugins.make(plugins.load(plugins.SCHEDULERS, place), place, (), {})
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        (GOOD, {"dept": 3}, r"option of .* called 'dept' \(did you mean 'depth'"),
+        (GOOD.replace("depth: int = 1", "depth: int"), {}, "needs the option 'depth'"),
+    ],
+)
+def test_options_that_do_not_fit(
+    tmp_path: Path, text: str, options: dict[str, int], said: str
+) -> None:
+    place = write(tmp_path, text)
+    with pytest.raises(PluginError, match=said):
+        plugins.make(plugins.load(plugins.SCHEDULERS, place), place, (), options)
 
 
 def test_a_user_model_that_lacks_a_method(tmp_path: Path) -> None:
