@@ -32,7 +32,6 @@ _METHODS: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 _KINDS = {SCHEDULERS: "scheduler", USERS: "user model"}
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 @cache
@@ -212,13 +211,7 @@ def _check_method(plugin: type[Any], method: str, expected: tuple[str, ...], wha
     if function is None:
         raise PluginError(f"{what} has no method {method!r}: expected {wanted}")
     signature = inspect.signature(function)
-    parameters = list(signature.parameters.values())[1:]  # without self
-    positional = [p for p in parameters if p.kind in _POSITIONAL]
-    needed = [
-        p
-        for p in parameters
-        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-    ]
-    takes_more = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    if len(needed) > len(expected) or (len(positional) < len(expected) and not takes_more):
-        raise PluginError(f"{what}: found def {method}{signature}, expected {wanted}")
+    try:
+        signature.bind("self", *expected)
+    except TypeError:
+        raise PluginError(f"{what}: found def {method}{signature}, expected {wanted}") from None

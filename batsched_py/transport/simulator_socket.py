@@ -74,7 +74,7 @@ class SimulatorSocket(Closing):
 
         Raises :class:`SimulationError` if none comes, :class:`ProtocolError` if it is none.
         """
-        self._socket.send(codec.encode_events(message, exact=self._exact))
+        self._send(codec.encode_events(message, exact=self._exact))
         frames = self._receive(message.now)
         try:
             if len(frames) != 1:
@@ -86,6 +86,9 @@ class SimulatorSocket(Closing):
         if not self._exact:
             _restore_digits(reply, message.now)
         return reply
+
+    def _send(self, raw: bytes) -> None:
+        self._socket.send(raw)
 
     def _receive(self, now: float) -> list[bytes]:
         """Wait for the reply. A scheduler whose connection broke will not send it any more."""

@@ -55,17 +55,9 @@ class LocalProcess:
         """Return the exit code, None while it runs; negative: ended by that signal."""
         return self._process.poll()
 
-    def wait(self) -> int:
-        """Wait for its end and return the exit code."""
-        return self._process.wait()
-
-    def terminate(self) -> None:
-        """Ask it, and what it started, to end."""
-        signal_group(self._process, "SIGTERM")
-
     def stop(self) -> None:
         """End it and what it started, even if the wait for that is interrupted."""
-        self.terminate()
+        signal_group(self._process, "SIGTERM")
         try:
             self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
