@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -13,41 +12,33 @@ from batsched_py.errors import UsageError
 from batsched_py.support import option_values as options
 
 
-def natural(option: str, value: Any) -> int:
-    return options.whole_number(option, value, 1)
+@pytest.mark.parametrize(("value", "number"), [(1, 1), (5.0, 5), (10**20, 10**20)])
+def test_whole_numbers(value: Any, number: int) -> None:
+    read = options.whole_number("n", value, 1)
+    assert (read, type(read)) == (number, int)
 
 
-@pytest.mark.parametrize(
-    ("read", "given", "value"),
-    [
-        *((natural, given, value) for given, value in ((1, 1), (5.0, 5), (10**20, 10**20))),
-        *((options.path, given, Path("a/b")) for given in ("a/b", Path("a/b"))),
-    ],
-)
-def test_values(read: Callable[[str, Any], Any], given: Any, value: Any) -> None:
-    made = read("n", given)
-    assert (made, type(made)) == (value, type(value))
+@pytest.mark.parametrize("value", [0, -3, 1.5, True, "5", None, nan, float("inf"), [1]])
+def test_no_whole_numbers(value: Any) -> None:
+    with pytest.raises(UsageError, match=r"^n=.*: expected a whole number, at least 1$"):
+        options.whole_number("n", value, 1)
 
 
-@pytest.mark.parametrize(
-    ("read", "message", "wrong"),
-    [
-        (natural, "a whole number, at least 1$", [0, -3, 1.5, True, "5", None, nan, 1e999, [1]]),
-        (options.path, "the path of a file or folder", [5, 2.5, "", True, ["a"], {}]),
-    ],
-)
-def test_no_values(read: Callable[[str, Any], Any], message: str, wrong: list[Any]) -> None:
-    for value in wrong:
-        with pytest.raises(UsageError, match=rf"^n=.*: expected {message}"):
-            read("n", value)
+def test_paths() -> None:
+    assert options.path("file", "a/b") == options.path("file", Path("a/b")) == Path("a/b")
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        *(("1.5", 1.5), (" -2 ", -2), ("1e3", 1000)),
-        *((text, nan) for text in ("", "x", "nan", "inf", "1e999", "1,5")),
-    ],
-)
+@pytest.mark.parametrize("value", [5, 2.5, "", True, ["a"], {}])
+def test_no_paths(value: Any) -> None:
+    with pytest.raises(UsageError, match=r"^file=.*: expected the path of a file or folder"):
+        options.path("file", value)
+
+
+@pytest.mark.parametrize(("text", "number"), [("1.5", 1.5), (" -2 ", -2), ("1e3", 1000)])
 def test_finite_numbers(text: str, number: float) -> None:
-    assert options.finite(text) == pytest.approx(number, abs=0, nan_ok=True)
+    assert options.finite(text) == number
+
+
+@pytest.mark.parametrize("text", ["", "x", "nan", "inf", "1e999", "1,5"])
+def test_no_finite_numbers(text: str) -> None:
+    assert isnan(options.finite(text))
