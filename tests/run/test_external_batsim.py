@@ -192,7 +192,7 @@ def small(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("users", "speed_factor", "shake"),
-    [("rigid", 0.7, 3), ("feedback", 1.0, None), ("feedback", 0.7, 3), ("feedback", 3.0, None)],
+    [("rigid", 0.7, None), ("feedback", 1.0, 3)],
 )
 def test_our_simulator_behind_its_own_socket_is_equal(
     tmp_path: Path, users: str, speed_factor: float, shake: int | None
