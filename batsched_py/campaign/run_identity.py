@@ -128,9 +128,7 @@ def _digest_of_version(path: Path, mtime_ns: int) -> str:
 @cache
 def _batsim(backend: str, batsim: str | None) -> str:
     """Return what identifies a Batsim that is not this code; raises if it cannot be run."""
-    launcher_of_batsim = launcher(backend, batsim)
-    assert launcher_of_batsim is not None  # only asked for what is not the embedded simulator
-    identifier = launcher_of_batsim.check()
+    identifier = launcher(backend, batsim).check()
     return digest(Path(identifier)) if Path(identifier).is_file() else identifier
 
 

@@ -62,7 +62,6 @@ _COUNTED: dict[type[m.Event], set[str]] = {
 _JOB_FIELDS = ("id", "subtime", "res", "profile", "walltime")
 """Fields of a job that Batsim knows; those beside them keep their form and order."""
 _ENVELOPE = {"now", "events"}
-_EVENT = {"timestamp", "type", "data"}
 _BASE = {"timestamp", "further"}
 _MEMBERS = {  # dict as an ordered set
     kind: dict.fromkeys(name for name in kind.__struct_fields__ if name not in _BASE)
