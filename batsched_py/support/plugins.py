@@ -118,8 +118,8 @@ def importable_name(path: Path) -> str | None:
         spec = importlib.util.find_spec(".".join(parts))
     except (ImportError, ValueError):  # not in the search path
         return None
-    found = spec is not None and spec.origin is not None and Path(spec.origin).resolve() == path
-    return ".".join(parts) if found else None
+    is_it = spec is not None and spec.origin is not None and Path(spec.origin).resolve() == path
+    return ".".join(parts) if is_it else None
 
 
 def make(
@@ -187,15 +187,15 @@ def _parameters(plugin: type[Any]) -> list[inspect.Parameter]:
 
 
 def _load_registered(group: str, name: str) -> Any:
-    found = names(group)
-    if name not in found:
+    registered = names(group)
+    if name not in registered:
         hint = "; a class of your own is given as path/to/file.py:Class"
-        raise PluginError(_unknown(name, list(found), _KINDS[group]) + hint)
+        raise PluginError(_unknown(name, list(registered), _KINDS[group]) + hint)
     try:
-        return found[name].load()
+        return registered[name].load()
     except (Exception, SystemExit) as error:  # whatever the author's code raises
         raise PluginError(
-            f"{_KINDS[group]} {name!r} ({found[name].value}) cannot be loaded: "
+            f"{_KINDS[group]} {name!r} ({registered[name].value}) cannot be loaded: "
             f"{type(error).__name__}: {error}"
         ) from error
 
