@@ -17,6 +17,7 @@ from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.transport import Partner
 from batsched_py.transport.conversation import Conversation, WaitLimits, serve
 from batsched_py.transport.scheduler_socket import SchedulerSocket
+from helpers.waiting import LIMIT
 
 
 def message(now: float, *events: tuple[str, dict[str, Any]]) -> bytes:
@@ -86,15 +87,15 @@ def serving(
     folder: Path,
     make: Callable[[SimulationBegins], Partner] = fcfs,
     *,
-    first_timeout: float = 5.0,
-    silence_timeout: float = 5.0,
+    first_timeout: float = LIMIT,
+    silence_timeout: float = LIMIT,
 ) -> Iterator[Serving]:
     """Serve in a thread, which has ended when the block has."""
     endpoint = SchedulerSocket(f"ipc://{folder}/s")
     thread = Serving(endpoint, Conversation(make), first_timeout, silence_timeout)
     thread.start()
     yield thread
-    thread.join(20)
+    thread.join(LIMIT)
     assert not thread.is_alive(), "it hangs"
 
 
@@ -104,7 +105,7 @@ def peer(address: str, kind: int = zmq.REQ) -> Iterator[zmq.Socket[bytes]]:
     context = zmq.Context()
     socket = context.socket(kind)
     socket.setsockopt(zmq.LINGER, 200)
-    socket.setsockopt(zmq.RCVTIMEO, 60_000)
+    socket.setsockopt(zmq.RCVTIMEO, round(LIMIT * 1000))
     socket.connect(address)
     try:
         yield socket

@@ -127,7 +127,7 @@ def test_a_figure_shows_its_numbers_and_zooms(load: Load) -> None:
     opened.locator("#figure-curve").scroll_into_view_if_needed()
     opened.locator("#figure-curve path[aria-label]").nth(7).hover()
     tip = opened.locator("#vg-tooltip-element.visible")
-    tip.wait_for(timeout=3000)
+    tip.wait_for(timeout=30_000)
     assert "policy" in tip.inner_text()
     before, scrolled = domain(opened, "figure-curve"), opened.evaluate("scrollY")
     opened.mouse.wheel(0, -200)
@@ -344,7 +344,7 @@ def test_a_live_page_loads_itself_again_and_stays_where_it_was(
         opened.evaluate("scrollTo(0, 700)")
         opened.evaluate("window.before = true")
         RunningCampaign(tmp_path).end_run(3)
-        opened.wait_for_function("window.before === undefined", timeout=20_000)
+        opened.wait_for_function("window.before === undefined", timeout=30_000)
         opened.wait_for_selector(READY)
         assert opened.locator("#progress").inner_text() == "2 of 4 runs done, 2 to go"
         assert opened.evaluate("scrollY") == 700

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import pytest
@@ -136,11 +135,9 @@ def test_two_to_the_sixtieth_parts_are_read_at_once() -> None:
     """Each profile is read once, however often others are composed of it."""
     profiles = {f"p{at}": composed(f"p{at + 1}", f"p{at + 1}") for at in range(60)}
     profiles["p60"] = delay(1)
-    began = perf_counter()
     outcome = simulate(
         Timetable({0: [execute("w0!j", 1)]}), workload(profiles, job("j", "p0", 1000.5))
     )
-    assert perf_counter() - began < 5
     assert ends(outcome) == {"j": ("WALLTIME_REACHED", 1000.5)}
 
 

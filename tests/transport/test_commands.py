@@ -6,7 +6,6 @@ import csv
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -232,7 +231,6 @@ def test_a_scheduler_that_is_stopped_does_not_leave_batsim_waiting(
     with serving(folder) as process, peer(f"ipc://{folder}/s") as simulator:
         ask(simulator, begins())
         os.kill(process.pid, number)
-        time.sleep(0.3)
         if number != signal.SIGKILL:
             assert ask(simulator, submitted("a")).startswith(b"batsched_py cannot answer")
     assert process.returncode == (130 if number != signal.SIGKILL else -9)

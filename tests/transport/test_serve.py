@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 import zmq
@@ -13,6 +15,7 @@ from batsched_py.errors import BatschedError, ProtocolError, SimulationError, Us
 from batsched_py.transport import conversation
 from batsched_py.transport import scheduler_socket as transport
 from batsched_py.transport.scheduler_socket import SchedulerSocket
+from helpers.waiting import LIMIT
 from helpers.wire import (
     ask,
     begins,
@@ -46,7 +49,8 @@ def test_a_simulation_from_begin_to_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize("before", [0, 1, 2], ids=["at once", "after begin", "in the middle"])
 def test_a_peer_that_vanishes_is_noticed(tmp_path: Path, before: int) -> None:
     """Before it began, we wait for the next one until the first time-out; then not."""
-    with conversing(tmp_path, first_timeout=0.3, silence_timeout=60) as (server, batsim):
+    first = LIMIT if before else 0.3
+    with conversing(tmp_path, first_timeout=first) as (server, batsim):
         for raw in (begins(), submitted("a"))[:before]:
             ask(batsim, raw)
     said = "closed by the other side" if before else "no simulation began"
@@ -58,7 +62,7 @@ def test_silence_has_an_end(tmp_path: Path) -> None:
     """The peer is still there, but says nothing more."""
     with conversing(tmp_path, silence_timeout=0.2) as (server, batsim):
         ask(batsim, begins())
-        server.join(10)
+        server.join(LIMIT)
     assert isinstance(server.error, SimulationError)
     assert "said nothing for 0.2 s" in str(server.error)
 
@@ -116,11 +120,22 @@ def test_nonsense_in_the_middle_ends_it_on_both_sides(tmp_path: Path, raw: bytes
     assert isinstance(server.error, ProtocolError)
 
 
-def test_a_simulator_that_computes_is_told_when_it_asks(tmp_path: Path) -> None:
+def test_a_simulator_that_computes_is_told_when_it_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It was silent for too long; its next question, shortly after, gets a refusal."""
+    given_up = Event()
+
+    def take_leave(*arguments: Any) -> None:
+        given_up.set()
+        leave(*arguments)
+
+    leave = conversation._take_leave
+    monkeypatch.setattr(conversation, "_take_leave", take_leave)
+    monkeypatch.setattr(conversation, "FAREWELL", LIMIT)
     with conversing(tmp_path, silence_timeout=0.1) as (server, batsim):
         ask(batsim, begins())
-        time.sleep(0.2)
+        assert given_up.wait(LIMIT)
         assert b"said nothing for 0.1 s" in ask(batsim, submitted("a"))
     assert isinstance(server.error, SimulationError)
 
@@ -128,18 +143,21 @@ def test_a_simulator_that_computes_is_told_when_it_asks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("begun", [True, False])
 def test_several_frames_are_no_message(tmp_path: Path, begun: bool) -> None:
     """Of a stranger it is refused; of the simulator it is the end."""
-    with conversing(tmp_path, first_timeout=0.5) as (server, batsim):
+    with conversing(tmp_path) as (server, batsim):
         if begun:
             ask(batsim, begins())
         batsim.send_multipart([b"{", b"}"])
         assert b"2 frames" in batsim.recv()
+        if not begun:
+            ask(batsim, begins())
+            ask(batsim, ends())
     assert ("2 frames" in str(server.error)) is begun
 
 
 def test_refusing_strangers_does_not_prolong_the_wait(tmp_path: Path) -> None:
     with conversing(tmp_path, first_timeout=0.3) as (server, stranger):
         begin = time.monotonic()
-        while server.is_alive() and time.monotonic() < begin + 5:
+        while server.is_alive() and time.monotonic() < begin + LIMIT:
             stranger.send(b"hello")
             if not stranger.poll(1000):
                 break
@@ -162,10 +180,10 @@ def test_others_are_turned_away_while_a_simulation_goes_on(tmp_path: Path, raw: 
 
 
 def test_an_idle_connection_does_not_hide_that_the_simulator_is_gone(tmp_path: Path) -> None:
-    with serving(tmp_path, silence_timeout=60) as server, peer(server.endpoint.address):
+    with serving(tmp_path) as server, peer(server.endpoint.address):
         with peer(server.endpoint.address) as batsim:
             ask(batsim, begins())
-        server.join(5)
+        server.join(LIMIT)
     assert "closed by the other side" in str(server.error)
 
 
@@ -216,7 +234,7 @@ def test_what_is_no_zeromq_is_not_heard(tmp_path: Path) -> None:
             assert endpoint.receive(0.2) is None
         with peer(endpoint.address) as batsim:
             batsim.send(b"x")
-            request = endpoint.receive(5)
+            request = endpoint.receive(LIMIT)
             assert request is not None
             assert request.frames == [b"x"]
             endpoint.reply(request, b"y")
@@ -229,5 +247,5 @@ def test_a_dealer_without_envelope_is_not_heard(tmp_path: Path) -> None:
         peer(server.endpoint.address, zmq.DEALER) as batsim,
     ):
         batsim.send(begins())
-        server.join(10)
+        server.join(LIMIT)
     assert "no simulation began" in str(server.error)
