@@ -87,20 +87,18 @@ class _Columns:
     def __init__(self, log: SwfLog, rules: Rules) -> None:
         self.log = log
         self.rules = rules
-        requested, allocated = (
-            log.column("requested_processors"),
-            log.column("allocated_processors"),
-        )
-        one, other = (requested, allocated) if rules.size == "requested" else (allocated, requested)
-        self.size = np.where(one > 0, one, other)
+        names = ["requested_processors", "allocated_processors"]
+        if rules.size == "allocated":
+            names.reverse()
+        preferred, other = map(log.column, names)
+        self.size = np.where(preferred > 0, preferred, other)
         self.knows_users = bool((log.column("user") >= 0).any())
         self.request = log.column("requested_time")
         self.recorded = log.column("run_time")
         self.run = self.recorded
         if rules.runtime == "cut-at-request":
-            self.run = np.where(
-                self.request > 0, np.minimum(self.recorded, self.request), self.recorded
-            )
+            cut = np.minimum(self.recorded, self.request)
+            self.run = np.where(self.request > 0, cut, self.recorded)
 
     def jobs(
         self, rows: NDArray[np.intp], profiles: dict[str, dict[str, Any]], speed_factor: float

@@ -62,25 +62,18 @@ def shifts(pairs: pd.DataFrame) -> Table:
             moved = shift[row] < 0 if end == "earlier" else shift[row] > 0
             ends[f"most_{end}"] = abs(shift[row]) if moved else nan
             ends[f"job_{end}"] = names[row] if moved else ""
-        rows.append(
-            {
-                "event": event,
-                "jobs": len(shift),
-                "moved": int((shift != 0).sum()),
-                "earlier": int((shift < 0).sum()),
-                "later": int((shift > 0).sum()),
-                "mean": shift.mean(),
-                "median": shift.median(),
-                **ends,
-            }
-        )
+        counts: dict[str, Any] = {
+            "event": event,
+            "jobs": len(shift),
+            "moved": int((shift != 0).sum()),
+        }
+        counts |= {"earlier": int((shift < 0).sum()), "later": int((shift > 0).sum())}
+        rows.append(counts | {"mean": shift.mean(), "median": shift.median()} | ends)
     shown = (
         *columns("event", "jobs", "moved", "earlier", "later"),
         *columns(mean="mean shift (s)", median="median (s)", decimals=1, kind="difference"),
-        Column("most_earlier", "most earlier (s)", 1),
-        Column("job_earlier", "job"),
-        Column("most_later", "most later (s)", 1),
-        Column("job_later", "job"),
+        *(Column("most_earlier", "most earlier (s)", 1), Column("job_earlier", "job")),
+        *(Column("most_later", "most later (s)", 1), Column("job_later", "job")),
     )
     note = "Shifts are B - A, over the jobs that are in both (starts and ends: that ran in both)."
     return Table.of_rows("shifts", "When jobs came, started and ended", rows, shown, note)
@@ -109,10 +102,7 @@ def only_in_one(alone: Mapping[str, pd.DataFrame]) -> Table:
         for run, rows in alone.items()
         if len(rows)
     ]
-    shown = (
-        Column("run", "only in"),
-        *columns("jobs", ran="of them ran", first="first submitted"),
-    )
+    shown = columns({"run": "only in"}, "jobs", ran="of them ran", first="first submitted")
     return Table.of_rows("only_in_one", "Jobs of one run", counts, shown)
 
 
