@@ -58,17 +58,14 @@ def shifts(pairs: pd.DataFrame) -> Table:
             continue
         names = job_names(there)
         ends: dict[str, Any] = {}
-        for end, row in (("earlier", int(shift.argmin())), ("later", int(shift.argmax()))):
-            moved = shift[row] < 0 if end == "earlier" else shift[row] > 0
-            ends[f"most_{end}"] = abs(shift[row]) if moved else nan
-            ends[f"job_{end}"] = names[row] if moved else ""
-        counts: dict[str, Any] = {
-            "event": event,
-            "jobs": len(shift),
-            "moved": int((shift != 0).sum()),
-        }
-        counts |= {"earlier": int((shift < 0).sum()), "later": int((shift > 0).sum())}
-        rows.append(counts | {"mean": shift.mean(), "median": shift.median()} | ends)
+        for end, at in (("earlier", int(shift.argmin())), ("later", int(shift.argmax()))):
+            moved = shift[at] < 0 if end == "earlier" else shift[at] > 0
+            ends[f"most_{end}"] = abs(shift[at]) if moved else nan
+            ends[f"job_{end}"] = names[at] if moved else ""
+        counts = {"moved": shift != 0, "earlier": shift < 0, "later": shift > 0}
+        row = {name: int(those.sum()) for name, those in counts.items()} | ends
+        row |= {"mean": shift.mean(), "median": shift.median()}
+        rows.append({"event": event, "jobs": len(shift), **row})
     shown = (
         *columns("event", "jobs", "moved", "earlier", "later"),
         *columns(mean="mean shift (s)", median="median (s)", decimals=1, kind="difference"),
