@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import PluginError
+from batsched_py.errors import InputError, PluginError
 from batsched_py.explain.job_watch import Ended, Watch
 from batsched_py.explain.replayed_exchange import has_six_decimals, read_turns, replay
 from batsched_py.explain.waiting_lines import Explanation, Line, explanation
@@ -387,6 +387,12 @@ def test_any_users_can_be_replayed(
 
 
 # The log ---------------------------------------------------------------------------------------
+
+
+def test_another_policy_is_found_out(tmp_path: Path) -> None:
+    record(tmp_path / "x.jsonl", workload(JOBS, 8), Easy())
+    with pytest.raises(InputError, match="not of this policy"):
+        explained(tmp_path / "x.jsonl", Fcfs(), "w0!0001")
 
 
 def test_a_log_that_ends_early(tmp_path: Path) -> None:
