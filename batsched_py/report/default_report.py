@@ -51,9 +51,10 @@ def plain_report(results: CampaignResults) -> Report:
     axes = [name for name in results.axes if name in runs and name not in REPEATED]
     repeats = [name for name in REPEATED if name in results.axes and name in runs]
     main = [metric for metric in MAIN_METRICS if _is_there(runs, metric)]
-    tables = [
-        _table(runs, axes, name, title, metrics) for name, (title, metrics) in _groups(runs).items()
-    ]
+    tables = []
+    for name, (title, metrics) in GROUPS.items():
+        if there := [metric for metric in metrics if _is_there(runs, metric)]:
+            tables.append(_table(runs, axes, name, title, there))
     figures = [_figure(runs, axes, metric) for metric in main] if axes else []
     parts: list[tuple[str, Sequence[Part | None]]] = [
         ("Compared", [ratios_table(runs, axes, main, repeats)]),
@@ -80,15 +81,6 @@ def _summary(results: CampaignResults, axes: Sequence[str], tables: Sequence[Tab
         elif len(runs):
             text += ": runs that differ in nothing else gave the same, so there are no intervals."
     return text
-
-
-def _groups(runs: pd.DataFrame) -> dict[str, tuple[str, list[str]]]:
-    """Return those of :data:`GROUPS` of which any run has a metric, with these metrics."""
-    groups = {
-        name: (title, [metric for metric in metrics if _is_there(runs, metric)])
-        for name, (title, metrics) in GROUPS.items()
-    }
-    return {name: group for name, group in groups.items() if group[1]}
 
 
 def _is_there(runs: pd.DataFrame, metric: str) -> bool:
