@@ -150,7 +150,10 @@ def ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
             *_hovered(a="mean, A", b="mean, B", pairs="pairs of runs"),
         ],
     )
-    about = {"title": "B / A", "scale": alt.Scale(type="log", nice=False, padding=12)}
+    about: dict[str, Any] = {
+        "title": "B / A",
+        "scale": alt.Scale(type="log", nice=False, padding=12),
+    }
     low = alt.X("ratio_low:Q", **about).axis(labelOverlap="greedy", labelSeparation=6)
     spans = base.mark_rule().encode(x=low, x2="ratio_high:Q")
     points = base.mark_point(filled=True, size=50).encode(x=alt.X("ratio:Q", **about))
