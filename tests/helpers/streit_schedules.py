@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from batsched_py.metrics import METRICS, JobTable
+from batsched_py.metrics import METRICS
 from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
@@ -67,11 +67,6 @@ def with_fields(load: Workload, fields: dict[int, dict[str, Any]]) -> Workload:
     return load
 
 
-def table(outcome: Outcome) -> JobTable:
-    """Return the jobs as the columns that metrics take."""
-    return EmbeddedOutput(outcome).table
-
-
 SHORT = {
     "ART": "mean_turnaround_time",
     "AWT": "mean_waiting_time",
@@ -86,7 +81,7 @@ SHORT = {
 
 def measured(outcome: Outcome, names: Iterable[str]) -> list[float]:
     """Return metrics of a schedule by the thesis's names."""
-    rows = table(outcome)
+    rows = EmbeddedOutput(outcome).table
     return [METRICS[SHORT[name]].compute(rows) for name in names]
 
 
