@@ -6,7 +6,7 @@ The colours are Okabe and Ito's palette, safe for the colour-blind.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -46,11 +46,7 @@ LABELS = 40
 """Jobs that are labelled at most."""
 _WIDE, _HIGH = 0.012, 0.028
 """What a letter of a label needs, as shares of the axes."""
-_UNITS = (
-    (3 * DAY, DAY, "days"),
-    (HOUR, HOUR, "hours"),
-    (0.0, MINUTE, "minutes"),
-)
+_UNITS = ((3 * DAY, DAY, "days"), (HOUR, HOUR, "hours"), (0.0, MINUTE, "minutes"))
 """Units of the time axis: from which span on, seconds, name."""
 
 
@@ -64,6 +60,11 @@ class Bar(msgspec.Struct, frozen=True):
     first: int
     last: int
     """Processors, both included."""
+
+    @property
+    def area(self) -> float:
+        """Processor-seconds."""
+        return (self.end - self.begin) * (self.last - self.first + 1)
 
 
 class Picture(msgspec.Struct, frozen=True):
@@ -90,22 +91,13 @@ def picture(watch: Watch, margin: float) -> Picture:
     room = margin * (end - life.submit_time) or 1.0
     begin, end = life.submit_time - room, end + room
     roles = _roles(watch, life, left)
-    bars = [
-        Bar(job.id, roles.get(job.id, "other"), max(start, begin), min(stop, end), first, last)
-        for job, start, stop in _around(watch, begin, end)
-        for first, last in intervals(job.processors)
-    ]
-    return Picture(life.id, life.submit_time, left, begin, end, watch.history.nb_processors, bars)
-
-
-def _around(watch: Watch, begin: float, end: float) -> Iterator[tuple[Life, float, float]]:
-    """Give the jobs that ran in the picture, with start and end; later ones are over others."""
-    for job in watch.history.jobs.values():
-        if job.start is None:
-            continue
+    bars = []
+    for job in watch.history.jobs.values():  # later ones are over others
         stop = end if job.end is None else job.end
-        if job.start < end and stop > begin:
-            yield job, job.start, stop
+        if job.start is not None and job.start < end and stop > begin:
+            shown = (roles.get(job.id, "other"), max(job.start, begin), min(stop, end))
+            bars += [Bar(job.id, *shown, *ends) for ends in intervals(job.processors)]
+    return Picture(life.id, life.submit_time, left, begin, end, watch.history.nb_processors, bars)
 
 
 def _roles(watch: Watch, life: Life, left: float) -> dict[str, Role]:
@@ -184,19 +176,14 @@ def _draw_waiting(axes: Axes, shown: Picture, unit: float) -> None:
     start = (shown.left - shown.submit_time) / unit
     for time in {0.0, start}:
         axes.axvline(time, color=WAITING, linestyle="--", linewidth=1.0)
+    ends = {"shrinkA": 0, "shrinkB": 0}
     if start:
         for style, colour, width in (("-", "white", 5.0), ("->", WAITING, 2.2)):
             axes.annotate(
                 "",
                 (start, height),
                 (0.0, height),
-                arrowprops={
-                    "arrowstyle": style,
-                    "color": colour,
-                    "linewidth": width,
-                    "shrinkA": 0,
-                    "shrinkB": 0,
-                },
+                arrowprops=ends | {"arrowstyle": style, "color": colour, "linewidth": width},
             )
 
 
@@ -204,7 +191,7 @@ def _label(axes: Axes, shown: Picture, unit: float) -> None:
     """Write the names of the largest jobs into their largest rectangles, where they fit."""
     span = shown.end - shown.begin
     largest: dict[str, Bar] = {}
-    for bar in sorted(shown.bars, key=_area, reverse=True):
+    for bar in sorted(shown.bars, key=lambda bar: bar.area, reverse=True):
         largest.setdefault(bar.job, bar)
     fitting = [
         bar
@@ -222,10 +209,6 @@ def _label(axes: Axes, shown: Picture, unit: float) -> None:
             fontsize=8,
             bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "linewidth": 0},
         )
-
-
-def _area(bar: Bar) -> float:
-    return (bar.end - bar.begin) * (bar.last - bar.first + 1)
 
 
 def _legend(shown: Picture) -> list[object]:

@@ -72,8 +72,8 @@ class Watch:
         self.passes: list[Pass] = []
         self.started: Started | None = None
         self.now = 0.0
-        self._wanted = wanted
         self.policy = policy
+        self._wanted = wanted
         self._margin = margin
         self._job: Job | None = None
         self._happened = Happened()

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from math import inf
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from batsched_py.decision_process import DYNAMIC, DecisionProcess
 from batsched_py.errors import BatschedError, InputError, PluginError, ProtocolError
-from batsched_py.model.machine import Machine
-from batsched_py.model.queue import WaitingQueue
+from batsched_py.explain.job_watch import Watch
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.handshake import check_version
@@ -33,26 +32,6 @@ class Turn(msgspec.Struct, gc=False):
     raw: str
     """The recorded reply."""
     reply: m.Message
-
-
-class Watcher(Protocol):
-    """Looks at a replay and changes nothing."""
-
-    def passed(self, now: float, queue: WaitingQueue, machine: Machine) -> None:
-        """Look at the state after a scheduling pass."""
-        ...
-
-    def heard(self, message: m.Message) -> None:
-        """Learn of a message before it is answered."""
-        ...
-
-    def answered(self, message: m.Message, reply: m.Message) -> None:
-        """Learn of a message and its reply."""
-        ...
-
-    def seen_all(self, now: float) -> bool:
-        """Tell whether what comes after ``now`` does not matter."""
-        ...
 
 
 def read_turns(path: Path) -> list[Turn]:
@@ -97,15 +76,18 @@ def has_six_decimals(turns: Iterable[Turn]) -> bool:
     return all(time == round(time, 6) for time in calls)
 
 
-def replay(turns: list[Turn], process: DecisionProcess, watcher: Watcher) -> None:
+def replay(turns: list[Turn], process: DecisionProcess, watcher: Watch) -> None:
     """Answer the messages until ``watcher`` has seen all it wants.
 
     Raises :class:`InputError` at the first reply that is not the recorded one.
     """
     process.observer = watcher.passed
-    begin_turn = _attach_users(turns, process)
-    for at, turn in enumerate(turns):
-        begin_turn(at)
+    users: RecordedUsers | None = None
+    if beginning(turns).config.get("dynamic-jobs-enabled"):
+        process.users = users = RecordedUsers(turns)
+    for turn in turns:
+        if users is not None:
+            users.begin_turn(turn)
         watcher.heard(turn.message)
         reply = _answer(process, turn)
         if codec.encode_decisions(reply).decode() != turn.raw:
@@ -113,15 +95,6 @@ def replay(turns: list[Turn], process: DecisionProcess, watcher: Watcher) -> Non
         watcher.answered(turn.message, reply)
         if watcher.seen_all(turn.message.now):
             return
-
-
-def _attach_users(turns: list[Turn], process: DecisionProcess) -> Callable[[int], None]:
-    """Give the process users if jobs were dynamic; return what to call before each turn."""
-    if not beginning(turns).config.get("dynamic-jobs-enabled"):
-        return lambda at: None
-    users = RecordedUsers(turns)
-    process.users = users
-    return users.begin_turn
 
 
 def _answer(process: DecisionProcess, turn: Turn) -> m.Message:
@@ -170,7 +143,6 @@ class RecordedUsers:
     def __init__(self, turns: list[Turn]) -> None:
         self._known: dict[str, dict[str, Any]] = {}
         self.profiles: Mapping[str, dict[str, Any]] = self._known
-        self._turns = turns
         self._reuse = bool(beginning(turns).config.get("profile-reuse-enabled"))
         self._names: set[str] = set()
         self._out = 0  # jobs that were submitted and have not ended
@@ -184,9 +156,8 @@ class RecordedUsers:
             if any(isinstance(event, m.RegisterJob) for event in turn.reply.events)
         )
 
-    def begin_turn(self, at: int) -> None:
-        """Get ready for the message number ``at``."""
-        turn = self._turns[at]
+    def begin_turn(self, turn: Turn) -> None:
+        """Get ready for a message."""
         events = turn.reply.events
         self._now = turn.message.now
         self._jobs.clear()

@@ -116,7 +116,7 @@ def lines(passes: Sequence[Pass], left: float, most: int = MOST) -> list[Line]:
     those of different jobs, then only the kinds of reasons.
     """
     merged: list[Line] = []
-    for key in (_exactly, _by_job, _by_kind):
+    for key in (_exactly, _by_job, lambda waited: waited.held.why):
         merged = _merged(passes, left, key)
         if len(merged) <= most:
             break
@@ -125,18 +125,12 @@ def lines(passes: Sequence[Pass], left: float, most: int = MOST) -> list[Line]:
 
 def _exactly(waited: Pass) -> Any:
     held = waited.held
-    if held.why == "processors":
-        return held.why
-    return held.why, held.by, held.until, held.note
+    return held.why if held.why == "processors" else (held.why, held.by, held.until, held.note)
 
 
 def _by_job(waited: Pass) -> Any:
     held = waited.held
     return held.why if held.why == "processors" else (held.why, held.by, held.note)
-
-
-def _by_kind(waited: Pass) -> Any:
-    return waited.held.why
 
 
 def _merged(passes: Sequence[Pass], left: float, key: Callable[[Pass], Any]) -> list[Line]:

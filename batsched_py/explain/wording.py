@@ -93,10 +93,6 @@ def _head(told: Explanation, line: Line) -> str:
     return text + _moved(line)
 
 
-def _too_few(told: Explanation, line: Line) -> str:
-    return _needed(told, line) + _place(line)
-
-
 def _reserved(told: Explanation, line: Line) -> str:
     holder = f"the reservation of {listed(line.by)} at {_moving(line)}"
     if line.until[1] == inf:
@@ -126,19 +122,19 @@ def _limited(told: Explanation, line: Line) -> str:
     return f"a rule of the site forbids it to run{until}{note}{_place(line)}"
 
 
-def _unknown(told: Explanation, line: Line) -> str:
+def _only_needed(told: Explanation, line: Line) -> str:
     note = f"; {line.note}" if line.note else ""
     return _needed(told, line) + _place(line) + note
 
 
 _REASONS: dict[Why, Callable[[Explanation, Line], str]] = {
     "head": _head,
-    "processors": _too_few,
+    "processors": _only_needed,
     "reservation": _reserved,
     "behind": _behind,
     "plan": _planned,
     "limit": _limited,
-    "unknown": _unknown,
+    "unknown": _only_needed,
 }
 
 

@@ -17,51 +17,30 @@ of the machine (:attr:`Metric.of_machine`) are over all jobs of a table, the oth
 
 from __future__ import annotations
 
-from batsched_py.metrics.lateness import additional_lateness, mean_lateness, relative_lateness
-from batsched_py.metrics.machine import (
-    loss_of_capacity,
-    makespan,
-    queue_length_distribution,
-    utilisation,
-)
-from batsched_py.metrics.registry import COUNTS, METRICS, Metric, overall, per_user
+from batsched_py.metrics.machine import makespan, queue_length_distribution
+from batsched_py.metrics.registry import COUNTS, METRICS, overall, per_user
 from batsched_py.metrics.saturation import backlog_growth, saturated
-from batsched_py.metrics.slowdown import BOUND, mean_bounded_slowdown, mean_slowdown
+from batsched_py.metrics.slowdown import BOUND, mean_bounded_slowdown
 from batsched_py.metrics.users import jobs_by_hour_of_week
-from batsched_py.metrics.waiting import (
-    max_over_min,
-    max_waiting_time,
-    mean_turnaround_time,
-    mean_waiting_time,
-)
+from batsched_py.metrics.waiting import max_over_min, mean_waiting_time
 from batsched_py.metrics.windows import window, windows
-from batsched_py.results.job_table import Column, JobTable
+from batsched_py.results.job_table import JobTable
 
 __all__ = [
     "BOUND",
     "COUNTS",
     "METRICS",
-    "Column",
     "JobTable",
-    "Metric",
-    "additional_lateness",
     "backlog_growth",
     "jobs_by_hour_of_week",
-    "loss_of_capacity",
     "makespan",
     "max_over_min",
-    "max_waiting_time",
     "mean_bounded_slowdown",
-    "mean_lateness",
-    "mean_slowdown",
-    "mean_turnaround_time",
     "mean_waiting_time",
     "overall",
     "per_user",
     "queue_length_distribution",
-    "relative_lateness",
     "saturated",
-    "utilisation",
     "window",
     "windows",
 ]

@@ -138,10 +138,8 @@ class _Collector:
     def __call__(self, step: SelfTuningStep) -> None:
         selection = self._selection
         waiting = len(step.plans[step.new])
-        most = selection.most_waiting
-        if step.now < selection.from_time or waiting < selection.least_waiting:
-            return
-        if most is not None and waiting > most:
+        most = waiting if selection.most_waiting is None else selection.most_waiting
+        if step.now < selection.from_time or not selection.least_waiting <= waiting <= most:
             return
         self._seen += 1
         if (self._seen - 1) % selection.every:
@@ -180,17 +178,12 @@ def compare(
         now = step.instance.now
         makespan = max(last_end(plan) for plan in step.plans.values()) - now
         run_time = sum(job.duration for job in step.instance.jobs)
-        seconds = _seconds(time_scale, makespan, run_time)
-        solution = _interruptible(
-            partial(
-                solve,
-                step.instance,
-                list(step.plans.values()),
-                scale=seconds,
-                time_limit=time_limit,
-                mip_rel_gap=mip_rel_gap,
-            )
-        )
+        seconds = None
+        if time_scale != EXACT:
+            seconds = float(scale(makespan, run_time) if time_scale == AUTO else time_scale)
+        limits = {"time_limit": time_limit, "mip_rel_gap": mip_rel_gap}
+        plans = list(step.plans.values())
+        solution = _interruptible(partial(solve, step.instance, plans, scale=seconds, **limits))
         chosen = step.plans[step.chosen]
         yield StepComparison(
             time=now,
@@ -239,12 +232,6 @@ def parse_scale(text: str) -> str | float:
     return seconds
 
 
-def _seconds(time_scale: str | float, makespan: float, run_time: float) -> float | None:
-    if time_scale == EXACT:
-        return None
-    return float(scale(makespan, run_time) if time_scale == AUTO else time_scale)
-
-
 COLUMNS = (
     *("time", "jobs", "makespan", "accumulated_run_time", "scale", "chosen", "value_chosen"),
     *(f"value_{policy}" for policy in POLICIES),
@@ -273,17 +260,15 @@ def to_csv(rows: Sequence[StepComparison]) -> str:
     return text.getvalue()
 
 
-_HEADER = (
-    *("time", "jobs", "makespan", "run times", "scale", "chosen", "value"),
-    *POLICIES,
-    *("optimum", "quality", "loss", "status", "seconds"),
-)
 _LINE = "{:>9} {:>4} {:>9} {:>10} {:>6} {:6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7} {:>8} {:18} {:>7}"
 
 
 def header() -> str:
     """Return the head of the printed table; all times in seconds."""
-    return _LINE.format(*_HEADER)
+    return _LINE.format(
+        *("time", "jobs", "makespan", "run times", "scale", "chosen", "value"),
+        *(*POLICIES, "optimum", "quality", "loss", "status", "seconds"),
+    )
 
 
 def line(row: StepComparison) -> str:

@@ -34,10 +34,7 @@ GROUPS = {
         "The machine",
         ("utilisation", "loss_of_capacity", "throughput_per_hour", "makespan"),
     ),
-    "users": (
-        "Users",
-        ("mean_lateness", "jobs_per_session_think_20", "mean_activity_length"),
-    ),
+    "users": ("Users", ("mean_lateness", "jobs_per_session_think_20", "mean_activity_length")),
 }
 """By name of the table: title, metrics. All metrics are in the campaign's ``results.csv``."""
 _MOST_LINES = 12
@@ -54,9 +51,10 @@ def plain_report(results: CampaignResults) -> Report:
     axes = [name for name in results.axes if name in runs and name not in REPEATED]
     repeats = [name for name in REPEATED if name in results.axes and name in runs]
     main = [metric for metric in MAIN_METRICS if _is_there(runs, metric)]
-    tables = [
-        _table(runs, axes, name, title, metrics) for name, (title, metrics) in _groups(runs).items()
-    ]
+    tables = []
+    for name, (title, metrics) in GROUPS.items():
+        if there := [metric for metric in metrics if _is_there(runs, metric)]:
+            tables.append(_table(runs, axes, name, title, there))
     figures = [_figure(runs, axes, metric) for metric in main] if axes else []
     parts: list[tuple[str, Sequence[Part | None]]] = [
         ("Compared", [ratios_table(runs, axes, main, repeats)]),
@@ -67,35 +65,22 @@ def plain_report(results: CampaignResults) -> Report:
         title=results.title or results.name,
         source="",
         sections=tuple(sections(parts)),
-        summary=_summary(results, axes, _has_intervals(tables)),
+        summary=_summary(results, axes, tables),
     )
 
 
-def _has_intervals(tables: Sequence[Table]) -> bool:
-    return any(column.name.endswith("_low") for table in tables for column in table.shown)
-
-
-def _summary(results: CampaignResults, axes: Sequence[str], has_intervals: bool) -> str:
+def _summary(results: CampaignResults, axes: Sequence[str], tables: Sequence[Table]) -> str:
     runs = results.runs
     over = f" over {', '.join(f'`{name}`' for name in axes)}" if axes else ""
     text = f"{len(runs)} of {results.nb_planned} runs{over}."
     repeated = [name for name in REPEATED if name in results.axes]
     if repeated:
         text += f" Means over `{'`, `'.join(repeated)}`"
-        if has_intervals:
+        if any(column.name.endswith("_low") for table in tables for column in table.shown):
             text += f", with 95 % bootstrap intervals ({RESAMPLES} resamples)."
         elif len(runs):
             text += ": runs that differ in nothing else gave the same, so there are no intervals."
     return text
-
-
-def _groups(runs: pd.DataFrame) -> dict[str, tuple[str, list[str]]]:
-    """Return those of :data:`GROUPS` of which any run has a metric, with these metrics."""
-    groups = {
-        name: (title, [metric for metric in metrics if _is_there(runs, metric)])
-        for name, (title, metrics) in GROUPS.items()
-    }
-    return {name: group for name, group in groups.items() if group[1]}
 
 
 def _is_there(runs: pd.DataFrame, metric: str) -> bool:
@@ -169,8 +154,7 @@ def _lines(
     encoding: dict[str, Any] = {"x": across}
     if len(labels) > 1:
         told = ", ".join(map(spoken, others))
-        colour = {"field": "runs", "type": "nominal", "sort": labels, "title": told}
-        encoding["color"] = colour
+        encoding["color"] = {"field": "runs", "type": "nominal", "sort": labels, "title": told}
     return _chart(rows, layers, encoding) | {"height": 280}
 
 
@@ -187,23 +171,17 @@ def _dots(rows: list[dict[str, Any]], axes: Sequence[str], title: str) -> dict[s
             "encoding": {"x": {"field": "value", **across}, "tooltip": _tooltip(axes)},
         },
     ]
-    return _chart(rows, layers, {"y": upwards}) | {
-        "height": 22 * len({row["runs"] for row in rows})
-    }
+    height = 22 * len({row["runs"] for row in rows})
+    return _chart(rows, layers, {"y": upwards}) | {"height": height}
 
 
 def _chart(
     rows: list[dict[str, Any]], layers: list[dict[str, Any]], encoding: dict[str, Any]
 ) -> dict[str, Any]:
-    return {
-        "width": "container",
-        "data": {"values": rows},
-        "encoding": encoding,
-        # without intervals, the layer of the values only
-        "layer": layers
-        if any("low" in row for row in rows)
-        else [layer for layer in layers if "tooltip" in layer["encoding"]],
-    }
+    if not any("low" in row for row in rows):  # no intervals: the layer of the values only
+        layers = [layer for layer in layers if "tooltip" in layer["encoding"]]
+    data = {"values": rows}
+    return {"width": "container", "data": data, "encoding": encoding, "layer": layers}
 
 
 def _tooltip(axes: Sequence[str]) -> list[dict[str, str]]:

@@ -21,7 +21,7 @@ def packed(values: Sequence[Any]) -> dict[str, Any]:
     """
     plain = [_plain(value) for value in values]
     unique: dict[Any, int] = {}
-    which = [unique.setdefault(_key(value), len(unique)) for value in plain]
+    which = [unique.setdefault(msgspec.json.encode(value), len(unique)) for value in plain]
     different = [msgspec.json.decode(key) for key in unique]
     if len(different) == 1:
         return {"u": different, "n": len(plain)}
@@ -55,7 +55,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return rounded(value) if abs(value) != float("inf") else str(value)
     return str(value)
-
-
-def _key(value: Any) -> bytes:
-    return msgspec.json.encode(value)

@@ -42,6 +42,7 @@ def runs_table(results: CampaignResults, stored: Stored) -> dict[str, Any]:
     it.
     """
     runs = results.runs
+    settings = pd.DataFrame([_flat(of_run) for of_run in stored], dtype=object)
     return {
         "n": len(runs),
         "axes": [name for name in results.axes if name in runs],
@@ -49,7 +50,7 @@ def runs_table(results: CampaignResults, stored: Stored) -> dict[str, Any]:
         "units": {name: METRICS[name].unit for name in METRICS if name in runs},
         "metrics": [name for name in (*COUNTS, *METRICS) if name in runs],
         "columns": {str(name): packed(runs[name].tolist()) for name in runs},
-        "settings": _settings(stored),
+        "settings": {str(name): packed(settings[name].tolist()) for name in settings},
         "commands": words(_command(results, row) for _, row in runs.iterrows()),
     }
 
@@ -73,16 +74,11 @@ def _shown(results: CampaignResults) -> list[str]:
     axes = [name for name in results.axes if name in runs]
     metrics = [name for name in MAIN_METRICS if name in runs and runs[name].notna().any()]
     # Seeds are long, and follow from the replication: they are in the details.
-    return [*axes, *metrics, *(name for name in ("wall_time",) if name in runs)]
-
-
-def _settings(stored: Stored) -> dict[str, Any]:
-    """Return what is stored about the runs, flat: ``run.scheduler_options.alpha``."""
-    frame = pd.DataFrame([_flat(of_run) for of_run in stored], dtype=object)
-    return {str(name): packed(frame[name].tolist()) for name in frame}
+    return [*axes, *metrics, *(["wall_time"] if "wall_time" in runs else [])]
 
 
 def _flat(stored: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return what is stored about a run, flat: ``run.scheduler_options.alpha``."""
     flat: dict[str, Any] = {}
     for name, value in stored.items():
         if not prefix and name in _DETAILS:

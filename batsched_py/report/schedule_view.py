@@ -6,6 +6,7 @@ most jobs waited. What is left out is said.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -28,6 +29,7 @@ MOST_RECTANGLES = 6_000
 """Rectangles of a run in its chart: a job on processors that are no neighbours has several."""
 MOST_USERS = 1_000
 """Users of a run in its table, those with most jobs."""
+_TIMES = ["submission_time", "starting_time", "finish_time"]
 _STEPS = 300
 _BISECTIONS = 40
 
@@ -48,10 +50,8 @@ def schedules_of(results: CampaignResults) -> Schedules:
     shown = []
     for at in rows:
         row = results.runs.iloc[at]
-        jobs = _jobs(results, row)
-        if jobs is None:
-            continue
-        shown.append({"run": at, **one_schedule(jobs, int(row["nb_res"]))})
+        with suppress(BatschedError, OSError):  # jobs were not kept, or are there no more
+            shown.append({"run": at, **one_schedule(results.jobs(row), int(row["nb_res"]))})
     return Schedules(shown, _note(results, len(rows), len(shown)))
 
 
@@ -103,41 +103,27 @@ def users_of(jobs: pd.DataFrame) -> dict[str, list[Any]]:
     measured = jobs[jobs["measured"] & jobs["user"].notna()]
     if measured.empty:
         return {}
-    run_time = (measured["finish_time"] - measured["starting_time"]).to_numpy(float)
-    turnaround = (measured["finish_time"] - measured["submission_time"]).to_numpy(float)
-    slowdown = np.maximum(1.0, turnaround / np.maximum(run_time, BOUND))
+    submit, start, finish = (measured[name].astype(float) for name in _TIMES)
+    run_time = finish - start
+    slowdown = np.maximum(1.0, (finish - submit) / np.maximum(run_time, BOUND))
     frame = pd.DataFrame(
         {
-            "user": measured["user"].astype(str).to_numpy(),
-            "submit": measured["submission_time"].to_numpy(float),
-            "wait": (measured["starting_time"] - measured["submission_time"]).to_numpy(float),
+            "user": measured["user"].astype(str),
+            "submit": submit,
+            "wait": start - submit,
             "slowdown": slowdown,
-            "lateness": _lateness(measured),
-            "area": run_time * measured["requested_number_of_resources"].to_numpy(float),
+            "lateness": measured.get("lateness", np.nan),
+            "area": run_time * measured["requested_number_of_resources"],
         }
     )
     groups = frame.groupby("user", sort=False)
-    made = pd.DataFrame(
-        {
-            "jobs": groups.size(),
-            "wait": groups["wait"].mean(),
-            "slowdown": groups["slowdown"].mean(),
-            "lateness": groups["lateness"].mean(),
-            "activity": groups["submit"].max() - groups["submit"].min(),
-            "area": groups["area"].sum(),
-        }
-    )
+    made = groups[["wait", "slowdown", "lateness"]].mean()
+    made.insert(0, "jobs", groups.size())
+    made["activity"] = groups["submit"].max() - groups["submit"].min()
+    made["area"] = groups["area"].sum()
     made = made.sort_values("jobs", ascending=False, kind="stable").head(MOST_USERS)
     columns: dict[str, list[Any]] = {"user": [str(user) for user in made.index]}
     return columns | {str(name): _numbers(made[name]) for name in made}
-
-
-def _jobs(results: CampaignResults, row: Any) -> pd.DataFrame | None:
-    """Return the jobs of a run; None if they were not kept, or are there no more."""
-    try:
-        return results.jobs(row)
-    except (BatschedError, OSError):
-        return None
 
 
 def _note(results: CampaignResults, nb_chosen: int, nb_shown: int) -> str:
@@ -169,9 +155,9 @@ def _window(ran: pd.DataFrame) -> tuple[float, float]:
         inside = (start < middle + half) & (finish > middle - half)
         return bool(inside.sum() <= MOST_JOBS and pieces[inside].sum() <= MOST_RECTANGLES)
 
-    least, most = 0.0, widest
     half = widest
     if not fits(widest):
+        least, most = 0.0, widest
         for _ in range(_BISECTIONS):
             half = (least + most) / 2
             least, most = (half, most) if fits(half) else (least, half)
@@ -215,9 +201,8 @@ def _busy(ran: pd.DataFrame, begin: float, end: float) -> dict[str, Any]:
     if end <= begin:
         return {"processors": [], "waiting": []}
     edges = np.linspace(begin, end, _STEPS + 1)
-    start, finish = ran["starting_time"].to_numpy(float), ran["finish_time"].to_numpy(float)
+    submit, start, finish = (ran[name].to_numpy(float) for name in _TIMES)
     size = ran["requested_number_of_resources"].to_numpy(float)
-    submit = ran["submission_time"].to_numpy(float)
     return {
         "processors": _means(*_level(start, finish, size), edges),
         "waiting": _means(*_level(submit, start, np.ones(len(ran))), edges),
@@ -249,12 +234,6 @@ def _rectangles(window: pd.DataFrame) -> list[list[int]]:
         for number, text in enumerate(window["allocated_resources"])
         for first, last in intervals(from_text(str(text).strip()))
     ]
-
-
-def _lateness(jobs: pd.DataFrame) -> Array:
-    if "lateness" in jobs:
-        return jobs["lateness"].to_numpy(float)
-    return np.full(len(jobs), np.nan)
 
 
 def _seconds(column: pd.Series[Any]) -> list[float | int]:

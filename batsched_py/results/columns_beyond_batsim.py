@@ -23,13 +23,8 @@ _BATCH = 1 << 14
 def fields(job: m.JobDescription, further: Sequence[str] = ()) -> list[str]:
     """Return the texts of :data:`ADDED_COLUMNS` and of some of :data:`FURTHER_COLUMNS`."""
     original = original_submission(job)
-    return [
-        user(job),
-        _text("session", job),
-        f"{original:.6f}",
-        f"{job.submit_time - original:.6f}",
-        *(_text(name, job) for name in further),
-    ]
+    times = f"{original:.6f}", f"{job.submit_time - original:.6f}"
+    return [user(job), _text("session", job), *times, *(_text(name, job) for name in further)]
 
 
 def user(job: m.JobDescription) -> str:

@@ -11,13 +11,7 @@ import numpy as np
 
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.results import columns_beyond_batsim
-from batsched_py.results.job_table import (
-    ADDED_COLUMNS,
-    FURTHER_COLUMNS,
-    MEASURED,
-    JobTable,
-    Mask,
-)
+from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, MEASURED, JobTable, Mask
 from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.files.output_files import jobs_lines, schedule_csv, times
 from batsched_py.simulator.jobs import SimulatedJob
@@ -83,14 +77,9 @@ class _GrowingColumns:
         if job.final_state != REJECTED:
             start = job.start_time
             execution, finish = times(job)
-        row = (
-            description.submit_time,
-            start,
-            finish,
-            execution,
-            job.alloc.bit_count(),
-            columns_beyond_batsim.original_submission(description),
-        )
+        original = columns_beyond_batsim.original_submission(description)
+        size = job.alloc.bit_count()
+        row = (description.submit_time, start, finish, execution, size, original)
         for column, value in zip(self._numbers, row, strict=True):
             column.append(value)
         user = columns_beyond_batsim.user(description)

@@ -7,7 +7,6 @@ observed on Batsim 4.2.0.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
@@ -84,27 +83,20 @@ def write_workload(workload: Workload, path: str | Path) -> None:
     and :class:`OSError`.
     """
     where = f"workload {workload.name}"
+    start = workload.unix_start_time
     head: dict[str, Any] = {
         "description": f"{workload.name}, written by batsched_py",
         "rules": workload.rules,
-        "unix_start_time": workload.unix_start_time,
+        **({} if start is None else {"unix_start_time": whole(start)}),
         "time_zone": workload.time_zone,
         "nb_res": workload.nb_res,
     }
-    if workload.unix_start_time is None:
-        del head["unix_start_time"]
-    else:
-        head["unix_start_time"] = whole(workload.unix_start_time)
     lines = [f"{_encode(key)}: {_encode(value)}" for key, value in head.items()]
     jobs = (_encode(_job_to_json(f"{where}: job {job.id!r}", job)) for job in workload.jobs)
-    lines.append(f'"jobs": {_block("[", jobs, "]")}')
-    profiles = (f"{_encode(k)}: {_encode(v)}" for k, v in workload.profiles.items())
-    lines.append(f'"profiles": {_block("{", profiles, "}")}')
+    profiles = (f"{_encode(name)}: {_encode(of)}" for name, of in workload.profiles.items())
+    lines.append('"jobs": [\n' + ",\n".join(jobs) + "\n]")
+    lines.append('"profiles": {\n' + ",\n".join(profiles) + "\n}")
     write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n")
-
-
-def _block(opening: str, items: Iterable[str], closing: str) -> str:
-    return f"{opening}\n" + ",\n".join(items) + f"\n{closing}"
 
 
 def _encode(value: Any) -> str:

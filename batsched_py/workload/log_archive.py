@@ -36,59 +36,15 @@ class ArchiveLog(msgspec.Struct, frozen=True):
 
     folder: str
     """Where it lies below :data:`ARCHIVE`."""
-    nb_jobs: int | None
+    nb_jobs: int | None = None
     """None where we have not seen the log."""
-    sha256: str | None
+    sha256: str | None = None
     """Of the decompressed log: compression may differ between servers. None where not seen."""
 
 
-def _entry(site: str, nb_jobs: int | None = None, sha256: str | None = None) -> ArchiveLog:
-    return ArchiveLog(f"l_{site}", nb_jobs, sha256)
-
-
-CATALOGUE: dict[str, ArchiveLog] = {
-    "ANL-Intrepid-2009-1": _entry("anl_int"),
-    "CEA-Curie-2011-2.1-cln": _entry(
-        "cea_curie", 312_826, "b732a04aea71e2f154c8feee580be549d0bba1462bc91ec581944cb3dd6d442d"
-    ),
-    "CTC-SP2-1996-3.1-cln": _entry(
-        "ctc_sp2", 77_222, "8e33a9b597e1ddda2d2164347bac08c9444e1a2620a7947df52f0a1622ec4cde"
-    ),
-    "HPC2N-2002-2.2-cln": _entry(
-        "hpc2n", 202_871, "77b8993c73ae438385f6c0015708251f52dc316267b03ac19a406fbea2802afa"
-    ),
-    "KTH-SP2-1996-2.1-cln": _entry(
-        "kth_sp2", 28_476, "fba36494c4e4257f72182e8b629ebb0bcb054b3b82851ef957445bd627adcc87"
-    ),
-    # As its header says: copies of 28,489 jobs lack job 27313 and are not the archive's file.
-    "KTH-SP2-1996-2": _entry("kth_sp2", 28_490),
-    "LANL-CM5-1994-4.1-cln": _entry(
-        "lanl_cm5", 122_060, "4766a62dabcc7403ec0a55534aff297203e692ddbf6637bd40100a3800f6354a"
-    ),
-    "LLNL-Atlas-2006-2.1-cln": _entry("llnl_atlas"),
-    "LLNL-Thunder-2007-1.1-cln": _entry("llnl_thunder"),
-    "NASA-iPSC-1993-3.1-cln": _entry("nasa_ipsc"),
-    "OSC-Clust-2000-3.1-cln": _entry(
-        "osc", 36_097, "0ed54b81ccb10b11fbead557af8a37dd135e07e27756f1016c80ebceb7c8f79a"
-    ),
-    "RICC-2010-2": _entry("ricc"),
-    "SDSC-BLUE-2000-4.2-cln": _entry(
-        "sdsc_blue", 243_306, "13892839f430583231a14bb811fd50a31b5b529eb37faacdbbefb71e73390e3e"
-    ),
-    "SDSC-DS-2004-2.1-cln": _entry(
-        "sdsc_ds", 96_069, "76814a412fa415e68ffb8cc0ae801c870988e5577e60275588050332f6b1e690"
-    ),
-    "SDSC-Par-1996-3.1-cln": _entry(
-        "sdsc_par", 32_135, "fcb46fa6462b7ac460963025749f604f28b2e813101edd082a720842e80a7aa8"
-    ),
-    "SDSC-SP2-1998-4": _entry("sdsc_sp2", 73_496),
-    "SDSC-SP2-1998-4.1-cln": _entry(
-        "sdsc_sp2", 59_725, "2d60fb1c153466cd14e21392a8270d512789d34ff724254e719ccc74d0c0dfa6"
-    ),
-    "SDSC-SP2-1998-4.2-cln": _entry(
-        "sdsc_sp2", 59_715, "2bb635f4b5793f52bd49ccb8fd913d95f9c5be6346925162cadcaf0117e28cf2"
-    ),
-}
+CATALOGUE = msgspec.toml.decode(
+    Path(__file__).with_suffix(".toml").read_bytes(), type=dict[str, ArchiveLog]
+)
 
 
 def cache_folder() -> Path:

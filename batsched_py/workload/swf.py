@@ -15,6 +15,7 @@ from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,24 +23,10 @@ from batsched_py.errors import InputError, LogError, UsageError, parameter
 from batsched_py.support.atomic_files import write_whole
 
 FIELDS = (
-    "job_number",
-    "submit_time",
-    "wait_time",
-    "run_time",
-    "allocated_processors",
-    "average_cpu_time",
-    "used_memory",
-    "requested_processors",
-    "requested_time",
-    "requested_memory",
-    "status",
-    "user",
-    "group",
-    "executable",
-    "queue",
-    "partition",
-    "preceding_job",
-    "think_time",
+    *("job_number", "submit_time", "wait_time", "run_time", "allocated_processors"),
+    *("average_cpu_time", "used_memory", "requested_processors", "requested_time"),
+    *("requested_memory", "status", "user", "group", "executable", "queue", "partition"),
+    *("preceding_job", "think_time"),
 )
 """The 18 fields of a line, in order."""
 UNKNOWN = -1
@@ -54,27 +41,19 @@ _SHOWN = 5  # line numbers named in a note
 Column = NDArray[np.float64]
 
 
-class SwfLog:
+class SwfLog(msgspec.Struct, eq=False):
     """A log: its header and its jobs in submission order, as columns.
 
     ``data`` has shape (n, 18); :meth:`column` gives a field of it, shape (n,). ``lines`` has the
     line number of each job in the file.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        header_lines: list[str],
-        data: Column,
-        lines: NDArray[np.int64],
-        notes: list[str],
-    ) -> None:
-        self.path = path
-        self.header_lines = header_lines
-        self.data = data
-        self.lines = lines
-        self.notes = notes
-        """Sentences on what reading found: lines skipped, times sorted, ..."""
+    path: Path
+    header_lines: list[str]
+    data: Column
+    lines: NDArray[np.int64]
+    notes: list[str]
+    """Sentences on what reading found: lines skipped, times sorted, ..."""
 
     def __len__(self) -> int:
         """Return the number of jobs."""
@@ -87,11 +66,8 @@ class SwfLog:
     @property
     def header(self) -> list[tuple[str, str]]:
         """The header's fields in order; a key such as Note may come several times."""
-        pairs = []
-        for line in self.header_lines:
-            if match := _HEADER.fullmatch(line.strip()):
-                pairs.append((match[1], match[2].strip()))
-        return pairs
+        matches = filter(None, (_HEADER.fullmatch(line.strip()) for line in self.header_lines))
+        return [(match[1], match[2].strip()) for match in matches]
 
     def header_field(self, key: str) -> str | None:
         """Return the first value of a header field, None if it is absent."""

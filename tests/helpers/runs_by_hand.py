@@ -7,14 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS
+from batsched_py.results.job_table import ADDED_COLUMNS
 from batsched_py.support.processor_sets import to_text
 
-_HEADER = (
-    "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,"
-    "success,final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,"
-    "stretch,allocated_resources,consumed_energy,metadata"
-)
-_OURS = ",user,session,original_submission_time,lateness"
+_HEADER = ",".join(BATSIM_COLUMNS)
+_OURS = "," + ",".join(ADDED_COLUMNS)
 
 
 class Row(NamedTuple):
@@ -33,19 +31,14 @@ class Row(NamedTuple):
 
 
 def write_run(
-    prefix: Path,
-    rows: Iterable[Row],
-    settings: dict[str, Any] | None = None,
-    ours: bool = True,
-) -> Path:
+    prefix: Path, rows: Iterable[Row], settings: dict[str, Any] | None = None, ours: bool = True
+) -> None:
     """Write ``PREFIX_jobs.csv``, and ``PREFIX_run.json`` if there are settings."""
-    lines = [_HEADER + (_OURS if ours else "")]
-    lines += [_line(row, ours) for row in rows]
+    lines = [_HEADER + (_OURS if ours else ""), *(_line(row, ours) for row in rows)]
     prefix.parent.mkdir(parents=True, exist_ok=True)
     Path(f"{prefix}_jobs.csv").write_text("\n".join(lines) + "\n")
     if settings is not None:
         Path(f"{prefix}_run.json").write_text(json.dumps(settings))
-    return prefix
 
 
 def settings(scheduler: str = "easy", nb: int = 8, seed: int = 0, **run: Any) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,14 +12,13 @@ from batsched_py.metrics import JobTable
 from batsched_py.support.option_values import parse_time
 from batsched_py.units import DAY, WEEK
 from helpers.calling import call
+from helpers.schedules_by_hand import table_of
 
 
 def table(submit: list[float]) -> JobTable:
     """Jobs of one second that wait as many seconds as their number says."""
-    times = np.array(submit, dtype=float)
-    start = times + np.arange(len(times))
-    one = np.ones(len(times))
-    return JobTable(times, start, start + 1, one, one, times, ["u"] * len(times), 4)
+    starts = [at + number for number, at in enumerate(submit)]
+    return table_of([(at, 1, 1) for at in submit], starts, 4)
 
 
 @pytest.mark.parametrize(
@@ -35,12 +33,12 @@ def table(submit: list[float]) -> JobTable:
     ],
 )
 def test_which_jobs_are_measured(warm_up: float, cool_down: float, measured: list[float]) -> None:
-    found = table([10, 20, 30, 40]).without_ends(warm_up, cool_down)
-    assert len(found.submit) == 4
-    assert found.only_measured.submit.tolist() == measured
+    inner = table([10, 20, 30, 40]).without_ends(warm_up, cool_down)
+    assert len(inner.submit) == 4
+    assert inner.only_measured.submit.tolist() == measured
 
 
-@given(st.lists(st.floats(0, 1e6), max_size=20), st.floats(0, 1e6), st.floats(0, 1e6))
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=20), st.floats(0, 1e6), st.floats(0, 1e6))
 def test_a_longer_warm_up_measures_no_more(submit: list[float], less: float, more: float) -> None:
     less, more = sorted((less, more))
     few, many = (table(submit).without_ends(t, 0).measured.sum() for t in (more, less))

@@ -15,7 +15,6 @@ from batsched_py.metrics import (
     jobs_by_hour_of_week,
     max_over_min,
     overall,
-    per_user,
     queue_length_distribution,
     window,
 )
@@ -193,13 +192,6 @@ def test_hours_of_the_week() -> None:
     counts = jobs_by_hour_of_week(table, 6 * 86_400 + 23.5 * 3600)
     assert len(counts) == 168
     assert (counts[167], counts[0], counts.sum()) == (2, 1, 3)
-
-
-def test_metrics_of_users_are_those_of_their_jobs() -> None:
-    table = table_of([(0, 1, 5), (1, 2, 5), (2, 3, 5)], [0, 5, 10], 4, ["x", "y", "x"])
-    found = per_user(table, ["makespan", "squashed_area"])
-    assert found["x"] == {"nb_jobs": 2, "nb_ran": 2, "makespan": 15, "squashed_area": 20}
-    assert found["y"] == {"nb_jobs": 1, "nb_ran": 1, "makespan": 9, "squashed_area": 10}
 
 
 def test_ratio_over_runs() -> None:

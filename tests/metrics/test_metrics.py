@@ -15,7 +15,6 @@ from batsched_py.metrics import (
     overall,
     per_user,
     saturated,
-    window,
     windows,
 )
 from batsched_py.units import DAY
@@ -145,13 +144,6 @@ def test_the_documentation_lists_all() -> None:
         name: (metric.denominator.removeprefix("jobs ").removesuffix(" jobs"), metric.unit)
         for name, metric in METRICS.items()
     }
-
-
-def test_window_cuts_at_its_edges() -> None:
-    """[50, 80): 30 s of the first job on 2 processors, 5 s of the second, which ends in it."""
-    values = window(table(), 50, 30)
-    assert values["mean_busy_processors"] == pytest.approx((30 * 2 + 5 * 1) / 30)
-    assert values["throughput_per_day"] == pytest.approx(1 / 30 * DAY)
 
 
 def test_windows_that_do_not_fit_are_left_out() -> None:

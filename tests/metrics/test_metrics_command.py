@@ -17,6 +17,7 @@ from batsched_py.errors import BatschedError, InputError, UsageError
 from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.simulator.files.output_files import JOBS_COLUMNS
+from helpers.logs import swf_line, swf_text
 
 app = typer.Typer()
 app.command()(metrics)
@@ -50,12 +51,8 @@ def batsims(tmp_path: Path) -> Path:
 @pytest.fixture
 def ours(tmp_path: Path) -> Path:
     log = tmp_path / "small.swf"
-    rest = " -1" * 6 + "\n"
-    lines = [
-        f"{i + 1} {10 * i} 0 {7 * (i + 1)} {1 + i % 3} -1 -1 {1 + i % 3} 60 -1 1 {1 + i % 2}{rest}"
-        for i in range(6)
-    ]
-    log.write_text("".join(["; MaxProcs: 4\n", *lines]))
+    jobs = [swf_line(i + 1, 10 * i, 7 * (i + 1), 1 + i % 3, 1 + i % 2) for i in range(6)]
+    log.write_text(swf_text(*jobs))
     simulate(log).write(tmp_path / "out")
     return tmp_path / "out_jobs.csv"
 
@@ -116,11 +113,9 @@ def test_size_of_the_machine(batsims: Path) -> None:
 
 def test_text_and_csv(batsims: Path) -> None:
     out, _ = run(batsims, "--nodes", 5, "--only", "SLDwA", "--only", "nb_jobs,SLDwA")
-    assert [line.split()[:3] for line in out.splitlines()] == [
-        ["name", "value", "unit"],
-        ["mean_slowdown_by_area", "1.32", "1"],
-        ["nb_jobs", "3", "jobs"],
-    ]
+    names, *rows = (line.split()[:3] for line in out.splitlines())
+    assert names == ["name", "value", "unit"]
+    assert rows == [["mean_slowdown_by_area", "1.32", "1"], ["nb_jobs", "3", "jobs"]]
     out, _ = run(batsims, "--nodes", 5, "--csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [row["name"] for row in rows] == [*COUNTS, *METRICS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from operator import attrgetter
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,6 @@ from batsched_py.errors import InvariantError, UsageError
 from batsched_py.optimum.scheduling_step import (
     Instance,
     Plan,
-    PlannedJob,
     artww,
     loss_percent,
     on_grid,
@@ -20,6 +20,9 @@ from batsched_py.optimum.scheduling_step import (
     quality,
     scale,
     weighted_response,
+)
+from batsched_py.optimum.scheduling_step import (
+    PlannedJob as Job,
 )
 from batsched_py.optimum.solver import OPTIMAL, TIME_LIMIT, solve
 
@@ -39,7 +42,7 @@ TABLE_4_4 = [  # makespan [s], accumulated run time [s], time scale [min]; Strei
 ]
 
 
-def _slow_place(instance: Instance, jobs: list[PlannedJob]) -> list[float]:
+def _slow_place(instance: Instance, jobs: list[Job]) -> list[float]:
     """Whole seconds only: try each second, count each second."""
 
     def free(second: int) -> int:
@@ -48,7 +51,7 @@ def _slow_place(instance: Instance, jobs: list[PlannedJob]) -> list[float]:
             job.width for job, start in placed if start <= second < start + job.duration
         )
 
-    placed: list[tuple[PlannedJob, int]] = []
+    placed: list[tuple[Job, int]] = []
     for job in jobs:
         start = int(instance.now)
         while any(free(start + i) < job.width for i in range(int(job.duration))):
@@ -58,12 +61,8 @@ def _slow_place(instance: Instance, jobs: list[PlannedJob]) -> list[float]:
 
 
 def policies(instance: Instance) -> list[Plan]:
-    jobs = instance.jobs
-    return [
-        place_in_order(instance, sorted(jobs, key=lambda job: job.submit)),
-        place_in_order(instance, sorted(jobs, key=lambda job: job.duration)),
-        place_in_order(instance, sorted(jobs, key=lambda job: -job.duration)),
-    ]
+    keys = (attrgetter("submit"), attrgetter("duration"), lambda job: -job.duration)
+    return [place_in_order(instance, sorted(instance.jobs, key=key)) for key in keys]
 
 
 def one_by_one(instance: Instance) -> Plan:
@@ -85,18 +84,10 @@ def instances(draw: st.DrawFn, most: int = 5) -> Instance:
     for gap, processors in zip(gaps, free[1:], strict=True):
         time += gap
         history.append((float(time), processors))
-    jobs = draw(
-        st.lists(
-            st.tuples(st.integers(0, now), st.integers(1, 8), st.integers(1, 9)),
-            min_size=1,
-            max_size=most,
-        )
-    )
-    return Instance(
-        float(now),
-        tuple(history),
-        tuple(PlannedJob(f"{i}", float(a), w, float(d)) for i, (a, w, d) in enumerate(jobs)),
-    )
+    fields = st.tuples(st.integers(0, now), st.integers(1, 8), st.integers(1, 9))
+    jobs = enumerate(draw(st.lists(fields, min_size=1, max_size=most)))
+    planned = (Job(f"{i}", float(a), w, float(d)) for i, (a, w, d) in jobs)
+    return Instance(float(now), tuple(history), tuple(planned))
 
 
 def check(instance: Instance, plan: Plan) -> None:
@@ -142,14 +133,10 @@ def test_a_scaled_plan_is_possible(instance: Instance, axis: int) -> None:
     check(instance, solution.plan)
 
 
-def job(name: str, submit: float, width: int, duration: float) -> PlannedJob:
-    return PlannedJob(name, submit, width, duration)
-
-
 @pytest.mark.parametrize("axis", [None, 1, 2])
 def test_a_job_that_ends_at_t_frees_its_processors_at_t(axis: float | None) -> None:
     # The index printed in the thesis (t - d <= j) would start b at 5 and c at 12.
-    jobs = (job("a", 0, 2, 4), job("b", 0, 2, 6), job("c", 0, 2, 8))
+    jobs = (Job("a", 0, 2, 4), Job("b", 0, 2, 6), Job("c", 0, 2, 8))
     instance = Instance(0.0, ((0.0, 2),), jobs)
     solution = solve(instance, policies(instance), scale=axis)
     assert [(j.id, start) for j, start in solution.plan] == [("a", 0), ("b", 4), ("c", 10)]
@@ -157,7 +144,12 @@ def test_a_job_that_ends_at_t_frees_its_processors_at_t(axis: float | None) -> N
 
 
 def test_quality_and_loss_where_the_optimum_is_no_policy() -> None:
-    jobs = (job("a", 0, 4, 7), job("b", 0, 1, 5), job("c", 0, 4, 7), job("d", 0, 3, 8))
+    jobs = (
+        Job("a", 0, 4, 7),
+        Job("b", 0, 1, 5),
+        Job("c", 0, 4, 7),
+        Job("d", 0, 3, 8),
+    )
     instance = Instance(10.0, ((10.0, 1), (12.0, 4)), jobs)
     plans = policies(instance)
     solution = solve(instance, plans)
@@ -172,7 +164,11 @@ def test_quality_and_loss_where_the_optimum_is_no_policy() -> None:
 
 
 def test_fractions_of_seconds_are_exact_without_a_grid() -> None:
-    jobs = (job("a", 0.1, 1, 0.3), job("b", 0.2, 2, 0.7), job("c", 0.25, 1, 0.1))
+    jobs = (
+        Job("a", 0.1, 1, 0.3),
+        Job("b", 0.2, 2, 0.7),
+        Job("c", 0.25, 1, 0.1),
+    )
     instance = Instance(0.3, ((0.3, 1), (0.55, 2)), jobs)
     best = min(weighted_response(place_in_order(instance, order)) for order in permutations(jobs))
     assert solve(instance, policies(instance)).value == pytest.approx(best, abs=1e-12)
@@ -180,14 +176,14 @@ def test_fractions_of_seconds_are_exact_without_a_grid() -> None:
 
 def test_a_cell_has_what_is_free_all_through_it() -> None:
     history = ((-5.0, 1), (3.0, 4), (9.0, 2), (10.0, 6), (25.0, 8))
-    grid = on_grid(Instance(0.0, history, (job("a", -10, 1, 0), job("b", 0, 1, 10.5))), 10)
+    grid = on_grid(Instance(0.0, history, (Job("a", -10, 1, 0), Job("b", 0, 1, 10.5))), 10)
     assert grid.history == ((0.0, 1), (1.0, 6), (3.0, 8))
     assert [(j.submit, j.duration) for j in grid.jobs] == [(-1, 1), (0, 2)]
 
 
 def test_scaling_may_cost_the_optimum() -> None:
     # In cells of 10 s all last one, and a, the widest, goes first; exactly, b and c do.
-    jobs = (job("a", 0, 4, 8), job("b", 0, 3, 1), job("c", 0, 1, 2))
+    jobs = (Job("a", 0, 4, 8), Job("b", 0, 3, 1), Job("c", 0, 1, 2))
     instance = Instance(0.0, ((0.0, 4),), jobs)
     exact = solve(instance, policies(instance))
     scaled = solve(instance, policies(instance), scale=10)
@@ -212,7 +208,7 @@ def test_the_time_scale_is_whole_minutes_from_one_on() -> None:
 
 
 def test_a_time_limit_leaves_the_best_known_plan() -> None:
-    jobs = tuple(job(f"{i}", -i, 1 + i * 7 % 13, 100 + i * 37 % 91) for i in range(60))
+    jobs = tuple(Job(f"{i}", -i, 1 + i * 7 % 13, 100 + i * 37 % 91) for i in range(60))
     instance = Instance(0.0, ((0.0, 5), (40.0, 16)), jobs)
     plans = policies(instance)
     solution = solve(instance, plans, scale=5, time_limit=0.0)
@@ -228,13 +224,13 @@ def test_a_step_without_jobs() -> None:
 
 def test_what_cannot_be_planned_is_said() -> None:
     with pytest.raises(UsageError, match="job x has no estimate"):
-        Instance(0.0, ((0.0, 5),), (job("x", 0, 1, float("inf")),))
+        Instance(0.0, ((0.0, 5),), (Job("x", 0, 1, float("inf")),))
     with pytest.raises(UsageError, match="job x needs 6 processors"):
-        Instance(0.0, ((0.0, 5),), (job("x", 0, 6, 1),))
+        Instance(0.0, ((0.0, 5),), (Job("x", 0, 6, 1),))
     for history in ((), ((1.0, 5),), ((0.0, 5), (0.0, 6)), ((-1.0, 5), (-2.0, 6))):
         with pytest.raises(InvariantError, match="machine history"):
             Instance(0.0, history, ())
-    jobs = tuple(job(f"{i}", 0, 1, 1000 + 0.7**i) for i in range(30))
+    jobs = tuple(Job(f"{i}", 0, 1, 1000 + 0.7**i) for i in range(30))
     instance = Instance(0.0, ((0.0, 2),), jobs)
     with pytest.raises(UsageError, match=r"at 0 with 30 jobs is too large.*scale"):
         solve(instance, policies(instance))

@@ -50,14 +50,14 @@ def load(browser: Any, file: Path) -> Iterator[Load]:
     contexts: list[Any] = []
     wrong: list[str] = []
 
-    def _load(width: int = 1280, height: int = 900, **options: Any) -> Any:
+    def _load(width: int = 1280, height: int = 900, shown: Path = file, **options: Any) -> Any:
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         opened = context.new_page()
         opened.route("**/*", lambda route: _only_the_file(route, wrong))
         opened.on("pageerror", lambda error: wrong.append(str(error)))
-        opened.on("console", lambda said: said.type != "log" and wrong.append(said.text))
-        opened.goto(f"file://{file}")
+        opened.on("console", lambda line: line.type != "log" and wrong.append(line.text))
+        opened.goto(f"file://{shown}")
         opened.wait_for_selector(READY, timeout=30_000)
         return opened
 
@@ -76,18 +76,14 @@ def _only_the_file(route: Any, wrong: list[str]) -> None:
 
 
 def domain(opened: Any, chart: str, scale: str = "x") -> list[float]:
-    found: list[float] = opened.evaluate(
-        f"document.querySelector('#{chart}').view.scale('{scale}').domain()"
+    return list(
+        opened.evaluate(f"document.querySelector('#{chart}').view.scale('{scale}').domain()")
     )
-    return found
 
 
 def column(opened: Any, table: str, place: int) -> list[str]:
-    found: list[str] = opened.evaluate(
-        f"[...document.querySelectorAll('#{table} tbody tr')]"
-        f".map(row => row.cells[{place}].innerText)"
-    )
-    return found
+    rows = f"[...document.querySelectorAll('#{table} tbody tr')]"
+    return list(opened.evaluate(f"{rows}.map(row => row.cells[{place}].innerText)"))
 
 
 def test_the_page_is_filled_and_text_stays_text(load: Load) -> None:
@@ -280,49 +276,40 @@ def panels_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def opened_panels(browser: Any, file: Path, **options: Any) -> Any:
-    opened = browser.new_context(**options).new_page()
-    opened.goto(f"file://{file}")
-    opened.wait_for_selector(READY)
-    return opened
-
-
-def test_panels_are_below_each_other_on_a_phone(browser: Any, panels_file: Path) -> None:
-    size = {"width": 390, "height": 800}
-    wide = opened_panels(browser, panels_file, viewport={"width": 1280, "height": 900})
-    narrow = opened_panels(browser, panels_file, viewport=size, has_touch=True, is_mobile=True)
-    own = [one.locator("#figure-panels svg.marks").bounding_box() for one in (wide, narrow)]
-    assert own[0]["width"] > 2 * 300
-    assert own[1]["width"] < 390
-    assert own[1]["height"] > own[0]["height"] + 100
+def test_panels_are_below_each_other_on_a_phone(load: Load, panels_file: Path) -> None:
+    wide = load(shown=panels_file)
+    narrow = load(390, 800, panels_file, has_touch=True, is_mobile=True)
+    wide_box, narrow_box = (
+        opened.locator("#figure-panels svg.marks").bounding_box() for opened in (wide, narrow)
+    )
+    assert wide_box["width"] > 2 * 300
+    assert narrow_box["width"] < 390
+    assert narrow_box["height"] > wide_box["height"] + 100
     assert wide.locator(".hint").is_visible()
     assert not narrow.locator(".hint").is_visible()  # there is no wheel
 
 
-def test_nothing_is_black_on_a_dark_page(browser: Any, panels_file: Path) -> None:
-    opened = opened_panels(browser, panels_file, color_scheme="dark")
+def test_nothing_is_black_on_a_dark_page(load: Load, panels_file: Path) -> None:
+    opened = load(shown=panels_file, color_scheme="dark")
     paints = (
         "[...document.querySelectorAll('#figure-panels svg .mark-symbol path')]"
         ".flatMap(one => [one.getAttribute('fill'), one.getAttribute('stroke')])"
     )
-    found = {paint.lower() for paint in opened.evaluate(paints) if paint}
-    assert not found & {"black", "#000", "#000000", "#000080"}
-    assert "#e69f00" in found  # bright enough as it is
+    colours_of_marks = {paint.lower() for paint in opened.evaluate(paints) if paint}
+    assert not colours_of_marks & {"black", "#000", "#000000", "#000080"}
+    assert "#e69f00" in colours_of_marks  # bright enough as it is
 
 
-def test_a_campaign_that_kept_metrics_only_says_so(browser: Any, tmp_path: Path) -> None:
+def test_a_campaign_that_kept_metrics_only_says_so(load: Load, tmp_path: Path) -> None:
     path = tmp_path / "metrics.html"
     path.write_text(page(a_report(), MadeUp(300, keep_jobs=False)), encoding="utf-8")  # type: ignore[arg-type]
-    opened = browser.new_page()
-    opened.goto(f"file://{path}")
-    opened.wait_for_selector(READY)
+    opened = load(shown=path)
     assert "repeat a run with the command" in opened.locator("#schedule-note").inner_text()
     assert not opened.locator("#schedule-body").is_visible()
     assert len(column(opened, "table-runs", 0)) == 25
     opened.locator("#runs-table button", has_text="Next").click()
     assert column(opened, "table-runs", 1)[0] == "26"
     assert "26 to 50 of 1200" in opened.locator("#runs-table output").inner_text()
-    opened.close()
 
 
 def test_a_live_page_loads_itself_again_and_stays_where_it_was(

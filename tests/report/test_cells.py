@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.report import Column, Table
-from batsched_py.report.formatting import cell, is_numeric, marked, rows_of, tally
-from helpers.made_up_report import a_report, published_table
+from batsched_py.report.formatting import cell, is_numeric, marked, rows_of
+from helpers.made_up_report import published_table
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,3 @@ def test_rows_have_the_shown_columns_only_and_marks_their_places() -> None:
 def test_a_mark_in_a_hidden_column_is_not_shown() -> None:
     frame = pd.DataFrame({"a": [1], "b": [2]})
     assert marked(Table("t", "T", frame, (Column("a"),), marks=((0, "b"),))) == set()
-
-
-def test_verdicts_are_counted() -> None:
-    assert tally(a_report().verdicts) == "1 holds, 1 does not hold, 1 without an answer"

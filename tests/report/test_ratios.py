@@ -42,11 +42,8 @@ def test_each_policy_stands_beside_the_first_one_of_its_log() -> None:
     for row, log in zip(table.frame.to_dict("records"), ("KTH", "CTC"), strict=True):
         expected = paired_ratio(waits["mine", log], waits["easy", log])
         assert (row["policy"], row["log"], row["pairs"]) == ("mine", log, 3)
-        assert (row["ratio"], row["low"], row["high"]) == (
-            expected.value,
-            expected.low,
-            expected.high,
-        )
+        ratio = (row["ratio"], row["low"], row["high"])
+        assert ratio == (expected.value, expected.low, expected.high)
     assert table.marks == ((0, "ratio"),)  # of CTC's interval 1 is inside
     assert "policy easy" in table.title
 

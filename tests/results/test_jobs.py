@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from batsched_py import Result, simulate
 from batsched_py.errors import InputError
 from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS
-from batsched_py.results.job_table import JobTable
+from batsched_py.results.job_table import ADDED_COLUMNS, JobTable
 from batsched_py.results.jobs_file import read_columns, read_jobs
 from batsched_py.workload import Workload, WorkloadJob
 
@@ -83,15 +84,12 @@ def test_our_columns_beside_a_table_of_batsim(tmp_path: Path) -> None:
     """As ``serve`` leaves them: in order of submission, under real Batsim's table."""
     result = result_of([False, True, False, True])
     path, _, _ = result.write(tmp_path / "a")
-    header, *rows = csv.reader(path.open())
-    nb = len(BATSIM_COLUMNS)
-    with (tmp_path / "b_jobs.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(row[:nb] for row in [header, *rows])
-    with (tmp_path / "b_users.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(row[:2] + row[nb:-1] for row in [header, *sorted(rows)])
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    table[list(BATSIM_COLUMNS)].to_csv(tmp_path / "b_jobs.csv", index=False)
+    beside = table[["job_id", "workload_name", *ADDED_COLUMNS, "behaviour"]].sort_values("job_id")
+    beside.to_csv(tmp_path / "b_users.csv", index=False)
     assert_equal(read_jobs(tmp_path / "b_jobs.csv"), result.table)
-    with (tmp_path / "b_users.csv").open("a", newline="") as file:
-        csv.writer(file).writerow(rows[0][:2] + rows[0][nb:-1])
+    beside.tail(1).to_csv(tmp_path / "b_users.csv", index=False, header=False, mode="a")
     with pytest.raises(InputError, match=r"b_users\.csv: a job is there twice"):
         read_jobs(tmp_path / "b_jobs.csv")
 

@@ -74,8 +74,8 @@ def test_fields_by_hand(tmp_path: Path) -> None:
         scheduler="fcfs",
     )
     log = written(result, tmp_path / "hand.swf")
-    said = ("job_number", "submit_time", "wait_time", "run_time", "allocated_processors")
-    assert columns(log, *said) == [
+    ran = ("job_number", "submit_time", "wait_time", "run_time", "allocated_processors")
+    assert columns(log, *ran) == [
         [7, 0, 0, 10, 4],
         [2, 2.25, 7.75, 20, 2],
         [3, 2.5, 7.5, 0, 1],

@@ -31,20 +31,11 @@ def workload(
 
 def test_the_fields_of_a_job(tmp_path: Path) -> None:
     result = workload(tmp_path, Rules(), {})
-    assert result.jobs[0] == WorkloadJob(
-        id="1",
-        submit_time=5.0,
-        size=4,
-        profile="r10",
-        walltime=60.0,
-        estimate=None,
-        user="7",
-        finish_time=18.0,
-    )
+    expected = {"submit_time": 5, "size": 4, "profile": "r10", "walltime": 60, "finish_time": 18}
+    assert result.jobs[0] == WorkloadJob(id="1", user="7", **expected)
     assert result.nb_res == 8
-    assert result.profiles == {
-        "r10": {"type": "parallel_homogeneous", "cpu": 10_000_000_000, "com": 0}
-    }
+    profile = {"type": "parallel_homogeneous", "cpu": 10_000_000_000, "com": 0}
+    assert result.profiles == {"r10": profile}
     assert result.rules == as_dict(Rules())
 
 
@@ -140,28 +131,16 @@ def test_conditions_drop_only_if_asked_for(
     assert any("1 job" in note for note in result.notes)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        ({"requested_processors": -1, "allocated_processors": -1}),  # no size
-        ({"requested_processors": 0, "allocated_processors": 0}),  # size 0
-        ({"run_time": -1}),  # no run time
-    ],
-)
-def test_what_cannot_be_simulated_is_always_dropped(
-    tmp_path: Path, change: dict[str, float]
-) -> None:
-    assert [job.id for job in workload(tmp_path, Rules(), change).jobs] == ["99"]
+def test_what_cannot_be_simulated_is_always_dropped(tmp_path: Path) -> None:
+    sizes = ({"requested_processors": n, "allocated_processors": n} for n in (-1, 0))
+    result = workload(tmp_path, Rules(), *sizes, {"run_time": -1})
+    assert [job.id for job in result.jobs] == ["99"]
 
 
-@pytest.mark.parametrize(
-    ("rule", "users"),
-    [
-        ("one", ["-1", "-1", "7"]),  # one user for all
-        ("each", ["unknown-1", "unknown-2", "7"]),  # a user for each
-        ("drop", ["7"]),  # left out
-    ],
-)
+UNKNOWN_USERS = {"one": ["-1", "-1", "7"], "each": ["unknown-1", "unknown-2", "7"], "drop": ["7"]}
+
+
+@pytest.mark.parametrize(("rule", "users"), UNKNOWN_USERS.items())
 def test_unknown_users(tmp_path: Path, rule: str, users: list[str]) -> None:
     result = workload(tmp_path, make_rules(unknown_user=rule), {"user": -1}, {"user": -1})
     assert [job.user for job in result.jobs] == users

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from itertools import pairwise
 from pathlib import Path
-from statistics import median
-from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 from batsched_py.errors import UsageError
@@ -16,6 +13,7 @@ from batsched_py.support.plugins import load_file
 from batsched_py.support.shipped_files import platforms_folder
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.sample_log import cached_sample_log, sample_log
+from batsched_py.workload.swf import SwfLog, read_swf
 from helpers.calling import call
 
 PROCESSORS = 64
@@ -23,29 +21,14 @@ GOLDEN = "2c53bfd4bc1fc1946a2eb9f8326d8219bfc54c95beba3fef288bb0bc9b3a478a"
 """Of the default log: a change must raise GENERATOR_VERSION."""
 
 
-class Job(NamedTuple):
-    number: int
-    submit: int
-    wait: int
-    run: int
-    size: int
-    asked: int
-    request: int
-    status: int
-    user: int
-    application: int
+def read(tmp_path: Path, text: bytes) -> SwfLog:
+    (tmp_path / "a.swf").write_bytes(text)
+    return read_swf(tmp_path / "a.swf")
 
 
-def parse(text: bytes) -> list[Job]:
-    rows = [line.split() for line in text.decode().splitlines() if not line.startswith(";")]
-    assert {len(row) for row in rows} == {18}
-    columns = (0, 1, 2, 3, 4, 7, 8, 10, 11, 13)
-    return [Job(*(int(row[column]) for column in columns)) for row in rows]
-
-
-@pytest.fixture(scope="module")
-def jobs() -> list[Job]:
-    return parse(sample_log())
+@pytest.fixture
+def log(tmp_path: Path) -> SwfLog:
+    return read(tmp_path, sample_log())
 
 
 def test_what_ships_is_what_the_generator_makes() -> None:
@@ -54,60 +37,61 @@ def test_what_ships_is_what_the_generator_makes() -> None:
     assert hashlib.sha256(sample_log()).hexdigest() == GOLDEN
 
 
-def test_seed_and_days_make_another_log() -> None:
+def test_seed_and_days_make_another_log(tmp_path: Path) -> None:
     assert sample_log(seed=2) != sample_log()
-    assert max(job.submit for job in parse(sample_log(days=7))) < 7 * DAY
+    assert read(tmp_path, sample_log(days=7)).column("submit_time").max() < 7 * DAY
     with pytest.raises(UsageError, match="0 days"):
         sample_log(days=0)
 
 
-def test_header_names_machine_and_origin() -> None:
-    text = sample_log(seed=5, days=10)
-    lines = text.decode().splitlines()
-    header = dict(line[2:].split(": ", 1) for line in lines if line[:1] == ";" and ": " in line)
+def test_header_names_machine_and_origin(tmp_path: Path) -> None:
+    log = read(tmp_path, sample_log(seed=5, days=10))
+    header = dict(log.header)
     assert header["Version"] == "2.2"
     assert header["Installation"] == "synthetic"
     assert header["MaxProcs"] == header["MaxNodes"] == "64"
     assert header["TimeZoneString"] == "Europe/Paris"
-    assert header["MaxJobs"] == header["MaxRecords"] == str(len(parse(text)))
-    assert any("seed 5, 10 days" in line for line in lines)
+    assert header["MaxJobs"] == header["MaxRecords"] == str(len(log))
+    assert any("seed 5, 10 days" in line for line in log.header_lines)
 
 
-def test_numbers_are_in_order_of_submission(jobs: list[Job]) -> None:
-    assert [job.number for job in jobs] == list(range(1, len(jobs) + 1))
-    assert all(a.submit <= b.submit for a, b in pairwise(jobs))
+def test_numbers_are_in_order_of_submission(log: SwfLog) -> None:
+    assert log.column("job_number").tolist() == list(range(1, len(log) + 1))
+    assert not any("order" in note for note in log.notes)
 
 
-def test_it_is_shaped_as_documented(jobs: list[Job]) -> None:
+def test_it_is_shaped_as_documented(log: SwfLog) -> None:
     """Load, users, weekends, working hours, requests, and the oddities of real logs."""
-    assert 3_000 <= len(jobs) <= 4_000
-    work = sum(job.run * job.size for job in jobs)
+    submit, run, request = map(log.column, ("submit_time", "run_time", "requested_time"))
+    assert 3_000 <= len(log) <= 4_000
+    work = (run * log.column("allocated_processors")).sum()
     assert 0.65 <= work / (PROCESSORS * 60 * DAY) <= 0.75
-    weekend = sum(job.submit // DAY % 7 >= 5 for job in jobs) / 2
-    weekday = sum(job.submit // DAY % 7 < 5 for job in jobs) / 5
-    assert 0.2 < weekend / weekday < 0.8
-    working = sum(9 <= job.submit % DAY // HOUR < 18 for job in jobs)
-    assert 0.5 < working / len(jobs) < 0.8
-    assert all(job.request % 300 == 0 and job.run <= job.request for job in jobs)
-    assert median(job.request / max(job.run, 1) for job in jobs) > 2
-    assert {job.status for job in jobs} == {0, 1, 5}
-    assert any(job.run == 0 for job in jobs)
-    assert any(job.asked == -1 for job in jobs)
-    of_users = Counter(job.user for job in jobs)
-    assert -1 in of_users
-    assert 40 <= len(of_users) <= 60
-    assert min(of_users.values()) < 20 < 100 < max(of_users.values())
+    on_weekends = submit // DAY % 7 >= 5
+    assert 0.2 < (on_weekends.sum() / 2) / ((~on_weekends).sum() / 5) < 0.8
+    hours = submit % DAY // HOUR
+    assert 0.5 < ((hours >= 9) & (hours < 18)).mean() < 0.8
+    assert (request % 300 == 0).all()
+    assert (run <= request).all()
+    assert np.median(request / np.maximum(run, 1)) > 2
+    assert set(log.column("status")) == {0, 1, 5}
+    assert (run == 0).any()
+    assert (log.column("requested_processors") == -1).any()
+    users, counts = np.unique(log.column("user"), return_counts=True)
+    assert -1 in users
+    assert 40 <= len(users) <= 60
+    assert counts.min() < 20 < 100 < counts.max()
 
 
-def test_recorded_schedule_fits_the_machine(jobs: list[Job]) -> None:
-    changes = [(job.submit + job.wait, 1, job.size) for job in jobs if job.run]
-    changes += [(job.submit + job.wait + job.run, 0, -job.size) for job in jobs if job.run]
-    busy = 0
-    for _, _, size in sorted(changes):  # at one instant, ends come before starts
-        busy += size
-        assert 0 <= busy <= PROCESSORS
-    assert all(job.wait >= 0 for job in jobs)
-    assert 0.4 < sum(job.wait > 0 for job in jobs) / len(jobs) < 0.8  # queues form
+def test_recorded_schedule_fits_the_machine(log: SwfLog) -> None:
+    wait, run, size = map(log.column, ("wait_time", "run_time", "allocated_processors"))
+    start = log.column("submit_time") + wait
+    changes = [*zip(start, run > 0, size, strict=True)]
+    changes += zip(start + run, np.zeros(len(log)), np.where(run > 0, -size, 0), strict=True)
+    busy = np.cumsum([size for _, begins, size in sorted(changes) if begins or size < 0])
+    assert busy.min() >= 0  # at one instant, ends come before starts
+    assert busy.max() <= PROCESSORS
+    assert (wait >= 0).all()
+    assert 0.4 < (wait > 0).mean() < 0.8  # queues form
 
 
 def test_the_command_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

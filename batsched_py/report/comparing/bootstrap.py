@@ -1,9 +1,9 @@
 """Bootstrap intervals of means over many jobs, drawn singly or user by user.
 
 :mod:`batsched_py.support.statistics` computes any statistic of one quantity, resample by resample,
-which
-suits tens of replications. Here it is means of many quantities over 100,000s of jobs: by the same
-percentile method, all quantities share the draws, and what counts is how often each job is drawn.
+which suits tens of replications. Here it is means of many quantities over 100,000s of jobs: by the
+same percentile method, all quantities share the draws, and what counts is how often each job is
+drawn.
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ class Sums(msgspec.Struct, frozen=True):
 
     def each_once(self) -> Sums:
         """Return the means of the units, so that each counts once whatever its number of jobs."""
-        means = _means(self.totals, self.counts)
-        return sums_of(means)
+        return sums_of(_means(self.totals, self.counts))
 
 
 def sums_of(values: Floats) -> Sums:

@@ -17,7 +17,7 @@ from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.report.comparing import figures
 from batsched_py.report.comparing.bootstrap import paired, ratios, sums_of
 from batsched_py.report.comparing.compared_sources import Source, find_pair
-from batsched_py.report.comparing.run_pairing import Pairing, grouped, pair_runs
+from batsched_py.report.comparing.run_pairing import Pairing, grouped, pair_runs, some
 from batsched_py.report.comparing.setting_differences import (
     differing,
     is_of_code,
@@ -35,16 +35,14 @@ if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
 
 MAIN = (
-    "mean_waiting_time",
-    "mean_bounded_slowdown",
-    "mean_turnaround_time",
-    "utilisation",
-    "throughput_per_hour",
+    *("mean_waiting_time", "mean_bounded_slowdown", "mean_turnaround_time"),
+    *("utilisation", "throughput_per_hour"),
 )
 """Metrics of the figure and of the table by group; all are in the table of differences."""
 LARGEST = 25
 _GROUPS = 40
 _RELATIVE = 1e-9
+Array = np.ndarray[Any, Any]
 _OF_THE_ROW = {"folder", "input", "nb_res", "hash", "version", "git_revision", "host", "started"}
 _OF_THE_ROW |= {"seconds", "wall_time"}
 
@@ -138,7 +136,7 @@ class CampaignComparison:
                 f"No run of A ({len(self.a.runs)}) has a counterpart in B ({len(self.b.runs)}): "
                 "their labels have nothing in common."
             )
-        nb = int(self._differing_runs.sum())
+        nb = int(self._unequal(pairs).any(axis=1).sum())
         alone = [
             f"{len(rows)} runs are only in {name}"
             for name, rows in (("A", self.pairing.only_a), ("B", self.pairing.only_b))
@@ -151,11 +149,10 @@ class CampaignComparison:
     def _certainty(self) -> str:
         """How many of the differences are more than chance, as a sentence; "" if none can tell."""
         changed = self.changed
-        clear, exact = int((changed["size"] > 1).sum()), int(_exact(changed).sum())
         counts = []
         if changed["size"].notna().any():
-            counts.append(f"{clear} are larger than their interval")
-        if exact:
+            counts.append(f"{(changed['size'] > 1).sum()} are larger than their interval")
+        if exact := int(_exact(changed).sum()):
             counts.append(f"{exact} are exact: the same in all pairs of runs, with no interval")
         if not counts:
             return ""
@@ -196,27 +193,22 @@ class CampaignComparison:
             rows.append(row if differing[at] else row | {"difference": 0.0, "size": 0.0})
         return rows
 
-    def _values(self, pairs: pd.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def _values(self, pairs: pd.DataFrame) -> tuple[Array, Array]:
         a, b = (
             results.runs[self.metrics].iloc[pairs[row]].to_numpy(np.float64)
             for results, row in ((self.a, "row_a"), (self.b, "row_b"))
         )
         return a, b
 
-    def _unequal(self, pairs: pd.DataFrame) -> np.ndarray[Any, Any]:
-        a, b = self._values(pairs)
-        return np.asarray(~np.isclose(a, b, rtol=_RELATIVE, atol=0.0, equal_nan=True))
-
-    @property
-    def _differing_runs(self) -> np.ndarray[Any, Any]:
-        return np.asarray(self._unequal(self.pairing.runs).any(axis=1))
+    def _unequal(self, pairs: pd.DataFrame) -> Array:
+        return ~_close(*self._values(pairs))
 
     @property
     def _alike(self) -> list[str]:
         """A sentence on the groups whose replications do not differ at all, if there are some."""
         groups = [rows for _, rows in self.pairing.runs.groupby("group", sort=False)]
         several = [rows for rows in groups if len(rows) > 1]
-        nb = sum(all(map(_constant, self._values(rows))) for rows in several)
+        nb = sum(all(_close(of, of[:1]).all() for of in self._values(rows)) for rows in several)
         if not nb:
             return []
         return [
@@ -250,6 +242,7 @@ class CampaignComparison:
     def _differences(self) -> tuple[Part, ...]:
         changed = self.changed
         largest = changed.head(LARGEST)
+        shown = (*columns("group", "metric"), *_COLUMNS, *columns("size", "unit"))
         note = (
             f"{len(largest)} of {len(changed)} differences. Means are over pairs of runs of the "
             "same labels and seed; 95 % bootstrap intervals draw these pairs anew, so that what "
@@ -258,15 +251,8 @@ class CampaignComparison:
             "in twenty is so by chance alone; metrics are not independent of each other. A "
             "difference of several pairs without interval is exact: it is the same in all of them."
         )
-        parts: list[Part] = [
-            Table(
-                "largest_differences",
-                "Largest differences",
-                largest.reset_index(drop=True),
-                (*columns("group", "metric"), *_COLUMNS, *columns("size", "unit")),
-                note,
-            )
-        ]
+        title = "Largest differences"
+        parts: list[Part] = [Table("largest_differences", title, largest, shown, note)]
         main = self._main()
         if not main.empty:
             shown = (*columns("metric", "group"), *_COLUMNS, Column("unit"))
@@ -333,9 +319,8 @@ def _exact(rows: pd.DataFrame) -> pd.Series[bool]:
     return (rows["differing"] > 0) & (rows["pairs"] > 1) & rows["low"].isna()
 
 
-def _constant(values: np.ndarray[Any, Any]) -> bool:
-    """Tell whether all rows are equal."""
-    return bool(np.isclose(values, values[:1], rtol=_RELATIVE, atol=0.0, equal_nan=True).all())
+def _close(a: Array, b: Array) -> Array:
+    return np.asarray(np.isclose(a, b, rtol=_RELATIVE, atol=0.0, equal_nan=True))
 
 
 def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
@@ -364,27 +349,20 @@ def _about(results: CampaignResults) -> dict[str, Any]:
     }
     about |= {f"axis {name}": _values(runs, name) for name in results.axes if name not in REPEATED}
     about |= {f"input {log['name']}": str(log["sha256"])[:16] for log in stored}
-    about |= _code_of(results)
+    digests: dict[str, set[str]] = {}  # several of a file that was edited meanwhile
+    for _, row in runs.iterrows():
+        for name, digest in of_code(results.settings(row)).items():
+            digests.setdefault(name, set()).add(digest)
+    about |= {name: ", ".join(sorted(of_name)) for name, of_name in digests.items()}
     for name in Settings.__struct_fields__:
         if name in runs and name not in (*about, *results.axes, "seed"):
             values = runs[name].map(str).unique()
-            if len(values) == 1:
-                about[name] = values[0]
+            about |= {name: values[0]} if len(values) == 1 else {}
     return about
 
 
-def _code_of(results: CampaignResults) -> dict[str, str]:
-    """Return the digests of code and files of all runs: several if one was edited meanwhile."""
-    of_name: dict[str, set[str]] = {}
-    for _, row in results.runs.iterrows():
-        for name, digest in of_code(results.settings(row)).items():
-            of_name.setdefault(name, set()).add(digest)
-    return {name: ", ".join(sorted(digests)) for name, digests in of_name.items()}
-
-
 def _values(runs: pd.DataFrame, name: str) -> str:
-    values = list(dict.fromkeys(runs[name].map(str)))
-    return ", ".join(values[:8]) + (f" and {len(values) - 8} more" if len(values) > 8 else "")
+    return some(list(dict.fromkeys(runs[name].map(str))), 8)
 
 
 def _is_numeric(values: pd.Series[Any]) -> bool:

@@ -69,9 +69,8 @@ def shift_of_starts(pairs: pd.DataFrame) -> Figure:
         .interactive()
     )
     some = f"{len(kept)} of {len(rows)} jobs, the largest shifts among them. "
-    caption = (some if len(kept) < len(rows) else "") + (
-        f"The vertical axis is logarithmic beyond {60 * _NEAR:g} minutes on either side of 0."
-    )
+    axis = f"The vertical axis is logarithmic beyond {60 * _NEAR:g} minutes on either side of 0."
+    caption = some * (len(kept) < len(rows)) + axis
     return Figure("shift_of_starts", "When starts moved, and how far", chart, caption)
 
 
@@ -112,11 +111,10 @@ def waits_of_users(users: pd.DataFrame) -> Figure:
 
 def distribution_of_waits(a: pd.DataFrame, b: pd.DataFrame) -> Figure:
     """Return the share of jobs that wait at most so long, in both runs."""
+    runs = {"A": a, "B": b}
     shares = [at / 300 for at in range(301)]
-    curves: list[pd.DataFrame] = []
-    for run, jobs in (("A", a), ("B", b)):
-        waits = np.array(quantiles(jobs["wait"].to_numpy(), shares)) / HOUR
-        curves.append(pd.DataFrame({"run": run, "wait": waits, "share": shares}))
+    waits = {run: np.array(quantiles(jobs["wait"], shares)) / HOUR for run, jobs in runs.items()}
+    curves = (pd.DataFrame({"run": run, "wait": waits[run], "share": shares}) for run in runs)
     data = pd.concat(curves, ignore_index=True).dropna()
     scale, ticks = _symlog(data["wait"])
     chart = (
@@ -152,16 +150,13 @@ def ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
             *_hovered(a="mean, A", b="mean, B", pairs="pairs of runs"),
         ],
     )
-    scale = alt.Scale(type="log", nice=False, padding=12)
-    spans = base.mark_rule().encode(
-        x=alt.X("ratio_low:Q", title="B / A", scale=scale).axis(
-            labelOverlap="greedy", labelSeparation=6
-        ),
-        x2="ratio_high:Q",
-    )
-    points = base.mark_point(filled=True, size=50).encode(
-        x=alt.X("ratio:Q", title="B / A", scale=scale)
-    )
+    about: dict[str, Any] = {
+        "title": "B / A",
+        "scale": alt.Scale(type="log", nice=False, padding=12),
+    }
+    low = alt.X("ratio_low:Q", **about).axis(labelOverlap="greedy", labelSeparation=6)
+    spans = base.mark_rule().encode(x=low, x2="ratio_high:Q")
+    points = base.mark_point(filled=True, size=50).encode(x=alt.X("ratio:Q", **about))
     equal = alt.Chart().mark_rule(color=palette.LINES, strokeDash=[4, 4]).encode(x=alt.datum(1.0))
     chart = (
         alt.layer(equal, spans, points, data=_rounded(data))
@@ -211,8 +206,5 @@ def _symlog(values: Iterable[float]) -> tuple[alt.Scale, dict[str, Any]]:
 def _rounded(data: pd.DataFrame) -> pd.DataFrame:
     """Return the data with five significant digits: they are inlined."""
 
-    def digits(value: float) -> float:
-        return float(f"{value:.5g}")
-
-    numbers = data.select_dtypes("float").columns
-    return data.assign(**{str(name): data[name].map(digits) for name in numbers})
+    numbers = data.select_dtypes("float")
+    return data.assign(**numbers.map(lambda value: float(f"{value:.5g}")))

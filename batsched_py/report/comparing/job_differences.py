@@ -35,7 +35,8 @@ def differences(one: Result, other: Result) -> list[Difference]:
     different = []
     for job in [*ones, *(job for job in others if job not in ones)]:
         if job not in ones or job not in others:
-            different.append(Difference(job, "job_id", *_presence(job in ones)))
+            there = ("there", "missing") if job in ones else ("missing", "there")
+            different.append(Difference(job, "job_id", *there))
             continue
         for column in BATSIM_COLUMNS:
             texts = ones[job][column], others[job][column]
@@ -51,10 +52,6 @@ def differences_csv(different: list[Difference], one: str, other: str) -> str:
     writer.writerow(("job", "column", one, other))
     writer.writerows(map(msgspec.structs.astuple, different))
     return buffer.getvalue()
-
-
-def _presence(in_one: bool) -> tuple[str, str]:
-    return ("there", "missing") if in_one else ("missing", "there")
 
 
 def _rows(result: Result) -> dict[str, dict[str, str]]:

@@ -55,23 +55,22 @@ def match_jobs(a: pd.DataFrame, b: pd.DataFrame) -> Match:
                 f"{workloads[0]} in A, {workloads[1]} in B."
             )
     alike = _share_alike(a.iloc[rows_a], b.iloc[rows_b])
-    if len(rows_a) < MATCHED * fewest:
-        same = False
+    few = len(rows_a) < MATCHED * fewest
+    if few:
         note = (
             f"Only {len(rows_a)} ids are in both runs, of {len(a)} jobs in A and {len(b)} in B: "
             "these are not the same jobs, so distributions and metrics are compared."
         )
     elif alike < ALIKE:
-        same = False
         note = (
             f"{len(rows_a)} ids are in both runs, but only {alike:.0%} of them are the same job "
             "(recorded submission, or user, profile and processors): a population that was drawn "
             "anew, or another log. So distributions and metrics are compared."
         )
-    else:
-        same = True
-    only_a, only_b = _others(len(a), rows_a), _others(len(b), rows_b)
-    return Match(rows_a, rows_b, only_a, only_b, same, note)
+    only_a, only_b = (
+        np.setdiff1d(np.arange(len(run)), rows) for run, rows in ((a, rows_a), (b, rows_b))
+    )
+    return Match(rows_a, rows_b, only_a, only_b, not few and alike >= ALIKE, note)
 
 
 def _joined(a: pd.DataFrame, b: pd.DataFrame, keys: list[str]) -> tuple[Rows, Rows]:
@@ -81,12 +80,6 @@ def _joined(a: pd.DataFrame, b: pd.DataFrame, keys: list[str]) -> tuple[Rows, Ro
         .merge(b[keys].assign(row_b=np.arange(len(b))), on=keys, how="inner", validate="1:1")
     )
     return both["row_a"].to_numpy(np.int64), both["row_b"].to_numpy(np.int64)
-
-
-def _others(count: int, rows: Rows) -> Rows:
-    left = np.ones(count, dtype=np.bool_)
-    left[rows] = False
-    return np.flatnonzero(left)
 
 
 def _share_alike(a: pd.DataFrame, b: pd.DataFrame) -> float:

@@ -79,9 +79,8 @@ def run_of(result: Result, name: str) -> RunData:
 
 def _frame(table: JobTable) -> pd.DataFrame:
     """Return the columns by our names, with the measures."""
-    columns = {name: table.text_column(theirs) for name, theirs in _TEXTS.items()} | {
-        "user": table.user
-    }
+    columns = {name: table.text_column(theirs) for name, theirs in _TEXTS.items()}
+    columns["user"] = table.user
     frame = pd.DataFrame({name: pd.Series(texts, dtype=str) for name, texts in columns.items()})
     slowdown = table.turnaround / np.maximum(table.execution, BOUND)
     return frame.assign(

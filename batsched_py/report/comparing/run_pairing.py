@@ -141,19 +141,17 @@ def _is_common(axis: str, a: pd.DataFrame, b: pd.DataFrame, notes: list[str]) ->
     """Tell whether runs can be matched by an axis; adds a sentence if not."""
     for name, has, lacks in (("A", a, b), ("B", b, a)):
         if axis not in lacks:
-            beyond = "B" if name == "A" else "A"
-            count = has[axis].nunique()
             notes.append(
-                f"{axis}: only {name} has this axis, of {count} values; each is compared with the "
-                f"runs of {beyond} that agree otherwise."
+                f"{axis}: only {name} has this axis, of {has[axis].nunique()} values; each is "
+                f"compared with the runs of {'B' if name == 'A' else 'A'} that agree otherwise."
             )
             return False
     values_a, values_b = set(a[axis]), set(b[axis])
     if values_a & values_b or (len(values_a) > 1 and len(values_b) > 1):
         return True
     notes.append(
-        f"{axis}: {_some(values_a)} in A, {_some(values_b)} in B; that is compared, since nothing "
-        "else can be matched."
+        f"{axis}: {some(sorted(values_a))} in A, {some(sorted(values_b))} in B; that is compared, "
+        "since nothing else can be matched."
     )
     return False
 
@@ -175,14 +173,13 @@ def _repeats(a: pd.DataFrame, b: pd.DataFrame, notes: list[str]) -> list[str]:
                 "replication, which takes nothing off the intervals."
             )
         else:
-            notes.append(f"{name}: {_some(seeds_a)} in A, {_some(seeds_b)} in B.")
+            notes.append(f"{name}: {some(sorted(seeds_a))} in A, {some(sorted(seeds_b))} in B.")
     return keys
 
 
 def _joined(a: pd.DataFrame, b: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     names = list(keys)
-    left = a[names].assign(row_a=range(len(a)))
-    right = b[names].assign(row_b=range(len(b)))
+    left, right = a[names].assign(row_a=range(len(a))), b[names].assign(row_b=range(len(b)))
     how: Any = {"on": names} if names else {"how": "cross"}
     return left.merge(right, **how)[["row_a", "row_b"]].reset_index(drop=True)
 
@@ -197,9 +194,10 @@ def _grouping(name: str, a: pd.DataFrame, b: pd.DataFrame, pairs: pd.DataFrame) 
     return max(texts, default=0) > 1
 
 
-def _some(values: set[str]) -> str:
-    ordered = sorted(values)
-    return ", ".join(ordered[:4]) + (f" and {len(ordered) - 4} more" if len(ordered) > 4 else "")
+def some(values: Sequence[str], most: int = 4) -> str:
+    """Return the first of the values, and how many more there are."""
+    more = f" and {len(values) - most} more" if len(values) > most else ""
+    return ", ".join(values[:most]) + more
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -184,10 +184,8 @@ class RunComparison:
         jobs: list[Part] = [Text(self.match.note), tables.shifts(self.pairs)]
         if (other := tables.other_changes(self.pairs)) is not None:
             jobs.append(other)
-        alone = {
-            "A": self.a.jobs.iloc[self.match.only_a],
-            "B": self.b.jobs.iloc[self.match.only_b],
-        }
+        only_a, only_b = self.match.only_a, self.match.only_b
+        alone = {"A": self.a.jobs.iloc[only_a], "B": self.b.jobs.iloc[only_b]}
         if any(map(len, alone.values())):
             jobs.append(tables.only_in_one(alone))
         if self.pairs["start_shift"].any():
@@ -203,12 +201,8 @@ class RunComparison:
 
     def _by_distribution(self) -> list[Section]:
         a, b = (_drawn_anew(run.jobs) for run in (self.a, self.b))
-        parts = (
-            distributions.means(a, b),
-            distributions.quantiles(a, b),
-            figures.distribution_of_waits(a, b),
-        )
-        return [Section("Distributions", parts)]
+        tables = (distributions.means(a, b), distributions.quantiles(a, b))
+        return [Section("Distributions", (*tables, figures.distribution_of_waits(a, b)))]
 
 
 def _drawn_anew(jobs: pd.DataFrame) -> pd.DataFrame:

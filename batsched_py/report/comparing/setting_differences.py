@@ -8,16 +8,12 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from batsched_py.report.document import Column, Table
+from batsched_py.report.document import Table
+from batsched_py.report.kit.tables import columns
 
 ALWAYS = (
-    "run.scheduler",
-    "run.users",
-    "run.seed",
-    "input.name",
-    "input.sha256",
-    "nb_processors",
-    "versions.batsched_py",
+    *("run.scheduler", "run.users", "run.seed", "input.name", "input.sha256"),
+    *("nb_processors", "versions.batsched_py"),
 )
 """Settings that are shown even if they are equal."""
 _NO_SETTINGS = ("metrics", "wall_time", "nb_messages", "statistics", "notes")
@@ -36,15 +32,11 @@ def of_code(stored: Mapping[str, Any]) -> dict[str, str]:
     """
     provenance = stored.get(_PROVENANCE) or {}
     log = str((stored.get("input") or {}).get("sha256", ""))
-    code = {_CODE: str(provenance["code"])[:_SHORT_CODE]} if provenance.get("code") else {}
-    files = {
-        name: str(digest)[:_SHORT_CODE] for name, digest in (provenance.get("files") or {}).items()
-    }
-    return code | {
-        f"{_FILE}{name}": digest
-        for name, digest in sorted(files.items())
-        if not log.startswith(digest)
-    }
+    digests = {_CODE: str(provenance["code"])[:_SHORT_CODE]} if provenance.get("code") else {}
+    for name, digest in sorted((provenance.get("files") or {}).items()):
+        if not log.startswith(short := str(digest)[:_SHORT_CODE]):
+            digests[f"{_FILE}{name}"] = short
+    return digests
 
 
 def is_of_code(name: str) -> bool:
@@ -100,10 +92,7 @@ def _both_say(name: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
 
 
 def settings_table(
-    a: Mapping[str, Any],
-    b: Mapping[str, Any],
-    note: str = "",
-    always: Sequence[str] = ALWAYS,
+    a: Mapping[str, Any], b: Mapping[str, Any], note: str = "", always: Sequence[str] = ALWAYS
 ) -> Table:
     """Return the table of flat settings: the main ones, and all that differ, which are marked."""
     changed = differing(a, b)
@@ -111,17 +100,17 @@ def settings_table(
     frame = pd.DataFrame(
         {
             "setting": [name.removeprefix("run.") for name in names],
-            "a": [shown(name, a) for name in names],
-            "b": [shown(name, b) for name in names],
+            "a": [_text(name, a) for name in names],
+            "b": [_text(name, b) for name in names],
             "differs": ["yes" if name in changed else "" for name in names],
         }
     )
     marks = tuple((names.index(name), column) for name in changed for column in ("a", "b"))
-    columns = (Column("setting"), Column("a", "A"), Column("b", "B"), Column("differs"))
-    return Table("settings", "Settings", frame, columns, note, marks)
+    shown = columns("setting", {"a": "A", "b": "B"}, "differs")
+    return Table("settings", "Settings", frame, shown, note, marks)
 
 
-def shown(name: str, settings: Mapping[str, Any]) -> str:
+def _text(name: str, settings: Mapping[str, Any]) -> str:
     """Return a setting as text; check sums are shortened."""
     if name not in settings:
         return "-"

@@ -58,29 +58,19 @@ def shifts(pairs: pd.DataFrame) -> Table:
             continue
         names = job_names(there)
         ends: dict[str, Any] = {}
-        for end, row in (("earlier", int(shift.argmin())), ("later", int(shift.argmax()))):
-            moved = shift[row] < 0 if end == "earlier" else shift[row] > 0
-            ends[f"most_{end}"] = abs(shift[row]) if moved else nan
-            ends[f"job_{end}"] = names[row] if moved else ""
-        rows.append(
-            {
-                "event": event,
-                "jobs": len(shift),
-                "moved": int((shift != 0).sum()),
-                "earlier": int((shift < 0).sum()),
-                "later": int((shift > 0).sum()),
-                "mean": shift.mean(),
-                "median": shift.median(),
-                **ends,
-            }
-        )
+        for end, at in (("earlier", int(shift.argmin())), ("later", int(shift.argmax()))):
+            moved = shift[at] < 0 if end == "earlier" else shift[at] > 0
+            ends[f"most_{end}"] = abs(shift[at]) if moved else nan
+            ends[f"job_{end}"] = names[at] if moved else ""
+        counts = {"moved": shift != 0, "earlier": shift < 0, "later": shift > 0}
+        row = {name: int(those.sum()) for name, those in counts.items()} | ends
+        row |= {"mean": shift.mean(), "median": shift.median()}
+        rows.append({"event": event, "jobs": len(shift), **row})
     shown = (
         *columns("event", "jobs", "moved", "earlier", "later"),
         *columns(mean="mean shift (s)", median="median (s)", decimals=1, kind="difference"),
-        Column("most_earlier", "most earlier (s)", 1),
-        Column("job_earlier", "job"),
-        Column("most_later", "most later (s)", 1),
-        Column("job_later", "job"),
+        *(Column("most_earlier", "most earlier (s)", 1), Column("job_earlier", "job")),
+        *(Column("most_later", "most later (s)", 1), Column("job_later", "job")),
     )
     note = "Shifts are B - A, over the jobs that are in both (starts and ends: that ran in both)."
     return Table.of_rows("shifts", "When jobs came, started and ended", rows, shown, note)
@@ -109,10 +99,7 @@ def only_in_one(alone: Mapping[str, pd.DataFrame]) -> Table:
         for run, rows in alone.items()
         if len(rows)
     ]
-    shown = (
-        Column("run", "only in"),
-        *columns("jobs", ran="of them ran", first="first submitted"),
-    )
+    shown = columns({"run": "only in"}, "jobs", ran="of them ran", first="first submitted")
     return Table.of_rows("only_in_one", "Jobs of one run", counts, shown)
 
 

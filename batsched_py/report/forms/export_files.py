@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -92,10 +91,7 @@ def drawn(figure: Figure) -> dict[str, bytes]:
 
 def printable(spec: dict[str, Any]) -> dict[str, Any]:
     """Return a specification with a width where it has that of its container."""
-    made = copy.copy(spec)
-    if made.get("width") == "container":
-        made["width"] = WIDTH
-    return made
+    return spec | {"width": WIDTH} if spec.get("width") == "container" else spec
 
 
 def data_of(spec: dict[str, Any]) -> pd.DataFrame | None:
@@ -137,10 +133,10 @@ def _table(table: Table) -> list[str]:
     rules = ["---:" if is_numeric(table, column) else "---" for column in shown]
     rows = [headings(table), rules]
     emphasised = marked(table)
-    for at, texts in enumerate(rows_of(table)):
-        rows.append(
-            [f"**{text}**" if (at, to) in emphasised else text for to, text in enumerate(texts)]
-        )
+    rows += [
+        [f"**{text}**" if (at, to) in emphasised else text for to, text in enumerate(texts)]
+        for at, texts in enumerate(rows_of(table))
+    ]
     return [f"### {table.title}", _lines(rows), table.note]
 
 

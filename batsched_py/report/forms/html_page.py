@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from numbers import Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -68,11 +69,7 @@ def page(
     return template.render(
         report=report,
         sections=[
-            {
-                "id": f"section-{at}",
-                "title": section.title,
-                "parts": list(map(_part, section.parts)),
-            }
+            {"id": f"section-{at}", "title": section.title, "parts": map(_part, section.parts)}
             for at, section in enumerate(report.sections, 1)
         ],
         verdicts=[_verdict(judged) for judged in report.verdicts],
@@ -124,18 +121,13 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["markdown"] = rendered
-    environment.filters["inline"] = rendered_inline
+    environment.filters["inline"] = lambda text: Markup(_markdown().renderInline(text))
     return environment
 
 
 def rendered(text: str) -> Markup:
     """Return Markdown as HTML: raw HTML is shown as text, pictures are left out."""
     return Markup(_markdown().render(text))
-
-
-def rendered_inline(text: str) -> Markup:
-    """Return a sentence of Markdown as HTML."""
-    return Markup(_markdown().renderInline(text))
 
 
 @cache
@@ -145,10 +137,7 @@ def _markdown() -> MarkdownIt:
 
 @cache
 def _asset(name: str) -> str:
-    source, _, _ = PackageLoader("batsched_py.report.forms", "templates").get_source(
-        _environment(), name
-    )
-    return source
+    return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
 
 
 def _described(figure: Figure) -> dict[str, Any]:
@@ -208,12 +197,10 @@ def _begins_group(shown: tuple[Column, ...], at: int) -> bool:
 
 
 def _cell(value: Any, column: Column, emphasised: bool) -> dict[str, Any]:
-    number = isinstance(value, Real) and not isinstance(value, bool) and not is_nothing(value)
-    return {
-        "text": cell(value, column.decimals),
-        "sort": repr(float(value)) if number else None,
-        "mark": emphasised,
-    }
+    sort = None
+    if isinstance(value, Real) and not isinstance(value, bool) and not is_nothing(value):
+        sort = repr(float(value))
+    return {"text": cell(value, column.decimals), "sort": sort, "mark": emphasised}
 
 
 def _verdict(judged: Any) -> dict[str, Any]:

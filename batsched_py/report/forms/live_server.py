@@ -45,41 +45,35 @@ Stamp = tuple[Any, ...]
 
 
 class LiveReport:
-    """The newest page of a campaign, and how far it is. Thread-safe."""
+    """The newest page of a campaign (``page``), and how far it is.
+
+    One thread looks; any may read: what they get is replaced, never changed.
+    """
 
     def __init__(self, open_folder: Open) -> None:
         self._open = open_folder
-        self._lock = threading.Lock()
         self._stamp: Stamp | None = None
         self._took = 0.0
         self._made_at = -REST
         self._error: str | None = None
         self._number = 0
         self._progress: dict[str, Any] = {"done": 0, "planned": 0, "failed": 0, "axes": []}
-        self._page = page(_empty(), live=self.state)
+        self.page = page(_empty(), live=self.state)
 
     @property
     def state(self) -> dict[str, Any]:
         """What ``/state.json`` says; ``page`` is the number of the page."""
         return {"page": self._number, "error": self._error, **self._progress}
 
-    @property
-    def page(self) -> str:
-        """The newest page."""
-        with self._lock:
-            return self._page
-
     def look(self) -> None:
         """Look at the folder, and make a new page if runs ended and the last one is old enough."""
         now = time.monotonic()
         try:
             results = self._open()
-            stamp, progress = _progress(results)
+            stamp, self._progress = _progress(results)
         except (BatschedError, OSError) as error:  # between two campaigns, or moved away
             self._error = str(error)
             return
-        with self._lock:
-            self._progress = progress
         if stamp == self._stamp or now - self._made_at < max(REST, TIMES * self._took):
             return
         self._stamp = stamp
@@ -88,22 +82,21 @@ class LiveReport:
         self._took = self._made_at - now
 
     def _make(self, results: CampaignResults) -> None:
+        error = None
         try:
             report = report_of(results)
-            error = None
         except Exception as failed:  # whatever a study's code raises
-            report, error = None, _words(failed)
-        if report is None and self._number:
-            self._error = error
-            return
+            report, error = _empty(results.title), _words(failed)
+            if self._number:
+                self._error = error
+                return
         state = {**self.state, "page": self._number + 1, "error": error}
         try:
-            made = page(_empty(results.title) if report is None else report, results, live=state)
+            made = page(report, results, live=state)
         except Exception as failed:  # a figure or a table that cannot be shown
             self._error = _words(failed)
             return
-        with self._lock:
-            self._page, self._number, self._error = made, self._number + 1, error
+        self.page, self._number, self._error = made, self._number + 1, error
 
 
 @contextmanager
@@ -160,14 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30.0
 
     def do_GET(self) -> None:
-        """Answer, with the body."""
-        self._answer(with_body=True)
-
-    def do_HEAD(self) -> None:
-        """Answer without the body."""
-        self._answer(with_body=False)
-
-    def _answer(self, *, with_body: bool) -> None:
+        """Answer; a HEAD without the body."""
         status, kind, body = self._found(self.path.partition("?")[0])
         self.send_response(status)
         for name, value in _HEADERS.items():
@@ -175,8 +161,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        if with_body:
+        if self.command != "HEAD":
             self.wfile.write(body)
+
+    do_HEAD = do_GET  # noqa: N815 - as the standard library calls it
 
     def _found(self, path: str) -> tuple[int, str, bytes]:
         text = "text/plain; charset=utf-8"

@@ -70,6 +70,7 @@ BOTH, ALL = {"easy", "fcfs"}, {"all runs"}
 MACHINES = {"machine": ["small", "large"]}
 FOUR = {"easy, small", "easy, large", "fcfs, small", "fcfs, large"}
 NODES = {"nodes": [1, 2]}
+FIRST_TWO, LAST_TWO = {"replication": [0, 1]}, {"replication": [2, 3]}
 
 
 def policy(*values: str, **axes: Any) -> dict[str, Any]:
@@ -88,14 +89,7 @@ def policy(*values: str, **axes: Any) -> dict[str, Any]:
         (POLICIES | MACHINES, POLICIES, 4, (0, 0), FOUR, "only A has this axis, of 2 values"),
         ({"nodes": [64, 128]}, {"nodes": [64.0, 256.0]}, 1, (1, 1), ALL, "by nodes"),
         (POLICIES, policy("ups", "sjf"), 0, (2, 2), set(), "by policy"),
-        (
-            {"replication": [0, 1], **NODES},
-            {"replication": [2, 3], **NODES},
-            0,
-            (4, 4),
-            set(),
-            "no seed in common",
-        ),
+        (NODES | FIRST_TWO, NODES | LAST_TWO, 0, (4, 4), set(), "no seed in common"),
     ],
 )
 def test_runs_are_paired_by_the_axes_that_both_have(
@@ -191,28 +185,25 @@ EDITED = {"code": "c" * 64, "files": FILES | {"patient.py": "b" * 12}}
 
 
 @pytest.mark.parametrize(
-    ("of_b", "expected", "why"),
+    ("of_b", "expected"),
     [
-        ([KNOWN], {}, "nothing changed"),
-        ([EDITED], {"file patient.py": ["a" * 12, "b" * 12]}, "edited between the campaigns"),
-        (
-            [KNOWN, EDITED],
-            {"file patient.py": ["a" * 12, f"{'a' * 12}, {'b' * 12}"]},
-            "edited between runs of B",
-        ),
-        ([KNOWN | {"code": "d" * 64}], {"code": ["c" * 12, "d" * 12]}, "the package changed"),
-        ([{}], {}, "runs of an older version say nothing"),
+        ([KNOWN], {}),
+        ([EDITED], {"file patient.py": ["a" * 12, "b" * 12]}),  # between the campaigns
+        # between runs of B
+        ([KNOWN, EDITED], {"file patient.py": ["a" * 12, f"{'a' * 12}, {'b' * 12}"]}),
+        ([KNOWN | {"code": "d" * 64}], {"code": ["c" * 12, "d" * 12]}),  # the package changed
+        ([{}], {}),  # runs of an older version say nothing
     ],
 )
 def test_files_and_code_that_changed_are_settings_that_differ(
-    of_b: list[dict[str, Any]], expected: dict[str, Any], why: str
+    of_b: list[dict[str, Any]], expected: dict[str, Any]
 ) -> None:
     a, b = Campaign(POLICIES), Campaign(POLICIES)
     a.provenance, b.provenance = [KNOWN], of_b
     comparison = compared(a, b)
     (settings,) = (table.frame for table in comparison.report().tables if table.name == "settings")
     changed = settings[settings["differs"] == "yes"].set_index("setting")
-    assert {name: changed.loc[name, ["a", "b"]].tolist() for name in changed.index} == expected, why
+    assert {name: changed.loc[name, ["a", "b"]].tolist() for name in changed.index} == expected
     assert comparison.identical
     for name in expected:
         assert comparison.summary.endswith(f"runs are equal; they differ in {name}.")

@@ -30,18 +30,12 @@ BASE = (
 )
 
 
-Settings = dict[str, Any]
-
-
 def compared(
-    folder: Path,
-    a: Sequence[Row],
-    b: Sequence[Row],
-    of_a: Settings | None = None,
-    of_b: Settings | None = None,
+    folder: Path, a: Sequence[Row], b: Sequence[Row], *of_both: dict[str, Any]
 ) -> RunComparison:
-    write_run(folder / "a" / "out", a, of_a or settings())
-    write_run(folder / "b" / "out", b, of_b or settings())
+    of_a, of_b = of_both or (settings(), settings())
+    write_run(folder / "a" / "out", a, of_a)
+    write_run(folder / "b" / "out", b, of_b)
     return RunComparison.of(folder / "a", folder / "b")
 
 
@@ -111,39 +105,30 @@ def test_equal_jobs_of_other_settings_are_identical_and_the_line_names_them(tmp_
 
 FILES = {"log.swf": "12" * 6, "patient.py": "a" * 12}
 CAMPAIGN_RUN = {"hash": "1", "host": "x", "git_revision": "r1", "code": "c" * 64, "files": FILES}
+GIT_REVISION = "provenance.git_revision"
 
 
 @pytest.mark.parametrize(
-    ("other", "expected", "why"),
+    ("other", "expected"),
     [
-        ({**CAMPAIGN_RUN, "hash": "2", "host": "y"}, set(), "only what names the run differs"),
-        (
-            CAMPAIGN_RUN | {"files": FILES | {"patient.py": "b" * 12}},
-            {"file patient.py"},
-            "the policy was edited",
-        ),
-        (
-            {**CAMPAIGN_RUN, "files": {"other.py": "b" * 12}},
-            {"file patient.py", "file other.py"},
-            "another file",
-        ),
-        (
-            {**CAMPAIGN_RUN, "code": "d" * 64, "git_revision": "r2"},
-            {"code", "provenance.git_revision"},
-            "another version of the code",
-        ),
-        (None, set(), "a run of simulate, which says nothing of files and code"),
+        (CAMPAIGN_RUN | {"hash": "2", "host": "y"}, set()),  # only what names the run differs
+        # the policy was edited
+        (CAMPAIGN_RUN | {"files": FILES | {"patient.py": "b" * 12}}, {"file patient.py"}),
+        (CAMPAIGN_RUN | {"files": {"other.py": "b" * 12}}, {"file patient.py", "file other.py"}),
+        # another version of the code
+        (CAMPAIGN_RUN | {"code": "d" * 64, "git_revision": "r2"}, {"code", GIT_REVISION}),
+        (None, set()),  # a run of simulate, which says nothing of files and code
     ],
 )
 def test_files_and_code_of_runs_of_campaigns_are_compared(
-    tmp_path: Path, other: dict[str, Any] | None, expected: set[str], why: str
+    tmp_path: Path, other: dict[str, Any] | None, expected: set[str]
 ) -> None:
     of_a = settings() | {"provenance": CAMPAIGN_RUN}
     of_b = settings() | ({"provenance": other} if other else {})
     comparison = compared(tmp_path, BASE, BASE, of_a, of_b)
-    assert set(comparison.changed_settings) == expected, why
+    assert set(comparison.changed_settings) == expected
     rows = table(comparison, "settings").frame.set_index("setting")
-    assert set(rows.index[rows["differs"] == "yes"]) == expected, why
+    assert set(rows.index[rows["differs"] == "yes"]) == expected
     if "file patient.py" in rows.index:
         there = other is not None and "patient.py" in other["files"]
         assert rows.loc["file patient.py", "b"] == ("b" * 12 if there else "-")
