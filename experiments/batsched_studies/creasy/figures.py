@@ -18,8 +18,8 @@ from batsched_py.report.kit.beside_published import printed
 from batsched_py.report.kit.charts import Chart, numbers, scale_of
 from batsched_py.report.kit.estimates import drawn
 from batsched_py.report.kit.selection import Runs
+from batsched_studies.creasy import TEXTS
 from batsched_studies.creasy.tables import CLASSES, EASY, MOST, TITLES, system
-from batsched_studies.creasy.texts import TEXTS
 
 ALPHAS = (0, 1500, 3000, 4500, 6000)
 POLICIES = [system(alpha) for alpha in ALPHAS]

@@ -19,6 +19,7 @@ from batsched_py.report.kit.charts import Chart, numbers, scale_of
 from batsched_py.report.kit.estimates import drawn
 from batsched_py.report.kit.selection import slug
 from batsched_py.support.statistics import Interval
+from batsched_studies.dynp import TEXTS
 from batsched_studies.dynp.load import (
     Load,
     LoadCase,
@@ -28,7 +29,6 @@ from batsched_studies.dynp.load import (
     slacknesses,
 )
 from batsched_studies.dynp.measures import Measured
-from batsched_studies.dynp.texts import TEXTS
 
 LABELS = {
     "fcfs": "FCFS",

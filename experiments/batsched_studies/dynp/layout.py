@@ -11,8 +11,8 @@ import pandas as pd
 from batsched_py.report import Column, Table
 from batsched_py.report.kit.selection import slug
 from batsched_py.report.kit.tables import columns, where_known
+from batsched_studies.dynp import TEXTS
 from batsched_studies.dynp.tables import Case, Row
-from batsched_studies.dynp.texts import TEXTS
 
 TITLES = {
     "static": "Tables 3.6 and 5.1: static policies",

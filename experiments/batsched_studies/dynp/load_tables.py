@@ -11,6 +11,7 @@ from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.selection import slug
 from batsched_py.report.kit.tables import columns, table, where_known
 from batsched_py.support.statistics import Interval
+from batsched_studies.dynp import TEXTS
 from batsched_studies.dynp.load import (
     BASES,
     GAIN,
@@ -23,7 +24,6 @@ from batsched_studies.dynp.load import (
     slacknesses,
     whole,
 )
-from batsched_studies.dynp.texts import TEXTS
 
 AVERAGE = "average"
 Published = Mapping[str, Any]

@@ -13,10 +13,9 @@ from typing import Any
 from batsched_py.report import Report
 from batsched_py.report.kit.beside_published import read_published
 from batsched_py.report.kit.tables import sections
-from batsched_studies.dynp import claims, figures, layout, load_tables, tables
+from batsched_studies.dynp import TEXTS, claims, figures, layout, load_tables, tables
 from batsched_studies.dynp.load import Load, read_loads
 from batsched_studies.dynp.measures import Measured, read_runs
-from batsched_studies.dynp.texts import TEXTS
 
 
 def report(results: Any) -> Report:

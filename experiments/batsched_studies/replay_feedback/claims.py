@@ -14,9 +14,8 @@ import pandas as pd
 
 from batsched_py.report import Verdict
 from batsched_py.units import DAY
-from batsched_studies.replay_feedback import models, spread, tables
+from batsched_studies.replay_feedback import TEXTS, models, spread, tables
 from batsched_studies.replay_feedback.session_graphs import Graphs
-from batsched_studies.replay_feedback.texts import TEXTS
 
 SLOW = ("fcfs", "perf/2", "infra/2")
 """Infrastructures that serve the recorded load worse than the original one."""

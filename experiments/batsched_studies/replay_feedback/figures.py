@@ -24,8 +24,7 @@ from batsched_py.report.kit.charts import Chart
 from batsched_py.report.kit.selection import slug
 from batsched_py.units import DAY, MONTH
 from batsched_py.workload.clock import local_hours
-from batsched_studies.replay_feedback import replays, session_graphs, tables
-from batsched_studies.replay_feedback.texts import TEXTS
+from batsched_studies.replay_feedback import TEXTS, replays, session_graphs, tables
 
 WINDOW_START = 14 * DAY
 WINDOW_MONTHS = (4, 6, 8)

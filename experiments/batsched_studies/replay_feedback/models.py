@@ -21,9 +21,9 @@ from batsched_py.report.kit.charts import Chart, scale_of
 from batsched_py.report.kit.selection import log_name, slug
 from batsched_py.report.kit.tables import columns, sections, table, where_known
 from batsched_py.support.statistics import finite, quantiles
+from batsched_studies.replay_feedback import TEXTS
 from batsched_studies.replay_feedback.spread import interval_panel
 from batsched_studies.replay_feedback.tables import INFRASTRUCTURES, NAMES, UNITS, printed
-from batsched_studies.replay_feedback.texts import TEXTS
 
 MODELS = {
     "rigid": palette.RECORDED,

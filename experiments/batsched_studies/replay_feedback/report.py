@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING, Any
 from batsched_py.report import Part, Report, Text
 from batsched_py.report.kit.beside_published import read_published
 from batsched_py.report.kit.tables import sections
-from batsched_studies.replay_feedback import claims, figures, models, session_graphs, spread, tables
+from batsched_studies.replay_feedback import (
+    TEXTS,
+    claims,
+    figures,
+    models,
+    session_graphs,
+    spread,
+    tables,
+)
 from batsched_studies.replay_feedback.replays import MissingError, Study, studies
-from batsched_studies.replay_feedback.texts import TEXTS
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults

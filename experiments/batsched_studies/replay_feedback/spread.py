@@ -29,6 +29,7 @@ from batsched_py.support.statistics import (
     paired_difference,
     quantiles,
 )
+from batsched_studies.replay_feedback import TEXTS
 from batsched_studies.replay_feedback.tables import (
     INFRASTRUCTURES,
     RANKING,
@@ -40,7 +41,6 @@ from batsched_studies.replay_feedback.tables import (
     of_run,
     printed,
 )
-from batsched_studies.replay_feedback.texts import TEXTS
 
 BASE = "easy"
 """The infrastructure that others are compared with."""

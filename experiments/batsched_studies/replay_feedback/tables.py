@@ -22,7 +22,7 @@ from batsched_py.report.kit import beside_published
 from batsched_py.report.kit.selection import log_name, slug
 from batsched_py.report.kit.tables import columns, table, where_known
 from batsched_py.units import DAY
-from batsched_studies.replay_feedback.texts import TEXTS
+from batsched_studies.replay_feedback import TEXTS
 
 TABLES = ("table1", "table2")
 INFRASTRUCTURES = ("easy", "fcfs", "perf*2", "perf/2", "infra*2", "infra/2")

@@ -16,9 +16,9 @@ from batsched_py.report.kit.pairing import paired
 from batsched_py.report.kit.selection import rows
 from batsched_py.support.statistics import paired_ratio
 from batsched_py.units import HOUR
+from batsched_studies.tbuos_ups import TEXTS
 from batsched_studies.tbuos_ups.claims import EASY, REPLAYS, THROUGHPUT, WAIT, Runs, column
 from batsched_studies.tbuos_ups.measures import LENGTHS
-from batsched_studies.tbuos_ups.texts import TEXTS
 
 USERS = {"resampled": "open resampling", "tbuos": "TBUOS"}
 COLOURS = {

@@ -17,9 +17,8 @@ from batsched_py.report import Part, Report, Text
 from batsched_py.report.kit.beside_published import read_published
 from batsched_py.report.kit.selection import log_name
 from batsched_py.report.kit.tables import sections
-from batsched_studies.tbuos_ups import figures, tables
+from batsched_studies.tbuos_ups import TEXTS, figures, tables
 from batsched_studies.tbuos_ups.claims import Effect, effects, read
-from batsched_studies.tbuos_ups.texts import TEXTS
 from batsched_studies.tbuos_ups.verdicts import verdicts
 from batsched_studies.tbuos_ups.waits import calmer, spreads, waits
 

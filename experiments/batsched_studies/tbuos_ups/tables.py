@@ -14,9 +14,8 @@ from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.tables import columns, table
 from batsched_py.support.statistics import bootstrap
 from batsched_py.units import DAY, HOUR, MINUTE
-from batsched_studies.tbuos_ups import claims
+from batsched_studies.tbuos_ups import TEXTS, claims
 from batsched_studies.tbuos_ups.claims import Effect, Runs, column
-from batsched_studies.tbuos_ups.texts import TEXTS
 from batsched_studies.tbuos_ups.waits import SEEDS
 
 PLACE = columns("log", replay="users", system="system")
