@@ -27,13 +27,13 @@ def columns(
 def table(
     name: str,
     title: str,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, Any]] | pd.DataFrame,
     shown: Iterable[Column],
     note: str = "",
     marks: Iterable[tuple[int, str]] = (),
 ) -> Table | None:
     """Return the table of these rows, None if there are none."""
-    frame = pd.DataFrame(list(rows))
+    frame = pd.DataFrame(rows)
     return Table(name, title, frame, tuple(shown), note, tuple(marks)) if len(frame) else None
 
 

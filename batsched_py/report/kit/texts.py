@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pandas as pd
 
 from batsched_py.report.document import Column, Figure, Table
 from batsched_py.report.kit.beside_published import read_published
@@ -36,7 +37,7 @@ class Texts:
     def table(
         self,
         key: str,
-        rows: Sequence[Mapping[str, Any]],
+        rows: Sequence[Mapping[str, Any]] | pd.DataFrame,
         name: str = "",
         marks: Iterable[tuple[int, str]] = (),
         columns: Iterable[Column] | None = None,

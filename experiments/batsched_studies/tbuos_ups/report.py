@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from batsched_py.errors import BatschedError
 from batsched_py.report import Part, Report, Text
-from batsched_py.report.kit.beside_published import read_published
 from batsched_py.report.kit.selection import log_name
 from batsched_py.report.kit.tables import sections
 from batsched_studies.tbuos_ups import TEXTS, figures, tables
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
 def report(results: CampaignResults) -> Report:
     """Return the tables, figures and verdicts that the runs of a campaign allow."""
-    published = read_published(Path(__file__).parent)
+    published = TEXTS.published
     runs = read(results.runs)
     compared = effects(runs)
     spread, wait = spreads(runs, published), waits(runs, published)
@@ -47,7 +45,7 @@ def report(results: CampaignResults) -> Report:
     )
 
 
-def _comparisons(compared: Sequence[Effect]) -> Iterable[Part]:
+def _comparisons(compared: Sequence[Effect]) -> Iterable[Part | None]:
     return [Text(tables.HOW), *tables.effect_tables(compared)] if compared else []
 
 
