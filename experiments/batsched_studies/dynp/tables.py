@@ -227,8 +227,9 @@ def _cases(run: Measured, published: dict[str, Any]) -> Iterator[Case]:
     for what, which, count in _counts(counted):
         whole, printed_whole = (started, of_started) if what == "started" else (steps, of_steps)
         printed = thesis.get((what, which))
-        known = printed is not None and printed_whole
-        printed_share = 100 * (printed / printed_whole) if known else None
+        printed_share = None
+        if printed is not None and printed_whole:
+            printed_share = 100 * (printed / printed_whole)
         share = 100 * count / whole if whole else 0.0
         yield Case(run, what, which, count, share, printed, printed_share)
 

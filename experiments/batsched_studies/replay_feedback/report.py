@@ -7,11 +7,9 @@ It says what the runs at hand allow: of ``campaign.toml`` tables and figures, of
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.report import Part, Report, Text
-from batsched_py.report.kit.beside_published import read_published
 from batsched_py.report.kit.tables import sections
 from batsched_studies.replay_feedback import (
     TEXTS,
@@ -35,7 +33,7 @@ def report(results: CampaignResults) -> Report:
     runs = results.runs
     if runs.empty:
         return Report(TITLE, TEXTS["source"], (), summary="No run has finished yet.")
-    published = read_published(Path(__file__).parent)
+    published = TEXTS.published
     of_models = len(models.model_runs(runs))
     cells = [] if of_models else tables.compare(runs, published)
     logs = [] if of_models else list(studies(results))
