@@ -102,11 +102,11 @@ def make_set(
 
 
 def read(*runs: dict[str, Any]) -> Any:
-    return list(measures.read_runs(FakeResults(list(runs)), PUBLISHED))
+    return list(measures.read_runs(FakeResults(list(runs))))
 
 
 def build(*runs: dict[str, Any]) -> Any:
-    return tables.build(read(*runs), PUBLISHED)
+    return tables.build(read(*runs))
 
 
 def columns(table: str, trace: str) -> dict[str, float]:
@@ -373,8 +373,7 @@ def test_a_log_that_does_not_say_when_it_began_has_no_months() -> None:
 def test_cases_beside_the_thesis() -> None:
     run = make_run(trace="SDSC", decider="simple", statistics=STATISTICS)
     found = {
-        (case.what, case.which): case
-        for case in tables.cases(read(run, make_run(statistics=None)), PUBLISHED)
+        (case.what, case.which): case for case in tables.cases(read(run, make_run(statistics=None)))
     }
     assert len(found) == 1 + 18 + 3 + 1 + 3
     assert found["steps", ""].thesis_count == 155_642
@@ -393,8 +392,7 @@ def test_counts_of_runs_with_slackness_and_of_half_self_tuning() -> None:
         make_run(trace="SDSC", decider="simple", when="half", statistics=STATISTICS),
     ]
     ctc, sdsc = (
-        {(case.what, case.which): case for case in tables.cases([run], PUBLISHED)}
-        for run in read(*runs)
+        {(case.what, case.which): case for case in tables.cases([run])} for run in read(*runs)
     )
     assert ctc["switches", "fcfs"].thesis_count == 253
     assert ctc["case", "1"].thesis_count is None
@@ -410,8 +408,8 @@ def test_other_nodes_or_a_part_of_the_log_are_not_compared() -> None:
     ]
     found = read(*runs)
     assert [run.trace for run in found] == [None, None, None]
-    assert "CTC of the thesis has 430 nodes" in compared(found[0], PUBLISHED)
-    made = tables.build(found, PUBLISHED)
+    assert "CTC of the thesis has 430 nodes" in compared(found[0])
+    made = tables.build(found)
     assert all(row.thesis is None and row.reference is None for row in made["static"])
 
 
@@ -536,7 +534,7 @@ def test_published_slackness_agrees_with_the_tables_without() -> None:
 
 def test_the_best_and_the_worst_set_are_dropped() -> None:
     runs = [make_set(value, n, order="fcfs") for n, value in enumerate([9, 1, 3, 4, 100])]
-    (own,) = load.read_loads(FakeResults(runs), PUBLISHED)
+    (own,) = load.read_loads(FakeResults(runs))
     value = own.value(load.LoadCase("fcfs", 0, 1.0), "SLDwA")
     assert value.value == pytest.approx(16 / 3)
     assert value.low < value.value < value.high
@@ -548,7 +546,7 @@ def test_gains_are_of_pairs_of_the_same_set() -> None:
     """The sets differ by a factor of 100; dynP is always better by a tenth."""
     runs = [make_set(10.0**n, n, order="sjf") for n in range(3)]
     runs += [make_set(0.9 * 10.0**n, n, util=0.72) for n in range(3)]
-    (own,) = load.read_loads(FakeResults(runs), PUBLISHED)
+    (own,) = load.read_loads(FakeResults(runs))
     cells = load.LoadCase("advanced full", 0, 1.0), load.LoadCase("sjf", 0, 1.0)
     gain = own.gain(*cells, "SLDwA")
     assert (gain.value, gain.low, gain.high) == pytest.approx((10, 10, 10))
@@ -557,7 +555,7 @@ def test_gains_are_of_pairs_of_the_same_set() -> None:
 
 def test_a_set_that_one_policy_lacks_is_left_out() -> None:
     runs = [make_set(10, 0, order="sjf"), make_set(1000, 1, order="sjf"), make_set(9, 0)]
-    (own,) = load.read_loads(FakeResults(runs), PUBLISHED)
+    (own,) = load.read_loads(FakeResults(runs))
     gain = own.gain(load.LoadCase("advanced full", 0, 1.0), load.LoadCase("sjf", 0, 1.0), "SLDwA")
     assert (gain.value, gain.nb) == (pytest.approx(10), 1)
 
@@ -573,7 +571,7 @@ def test_a_set_that_one_policy_lacks_is_left_out() -> None:
     ],
 )
 def test_other_sets_are_not_compared(changes: dict[str, Any]) -> None:
-    (own,) = load.read_loads(FakeResults([make_set(2, 0, **changes)]), PUBLISHED)
+    (own,) = load.read_loads(FakeResults([make_set(2, 0, **changes)]))
     assert own.trace is None
     table = report(make_set(2, 0, **changes)).tables[0]
     assert not any(column.kind == "published" for column in table.shown)
