@@ -54,15 +54,10 @@ def fact_rows(shared: Path, log: str) -> dict[str, list[str]]:
     """Return the line of facts of a log."""
     file = SITE_LOGS[log]
     facts = site_facts(jobs_of(path_of(shared, file), walltime="requested"))
-    shares = (
-        facts.negative_think_times,
-        facts.by_day,
-        facts.on_weekdays,
-        facts.at_most_a_minute,
-        facts.power_of_two,
-    )
-    cells = [f"{100 * share:.0f} %" for share in shares]
-    cells.insert(3, f"{facts.median_run_time:,.0f} s")
+    by_time = (facts.negative_think_times, facts.by_day, facts.on_weekdays)
+    cells = [f"{100 * share:.0f} %" for share in by_time]
+    cells.append(f"{facts.median_run_time:,.0f} s")
+    cells += [f"{100 * share:.0f} %" for share in (facts.at_most_a_minute, facts.power_of_two)]
     used = versions(log, "site", file)
     return {"facts": [line(used, f"{facts.nb_jobs:,}", *cells)]}
 
@@ -72,17 +67,11 @@ def continuation_rows(shared: Path) -> dict[str, list[str]]:
     paths = [path_of(shared, file) for file in SITE_LOGS.values()]
     workloads = [jobs_of(path, walltime="requested") for path in paths]
     alone = workloads[list(SITE_LOGS).index(FOLLOWS)]
+    lines = []
     bins = zip(continuation_by_response(workloads), continuation_by_response([alone]), strict=True)
-    return {
-        "continuation": [
-            line(
-                f"{one.least:g} to {one.below:g}" if one.below < float("inf") else "more",
-                f"{one.nb_jobs:,}",
-                f"{one.expected:.3f}",
-                f"{one.observed:.3f}",
-                f"{other.expected:.3f}",
-                f"{other.observed:.3f}",
-            )
-            for one, other in bins
-        ]
-    }
+    for of_all, of_alone in bins:
+        least, below = of_all.least, of_all.below
+        minutes = f"{least:g} to {below:g}" if below < float("inf") else "more"
+        shares = (of_all.expected, of_all.observed, of_alone.expected, of_alone.observed)
+        lines.append(line(minutes, f"{of_all.nb_jobs:,}", *(f"{share:.3f}" for share in shares)))
+    return {"continuation": lines}
