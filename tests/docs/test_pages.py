@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from batsched_py.support.own_command import PROGRAM
+from helpers import calling
 from helpers.other_programs import free_address
 
 ROOT = Path(__file__).parents[2]
@@ -33,8 +34,8 @@ PROGRAMS = {
     "batsched-py": PROGRAM,
     "python": [sys.executable],
     "pytest": [sys.executable, "-m", "pytest"],
+    ".venv/bin/batsched-py": PROGRAM,
 }
-PROGRAMS[".venv/bin/batsched-py"] = PROGRAM
 
 
 def name_of(page: Path) -> str:
@@ -123,8 +124,10 @@ def test_all_commands_work(page: Path, port: str, tmp_path: Path) -> None:
             if command[-1] == "&":
                 servers.append(subprocess.Popen(command[:-1], cwd=tmp_path))
                 continue
-            done = subprocess.run(
-                command, cwd=tmp_path, capture_output=True, text=True, timeout=600
+            done = (
+                calling.command(tmp_path, *arguments)
+                if PROGRAMS[program] == PROGRAM
+                else subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
             )
             assert done.returncode == 0, (line, done.stderr)
             assert [server.wait(60) for server in servers] == [0] * len(servers), line
