@@ -67,7 +67,7 @@ def test_feedback_changes_when_users_submit_and_not_what(replay: str) -> None:
 
 
 def test_throughput_reacts_under_tbuos_only() -> None:
-    """In open replay all systems have the same jobs and throughput; under TBUOS better ones more."""
+    """In open replay all systems have the same throughput; under TBUOS better ones have more."""
     systems = ("fcfs", "easy", "ups load 0", "ups load 1", "easy twice")
     rows = [("tbuos", system, seed, 1.0) for system in systems for seed in FEW]
     rows += [("resampled", s, seed, 1.0) for s in systems if s != "ups load 0" for seed in FEW]
@@ -91,6 +91,6 @@ def verdicts_on(rows: list[tuple[str, str, int, float]]) -> dict[str, bool | Non
         for replay, system, seed, load in rows
     )
     runs = claims.read(frame)
-    spreads = waited.spreads(runs, {"ratios": {"resampled": {}, "tbuos": {}}, "logs": {}})
+    spreads = waited.spreads(runs)
     of_claims = verdicts(claims.effects(runs), spreads, waited.calmer(runs), pd.DataFrame())
     return {verdict.claim[1:].partition(")")[0]: verdict.holds for verdict in of_claims}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, isnan, nan
 from typing import Any
@@ -13,6 +13,7 @@ import pandas as pd
 from batsched_py.report.kit.selection import SEED, Quantity, Runs, rows
 from batsched_py.support.statistics import Interval, paired_ratio
 from batsched_py.units import WEEK
+from batsched_studies.dynamic_think_times import PUBLISHED
 from batsched_users.behaviour.think_times import ThinkTime
 from batsched_users.models.weekly import PUBLISHED as PARAMETERS
 from batsched_users.models.weekly import read_parameters
@@ -116,9 +117,9 @@ def groups(runs: Runs) -> Iterator[tuple[dict[str, Any], Runs]]:
         yield dict(zip(CASE, key, strict=True)), replications
 
 
-def printed(numbers: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Medians]]:
+def printed() -> Iterator[tuple[dict[str, Any], Medians]]:
     """Yield the published cases (scheduler, nodes, think), and what is printed of them."""
-    for scheduler, sizes in numbers["cases"].items():
+    for scheduler, sizes in PUBLISHED["cases"].items():
         for nodes, thinks in sizes.items():
             for think, metrics in thinks.items():
                 yield {"scheduler": scheduler, "nodes": int(nodes), "think": think}, metrics

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 from batsched_py.report import Verdict
 from batsched_py.report.kit.selection import Runs
 from batsched_py.support.statistics import Interval
+from batsched_studies.dynamic_think_times import PUBLISHED
 from batsched_studies.dynamic_think_times import cases as c
 
 CONSTANT = ("c20", "c120", "c240")
@@ -32,12 +32,12 @@ Ratios = Mapping[str, Interval]
 """By what is compared."""
 
 
-def verdicts(runs: Runs, numbers: dict[str, Any], reading: str) -> list[Verdict]:
+def verdicts(runs: Runs, reading: str) -> list[Verdict]:
     """Return what the runs of a reading say of each claim."""
     runs = runs.where(reading=reading)
     if not runs:
         return [Verdict(title, None, "") for title in TITLES]
-    beside, tolerance = _think_times(runs), equal(numbers)
+    beside, tolerance = _think_times(runs), equal()
     return [
         _all(FALLS, _falls(runs), _less),
         _all(BEATS, _systems(runs, ("art", "awt", "asd")), _less),
@@ -53,20 +53,20 @@ def verdicts(runs: Runs, numbers: dict[str, Any], reading: str) -> list[Verdict]
     ]
 
 
-def equal(numbers: dict[str, Any]) -> float:
+def equal() -> float:
     """Return the largest ratio of a metric of lin and c120 that the paper calls about equal."""
     ratios: list[float] = []
     for scheduler in c.SCHEDULERS:
-        lin, base = (numbers["cases"][scheduler]["1024"][think] for think in ("lin", "c120"))
+        lin, base = (PUBLISHED["cases"][scheduler]["1024"][think] for think in ("lin", "c120"))
         ratios += [lin[metric.name][1] / base[metric.name][1] for metric in c.QUALITY]
     return max(max(ratio, 1 / ratio) for ratio in ratios)
 
 
-def stated(runs: Runs, numbers: dict[str, Any]) -> Verdict:
+def stated(runs: Runs) -> Verdict:
     """Return whether the published numbers can be those of the stated set-up."""
     claim = "The published metrics are those of the stated users (p_a = 0.5, 9 to 17, one job each)"
     needs, ours, within = [], [], []
-    for case, printed in c.printed(numbers):
+    for case, printed in c.printed():
         replications = runs.where(reading=c.STATED, **case)
         if not replications:
             continue

@@ -30,7 +30,7 @@ NAMES = ("low", "quarter", "median", "three_quarters", "high")
 Rows = list[dict[str, Any]]
 
 
-def distributions(runs: Runs, numbers: Mapping[str, Any]) -> Iterator[Figure | None]:
+def distributions(runs: Runs) -> Iterator[Figure | None]:
     """Yield a figure for each metric: all cases, the published quantiles beside them."""
     for metric in c.METRICS:
         rows = []
@@ -38,7 +38,7 @@ def distributions(runs: Runs, numbers: Mapping[str, Any]) -> Iterator[Figure | N
             ours = zip(NAMES, quantiles(replications.values(metric.name), AT), strict=True)
             rows.append(_place(case["scheduler"], case) | dict(ours))
         there = {(row["nodes"], row["think"]) for row in rows}
-        for case, medians in c.printed(numbers):
+        for case, medians in c.printed():
             if metric.name in medians and (case["nodes"], case["think"]) in there:
                 theirs = zip(("low", "median", "high"), medians[metric.name], strict=True)
                 rows.append(_place(f"{case['scheduler']} paper", case) | dict(theirs))
@@ -79,7 +79,7 @@ def _by_machine(*layers: Chart) -> Chart:
     return chart.resolve_scale(y="independent")
 
 
-def workload(runs: Runs, numbers: Mapping[str, Any]) -> Figure | None:
+def workload(runs: Runs) -> Figure | None:
     """Return the workload against the mean think time, lin at the mean of its own."""
     rows: Rows = []
     for case, replications in c.groups(runs):
@@ -87,7 +87,7 @@ def workload(runs: Runs, numbers: Mapping[str, Any]) -> Figure | None:
         rows.append(_point("ours", case, work, replications.median("art")))
     if not rows:
         return None
-    for case, medians in c.printed(numbers):
+    for case, medians in c.printed():
         if any(row["nodes"] == case["nodes"] for row in rows):
             rows.append(_point("paper", case, medians["work"], medians["art"][1]))
     names = ("minutes", "low", "median", "high")
@@ -155,11 +155,11 @@ def equal_work(runs: Runs) -> Figure | None:
     return TEXTS.figure("equal_work_curves", chart)
 
 
-def readings(runs: Runs, numbers: Mapping[str, Any]) -> Figure | None:
+def readings(runs: Runs) -> Figure | None:
     """Return mean response against work of each reading, the paper's beside them."""
     names = ["paper", *runs.labels("reading")]
     rows: Rows = []
-    for case, medians in c.printed(numbers) if len(names) > 2 else ():
+    for case, medians in c.printed() if len(names) > 2 else ():
         place = {"system": f"{case['scheduler']}, {case['nodes']} cores", "think": case["think"]}
         of_case = runs.where(**case)
         for (reading,), replications in of_case.groups("reading"):

@@ -16,15 +16,14 @@ if TYPE_CHECKING:
 
 def report(results: CampaignResults) -> Report:
     """Return tables, figures and verdicts of the runs that are there."""
-    numbers = TEXTS.published
     runs = cases.read(results.runs)
-    verdicts = claims.verdicts(runs, numbers, cases.STATED)
+    verdicts = claims.verdicts(runs, cases.STATED)
     return Report(
         title="Dynamic think times in generative simulations",
         source=TEXTS["source"],
         summary=_summary(runs),
-        sections=tuple(sections(_parts(runs, numbers))) if runs else (),
-        verdicts=(*verdicts, claims.stated(runs, numbers)) if runs else tuple(verdicts),
+        sections=tuple(sections(_parts(runs))) if runs else (),
+        verdicts=(*verdicts, claims.stated(runs)) if runs else tuple(verdicts),
     )
 
 
@@ -41,27 +40,27 @@ def _summary(runs: Runs) -> str:
     )
 
 
-def _parts(runs: Runs, numbers: dict[str, Any]) -> Iterator[tuple[str, Iterable[Part | None]]]:
+def _parts(runs: Runs) -> Iterator[tuple[str, Iterable[Part | None]]]:
     stated = runs.where(reading=cases.STATED)
-    yield "Beside the paper", [tables.as_published(runs, numbers)]
-    yield "Distributions over the replications", figures.distributions(stated, numbers)
-    yield "Schedulers", [tables.schedulers(runs, numbers)]
-    yield "Think times", [tables.think_times(runs, numbers), figures.workload(stated, numbers)]
-    equal_work = [tables.equal_work(runs, numbers), figures.equal_work(stated)]
+    yield "Beside the paper", [tables.as_published(runs)]
+    yield "Distributions over the replications", figures.distributions(stated)
+    yield "Schedulers", [tables.schedulers(runs)]
+    yield "Think times", [tables.think_times(runs), figures.workload(stated)]
+    equal_work = [tables.equal_work(runs), figures.equal_work(stated)]
     yield "Metrics at equal work", equal_work
-    why = [tables.user_time(runs, numbers), tables.readings(runs, numbers)]
-    why += [_claims_by_reading(runs, numbers)]
-    others = [figures.readings(runs, numbers), tables.independent(runs, numbers)]
+    why = [tables.user_time(runs), tables.readings(runs)]
+    why += [_claims_by_reading(runs)]
+    others = [figures.readings(runs), tables.independent(runs)]
     yield "Why the waits are not the paper's", [Text(TEXTS["argument"]), *why, *others]
     yield "All cases", [tables.all_cases(runs)]
 
 
-def _claims_by_reading(runs: Runs, numbers: dict[str, Any]) -> Table | None:
+def _claims_by_reading(runs: Runs) -> Table | None:
     """Return which claims hold under each reading, None if there is but one."""
     readings = runs.labels("reading")
     rows: list[dict[str, Any]] = []
     for reading in readings if len(readings) > 1 else ():
-        verdicts = enumerate(claims.verdicts(runs, numbers, reading), 1)
+        verdicts = enumerate(claims.verdicts(runs, reading), 1)
         rows.append({"reading": reading, **{str(number): v.holds for number, v in verdicts}})
     titles = {str(number): title for number, title in enumerate(claims.TITLES, 1)}
     asked = [number for number in titles if any(row[number] is not None for row in rows)]

@@ -13,23 +13,21 @@ from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.selection import Runs
 from batsched_py.report.kit.tables import columns, where_known
 from batsched_py.support.statistics import Interval, beside, quantiles
-from batsched_studies.dynamic_think_times import TEXTS
+from batsched_studies.dynamic_think_times import PUBLISHED, TEXTS
 from batsched_studies.dynamic_think_times import cases as c
 
 _TITLES = {metric.name: metric.title for metric in c.METRICS}
-Numbers = Mapping[str, Any]
-"""``published.toml``."""
 
 
-def as_published(runs: Runs, numbers: Numbers) -> Table | None:
+def as_published(runs: Runs) -> Table | None:
     """Return the quantiles of the replications beside the published ones."""
-    rows = list(_as_published(runs, numbers))
+    rows = list(_as_published(runs))
     marks = [(at, "spreads") for at, row in enumerate(rows) if row["within"]]
     return TEXTS.table("as_published", rows, marks=marks)
 
 
-def _as_published(runs: Runs, numbers: Numbers) -> Iterator[dict[str, Any]]:
-    for case, medians in c.printed(numbers):
+def _as_published(runs: Runs) -> Iterator[dict[str, Any]]:
+    for case, medians in c.printed():
         replications = runs.where(reading=c.STATED, **case)
         for metric in c.METRICS if replications else ():
             if metric.name not in medians:
@@ -43,22 +41,22 @@ def _as_published(runs: Runs, numbers: Numbers) -> Iterator[dict[str, Any]]:
             yield row | {"within": ours.within, "replications": ours.nb}
 
 
-def schedulers(runs: Runs, numbers: Numbers) -> Table | None:
+def schedulers(runs: Runs) -> Table | None:
     """Return EASY in relation to FCFS."""
     keys = ("nodes", "think")
-    rows = list(_ratio_rows(runs, numbers, keys, "scheduler", ("easy", "fcfs")))
+    rows = list(_ratio_rows(runs, keys, "scheduler", ("easy", "fcfs")))
     return _of_ratios("ratios", keys, rows, "schedulers", title="EASY / FCFS")
 
 
-def think_times(runs: Runs, numbers: Numbers) -> Table | None:
+def think_times(runs: Runs) -> Table | None:
     """Return think times that grow with responses in relation to two hours."""
     keys = ("scheduler", "nodes")
-    rows = list(_ratio_rows(runs, numbers, keys, "think", ("lin", "c120")))
+    rows = list(_ratio_rows(runs, keys, "think", ("lin", "c120")))
     return _of_ratios("ratios", keys, rows, "think_times", title="lin / c120")
 
 
 def _ratio_rows(
-    runs: Runs, numbers: Numbers, keys: Sequence[str], label: str, sides: tuple[str, str]
+    runs: Runs, keys: Sequence[str], label: str, sides: tuple[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield all metrics of one side as multiples of those of the other."""
     for key in _places(runs, *keys):
@@ -66,10 +64,10 @@ def _ratio_rows(
         ours, base = (runs.where(reading=c.STATED, **case) for case in cases)
         ratios = {name: ours.ratio(name, base) for name in _TITLES}
         if ratios["work"].nb:
-            yield key | _ratio_row(ratios, [_medians(numbers, **case) for case in cases])
+            yield key | _ratio_row(ratios, [_medians(**case) for case in cases])
 
 
-def equal_work(runs: Runs, numbers: Numbers) -> Table | None:
+def equal_work(runs: Runs) -> Table | None:
     """Return ``lin`` in relation to constant think times at equal work."""
     rows = []
     keys = ("reading", "scheduler", "nodes")
@@ -80,7 +78,7 @@ def equal_work(runs: Runs, numbers: Numbers) -> Table | None:
         ratios = c.ratios_at_equal_work(pairs)
         paper: list[dict[str, float]] = [{}, {}]
         if (key["scheduler"], key["nodes"]) == ("fcfs", 128):  # lin and c120 do the same work there
-            paper = [_medians(numbers, "fcfs", 128, think) for think in ("lin", "c120")]
+            paper = [_medians("fcfs", 128, think) for think in ("lin", "c120")]
         rows.append(key | _ratio_row(ratios, paper) | {"replications": len(pairs)})
     return _of_ratios("equal_work", keys, rows)
 
@@ -91,9 +89,9 @@ def _places(runs: Runs, *keys: str) -> list[dict[str, Any]]:
     return [dict(zip(keys, place, strict=True)) for place in chosen]
 
 
-def _medians(numbers: Numbers, scheduler: str, nodes: Any, think: str) -> dict[str, float]:
+def _medians(scheduler: str, nodes: Any, think: str) -> dict[str, float]:
     """Return the published medians of a case by metric."""
-    quantiles_of = printed(numbers, "cases", scheduler, nodes, think, otherwise={})
+    quantiles_of = printed(PUBLISHED, "cases", scheduler, nodes, think, otherwise={})
     return {name: middle for name, (_, middle, _) in quantiles_of.items()}
 
 
@@ -141,10 +139,10 @@ def all_cases(runs: Runs) -> Table | None:
     return TEXTS.table("cases", rows, columns=[*several, *TEXTS.columns("cases")])
 
 
-def user_time(runs: Runs, numbers: Numbers) -> Table | None:
+def user_time(runs: Runs) -> Table | None:
     """Return the time of users that the published numbers need, and what there is of it."""
     rows = []
-    for case, medians in c.printed(numbers):
+    for case, medians in c.printed():
         needed = c.needed(case["nodes"], case["think"], medians)
         replications = runs.where(reading=c.STATED, **case)
         ours = replications.median("busy") if replications else nan
@@ -155,32 +153,32 @@ def user_time(runs: Runs, numbers: Numbers) -> Table | None:
     return TEXTS.table("user_time", rows, active_weeks=c.ACTIVE_WEEKS)
 
 
-def independent(runs: Runs, numbers: Numbers) -> Table | None:
+def independent(runs: Runs) -> Table | None:
     """Return our medians beside those of a second simulation of the same set-up."""
     rows = []
     for label, reading in (("p_a 0.5", c.STATED), ("p_a 1", "p_a 1")):
-        for scheduler, thinks in numbers["independent"]["cases"][label].items():
+        for scheduler, thinks in PUBLISHED["independent"]["cases"][label].items():
             for think, others in thinks.items():
                 ours = runs.where(reading=reading, scheduler=scheduler, nodes=1024, think=think)
                 row = {"p_a": float(label.split()[1]), "scheduler": scheduler, "think": think}
                 for name in _TITLES if ours else ():
                     row |= {name: ours.median(name), f"{name}_other": others[name]}
                 rows += [row] if ours else []
-    source = " ".join(numbers["independent"]["source"].split())
+    source = " ".join(PUBLISHED["independent"]["source"].split())
     return TEXTS.table("independent", rows, source=f"{source}.")
 
 
-def readings(runs: Runs, numbers: Numbers) -> Table | None:
+def readings(runs: Runs) -> Table | None:
     """Return how near each reading comes to the published medians."""
     names = runs.labels("reading")
-    rows = [_reading(runs.where(reading=name), numbers) for name in names if len(names) > 1]
+    rows = [_reading(runs.where(reading=name)) for name in names if len(names) > 1]
     return TEXTS.table("readings", [row for row in rows if row])
 
 
-def _reading(runs: Runs, numbers: Numbers) -> dict[str, Any] | None:
+def _reading(runs: Runs) -> dict[str, Any] | None:
     ratios: dict[str, list[float]] = {name: [] for name in _TITLES}
     within, busy, needed = [], [], []
-    for case, medians in c.printed(numbers):
+    for case, medians in c.printed():
         replications = runs.where(**case)
         if not replications:
             continue

@@ -19,7 +19,7 @@ from batsched_py.metrics import saturated
 from batsched_py.report.kit.pairing import paired
 from batsched_py.report.kit.selection import log_name
 from batsched_py.support.statistics import Interval, finite, paired_ratio
-from batsched_studies.tbuos_ups import TEXTS
+from batsched_studies.tbuos_ups import PUBLISHED
 
 OPEN = ("rigid", "resampled")
 FEEDBACK = ("adjusted", "distribution", "fluid", "fluid 5")
@@ -91,7 +91,7 @@ CLAIMS = (
     Claim("x", TBUOS, "easy", "easy", WEEKS, GREATER, base_replay="resampled"),
     Claim("x", ("resampled",), "easy", "easy", SESSION, GREATER, base_replay="tbuos"),
 )
-TITLES: dict[str, str] = TEXTS.published["claims"]
+TITLES: dict[str, str] = PUBLISHED["claims"]
 
 
 @dataclass(frozen=True)

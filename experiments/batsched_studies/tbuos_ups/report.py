@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 
 def report(results: CampaignResults) -> Report:
     """Return the tables, figures and verdicts that the runs of a campaign allow."""
-    published = TEXTS.published
     runs = read(results.runs)
     compared = effects(runs)
-    spread, wait = spreads(runs, published), waits(runs, published)
+    spread, wait = spreads(runs), waits(runs)
     parts = {
         "Systems and users": tables.level_tables(runs, _recorded(results)),
         "Comparisons": _comparisons(compared),

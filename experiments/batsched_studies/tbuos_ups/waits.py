@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from batsched_py.metrics import max_over_min
 from batsched_py.report.kit.beside_published import printed
 from batsched_py.report.kit.estimates import cells
 from batsched_py.support.statistics import RESAMPLES, bootstrap, finite, quantiles
+from batsched_studies.tbuos_ups import PUBLISHED
 from batsched_studies.tbuos_ups.claims import EASY, WAIT, Runs, column, is_saturated, logs_of
 
 Floats = NDArray[np.float64]
@@ -22,7 +22,7 @@ FLUID = {"fluid 5": "fluid"}
 """As chapter 5 describes the model; the thesis's table of waits is in chapter 4."""
 
 
-def spreads(runs: Runs, published: Mapping[str, Any]) -> pd.DataFrame:
+def spreads(runs: Runs) -> pd.DataFrame:
     """Return how the mean wait (s) varies over the seeds, open resampling and TBUOS (claim iv).
 
     Columns: ``ratio`` is the largest over the smallest, with its 95 % bootstrap interval over the
@@ -31,11 +31,11 @@ def spreads(runs: Runs, published: Mapping[str, Any]) -> pd.DataFrame:
     """
     rows = []
     for (log, replay, system), by_seed in runs.items():
-        if replay not in published["ratios"] or system not in ("fcfs", *EASY):
+        if replay not in PUBLISHED["ratios"] or system not in ("fcfs", *EASY):
             continue
         comparable = system in EASY and len(by_seed) >= SEEDS
-        trace = published["logs"].get(log) if comparable else None
-        thesis = printed(published, "ratios", replay, trace)
+        trace = PUBLISHED["logs"].get(log) if comparable else None
+        thesis = printed(PUBLISHED, "ratios", replay, trace)
         stable = by_seed[~is_saturated(by_seed)]
         for which, some in (("all", by_seed), ("stable", stable)):
             if len(some) > 1 and (which == "all" or len(some) < len(by_seed)):
@@ -88,7 +88,7 @@ def _drawn_ratios(waits: Floats, rng: np.random.Generator) -> Floats:
     return np.asarray(drawn.max(axis=1) / drawn.min(axis=1))
 
 
-def waits(runs: Runs, published: Mapping[str, Any]) -> pd.DataFrame:
+def waits(runs: Runs) -> pd.DataFrame:
     """Return the average waits (s) of the replays of a log with EASY; none without open replay.
 
     ``ours_to_rigid`` and ``thesis_to_rigid`` are relative to open replay of the log.
@@ -97,12 +97,12 @@ def waits(runs: Runs, published: Mapping[str, Any]) -> pd.DataFrame:
     for (log, replay, system), by_seed in runs.items():
         name = FLUID.get(replay, replay)
         rigid = runs.get((log, "rigid", system))
-        if system not in EASY or name not in published["waits"] or rigid is None:
+        if system not in EASY or name not in PUBLISHED["waits"] or rigid is None:
             continue
-        trace = published["logs"].get(log)
+        trace = PUBLISHED["logs"].get(log)
         ours, reference = (float(column(side, WAIT).mean()) for side in (by_seed, rigid))
         thesis, conventional = (
-            printed(published, "waits", model, trace) for model in (name, "rigid")
+            printed(PUBLISHED, "waits", model, trace) for model in (name, "rigid")
         )
         row = {"log": log, "replay": replay, "system": system, "seeds": len(by_seed), "ours": ours}
         row |= {"thesis": thesis, "difference": ours / thesis - 1 if thesis else None}
