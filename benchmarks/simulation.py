@@ -12,6 +12,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.model.policy import Scheduler
@@ -40,7 +41,7 @@ def loop(
     policy: type[Scheduler],
     speed: float = 1.0,
     sessions: str | None = None,
-    **options: bool,
+    **options: Any,
 ) -> float:
     """Return the seconds of one simulation, without reading and preparing."""
     users = ThinkTimeFeedback(load, sessions=sessions) if sessions else None

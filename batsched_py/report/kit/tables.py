@@ -49,7 +49,7 @@ def where_known(
 
 def sections(parts: Iterable[tuple[str, Iterable[Part | None]]]) -> Iterator[Section]:
     """Yield a section for each title with parts; parts that are None are left out."""
-    for title, found in parts:
-        there = tuple(part for part in found if part is not None)
+    for title, given in parts:
+        there = tuple(part for part in given if part is not None)
         if there:
             yield Section(title, there)

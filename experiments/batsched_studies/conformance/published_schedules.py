@@ -167,8 +167,8 @@ def differing(theirs: Schedule, ours: Schedule) -> list[str]:
     def both(name: str) -> tuple[float, float]:
         return theirs.starts.get(name, never), ours.starts.get(name, never)
 
-    found = [name for name in names if both(name)[0] != both(name)[1]]
-    return sorted(found, key=lambda name: (min(both(name)), name))
+    different = [name for name in names if both(name)[0] != both(name)[1]]
+    return sorted(different, key=lambda name: (min(both(name)), name))
 
 
 def share(theirs: Schedule, different: list[str]) -> str:

@@ -206,11 +206,11 @@ def _effect(
 
 
 def _as_expected(expected: str, ratio: Interval, same: bool) -> bool:
-    known = ratio.nb > 1
+    several = ratio.nb > 1
     return {
         SAME: same,
         EQUAL: abs(ratio.value - 1) <= TOLERANCE,
         DIFFERENT: abs(ratio.value - 1) > TOLERANCE,
-        GREATER: (ratio.low if known else ratio.value) > 1,
-        NOT_LESS: (ratio.high if known else ratio.value) >= 1,
+        GREATER: (ratio.low if several else ratio.value) > 1,
+        NOT_LESS: (ratio.high if several else ratio.value) >= 1,
     }[expected]
