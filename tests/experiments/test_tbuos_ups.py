@@ -74,6 +74,11 @@ def test_throughput_reacts_under_tbuos_only() -> None:
     rows += [("fluid", system, 0, 1.0) for system in ("fcfs", "easy")]
     holds = verdicts_on(rows)
     assert {holds[number] for number in ("i", "ii", "iii", "v", "vi")} == {True}
+    compared = [e for e in claims.effects(read(rows)) if e.replay == "tbuos"]
+    least = {e.ratio: e.least for e in compared if e.metric == claims.THROUGHPUT}
+    assert least["easy / fcfs"] > 1.01
+    assert least["ups load 1 / easy"] > 1.01
+    assert least["easy twice / easy"] > 1.05
 
 
 @pytest.mark.slow
@@ -83,14 +88,19 @@ def test_mean_waits_of_many_seeds_vary_less_under_tbuos(monkeypatch: pytest.Monk
     assert verdicts_on(rows)["iv"] is True
 
 
-def verdicts_on(rows: list[tuple[str, str, int, float]]) -> dict[str, bool | None]:
+def read(rows: list[tuple[str, str, int, float]]) -> claims.Runs:
     labels = ("log", "replay", "system", "seed")
     frame = pd.DataFrame(
         dict(zip(labels, ("sample", replay, system, seed), strict=True))
         | run(replay, system, seed, load)
         for replay, system, seed, load in rows
     )
-    runs = claims.read(frame)
-    spreads = waited.spreads(runs)
-    of_claims = verdicts(claims.effects(runs), spreads, waited.calmer(runs), pd.DataFrame())
+    return claims.read(frame)
+
+
+def verdicts_on(rows: list[tuple[str, str, int, float]]) -> dict[str, bool | None]:
+    runs = read(rows)
+    of_claims = verdicts(
+        claims.effects(runs), waited.spreads(runs), waited.calmer(runs), pd.DataFrame()
+    )
     return {verdict.claim[1:].partition(")")[0]: verdict.holds for verdict in of_claims}
