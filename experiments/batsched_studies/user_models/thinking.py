@@ -5,27 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from batsched_studies.filled_page import line
-from batsched_studies.user_models.logs import jobs_of, path_of, rows_of, versions
+from batsched_studies.user_models.logs import jobs_of, path_of, printed, rows_of, versions
 from batsched_users.learning.learn_site import continuation_by_response, site_facts
 from batsched_users.learning.learn_think_times import ThinkTimeFit, fits, think_time_pairs
 from batsched_users.measures.job_columns import columns_of_log
 
-PAPER_LOGS = {
-    "KTH-SP2": "KTH-SP2-1996-2.1-cln",
-    "SDSC-SP2": "SDSC-SP2-1998-4.2-cln",
-    "LANL-CM5": "LANL-CM5-1994-4.1-cln",
-    "HPC2N": "HPC2N-2002-2.2-cln",
-    "OSC": "OSC-Clust-2000-3.1-cln",
-}
-"""Five of Schlagkamp's six logs; ANL Intrepid is not at hand."""
-SITE_LOGS = {
-    "SDSC-Par": "SDSC-Par-1996-3.1-cln",
-    "CTC-SP2": "CTC-SP2-1996-3.1-cln",
-    "KTH-SP2": "KTH-SP2-1996-2.1-cln",
-    "SDSC-SP2": "SDSC-SP2-1998-4.2-cln",
-    "SDSC-BLUE": "SDSC-BLUE-2000-4.2-cln",
-}
-"""The files at hand of the five logs of Shmueli and Feitelson."""
+PAPER_LOGS: dict[str, str] = printed()["schlagkamp"]["here"]
+SITE_LOGS: dict[str, str] = printed()["site"]["here"]
 FOLLOWS = "CTC-SP2"
 """The log that follows the paper's formula."""
 
