@@ -40,10 +40,10 @@ class _LazyCommands(TyperGroup):
         return sorted({entry.name for entry in entry_points(group=COMMANDS)})
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        found = [entry for entry in entry_points(group=COMMANDS) if entry.name == cmd_name]
-        if not found:
+        entries = entry_points(group=COMMANDS, name=cmd_name)
+        if not entries:
             return None
-        loaded = found[0].load()
+        loaded = entries[cmd_name].load()
         if not isinstance(loaded, typer.Typer):
             app = typer.Typer(add_completion=False, rich_markup_mode=None)
             app.command(name=cmd_name)(loaded)

@@ -201,27 +201,25 @@ def completed(name: str, alloc: int, now: float) -> m.JobCompleted:
 
 
 @pytest.mark.parametrize(
-    ("second", "said"),
+    ("messages", "said"),
     [
-        (m.Message(4.0, []), "went back"),
-        (m.Message(5.0, [begins()]), "came twice"),
+        ([m.Message(0.0, [])], "first message"),
+        ([m.Message(5.0, [begins()]), m.Message(4.0, [])], "went back"),
+        ([m.Message(5.0, [begins()])] * 2, "came twice"),
+        (
+            [m.Message(1.0, [begins(), m.SimulationEnds(timestamp=1.0)]), m.Message(1.0, [])],
+            "after SIMULATION_ENDS",
+        ),
+        ([m.Message(0.0, [begins(**{"redis-enabled": True})])], "--enable-redis"),
     ],
 )
-def test_messages_come_in_order(second: m.Message, said: str) -> None:
+def test_messages_come_in_order(messages: list[m.Message], said: str) -> None:
+    *before, wrong = messages
     process = DecisionProcess(Fcfs())
-    with pytest.raises(ProtocolError, match="first message"):
-        process.answer(m.Message(0.0, []))
-    process.answer(m.Message(5.0, [begins()]))
+    for message in before:
+        process.answer(message)
     with pytest.raises(ProtocolError, match=said):
-        process.answer(second)
-
-
-def test_nothing_comes_after_the_end() -> None:
-    process = DecisionProcess(Fcfs())
-    process.answer(m.Message(0.0, [begins()]))
-    process.answer(m.Message(1.0, [m.SimulationEnds(timestamp=1.0)]))
-    with pytest.raises(ProtocolError, match="after SIMULATION_ENDS"):
-        process.answer(m.Message(1.0, []))
+        process.answer(wrong)
 
 
 def test_without_users_registration_is_declared_finished() -> None:
@@ -230,11 +228,6 @@ def test_without_users_registration_is_declared_finished() -> None:
     reply = process.answer(m.Message(0.0, [begins(**{"dynamic-jobs-enabled": True})]))
     assert [decision.type for decision in reply.events] == ["registration_finished"]
     assert process.answer(m.Message(1.0, [])).events == []
-
-
-def test_jobs_in_redis_are_refused() -> None:
-    with pytest.raises(ProtocolError, match="--enable-redis"):
-        DecisionProcess(Fcfs()).answer(m.Message(0.0, [begins(**{"redis-enabled": True})]))
 
 
 @pytest.mark.parametrize("policy", [Fcfs, Easy])

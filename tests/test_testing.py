@@ -38,22 +38,16 @@ def test_all_signs() -> None:
 def test_what_is_said_of_another_schedule() -> None:
     with pytest.raises(AssertionError) as raised:
         assert_drawing(Fcfs(), EASY, processors=4)
-    assert str(raised.value) == dedent("""\
-        Fcfs gives another schedule on 4 processors
-        expected:
-              |0         10        20
-        A   3 |##########
-        B   4 | .........#####
-        C   1 |  ########
-        D   1 |  .............###--
-        Eve 9 |   x
-        got:
-        A   3 |##########
-        B   4 | .........#####
-        C   1 |  .............########
-        D   1 |  .............###--
-        Eve 9 |   x
-        C starts at 15, expected: starts at 2""")
+    expected = dedent(EASY).strip("\n").rstrip()
+    assert str(raised.value) == (
+        f"Fcfs gives another schedule on 4 processors\nexpected:\n{expected}\ngot:\n"
+        "A   3 |##########\n"
+        "B   4 | .........#####\n"
+        "C   1 |  .............########\n"
+        "D   1 |  .............###--\n"
+        "Eve 9 |   x\n"
+        "C starts at 15, expected: starts at 2"
+    )
 
 
 def test_a_rejection_that_was_not_drawn() -> None:

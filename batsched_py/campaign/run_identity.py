@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import EntryPoint, version
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -109,11 +109,10 @@ def _plugin(group: str, name: str) -> list[str]:
 
 @cache
 def _registered(group: str) -> dict[str, list[str]]:
-    return {name: _entry(entry) for name, entry in plugins.names(group).items()}
-
-
-def _entry(entry: EntryPoint) -> list[str]:
-    return [entry.value, *([entry.dist.name, entry.dist.version] if entry.dist else [])]
+    return {
+        name: [entry.value, *([entry.dist.name, entry.dist.version] if entry.dist else [])]
+        for name, entry in plugins.names(group).items()
+    }
 
 
 def digest(path: Path) -> str:
@@ -129,9 +128,7 @@ def _digest_of_version(path: Path, mtime_ns: int) -> str:
 @cache
 def _batsim(backend: str, batsim: str | None) -> str:
     """Return what identifies a Batsim that is not this code; raises if it cannot be run."""
-    launcher_of_batsim = launcher(backend, batsim)
-    assert launcher_of_batsim is not None  # only asked for what is not the embedded simulator
-    identifier = launcher_of_batsim.check()
+    identifier = launcher(backend, batsim).check()
     return digest(Path(identifier)) if Path(identifier).is_file() else identifier
 
 

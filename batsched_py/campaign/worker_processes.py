@@ -24,7 +24,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import IO, Any
 
-from batsched_py.run.backends.child_processes import ending
+from batsched_py.run.backends.child_processes import ending, signal_group
 
 _COMMAND = (sys.executable, "-P", "-m", "batsched_py.campaign.worker_processes")
 _PATIENCE = 3.0
@@ -77,7 +77,7 @@ class Worker:
         """End the process, whatever it does, and start no other; may be called by any thread."""
         self._stopped = True
         if self._process is not None:
-            _signal(self._process, signal.SIGTERM)
+            signal_group(self._process, "SIGTERM")
 
     def close(self) -> None:
         """End the process, which has no task."""
@@ -99,7 +99,7 @@ class Worker:
                 start_new_session=True,  # Ctrl-C is for who started it
             )
             if self._stopped:
-                _signal(self._process, signal.SIGTERM)
+                signal_group(self._process, "SIGTERM")
         return self._process
 
     def _ended(self, process: subprocess.Popen[bytes]) -> int:
@@ -107,7 +107,7 @@ class Worker:
         try:
             code = process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
-            _signal(process, signal.SIGKILL)
+            signal_group(process, "SIGKILL")
             code = process.wait()
         for stream in (process.stdin, process.stdout):
             if stream is not None:
@@ -214,13 +214,6 @@ def _receive(stream: IO[bytes]) -> bytes:
     except pickle.UnpicklingError:  # it ends in the middle
         raise EOFError from None
     return content
-
-
-def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    try:
-        os.killpg(process.pid, number)  # with what it has started itself
-    except (AttributeError, OSError):  # no groups here, or all of it is gone
-        process.send_signal(number)
 
 
 def _main() -> None:

@@ -120,22 +120,18 @@ def _print_json(compared: _Comparison, tables: dict[str, pd.DataFrame]) -> None:
     content = {
         "identical": compared.identical,
         "summary": compared.summary,
-        "tables": {name: msgspec.Raw(_rows(frame)) for name, frame in tables.items()},
+        "tables": {  # what is no finite number is null
+            name: msgspec.Raw(frame.to_json(orient="records", double_precision=15).encode())
+            for name, frame in tables.items()
+        },
     }
     print(msgspec.json.format(msgspec.json.encode(content), indent=1).decode())
 
 
-def _rows(frame: pd.DataFrame) -> bytes:
-    """Return a table as a list of objects; what is no finite number is null."""
-    return frame.to_json(orient="records", double_precision=15).encode()
-
-
 def _print_csv(name: str, tables: dict[str, pd.DataFrame]) -> None:
     if name not in tables:
-        known = ", ".join(tables)
-        raise UsageError(
-            f"--csv {name}: no such table here{did_you_mean(name, tables)}; there are {known}"
-        )
+        hint = did_you_mean(name, tables)
+        raise UsageError(f"--csv {name}: no such table here{hint}; there are {', '.join(tables)}")
     print(tables[name].to_csv(index=False), end="")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 from typing import Annotated
 
 import typer
@@ -70,12 +71,6 @@ def _serve(folder: Path, port: int | None) -> None:
     ):
         print(f"the report is at http://{ADDRESS}:{server.server_port}/ (Ctrl-C ends)", flush=True)
         try:
-            _wait()
+            Event().wait()
         except KeyboardInterrupt:
             print("\nthe server has ended", flush=True)
-
-
-def _wait() -> None:
-    from threading import Event
-
-    Event().wait()

@@ -66,7 +66,10 @@ def with_fields(
     def decorate(command: _Command) -> _Command:
         @wraps(command)
         def wrapper(**arguments: Any) -> None:
-            values = {field.name: _value(field, arguments.pop(field.name)) for field in chosen}
+            values = {field.name: arguments.pop(field.name) for field in chosen}
+            for field in chosen:
+                if field.is_table:
+                    values[field.name] = parse_options(values[field.name] or [], field.flags[-1])
             command(**arguments, **{argument: make(**values)})
 
         hints = get_type_hints(command, include_extras=True)
@@ -120,7 +123,3 @@ def _typed_in(field: SettingField) -> Any:
     if str not in kinds:
         return field.kind
     return str | None if type(None) in kinds else str
-
-
-def _value(field: SettingField, given: Any) -> Any:
-    return parse_options(given or [], field.flags[-1]) if field.is_table else given

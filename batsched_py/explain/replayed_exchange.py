@@ -16,7 +16,7 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.handshake import codec_for
+from batsched_py.protocol.handshake import check_version
 from batsched_py.transport.exchange_replay import pairs
 from batsched_py.transport.recording import Record, read_exchange
 from batsched_py.workload.workload import WorkloadJob
@@ -60,7 +60,7 @@ def read_turns(path: Path) -> list[Turn]:
     records = read_exchange(path)
     try:
         exchange = pairs(records)
-        codec_for(exchange[0][0].raw.encode())
+        check_version(exchange[0][0].raw.encode())
         return [_turn(message, reply) for message, reply in exchange]
     except BatschedError as error:
         raise InputError(f"{path}: {error}") from None

@@ -22,7 +22,6 @@ class Scheduler(Protocol):
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Yield decisions for the instant ``now`` (seconds)."""
-        ...
 
 
 @runtime_checkable
@@ -37,7 +36,6 @@ class ExplainingScheduler(Scheduler, Protocol):
         It is called after a pass, with the queue and the machine that the pass has left, and must
         not change anything. None says that nothing is known.
         """
-        ...
 
 
 @runtime_checkable
@@ -50,7 +48,6 @@ class CountingScheduler(Scheduler, Protocol):
         They are written to ``_run.json`` under ``statistics``, so their values must be what JSON
         can say.
         """
-        ...
 
 
 @runtime_checkable

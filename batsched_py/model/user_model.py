@@ -23,19 +23,15 @@ class UserModel(Protocol):
     @property
     def profiles(self) -> Mapping[str, dict[str, Any]]:
         """Batsim profiles by name, those of every job the model submits."""
-        ...
 
     def next_submission(self) -> float:
         """Return when the next job is due (seconds), inf if none is before another job ends."""
-        ...
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
         """Return the jobs that are submitted at ``now``; called when ``now`` is due."""
-        ...
 
     def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
         """Learn that ``job`` ended at ``now``; ``state`` is Batsim's final state or REJECTED."""
-        ...
 
 
 def next_due(users: UserModel) -> float:

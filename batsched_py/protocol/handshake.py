@@ -2,20 +2,16 @@
 
 Version 4 begins with SIMULATION_BEGINS in JSON. Batsim 5 first sends an initialisation frame
 (two 32-bit integers in native byte order, flags and size, then data of that size) and then a
-hello event, in JSON or FlatBuffers: it is recognised and refused. A codec for it would be
-returned from here.
+hello event, in JSON or FlatBuffers: it is recognised and refused.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Protocol
 
 import msgspec
 
 from batsched_py.errors import ProtocolError
-from batsched_py.protocol import message_json as codec
-from batsched_py.protocol.messages import Message
 
 WANTED = (
     "use Batsim 4.2, whose protocol this is (tags v4.2.0 and v4.2.1; of the Docker image "
@@ -23,26 +19,10 @@ WANTED = (
 )
 
 
-class Codec(Protocol):
-    """A version of the protocol: bytes to structs and back."""
-
-    def decode_events(self, raw: bytes | str) -> Message:
-        """Read a message of the simulator."""
-        ...
-
-    def encode_decisions(self, message: Message) -> bytes:
-        """Write the reply."""
-        ...
-
-
-def codec_for(first: bytes) -> Codec:
-    """Return the codec for a simulator that begins with the message ``first``.
-
-    Raises :class:`ProtocolError` for versions that are not spoken here.
-    """
+def check_version(first: bytes) -> None:
+    """Raise :class:`ProtocolError` if who begins with the message ``first`` is Batsim 5."""
     if _is_batsim_5(first):
         raise ProtocolError(f"this is Batsim 5, which speaks another protocol: {WANTED}")
-    return codec
 
 
 def _is_batsim_5(first: bytes) -> bool:

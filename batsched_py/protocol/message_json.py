@@ -1,9 +1,7 @@
 """JSON of Batsim's protocol, version 4, to structs and back.
 
 The codec knows the shape of messages, not what is allowed when: that is for the two partners
-and for :mod:`batsched_py.protocol.decision_checks`. A codec for another version of the protocol
-would stand beside this one, with the same functions (:mod:`batsched_py.protocol.handshake`
-chooses).
+and for :mod:`batsched_py.protocol.decision_checks`.
 """
 
 from __future__ import annotations
@@ -64,7 +62,6 @@ _COUNTED: dict[type[m.Event], set[str]] = {
 _JOB_FIELDS = ("id", "subtime", "res", "profile", "walltime")
 """Fields of a job that Batsim knows; those beside them keep their form and order."""
 _ENVELOPE = {"now", "events"}
-_EVENT = {"timestamp", "type", "data"}
 _BASE = {"timestamp", "further"}
 _MEMBERS = {  # dict as an ordered set
     kind: dict.fromkeys(name for name in kind.__struct_fields__ if name not in _BASE)

@@ -128,13 +128,9 @@ class Result:
         return msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n"
 
 
-def versions() -> dict[str, str]:
+@cache  # looking them up takes as long as a small simulation
+def versions() -> Mapping[str, str]:
     """Return the versions of what a run was made with."""
-    return dict(_versions())
-
-
-@cache
-def _versions() -> dict[str, str]:  # looking them up takes as long as a small simulation
     return {
         "python": python_platform.python_version(),
         **{name: version(name) for name in ("batsched_py", "msgspec", "numpy")},

@@ -20,7 +20,7 @@ from batsched_py.model.user_model import UserModel
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
 from batsched_py.run.result import Output, Result, versions
-from batsched_py.run.settings import EMBEDDED, RIGID, ProcessSettings, Run, Settings
+from batsched_py.run.settings import EMBEDDED, ProcessSettings, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import Platform, homogeneous, scaled
 from batsched_py.simulator.platform.platform_reader import read_platform
@@ -276,21 +276,13 @@ def make_process(
     ``six_decimals`` is for simulators whose times come with six decimals. Raises
     :class:`UsageError` for plug-ins and options that do not fit.
     """
+    name = settings.scheduler
     policy = plugins.make(
-        plugins.load(plugins.SCHEDULERS, settings.scheduler),
-        settings.scheduler,
-        (),
-        settings.scheduler_options,
+        plugins.load(plugins.SCHEDULERS, name), name, (), settings.scheduler_options
     )
-    users = None if workload is None else _make_users(settings, workload)
+    users: UserModel | None = None
+    if workload is not None and settings.dynamic:
+        model = plugins.load(plugins.USERS, settings.users)
+        seed = np.random.SeedSequence(settings.seed).spawn(1)[0]
+        users = plugins.make_users(model, settings.users, workload, settings.user_options, seed)
     return DecisionProcess(policy, users, shake=settings.shake, six_decimals=six_decimals)
-
-
-def _make_users(settings: ProcessSettings, workload: Workload) -> UserModel | None:
-    if settings.users == RIGID:
-        return None
-    name = settings.users
-    model = plugins.load(plugins.USERS, name)
-    seed = np.random.SeedSequence(settings.seed).spawn(1)[0]
-    made: UserModel = plugins.make_users(model, name, workload, settings.user_options, seed)
-    return made

@@ -74,13 +74,15 @@ class Simulator:
         """Put together what the jobs run on; only what the options ask for is followed."""
         platform, options, agenda = self.platform, self.options, self.agenda
         energy = self._energy = Energy(platform.hosts) if options.energy else None
+        self._asleep = 0 if energy is None else energy.asleep()
+        """The machines that sleep in the beginning."""
         varying = options.energy or options.compute_sharing
         self._states: TracedMachines | None = None
         if failing or varying or options.trace_machines:
             self._states = TracedMachines(
                 len(platform.hosts),
                 sharing=options.compute_sharing,
-                asleep=0 if energy is None else energy.asleep(),
+                asleep=self._asleep,
                 traced=options.trace_machines,
             )
         self._stepwise = StepwiseJobs(
@@ -111,7 +113,8 @@ class Simulator:
         never finished.
         """
         agenda, decisions, stepwise = self.agenda, self._decisions, self._stepwise
-        self._exchange(scheduler, [self._begins()])
+        begins = simulation_begins(self.platform, self.options, self._workloads, self._asleep)
+        self._exchange(scheduler, [begins])
         while (now := agenda.next_time()) < inf:
             agenda.now = now
             for happen in agenda.due():
@@ -130,10 +133,6 @@ class Simulator:
         return self.outcome
 
     # Messages ------------------------------------------------------------------------------------
-
-    def _begins(self) -> m.SimulationBegins:
-        asleep = 0 if self._energy is None else self._energy.asleep()
-        return simulation_begins(self.platform, self.options, self._workloads, asleep)
 
     def _exchange(self, scheduler: SchedulerSide, events: list[m.Event]) -> None:
         self._nb_messages += 1
@@ -192,7 +191,7 @@ class Simulator:
         waiting = [job.description.id for job in self._registry.unfinished()]
         if waiting:
             first = ", ".join(waiting[:50]) + (", ..." if len(waiting) > 50 else "")
-            listening = len(self._stepwise.waiting())
+            listening = self._stepwise.nb_waiting()
             reason = f" ({listening} for a message, running)" if listening else ""
             jobs = "1 job waits" if len(waiting) == 1 else f"{len(waiting)} jobs wait"
             raise DeadlockError(

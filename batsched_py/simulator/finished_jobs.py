@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
+from msgspec.structs import astuple
+
 from batsched_py.errors import InvariantError
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.jobs import SimulatedJob, State
@@ -47,7 +49,9 @@ class FinishedJobs(Sequence[SimulatedJob]):
     def _write(self) -> None:
         """Write the earliest jobs, but none that may change: its end was not told yet."""
         latest, batch = self._latest, self._batch
-        while len(latest) >= self._in_memory and _all_forgotten(latest[:batch]):
+        while len(latest) >= self._in_memory:
+            if any(job.state is not State.FORGOTTEN for job in latest[:batch]):
+                break
             self._spool.append(list(map(_row, latest[:batch])))
             del latest[:batch]
         self._full = max(self._in_memory, len(latest) + batch)
@@ -76,35 +80,13 @@ class FinishedJobs(Sequence[SimulatedJob]):
         return self._latest[at - len(self._spool) * self._batch]
 
 
-def _all_forgotten(jobs: list[SimulatedJob]) -> bool:
-    return {job.state for job in jobs} == {State.FORGOTTEN}
-
-
 def _row(job: SimulatedJob) -> _Row:
     """Return a job as plain values, which takes a tenth of the space of the object."""
-    description, profile = job.description, job.profile
-    return (
-        description.id,
-        description.submit_time,
-        description.size,
-        description.profile,
-        description.walltime,
-        description.estimate,
-        description.user,
-        description.extra,
-        profile.delay,
-        profile.flops,
-        profile.total,
-        profile.return_code,
-        job.start_time,
-        job.finish_time,
-        job.alloc,
-        job.final_state,
-        job.return_code,
-        job.metadata,
-        job.consumed_energy,
-    )
+    profile = job.profile
+    kept = (profile.delay, profile.flops, profile.total, profile.return_code)
+    return astuple(job.description), kept, astuple(job)[3:10]  # from start_time on, no messages
 
 
 def _job(row: _Row) -> SimulatedJob:
-    return SimulatedJob(JobDescription(*row[:8]), Profile(*row[8:12]), State.FORGOTTEN, *row[12:])
+    description, profile, ended = row
+    return SimulatedJob(JobDescription(*description), Profile(*profile), State.FORGOTTEN, *ended)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+from operator import itemgetter
 
 from batsched_py.simulator.machines import Machines
 from batsched_py.support.processor_sets import numbers
@@ -42,16 +43,12 @@ class LastTimes:
     def all(self) -> list[tuple[float, int]]:
         """Return the times with the machines for which they are the last, latest first."""
         seen, last = 0, []
-        for time, machines in sorted(self._noted, key=_time, reverse=True):
+        for time, machines in sorted(self._noted, key=itemgetter(0), reverse=True):
             if unseen := machines & ~seen:
                 last.append((time, unseen))
                 seen |= unseen
         self._noted = last
         return last
-
-
-def _time(noted: tuple[float, int]) -> float:
-    return noted[0]
 
 
 class TracedMachines(Machines):

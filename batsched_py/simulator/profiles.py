@@ -153,12 +153,12 @@ class _Parser:
         self._parsed[name] = parsed
         return parsed
 
-    def _knows(self, name: Any) -> bool:
-        return isinstance(name, str) and name in self._profiles
-
     def _composed(self, name: str, profile: Mapping[str, Any], depth: int) -> Profile:
         names, repeat = profile.get("seq"), profile.get("repeat", 1)
-        if not isinstance(names, list) or not names or not all(map(self._knows, names)):
+        known = isinstance(names, list) and all(
+            isinstance(part, str) and part in self._profiles for part in names
+        )
+        if not names or not known:
             raise WorkloadError(f"profile {name!r}: seq is {names!r}, expected names of profiles")
         if not is_integer(repeat) or repeat < 1:
             raise WorkloadError(f"profile {name!r}: repeat is {repeat!r}, expected at least 1")

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.json_values import did_you_mean, is_number
 from batsched_py.units import DAY, HOUR, MINUTE, WEEK
 
 
@@ -30,11 +30,10 @@ def boolean(option: str, value: Any) -> bool:
     return value
 
 
-def number(option: str, value: Any, least: float, most: float = float("inf")) -> float:
+def number(option: str, value: Any, least: float, most: float = inf) -> float:
     """Return ``value``, a number from ``least`` to ``most``; raises :class:`UsageError`."""
-    fits = isinstance(value, float | int) and not isinstance(value, bool) and isfinite(value)
-    if not fits or not least <= value <= most:
-        limits = f"at least {least:g}" if most == float("inf") else f"from {least:g} to {most:g}"
+    if not is_number(value) or not least <= value <= most:
+        limits = f"at least {least:g}" if most == inf else f"from {least:g} to {most:g}"
         raise UsageError(f"{option}={value}: expected a number {limits}")
     return float(value)
 
@@ -44,8 +43,7 @@ def whole_number(option: str, value: Any, least: int) -> int:
 
     A float such as 5.0 is one too.
     """
-    fits = isinstance(value, float | int) and not isinstance(value, bool) and isfinite(value)
-    if not fits or value != int(value) or value < least:
+    if not is_number(value) or value != int(value) or value < least:
         raise UsageError(f"{option}={value}: expected a whole number, at least {least}")
     return int(value)
 

@@ -32,7 +32,6 @@ _METHODS: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 _KINDS = {SCHEDULERS: "scheduler", USERS: "user model"}
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 @cache
@@ -62,7 +61,11 @@ def load_file(place: str) -> Any:
         raise PluginError(f"{place}: there is no file {path_text!r}")
     try:
         name = importable_name(path)
-        module = _executed(path) if name is None else importlib.import_module(name)
+        module = (
+            _executed(path, f"_batsched_py_plugin_{path.stem}")
+            if name is None
+            else importlib.import_module(name)
+        )
     except (Exception, SystemExit) as error:  # whatever the author's code raises
         raise PluginError(f"{place}: {type(error).__name__}: {error}") from error
     if module is None:
@@ -73,9 +76,23 @@ def load_file(place: str) -> Any:
     return getattr(module, attribute)
 
 
-def _executed(path: Path) -> ModuleType | None:
+def study_module(path: Path) -> ModuleType:
+    """Return the module in a file of a study, executed once; raises :class:`PluginError`.
+
+    A file of a package that Python finds is imported by its name; others need be in no search path.
+    """
+    name = importable_name(path)
+    if name is not None:
+        return importlib.import_module(name)
+    name = f"_{path.parent.name}_{path.stem}"
+    module = sys.modules.get(name) or (_executed(path, name) if path.is_file() else None)
+    if module is None:
+        raise PluginError(f"{path}: expected a Python file of a study")
+    return module
+
+
+def _executed(path: Path, name: str) -> ModuleType | None:
     """Return the module in a file, executed anew; None if it is not a Python file."""
-    name = f"_batsched_py_plugin_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         return None
@@ -101,8 +118,8 @@ def importable_name(path: Path) -> str | None:
         spec = importlib.util.find_spec(".".join(parts))
     except (ImportError, ValueError):  # not in the search path
         return None
-    found = spec is not None and spec.origin is not None and Path(spec.origin).resolve() == path
-    return ".".join(parts) if found else None
+    is_it = spec is not None and spec.origin is not None and Path(spec.origin).resolve() == path
+    return ".".join(parts) if is_it else None
 
 
 def make(
@@ -170,15 +187,15 @@ def _parameters(plugin: type[Any]) -> list[inspect.Parameter]:
 
 
 def _load_registered(group: str, name: str) -> Any:
-    found = names(group)
-    if name not in found:
+    registered = names(group)
+    if name not in registered:
         hint = "; a class of your own is given as path/to/file.py:Class"
-        raise PluginError(_unknown(name, list(found), _KINDS[group]) + hint)
+        raise PluginError(_unknown(name, list(registered), _KINDS[group]) + hint)
     try:
-        return found[name].load()
+        return registered[name].load()
     except (Exception, SystemExit) as error:  # whatever the author's code raises
         raise PluginError(
-            f"{_KINDS[group]} {name!r} ({found[name].value}) cannot be loaded: "
+            f"{_KINDS[group]} {name!r} ({registered[name].value}) cannot be loaded: "
             f"{type(error).__name__}: {error}"
         ) from error
 
@@ -194,13 +211,7 @@ def _check_method(plugin: type[Any], method: str, expected: tuple[str, ...], wha
     if function is None:
         raise PluginError(f"{what} has no method {method!r}: expected {wanted}")
     signature = inspect.signature(function)
-    parameters = list(signature.parameters.values())[1:]  # without self
-    positional = [p for p in parameters if p.kind in _POSITIONAL]
-    needed = [
-        p
-        for p in parameters
-        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-    ]
-    takes_more = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    if len(needed) > len(expected) or (len(positional) < len(expected) and not takes_more):
-        raise PluginError(f"{what}: found def {method}{signature}, expected {wanted}")
+    try:
+        signature.bind("self", *expected)
+    except TypeError:
+        raise PluginError(f"{what}: found def {method}{signature}, expected {wanted}") from None

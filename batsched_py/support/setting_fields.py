@@ -43,10 +43,12 @@ def setting_fields(struct: type[msgspec.Struct]) -> dict[str, SettingField]:
     """Return the fields of ``struct`` that are settings, by name and in their order."""
     hints = get_type_hints(struct, include_extras=True)
     return {
-        field.name: SettingField(field.name, get_args(hints[field.name])[0], _default(field), said)
+        field.name: SettingField(
+            field.name, get_args(hints[field.name])[0], _default(field), setting
+        )
         for field in msgspec.structs.fields(struct)
-        for said in getattr(hints[field.name], "__metadata__", ())
-        if isinstance(said, Setting)
+        for setting in getattr(hints[field.name], "__metadata__", ())
+        if isinstance(setting, Setting)
     }
 
 

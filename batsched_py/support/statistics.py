@@ -95,51 +95,32 @@ def median(values: NDArray[np.float64]) -> float:
 
 
 def bootstrap(
-    values: ArrayLike,
-    statistic: Statistic = mean,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    values: ArrayLike, statistic: Statistic = mean, *, resamples: int = RESAMPLES
 ) -> Interval:
     """Return a statistic of the finite values with its bootstrap interval."""
-    return _interval(finite(values), statistic, resamples, seed)
+    return _interval(finite(values), statistic, resamples)
 
 
-def paired_ratio(
-    ours: ArrayLike,
-    base: ArrayLike,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Interval:
+def paired_ratio(ours: ArrayLike, base: ArrayLike, *, resamples: int = RESAMPLES) -> Interval:
     """Return mean(ours) / mean(base) over pairs of equal seeds, with its bootstrap interval.
 
     Pairs are drawn, not single values: what the two have in common (the same people) cancels.
     Both have shape (n,), in the same order of seeds; pairs that are not finite are left out.
     """
-    pairs = _pairs(ours, base)
 
     def statistic(rows: NDArray[np.float64]) -> float:
-        below = rows[:, 1].mean()
-        return float(rows[:, 0].mean() / below) if below else nan
+        return ratio(rows[:, 0].mean(), rows[:, 1].mean())
 
-    return _interval(pairs, statistic, resamples, seed)
+    return _interval(_pairs(ours, base), statistic, resamples)
 
 
-def paired_difference(
-    ours: ArrayLike,
-    base: ArrayLike,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Interval:
+def paired_difference(ours: ArrayLike, base: ArrayLike, *, resamples: int = RESAMPLES) -> Interval:
     """Return mean(ours - base) over pairs of equal seeds, with its bootstrap interval."""
-    pairs = _pairs(ours, base)
 
     def statistic(rows: NDArray[np.float64]) -> float:
         return float((rows[:, 0] - rows[:, 1]).mean())
 
-    return _interval(pairs, statistic, resamples, seed)
+    return _interval(_pairs(ours, base), statistic, resamples)
 
 
 def beside(values: ArrayLike, published: float) -> Beside:
@@ -164,19 +145,14 @@ def _pairs(ours: ArrayLike, base: ArrayLike) -> NDArray[np.float64]:
     return pairs[np.isfinite(pairs).all(axis=1)]
 
 
-def _interval(
-    sample: NDArray[np.float64],
-    statistic: Statistic,
-    resamples: int,
-    seed: int,
-) -> Interval:
+def _interval(sample: NDArray[np.float64], statistic: Statistic, resamples: int) -> Interval:
     """Return a statistic of the rows of ``sample``, with its interval if there are several."""
     if not len(sample):
         return Interval(nan, nan, nan, 0)
     value = statistic(sample)
     if len(sample) < 2:
         return Interval(value, nan, nan, 1)
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     number = len(sample)
     # One sample at a time: all of them together need much memory.
     drawn = [statistic(sample[generator.integers(0, number, number)]) for _ in range(resamples)]

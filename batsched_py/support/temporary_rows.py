@@ -119,25 +119,26 @@ def _failed(what: str, error: OSError) -> OutputError:
 
 
 _Item = TypeVar("_Item")
+_ROWS = 4096
+"""Of a list's batch."""
 
 
 class SpooledList(Generic[_Item]):
     """A list that only grows, of plain data; all but its latest part is on disk."""
 
-    def __init__(self, batch: int = 4096) -> None:
-        self._batch = batch
+    def __init__(self) -> None:
         self._spool = Spool()
         self._latest: list[_Item] = []
 
     def append(self, item: _Item) -> None:
         """Add an item."""
         self._latest.append(item)
-        if len(self._latest) >= self._batch:
+        if len(self._latest) >= _ROWS:
             self._spool.append(self._latest)
             self._latest = []
 
     def __len__(self) -> int:
-        return len(self._spool) * self._batch + len(self._latest)
+        return len(self._spool) * _ROWS + len(self._latest)
 
     def __iter__(self) -> Iterator[_Item]:
         for items in self._spool:

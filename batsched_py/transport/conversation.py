@@ -9,9 +9,10 @@ from time import monotonic
 import msgspec
 
 from batsched_py.errors import ProtocolError, SimulationError, parameter
+from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_checks import Referee
-from batsched_py.protocol.handshake import Codec, codec_for
+from batsched_py.protocol.handshake import check_version
 from batsched_py.transport import Partner
 from batsched_py.transport.recording import Recorder
 from batsched_py.transport.scheduler_socket import SchedulerSocket, SocketRequest
@@ -45,7 +46,6 @@ class Conversation:
         """Whether SIMULATION_ENDS was answered."""
         self._make_scheduler = make_scheduler
         self._observe = observe
-        self._codec: Codec | None = None
         self._scheduler: Partner | None = None
         self._referee = Referee(strict=True)
 
@@ -60,11 +60,11 @@ class Conversation:
         Raises :class:`Unexpected` as long as nothing has begun, for what does not begin a
         simulation, and :class:`~batsched_py.errors.BatschedError` for what cannot be answered.
         """
-        if self._codec is None or self._scheduler is None:
-            self._codec = codec_for(raw)
-            message, self._scheduler = self._begin(self._codec, raw)
+        if self._scheduler is None:
+            check_version(raw)
+            message, self._scheduler = self._begin(raw)
         else:
-            message = self._codec.decode_events(raw)
+            message = codec.decode_events(raw)
         self._referee.heard(message)
         self.now = message.now
         reply = self._scheduler(message)
@@ -72,9 +72,9 @@ class Conversation:
         self._referee.check(reply)
         if self._observe is not None:
             self._observe(message, reply)
-        return self._codec.encode_decisions(reply)
+        return codec.encode_decisions(reply)
 
-    def _begin(self, codec: Codec, raw: bytes) -> tuple[m.Message, Partner]:
+    def _begin(self, raw: bytes) -> tuple[m.Message, Partner]:
         try:
             message = codec.decode_events(raw)
         except ProtocolError as error:

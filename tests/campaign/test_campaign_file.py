@@ -248,18 +248,9 @@ def test_a_path_that_no_text_can_hold(tmp_path: Path) -> None:
         prepare(read(tmp_path, "[run]\n"), tmp_path / "out\udcff")
 
 
-@pytest.mark.parametrize(
-    ("study", "file", "runs"),
-    [
-        ("replay_feedback", "campaign.toml", 18),
-        ("replay_feedback/shake", "shake.toml", 180),
-        ("replay_feedback/allocated", "allocated.toml", 6),
-        ("replay_feedback/first", "first.toml", 84),
-    ],
-)
-def test_studies_are_found_by_name(study: str, file: str, runs: int) -> None:
-    path = find_campaign(study)
-    assert (path.name, len(read_campaign(path).runs)) == (file, runs)
+def test_studies_are_found_by_name() -> None:
+    assert find_campaign("replay_feedback").name == "campaign.toml"
+    assert find_campaign("replay_feedback/shake").name == "shake.toml"
     with pytest.raises(UsageError, match="replay_feedback"):
         find_campaign("no_such_study")
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 
+import msgspec
 import numpy as np
 from hypothesis import strategies as st
 
+from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.measures.job_columns import JobColumns
@@ -14,6 +17,17 @@ from batsched_users.sessions.delimitation import Session
 
 MONDAY = Calendar()
 """Second 0 is Monday 0:00."""
+
+
+LOG = """\
+; UnixStartTime: 0
+; MaxProcs: 4
+1 0    0 50 2 -1 -1 2 100 -1 1 5 1 1 1 1 -1 -1
+2 10   0 50 2 -1 -1 2 100 -1 1 7 1 1 1 1 -1 -1
+3 3600 0 50 2 -1 -1 2 100 -1 0 5 1 1 1 1 -1 -1
+4 3700 0 50 2 -1 -1 2 100 -1 1 5 1 1 1 1 -1 -1
+"""
+"""Two users of four jobs as an SWF file; job 3 failed."""
 
 
 def job(name: str, submit: float, finish: float | None, user: str | None = "u") -> WorkloadJob:
@@ -70,3 +84,29 @@ def log_of(jobs: Sequence[WorkloadJob], nb_res: int = 8, start: float | None = N
     return Workload(
         name="log", nb_res=nb_res, jobs=list(jobs), profiles=profiles, unix_start_time=start
     )
+
+
+WEEKS = 40
+MONDAY_10 = 1_767_603_600.0
+"""Monday 5 January 2026, 10:00 in Paris: second 0 of the drawn log."""
+
+
+def log_of_stays() -> Workload:
+    """Five users who work three sessions a week for the whole log, twelve for some weeks of it."""
+    random = Random(1)
+    jobs: list[WorkloadJob] = []
+    stays = [(0, WEEKS) for _ in range(5)]
+    stays += [(random.randrange(6, 30), random.randrange(1, 6)) for _ in range(12)]
+    for user, (first, length) in enumerate(stays):
+        for week in range(first, first + length):
+            for _ in range(3):
+                begin = week * WEEK + random.randrange(7) * DAY + random.randrange(24) * HOUR
+                for place in range(random.randrange(1, 4)):
+                    submit = begin + place * 1000
+                    jobs.append(job("", submit, submit + random.randrange(2000), str(user)))
+    jobs.sort(key=lambda one: one.submit_time)
+    for number, one in enumerate(jobs):
+        one.id = f"j{number}"
+    log = log_of(jobs, start=MONDAY_10)
+    log.profiles["p"]["cpu"] = 6e11
+    return msgspec.structs.replace(log, time_zone="Europe/Paris")

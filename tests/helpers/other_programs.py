@@ -69,16 +69,8 @@ def _locked(path: Path) -> Iterator[int]:
     The system takes it back when the last process that has the descriptor dies: an installation
     has it too, since it may outlive a test that was killed.
     """
-    deadline = time.monotonic() + INSTALL_LIMIT
     with open(path, "w") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise CannotInstallError(f"another process holds {path}") from None
-                time.sleep(0.1)
+        fcntl.flock(file, fcntl.LOCK_EX)
         yield file.fileno()
 
 

@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from math import inf
 from typing import NamedTuple
 
-from batsched_py.simulator.platform.hosts import Platform
+import numpy as np
+from hypothesis import strategies as st
+
+from batsched_py.simulator.platform.hosts import Host, Platform
+from batsched_py.simulator.platform.network import Cluster, Floats, Link, Network, Traffic
+
+
+def one_by_one(network: Network, hosts: Sequence[str], sent: Floats) -> Traffic:
+    """Follow every message."""
+    weights: dict[int, float] = {}
+    latency = window = 0.0
+    for (source, target), amount in zip(product(hosts, hosts), sent.ravel().tolist(), strict=True):
+        if amount > 0:
+            route = network.route(source, target)
+            latency = max(latency, route.latency)
+            window = max(window, route.latency * amount)
+            for link in route.links:
+                before = weights.get(link, 0.0)
+                is_fat = network.links[link].fatpipe
+                weights[link] = max(before, amount) if is_fat else before + amount
+    return Traffic(weights, latency, window)
 
 
 class Start(NamedTuple):
@@ -106,22 +128,15 @@ class Twin:
         return task.left / task.rate if task.rate > 0 else inf
 
     def task(self, start: Start) -> _Task:
-        """Look at every pair of executors on its own."""
         names = [self.hosts[host] for host in start.hosts]
         task = _Task(0.0, 0.0, [(n, f) for n, f in zip(names, start.flops, strict=True) if f > 0])
         task.uses = [(f"host {name}", flops) for name, flops in task.flops]
-        links: dict[str, float] = {}
-        for number, amount in enumerate(start.bytes_):
-            if amount > 0:
-                source, target = names[number // len(names)], names[number % len(names)]
-                route = self.platform.network.route(source, target)
-                task.latency = max(task.latency, route.latency)
-                task.window = max(task.window, route.latency * amount)
-                for at in route.links:
-                    link = f"link {self.platform.network.links[at].name}"
-                    before = links.get(link, 0.0)
-                    links[link] = max(before, amount) if link in self.fat else before + amount
-        task.uses += links.items()
+        if start.bytes_:
+            sent = np.reshape(start.bytes_, (len(names), len(names)))
+            traffic = one_by_one(self.platform.network, names, sent)
+            task.latency, task.window = traffic.latency, traffic.window
+            for link, weight in traffic.weights.items():
+                task.uses.append((f"link {self.platform.network.links[link].name}", weight))
         return task
 
     def bound(self, task: _Task) -> float:
@@ -164,3 +179,33 @@ class Twin:
                     growing -= {at for at in growing if any(used == name for used, _ in uses[at])}
         for task, value in zip(tasks, rate, strict=True):
             task.rate = value
+
+
+def star(policy: str, backbone: str | None, loopback: bool, latency: float) -> Platform:
+    """A cluster of five hosts, the last a storage."""
+    links: list[Link] = []
+
+    def add(name: str, bandwidth: float, fatpipe: bool = False) -> int:
+        links.append(Link(name, bandwidth, latency, fatpipe))
+        return len(links) - 1
+
+    zone = Cluster("c", None, link_latency=latency, loopback_latency=latency / 4)
+    hosts = [Host(f"h{i}", (speed,)) for i, speed in enumerate((2e9, 1e9, 1e9, 0.7e9, 1e9))]
+    for host in hosts:
+        zone.up[host.name] = zone.down[host.name] = add(f"{host.name}", 1e8, policy == "FATPIPE")
+        if policy == "SPLITDUPLEX":
+            zone.down[host.name] = add(f"{host.name} down", 1e8)
+        if loopback:
+            zone.loopback[host.name] = add(f"{host.name} loopback", 5e8, True)
+    if backbone is not None:
+        zone.backbone_latency = 4 * latency
+        zone.backbone = add("backbone", 2.5e8, backbone == "FATPIPE")
+    network = Network(links, {"c": zone}, {host.name: "c" for host in hosts})
+    return Platform(hosts[:-1], hosts[-1:], network)
+
+
+def stars(latencies: st.SearchStrategy[float]) -> st.SearchStrategy[Platform]:
+    """Return clusters of all kinds."""
+    policies = st.sampled_from(["SPLITDUPLEX", "SHARED", "FATPIPE"])
+    backbones = st.sampled_from([None, "SHARED", "FATPIPE"])
+    return st.builds(star, policies, backbones, st.booleans(), latencies)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from batsched_py.metrics import METRICS, JobTable
+from batsched_py.metrics import METRICS
 from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
@@ -67,11 +67,6 @@ def with_fields(load: Workload, fields: dict[int, dict[str, Any]]) -> Workload:
     return load
 
 
-def table(outcome: Outcome) -> JobTable:
-    """Return the jobs as the columns that metrics take."""
-    return EmbeddedOutput(outcome).table
-
-
 SHORT = {
     "ART": "mean_turnaround_time",
     "AWT": "mean_waiting_time",
@@ -86,7 +81,7 @@ SHORT = {
 
 def measured(outcome: Outcome, names: Iterable[str]) -> list[float]:
     """Return metrics of a schedule by the thesis's names."""
-    rows = table(outcome)
+    rows = EmbeddedOutput(outcome).table
     return [METRICS[SHORT[name]].compute(rows) for name in names]
 
 
@@ -150,10 +145,10 @@ class Seconds:
         self.now = int(now)
         self.free = np.full(HORIZON, nb)
 
-    def take(self, start: float, end: float, size: int, sign: int = -1) -> None:
+    def take(self, start: float, end: float, size: int) -> None:
         first, last = max(int(start) - self.now, 0), max(int(end) - self.now, 0)
         assert last < HORIZON
-        self.free[first:last] += sign * size
+        self.free[first:last] -= size
 
     def least(self, start: float, end: float) -> int:
         return int(self.free[int(start) - self.now : int(end) - self.now].min())
@@ -265,25 +260,23 @@ class SlowPlanning:
 # Random schedules ------------------------------------------------------------------------------
 
 
-def random_jobs(
-    most: int = 18, *, exact: bool = False, spread: int = 60, longest: int = 25
-) -> st.SearchStrategy[list[J]]:
-    """Return jobs for 8 processors; estimates are never too small, and exact if asked for."""
+def random_jobs(most: int = 18, *, spread: int = 60) -> st.SearchStrategy[list[J]]:
+    """Return jobs for 8 processors; estimates are never too small."""
     return st.lists(
         st.builds(
-            lambda submit, size, run, more: J(submit, size, run, run + (0 if exact else more)),
+            lambda submit, size, run, more: J(submit, size, run, run + more),
             st.integers(0, spread),
             st.integers(1, 8),
-            st.integers(1, longest),
+            st.integers(1, 25),
             st.one_of(st.just(0), st.integers(0, 40)),
         ),
         max_size=most,
     )
 
 
-def load_of(jobs: list[J], nb: int = 8) -> Workload:
+def load_of(jobs: list[J]) -> Workload:
     """Return the jobs as a workload on a small machine."""
-    return workload(jobs, nb)
+    return workload(jobs, 8)
 
 
 def run_watched(load: Workload, policy: Scheduler) -> tuple[Outcome, Watch]:

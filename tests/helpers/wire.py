@@ -113,6 +113,13 @@ def peer(address: str, kind: int = zmq.REQ) -> Iterator[zmq.Socket[bytes]]:
         context.term()
 
 
+@contextmanager
+def conversing(folder: Path, **limits: float) -> Iterator[tuple[Serving, zmq.Socket[bytes]]]:
+    """Serve in a thread, and connect to it."""
+    with serving(folder, **limits) as server, peer(server.endpoint.address) as batsim:
+        yield server, batsim
+
+
 def ask(socket: zmq.Socket[bytes], raw: bytes) -> bytes:
     socket.send(raw)
     return socket.recv()

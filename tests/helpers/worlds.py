@@ -16,7 +16,7 @@ from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.platform.platform_reader import read_platform
-from batsched_py.support.processor_sets import from_text, numbers, to_text
+from batsched_py.support.processor_sets import from_text, numbers
 from batsched_py.workload import Workload, WorkloadJob
 
 Profiles = dict[str, dict[str, Any]]
@@ -219,19 +219,8 @@ def workloads(draw: st.DrawFn, *, leads: bool, whole: bool) -> Workload:
 
 # Worlds ------------------------------------------------------------------------------------------
 
-HABITS = (
-    "hesitate",
-    "slow",
-    "map",
-    "reject",
-    "kill",
-    "label",
-    "switch",
-    "tell",
-    "ask",
-    "register",
-    "abandon",
-)
+WITH_JOBS = ["abandon", "hesitate", "kill", "label", "map", "reject", "tell"]
+HABITS = [*WITH_JOBS, "ask", "register", "slow", "switch"]
 
 
 @dataclass
@@ -353,8 +342,8 @@ class Scheduler:
         """The names of registered profiles, by workload and content."""
         self.executors: dict[str, int] = {}
         """How many each started job has."""
-        self.switches: list[tuple[str, str]] = []
-        """Machines and pstate of each request."""
+        self.switches: list[tuple[float, int, str]] = []
+        """When each request is carried out, its machines and its pstate."""
         self.abandoned: set[str] = set()
         """Jobs that it never starts."""
         self.decisions: list[m.Event] = []
@@ -467,7 +456,13 @@ class Scheduler:
         if some:
             self._say(m.SetResourceState, resources=some, state=str(pstate))
             self.switching |= some
-            self.switches.append((to_text(some), str(pstate)))
+            lasts = max(self._time_to_switch(host, pstate) for host in numbers(some))
+            self.switches.append((self.now + lasts, some, str(pstate)))
+
+    def _time_to_switch(self, host: int, pstate: int) -> float:
+        if pstate == SLEEP:
+            return 1 / self.world.machine.speeds(host)[SLEEP + 1]
+        return 1 / self.world.machine.speeds(host)[SLEEP + 2] if self.asleep >> host & 1 else 0.0
 
     def _lost(self) -> int:
         """Return the machines that it was told to have lost, or is to lose until its reply's time.

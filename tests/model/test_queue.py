@@ -201,18 +201,3 @@ def test_a_lambda_at_each_pass_is_noticed() -> None:
 
     with pytest.raises(InvariantError, match="a new lambda at each pass"):
         pass_after_pass()
-
-
-def test_keys_need_not_be_unique() -> None:
-    queue = WaitingQueue()
-    jobs = [job(number, 1, 5.0) for number in range(5)]
-    for entry in jobs:
-        queue.append(entry)
-    ranked = queue.ranked(by_estimate)
-    assert list(ranked) == jobs
-    queue.remove(jobs[2])
-    assert list(ranked) == [*jobs[:2], *jobs[3:]]
-
-
-def by_estimate(job: Job) -> float:
-    return job.estimate

@@ -105,37 +105,10 @@ def test_equals_its_twin(steps: list[tuple[str, int, int, int]], nb: int) -> Non
         check(line, twin)
 
 
-# (what it shows, processors, what is taken as (start, end, size), size, duration, earliest start)
-CASES = [
-    ("an empty machine has room at once", 4, [], 4, 10, 0),
-    ("a job that ends at 10 frees its processors at 10", 4, [(0, 10, 4)], 1, 5, 10),
-    ("a hole exactly as long as the job takes it", 4, [(0, 5, 4), (10, 20, 4)], 2, 5, 5),
-    ("one second too short, it does not", 4, [(0, 5, 4), (9, 20, 4)], 2, 5, 20),
-    ("a narrow job goes through where a wide one waits", 4, [(5, 20, 3)], 1, 50, 0),
-    ("the wide one waits", 4, [(5, 20, 3)], 2, 50, 20),
-    ("a job of no length needs its processors at one instant", 4, [(0, 5, 4)], 4, 0, 5),
-    ("wider than the machine: never", 4, [], 5, 1, inf),
-    ("for ever, it must fit for ever", 4, [(5, 20, 3)], 4, inf, 20),
-]
-
-
-@pytest.mark.parametrize(
-    ("why", "nb", "taken", "size", "duration", "expected"), CASES, ids=[c[0] for c in CASES]
-)
-def test_by_hand(
-    why: str,
-    nb: int,
-    taken: list[tuple[float, float, int]],
-    size: int,
-    duration: float,
-    expected: float,
-) -> None:
-    line = Timeline(nb, 0)
-    for start, end, width in taken:
-        line.reserve(start, end, width)
-    assert line.earliest(size, duration) == expected, why
-    if expected < inf:
-        line.reserve(expected, expected + duration, size)  # it is free up to its very end
+def test_for_ever_it_must_fit_for_ever() -> None:
+    line = Timeline(4, 0)
+    line.reserve(5, 20, 3)
+    assert (line.earliest(1, inf), line.earliest(4, inf)) == (0, 20)
 
 
 def test_the_timeline_of_a_machine() -> None:

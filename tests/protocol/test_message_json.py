@@ -20,17 +20,6 @@ def wire(kind: str, data: object, timestamp: float = 1.5) -> str:
 JOB = {"id": "w0!a", "subtime": 1, "res": 2, "profile": "p", "walltime": 10}
 
 
-def test_job_submitted_keeps_fields_of_the_user() -> None:
-    raw = wire("JOB_SUBMITTED", {"job_id": "w0!a", "job": {**JOB, "foo": [1, "x"], "user": "u"}})
-    (event,) = codec.decode_events(raw).events
-    assert event.timestamp == 1.5
-    assert event.job.extra == {"foo": [1, "x"], "user": "u"}
-    assert (
-        json.loads(codec.encode_events(m.Message(2.0, [event])))["events"]
-        == json.loads(raw)["events"]
-    )
-
-
 @pytest.mark.parametrize(
     ("further", "user", "estimate"),
     [
@@ -69,25 +58,11 @@ def test_what_a_job_was_given_goes_before_its_further_fields(
     assert json.dumps(codec.job_to_json(job)) == json.dumps(JOB | sent)
 
 
+NO_CALLS: list[dict[str, int]] = [{"time": 5}, {"time": 5, "timestamp": 6}, {}]
+
+
 def test_nothing_known_is_no_end() -> None:
     assert m.JobDescription("w0!a", 1, 2, "p").expected_run_time == inf
-
-
-@pytest.mark.parametrize("walltime", [None, -1])
-def test_no_walltime_is_none(walltime: float | None) -> None:
-    job = {key: value for key, value in JOB.items() if key != "walltime"}
-    if walltime is not None:
-        job["walltime"] = walltime
-    (event,) = codec.decode_events(wire("JOB_SUBMITTED", {"job_id": "w0!a", "job": job})).events
-    assert event.job.walltime is None
-
-
-def test_unknown_events_are_kept() -> None:
-    raw = wire("SOMETHING_NEW", {"x": 1})
-    (event,) = codec.decode_events(raw).events
-    assert event.type == "SOMETHING_NEW"
-    assert event.data == {"x": 1}
-    assert json.loads(codec.encode_events(m.Message(2.0, [event]))) == json.loads(raw)
 
 
 def test_call_me_later_is_called_timestamp_on_the_wire() -> None:
@@ -112,6 +87,7 @@ def test_call_me_later_is_called_timestamp_on_the_wire() -> None:
         (wire("EXECUTE_JOB", {"job_id": "w0!a", "alloc": [0]}), "intervals"),
         (wire("EXECUTE_JOB", []), "object"),
         (wire("REGISTER_JOB", {"job_id": "d!a", "job": {"id": "d!a"}}), "subtime"),
+        *((wire("CALL_ME_LATER", data), r"exactly \['timestamp'\]") for data in NO_CALLS),
     ],
 )
 def test_refuses_and_says_what(raw: str, said: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,77 +12,14 @@ import pytest
 from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol.decision_checks import Referee
-from batsched_py.protocol.handshake import codec_for
+from batsched_py.protocol.handshake import check_version
 from batsched_py.workload.batsim_workload import read_workload
 from helpers.shared_folder import SHARED
 
 FOLDERS = sorted(SHARED.glob("batsim_transcripts/*/")) if SHARED.is_dir() else []
 
-# What each refusal is about: a reason for the wrong cause would be no better than none.
-REASONS = {
-    "04b_call_me_later_past": "not later than the current time",
-    "04c_call_me_later_equal_now": "not later than the current time",
-    "05b_kill_already_completed": "has ended",
-    "05e_kill_not_running": "does not run",
-    "08b_set_job_metadata_after_completion": "has ended",
-    "09b_dynamic_ack_no_profile_reuse": "released with its first job",
-    "09f_dynamic_finish_continue_finish": "in an earlier message",
-    "09g_dynamic_register_after_finished": "declared finished",
-    "09h_dynamic_disabled": "--enable-dynamic-jobs",
-    "09x_bad_notify": "expected registration_finished",
-    "09x_composed": "composed",
-    "09x_dup_job": "exists already",
-    "09x_dup_profile": "registered before",
-    "09x_id_mismatch": "calls itself",
-    "09x_no_subtime": "subtime",
-    "09x_unknown_profile": "does not exist",
-    "09x_unknown_workload": "does not exist",
-    "10b_setstate_without_energy": "--energy",
-    "11e_execute_on_unavailable": "not available",
-    "12_to_from_job_msg": "has dropped",
-    "13_change_job_state": "REJECTED",
-    "13b_change_job_state_running_completed": "COMPLETED_SUCCESSFULLY",
-    "14c_mapping_bad_size": "mapping",
-    "15b_no_sharing_overlap": "in use",
-    "16c_mapping_and_storage_mapping": "members",
-    "17_err_alloc_commas": "intervals separated by spaces",
-    "17_err_alloc_empty": "intervals separated by spaces",
-    "17_err_alloc_list": "intervals separated by spaces",
-    "17_err_alloc_missing": "alloc",
-    "17_err_alloc_negative": "intervals separated by spaces",
-    "17_err_alloc_out_of_range": "does not exist",
-    "17_err_alloc_reversed": "reversed",
-    "17_err_alloc_trailing_space": "intervals separated by spaces",
-    "17_err_alloc_wrong_size": "of size 2",
-    "17_err_empty_string": "not one of the protocol",
-    "17_err_exec_twice": "runs already",
-    "17_err_extra_field_4": "members",
-    "17_err_job_id_no_bang": "WORKLOAD!NAME",
-    "17_err_no_data": "no member data",
-    "17_err_no_events": "events is missing",
-    "17_err_no_now": "now is missing",
-    "17_err_no_timestamp": "timestamp is missing",
-    "17_err_not_json": "not one of the protocol",
-    "17_err_not_yet_submitted": "never submitted",
-    "17_err_now_string": "expected a number",
-    "17_err_query_unknown": "not supported",
-    "17_err_reject_extra_field": "expected exactly",
-    "17_err_reject_then_exec": "has ended",
-    "17_err_timestamp_gt_now": "later than the reply's now",
-    "17_err_unknown_job": "never submitted",
-    "17_err_unknown_type": "no such decision",
-    "17_err_unknown_workload": "never submitted",
-    "25_wl_res0": "intervals separated by spaces",
-    "50_reply_to_ends_call": "too late",
-    "55_reregister_profile_after_gc": "registered before",
-    "56_gc_profile_shared_by_running_job": "released with its first job",
-}
-# Scenarios without a message: Batsim refused an input, or had no scheduler, or was not recorded.
-NO_EXCHANGE = {
-    "11c_events_unknown_not_forwarded": "an event file that Batsim refuses; none is read here",
-    "24_no_sched": "Batsim without a scheduler",
-    "54_late_bind_ipc": "only the outputs were kept",
-}
+TABLE = tomllib.loads(Path(__file__).with_name("refused_conversations.toml").read_text())
+REASONS, NO_EXCHANGE = TABLE["reasons"], TABLE["no_exchange"]
 
 
 def exchange(folder: Path) -> list[dict[str, str]]:
@@ -136,7 +74,7 @@ def test_strictly_nothing_is_accepted_on_which_batsim_aborts(name: str) -> None:
 @pytest.mark.parametrize("folder", with_exchange(), ids=lambda folder: folder.name)
 def test_messages_come_back_equal(folder: Path) -> None:
     """Every message that is one decodes to structs and encodes to an equal message."""
-    assert codec_for(exchange(folder)[0]["raw"].encode()) is codec
+    check_version(exchange(folder)[0]["raw"].encode())
     for record in exchange(folder):
         raw = record["raw"]
         if record["from"] == "batsim":

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -127,6 +126,12 @@ def test_decisions(message: m.Message) -> None:
     assert plain(codec.decode_decisions(raw)) == plain(message)
 
 
+@given(JOB)
+def test_jobs(job: m.JobDescription) -> None:
+    raw = json.dumps(codec.job_to_json(job))
+    assert plain(codec.job_from_json(json.loads(raw))) == plain(job)
+
+
 @given(st.floats(0, 1e9), st.integers(-(2**53), 2**53))
 def test_six_decimals_and_integers_as_they_are(number: float, integer: int) -> None:
     event = m.UnknownEvent(timestamp=0.0, type="X", data={"f": [number], "i": integer})
@@ -144,10 +149,3 @@ def test_anything_else_is_refused_in_words(raw: bytes) -> None:
             decode(raw)
         except ProtocolError as error:
             assert str(error)  # noqa: PT017 - that it is no other error is the test
-
-
-@pytest.mark.parametrize("data", [{"time": 5}, {"time": 5, "timestamp": 6}, {}])
-def test_a_call_is_named_as_batsim_names_it(data: dict[str, Any]) -> None:
-    event = {"timestamp": 0, "type": "CALL_ME_LATER", "data": data}
-    with pytest.raises(ProtocolError, match=r"expected exactly \['timestamp'\]"):
-        codec.decode_decisions(json.dumps({"now": 0, "events": [event]}))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from unittest.mock import MagicMock
 
 import docker
 import pytest
 from docker.errors import APIError, DockerException, ImageNotFound
+from docker.models.containers import Container, ContainerCollection
+from docker.models.images import ImageCollection
 
 from batsched_py.errors import SimulationError
 from batsched_py.run.backends import docker as backend
@@ -21,71 +21,20 @@ from batsched_py.run.backends.launchers import RunFolder
 from batsched_py.run.simulate import simulate
 
 
-class Container:
-    """Runs for two looks, then exits with ``code``."""
-
-    id = "c0ffee"
-
-    def __init__(self, code: int) -> None:
-        self.code = code
-        self.looks = 0
-        self.removed = False
-        self.fails: type[Exception] | None = None
-        self.attrs: dict[str, Any] = {}
-
-    def start(self) -> None:
-        if self.fails:
-            raise self.fails("no such entry point")
-
-    def reload(self) -> None:
-        self.looks += 1
-        ended = self.looks > 2
-        self.attrs = {"State": {"Status": "exited" if ended else "running", "ExitCode": self.code}}
-
-    def logs(self, stream: bool, follow: bool) -> Iterator[bytes]:
-        yield b"Batsim said\n"
-        yield b"this\n"
-
-    def remove(self, force: bool) -> None:
-        assert force
-        self.removed = True
-
-
-class Engine:
-    """A client of an engine that has one image."""
-
-    def __init__(self, image: str, code: int = 0) -> None:
-        self.container = Container(code)
-        self.created: dict[str, Any] = {}
-        self.pulled: list[str] = []
-        self._image = image
-        self.images = SimpleNamespace(get=self._get, pull=self._pull)
-        self.containers = SimpleNamespace(create=self._create)
-
-    def ping(self) -> bool:
-        return True
-
-    def _get(self, name: str) -> Any:
-        if name != self._image:
-            raise ImageNotFound("not here")
-        return SimpleNamespace(id="sha256:1")
-
-    def _pull(self, name: str) -> Any:
-        self.pulled.append(name)
-        if "nowhere" in name:
-            raise APIError("manifest unknown")
-        return SimpleNamespace(id="sha256:2")
-
-    def _create(self, image: str, command: list[str], **options: Any) -> Container:
-        self.created = {"image": image, "command": command, **options}
-        return self.container
-
-
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
+def engine(monkeypatch: pytest.MonkeyPatch) -> MagicMock:
+    """A client of an engine that has the default image, in which Batsim runs for two looks."""
     monkeypatch.setattr(backend, "_LOOK", 0.0)
     monkeypatch.delenv(IMAGE_VARIABLE, raising=False)
-    engine = Engine(DEFAULT_IMAGE)
+    engine = MagicMock(spec=docker.DockerClient)
+    engine.images = MagicMock(spec=ImageCollection)
+    engine.images.get.return_value.id = "sha256:1"
+    engine.images.pull.return_value.id = "sha256:2"
+    engine.containers = MagicMock(spec=ContainerCollection)
+    container = engine.containers.create.return_value = MagicMock(spec=Container, id="c0ffee")
+    states = [{"Status": "running"}] * 2 + [{"Status": "exited", "ExitCode": 0}]
+    container.reload.side_effect = lambda: setattr(container, "attrs", {"State": states.pop(0)})
+    container.logs.return_value = [b"Batsim said\n", b"this\n"]
     monkeypatch.setattr(docker, "from_env", lambda: engine)
     return engine
 
@@ -98,7 +47,7 @@ def folder(tmp_path: Path) -> RunFolder:
     return RunFolder(tmp_path / "run", sockets, True)
 
 
-def test_the_container_is_confined_and_its_log_kept(engine: Engine, folder: RunFolder) -> None:
+def test_the_container_is_confined_and_its_log_kept(engine: MagicMock, folder: RunFolder) -> None:
     """The command that is kept does the same."""
     launcher = DockerLauncher()
     assert launcher.check() == "sha256:1"
@@ -108,10 +57,11 @@ def test_the_container_is_confined_and_its_log_kept(engine: Engine, folder: RunF
         pass
     process.stop()
     process.stop()  # twice is once
-    assert (code, engine.container.removed) == (0, True)
+    assert code == 0
+    engine.containers.create.return_value.remove.assert_called_once_with(force=True)
     assert folder.batsim_log.read_text() == "Batsim said\nthis\n"
-    created = engine.created
-    assert created["image"] == DEFAULT_IMAGE
+    (image,), created = engine.containers.create.call_args
+    assert image == DEFAULT_IMAGE
     assert created["user"] == f"{os.getuid()}:{os.getgid()}"
     assert created["volumes"][str(folder.inputs)] == {"bind": "/data/input", "mode": "ro"}
     assert created["volumes"][str(folder.outputs)] == {"bind": "/data/output", "mode": "rw"}
@@ -130,7 +80,7 @@ def test_the_container_is_confined_and_its_log_kept(engine: Engine, folder: RunF
 
 
 def test_where_sockets_do_not_reach_a_port_is_used(
-    engine: Engine, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+    engine: MagicMock, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Docker Desktop: containers reach the host's loopback by a name."""
     monkeypatch.setattr(sys, "platform", "darwin")
@@ -141,11 +91,12 @@ def test_where_sockets_do_not_reach_a_port_is_used(
     assert "--network" not in command
 
 
-def test_one_variable_names_the_image(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_variable_names_the_image(engine: MagicMock, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.images.get.side_effect = ImageNotFound("not here")
     monkeypatch.setenv(IMAGE_VARIABLE, "mine/batsim:4.1.0")
     assert DockerLauncher().check() == "sha256:2"
-    assert engine.pulled == ["mine/batsim:4.1.0"]
-    monkeypatch.setenv(IMAGE_VARIABLE, "nowhere/batsim:4")
+    engine.images.pull.assert_called_once_with("mine/batsim:4.1.0")
+    engine.images.pull.side_effect = APIError("manifest unknown")
     with pytest.raises(SimulationError, match=r"cannot be had .*BATSIM_IMAGE.*latest"):
         DockerLauncher().check()
 
@@ -156,28 +107,26 @@ def test_the_default_is_that_of_compose() -> None:
     assert image == DEFAULT_IMAGE
 
 
-def test_a_container_that_does_not_start_is_removed(engine: Engine, folder: RunFolder) -> None:
-    engine.container.fails = APIError
+def test_a_container_that_does_not_start_is_removed(engine: MagicMock, folder: RunFolder) -> None:
+    container = engine.containers.create.return_value
+    container.start.side_effect = APIError("no such entry point")
     with pytest.raises(SimulationError, match="does not start: no such entry point"):
         DockerLauncher().start(folder, "ipc:///x")
-    assert engine.container.removed
+    container.remove.assert_called_once_with(force=True)
 
 
 def test_a_short_loss_of_the_daemon_is_no_end(
-    engine: Engine, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+    engine: MagicMock, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = DockerLauncher().start(folder, "ipc:///x")
-
-    def fail() -> None:
-        raise DockerException("restarting")
-
-    monkeypatch.setattr(engine.container, "reload", fail)
+    container = engine.containers.create.return_value
+    container.reload.side_effect = DockerException("restarting")
     assert process.poll() is None
     monkeypatch.setattr(backend, "_LOST", -1.0)
     with pytest.raises(SimulationError, match="lost: restarting"):
         process.poll()
     process.stop()
-    assert engine.container.removed
+    container.remove.assert_called_once_with(force=True)
 
 
 def test_without_a_daemon_one_line_says_what_to_do(

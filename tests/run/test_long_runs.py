@@ -10,32 +10,28 @@ import pickle
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from math import inf
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py import metrics
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, OutputError, ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.results.columns_beyond_batsim import UsersTable
 from batsched_py.results.embedded_output import EmbeddedOutput
-from batsched_py.results.jobs_file import read_jobs
-from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.result import Result
 from batsched_py.run.simulate import simulate
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.engine import Options, Outcome, Simulator
-from batsched_py.simulator.files.output_files import JOBS_COLUMNS
 from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import JobRegistry, SimulatedJob, State
 from batsched_py.simulator.platform.hosts import homogeneous
@@ -171,41 +167,35 @@ def test_a_job_whose_end_was_not_told_stays_an_object() -> None:
     assert [job.description.id for job in jobs] == [f"dyn!{number}" for number in range(100)]
 
 
-def test_what_cannot_be_written_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+FULL = OSError(errno.ENOSPC, "No space left on device")
+BROKEN = OSError(errno.EIO, "Input/output error")
+
+
+@pytest.mark.parametrize(
+    ("called", "answer", "said"),
+    [
+        ("batsched_py.support.temporary_rows.TemporaryFile", FULL, "written: No space .*; TMPDIR"),
+        ("os.pwrite", FULL, "written: No space left on device; TMPDIR"),
+        ("os.pread", BROKEN, "read: Input/output error"),
+        ("os.pread", [b""], "read: it ends after 0 bytes"),
+    ],
+)
+def test_what_the_disk_refuses_is_said(called: str, answer: Any, said: str) -> None:
+    spool = Spool()
+    if called.startswith("os."):
+        spool.append([0])
+    with (
+        patch(called, side_effect=answer),
+        pytest.raises(OutputError, match=f"cannot be {said}"),
+    ):
+        spool[0] if called == "os.pread" else spool.append([1])
+    spool.append([2])
+    assert list(spool)[-1] == [2]
+
+
+def test_only_data_can_be_written() -> None:
     with pytest.raises(InvariantError, match="expected plain data"):
         Spool().append([Lock()])
-
-    def full(*arguments: Any, **named: Any) -> Any:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    spool = Spool()
-    with monkeypatch.context() as patch:
-        patch.setattr("batsched_py.support.temporary_rows.TemporaryFile", full)
-        with pytest.raises(OutputError, match="written: No space left on device; TMPDIR"):
-            spool.append([1])
-    spool.append([1])
-    with monkeypatch.context() as patch:
-        patch.setattr("os.pwrite", full)
-        with pytest.raises(OutputError, match="written: No space left on device; TMPDIR"):
-            spool.append([2])
-    assert list(spool) == [[1]]
-
-
-@pytest.mark.parametrize(("error", "said"), [("Input/output error",) * 2, ("", "ends after 0")])
-def test_what_cannot_be_read_is_said(
-    error: str, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spool = Spool()
-    spool.append([1])
-
-    def pread(fd: int, size: int, at: int) -> bytes:
-        if error:
-            raise OSError(errno.EIO, error)
-        return b""
-
-    monkeypatch.setattr("os.pread", pread)
-    with pytest.raises(OutputError, match=f"cannot be read: .*{said}"):
-        list(spool)
 
 
 def test_a_little_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,19 +311,24 @@ def test_files_are_the_same_with_little_memory(
     assert files() == expected
 
 
+def memory_per_job(simulated: Callable[[int], Outcome], *, peak: bool, nb_jobs: int) -> float:
+    """Return the bytes that each of so many further jobs takes: at the most, or in the end."""
+
+    def memory(nb: int) -> int:
+        tracemalloc.start()
+        outcome = simulated(nb)
+        traced = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert len(outcome.jobs) == nb
+        return traced[peak]
+
+    memory(200)  # what is loaded once
+    return (memory(1200 + nb_jobs) - memory(1200)) / nb_jobs
+
+
 def test_memory_does_not_grow_with_the_jobs_that_ended(little_memory: None) -> None:
     """A few bytes for each remain; kept as objects and names they were some 700."""
-
-    def kept(nb_jobs: int) -> int:
-        tracemalloc.start()
-        outcome = run(Loops(nb_jobs))
-        current, _ = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        assert len(outcome.jobs) == nb_jobs
-        return current
-
-    kept(200)  # what is loaded once
-    assert (kept(4200) - kept(1200)) / 3000 < 30
+    assert memory_per_job(lambda nb: run(Loops(nb)), peak=False, nb_jobs=3000) < 30
 
 
 class OneByOne:
@@ -382,17 +377,11 @@ def test_memory_does_not_grow_with_what_jobs_were(
         "batsched_py.protocol.dynamic_registration.UsedNames", partial(UsedNames, 50)
     )
 
-    def kept(nb_jobs: int) -> int:
+    def simulated(nb_jobs: int) -> Outcome:
         simulator = Simulator(homogeneous(2), (), Options(dynamic_jobs=True))
-        tracemalloc.start()
-        outcome = simulator.run(OneByOne(nb_jobs))
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        assert len(outcome.jobs) == nb_jobs
-        return peak
+        return simulator.run(OneByOne(nb_jobs))
 
-    kept(200)  # what is loaded once
-    assert (kept(3200) - kept(1200)) / 2000 < 60
+    assert memory_per_job(simulated, peak=True, nb_jobs=2000) < 60
 
 
 # What is said of jobs that have ended ----------------------------------------------------------
@@ -483,31 +472,7 @@ def test_columns_are_there_if_any_job_carries_them(
     assert header(Loops(100, **extra)).endswith(f"original_submission_time,{columns}\n")
 
 
-def test_rare_behaviour_is_not_measured(tmp_path: Path, little_memory: None) -> None:
-    """They are in the table, for the machine's metrics; the others are those without them."""
-
-    def behaviour(at: int) -> str | None:
-        return "rare" if at % 3 == 0 else None
-
-    outcome = run(Loops(100, nb_users=9, behaviour=behaviour, think_time=lambda at: at / 4))
-    output = EmbeddedOutput(outcome)
-    result = Result(output, {}, 0.0)
-    result.write(tmp_path / "r")
-    rows = list(csv.DictReader((tmp_path / "r_jobs.csv").open()))
-    assert (len(rows), output.table.rare.sum(), len(result.table.submit)) == (100, 33, 100)
-    assert result.table.measured.sum() == 67
-    assert {row["job_id"]: row["think_time"] for row in rows}["7"] == "1.750000"
-    waits = [float(row["waiting_time"]) for row in rows if row["behaviour"] != "rare"]
-    assert result.metrics["overall"]["nb_jobs"] == 67
-    assert result.metrics["overall"]["mean_waiting_time"] == pytest.approx(sum(waits) / 67)
-    assert result.metrics["overall"]["squashed_area"] == 100 * 50
-    read = read_jobs(tmp_path / "r_jobs.csv", 3)
-    for name, value in metrics.overall(read).items():
-        said = result.metrics["overall"][name]
-        assert said is value is None or said == pytest.approx(value, rel=1e-6), name
-
-
-def test_notes_say_how_many_are_rare(tmp_path: Path) -> None:
+def test_notes_say_how_many_are_rare() -> None:
     jobs = [
         WorkloadJob(
             id=str(number),
@@ -523,26 +488,6 @@ def test_notes_say_how_many_are_rare(tmp_path: Path) -> None:
     (note,) = result.settings["notes"]
     assert note.startswith("2 jobs of rare behaviour")
     assert result.metrics["overall"]["nb_jobs"] == 3
-
-
-def test_rare_behaviour_under_batsim(tmp_path: Path) -> None:
-    """The same table from Batsim's files and ours beside them."""
-    outcome = run(Loops(20, behaviour=lambda at: "rare" if at % 4 == 0 else None))
-    output = EmbeddedOutput(outcome)
-    rows = list(csv.reader(output.jobs_lines(np.ones(20, dtype=bool))))
-    nb_theirs = len(JOBS_COLUMNS.split(","))
-    theirs, ours = [row[:nb_theirs] for row in rows], [row[:2] + row[nb_theirs:] for row in rows]
-    for name, lines in (("jobs", theirs), ("users", ours)):
-        with (tmp_path / f"out_{name}.csv").open("w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(lines)
-    (tmp_path / "out_schedule.csv").write_text(output.schedule_csv())
-    batsims = BatsimOutput(tmp_path)
-    assert (batsims.table.rare.sum(), output.table.rare.sum()) == (5, 5)
-    assert batsims.table.rare.tolist() == output.table.rare.tolist()
-    found, expected = metrics.overall(batsims.table), metrics.overall(output.table)
-    assert found["nb_jobs"] == 15
-    for name, value in found.items():
-        assert expected[name] is value is None or value == pytest.approx(expected[name]), name
 
 
 @pytest.mark.parametrize("said", [{"user": None, "session": None}, {}])

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.errors import UsageError
 from batsched_py.model.decisions import CallMeLater, Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
@@ -17,8 +15,7 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import assert_drawing, check_machine, run, starts, workload
-from helpers.drawn_cases import DrawnCase, drawn_cases
+from batsched_py.testing import check_machine, run, starts, workload
 from helpers.streit_schedules import (
     FIVE,
     SORTED,
@@ -29,41 +26,6 @@ from helpers.streit_schedules import (
     random_jobs,
     with_fields,
 )
-
-DRAWINGS = """
-conservative 4: not only the first of the queue is protected: EASY would start the last job at 3
-A 3 |##########
-B 2 | .........#####
-C 4 |  .............#####
-D 1 |   .................#############
-
-conservative 4: holes between reservations are used
-A 4 |##########
-B 3 | .........##########
-C 4 |  ..................#####
-D 1 |   .......##########
-
-conservative 4: an early end: reservations are made anew one by one, in the order of the queue
-A 4 |####------
-B 4 | ...#####
-C 4 |  .......#####
-
-conservative 2: a job wider than the machine is rejected, and nothing is reserved twice after it
-A 3 |x
-B 2 | #####
-C 2 |  ....####
-D 2 |   .......#
-E 1 |    .......#
-"""
-
-
-@pytest.mark.parametrize("case", drawn_cases(DRAWINGS), ids=str)
-def test_by_hand(case: DrawnCase) -> None:
-    assert_drawing(Conservative(), case.drawing, processors=case.processors)
-
-
-def test_a_job_of_no_length_ends_at_its_own_instant() -> None:
-    assert starts(run(workload([J(0, 2, 0, 5), J(0, 2, 3)], 2), Conservative())) == [0, 0]
 
 
 def test_the_promise_where_planning_breaks_it() -> None:
@@ -78,16 +40,6 @@ def test_the_promise_where_planning_breaks_it() -> None:
     assert promises[4] == [80, 50]
     assert starts(outcome) == [0, 60, 20, 100, 50]
     assert starts(run(workload(FIVE, 8), Planning())) == [0, 50, 20, 90, 90]
-
-
-@pytest.mark.parametrize(("order", "expected"), [("fcfs", [0, 4, 9, 13]), ("sjf", [0, 8, 4, 13])])
-def test_compression_in_an_order(order: str, expected: list[float]) -> None:
-    """Jobs 1 to 3 are promised 10, 15 and 19; at 4 job 0 ends early.
-
-    Shortest first, job 2 comes to 4, job 3 to 15, and job 1 to 8; at the next end job 3 to 13.
-    """
-    jobs = [J(0, 4, 4, 10), J(1, 4, 5), J(2, 4, 4), J(3, 4, 4)]
-    assert starts(run(workload(jobs, 4), Conservative(order=order))) == expected
 
 
 class SlowConservative:
@@ -214,11 +166,3 @@ def test_processors_that_fail_by_hand() -> None:
     jobs = [J(0, 2, 10), J(1, 4, 5), J(2, 3, 4), J(3, 1, 9), J(20, 1, 1)]
     failing = Failing(Conservative(), [(1, 1, False), (20, 1, True)])
     assert starts(run(workload(jobs, 4), failing)) == [0, 23, 10, 14, 20]
-
-
-def test_wrong_options() -> None:
-    for order in ("longest", "expansion_factor"):
-        with pytest.raises(UsageError, match=r"^order="):
-            Conservative(order=order)
-    with pytest.raises(UsageError, match="job w0!0000 has no walltime"):
-        run(workload([J(0, 1, 5, None)], 4), Conservative())

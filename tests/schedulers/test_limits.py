@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -21,116 +21,99 @@ from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.schedulers.planning.start_limits import DAYS, Limits
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
-from helpers.streit_schedules import load_of, random_jobs, run_watched
+from helpers.streit_schedules import load_of, random_jobs, run_watched, with_fields
 
 HOUR, DAY = 3600, 86_400
 PRIME = {"days": "mon-fri", "from": "06:00", "to": "20:00"}
 NIGHT = {"from": "22:00", "to": "06:00"}
 WEEK_DAYS = {"days": "mon-fri"}
 
-# (what it shows, limits, weekday and time at second 0, jobs, starts); N = 4
-CASES: list[tuple[str, list[dict[str, Any]], str, list[J], list[Any]]] = [
-    (
-        "a wide job waits for the night on an empty machine, a narrow one does not",
-        [{**PRIME, "max_size": 2}],
-        "mon 18:00",
-        [J(0, 3, 60), J(0, 2, 60)],
-        [2 * HOUR, 0],
+
+class Case(NamedTuple):
+    """Rules of a site of 4 processors, the moment at second 0, jobs, and when they start."""
+
+    limits: list[dict[str, Any]]
+    begins: str
+    jobs: list[J]
+    expected: list[Any]
+
+
+BY_DAY = [{**PRIME, "max_size": 2}]
+CASES = {
+    "a wide job waits for the night on an empty machine, a narrow one does not": Case(
+        BY_DAY, "mon 18:00", [J(0, 3, 60), J(0, 2, 60)], [2 * HOUR, 0]
     ),
-    (
-        "one that runs already goes on when the window begins",
-        [{**PRIME, "max_size": 2}],
+    "one that runs already goes on when the window begins": Case(
+        BY_DAY,
         "tue 05:59:59",
         [J(0, 3, 5 * HOUR), J(2, 3, 60), J(3, 1, 60)],
         [0, 14 * HOUR + 1, 3],
     ),
-    (
-        "a share of the machine: 3 of 4 may, 4 may not",
-        [{**PRIME, "max_share": 0.75}],
-        "mon 06:00",
-        [J(0, 4, 60), J(0, 3, 60)],
-        [14 * HOUR, 0],
+    "a share of the machine: 3 of 4 may, 4 may not": Case(
+        [{**PRIME, "max_share": 0.75}], "mon 06:00", [J(0, 4, 60), J(0, 3, 60)], [14 * HOUR, 0]
     ),
-    (
-        "a long job waits for the weekend; as long as the limit is not too long",
+    "a long job waits for the weekend; as long as the limit is not too long": Case(
         [{**WEEK_DAYS, "max_estimate": HOUR}],
         "mon 00:00",
         [J(0, 1, 60, HOUR + 1), J(0, 1, 60, HOUR)],
         [5 * DAY, 0],
     ),
-    (
-        "a window over midnight, from before it",
-        [{**NIGHT, "max_size": 1}],
-        "wed 23:00",
-        [J(0, 2, 60)],
-        [7 * HOUR],
+    "a window over midnight, from before it": Case(
+        [{**NIGHT, "max_size": 1}], "wed 23:00", [J(0, 2, 60)], [7 * HOUR]
     ),
-    (
-        "days over the end of the week, and single days",
+    "days over the end of the week, and single days": Case(
         [{"days": "sat-mon,Wed", "max_size": 1}],
         "sun 12:00",
         [J(0, 2, 60), J(3 * DAY, 2, 60)],
         [1.5 * DAY, 3.5 * DAY],
     ),
-    (
-        "two rules: at the end of one window the other holds",
+    "two rules: at the end of one window the other holds": Case(
         [{"to": "08:00", "max_size": 1}, {"from": "08:00", "to": "10:00", "max_estimate": 30}],
         "tue 07:00",
         [J(0, 2, 60), J(0, 2, 20), J(0, 1, 60)],
         [3 * HOUR, HOUR, 0],
     ),
-    (
-        "a job that is never allowed is rejected, and those behind it go on",
+    "a job that is never allowed is rejected, and those behind it go on": Case(
         [{**WEEK_DAYS, "max_size": 3}, {"days": "sat,sun", "max_size": 2}],
         "mon 00:00",
         [J(0, 4, 60), J(0, 3, 60)],
         [None, 0],
     ),
-    (
-        "allowed between two windows, but only as long as nobody else is there",
+    "allowed between two windows, but only as long as nobody else is there": Case(
         [{"to": "12:00", "max_size": 2}, {"from": "12:01", "max_size": 2}],
         "mon 11:00",
         [J(0, 3, 120), J(0, 3, 60)],
         [HOUR, DAY + HOUR],
     ),
-    (
-        "a wide job waits for the night; a short one uses the time before",
-        [{**PRIME, "max_size": 2}],
+    "a wide job waits for the night; a short one uses the time before": Case(
+        BY_DAY,
         "mon 19:00",
         [J(0, 4, 60), J(0, 2, HOUR), J(0, 2, HOUR), J(1, 1, 30)],
         [HOUR, 0, 0, HOUR + 60],
     ),
-]
+}
 
 
-@pytest.mark.parametrize(("why", "limits", "begins", "jobs", "expected"), CASES)
+@pytest.mark.parametrize("sentence", CASES)
 @pytest.mark.parametrize("make", [Planning, Dynp, partial(DynpBounds, lower=0, upper=None)])
-def test_by_hand(
-    make: Any,
-    why: str,
-    limits: list[dict[str, Any]],
-    begins: str,
-    jobs: list[J],
-    expected: list[Any],
-) -> None:
+def test_by_hand(make: Any, sentence: str) -> None:
+    limits, begins, jobs, expected = CASES[sentence]
     outcome, watch = run_watched(workload(jobs, 4), make(limits=limits, begins=begins))
-    assert starts(outcome) == expected, why
+    assert starts(outcome) == expected
     assert len(watch.passes) < 20
 
 
 def test_strict_order_under_limits() -> None:
     """Without backfilling the narrow job waits for the wide one, and that for the night."""
-    limits = [{**PRIME, "max_size": 2}]
-    jobs = [J(0, 3, 60), J(0, 1, 60)]
-    policy = Planning(limits=limits, begins="mon 18:00", backfilling=False)
-    assert starts(run(workload(jobs, 4), policy)) == [2 * HOUR, 2 * HOUR]
+    policy = Planning(limits=BY_DAY, begins="mon 18:00", backfilling=False)
+    load = workload([J(0, 3, 60), J(0, 1, 60)], 4)
+    assert starts(run(load, policy)) == [2 * HOUR, 2 * HOUR]
 
 
 def test_shares_are_not_rounded_away() -> None:
     """0.29 x 100 is 28.999...; 29 of 100 processors are not more than a share of 0.29."""
-    limits = [{"max_share": 0.29}]
     load = workload([J(0, 29, 60), J(0, 30, 60)], 100)
-    assert starts(run(load, Planning(limits=limits))) == [0, None]
+    assert starts(run(load, Planning(limits=[{"max_share": 0.29}]))) == [0, None]
 
 
 def test_shares_are_of_the_whole_machine() -> None:
@@ -143,26 +126,25 @@ def test_shares_are_of_the_whole_machine() -> None:
 
 
 def test_a_reservation_keeps_to_the_limits() -> None:
-    jobs = [J(0, 2, 60)]
-    load = workload(jobs, 4)
-    load.jobs[0].extra["reserved_start"] = 0.0
+    load = with_fields(workload([J(0, 2, 60)], 4), {0: {"reserved_start": 0.0}})
     assert starts(run(load, Planning(limits=[{"max_size": 1}]))) == [None]
     assert starts(run(load, Planning(limits=[{"max_size": 2}]))) == [0]
 
 
 def test_one_call_is_enough() -> None:
     """The calls are not repeated at each pass before."""
-    limits = [{**PRIME, "max_size": 2}]
     jobs = [J(0, 3, 60), *(J(at, 1, 1) for at in range(5, 50, 5))]
-    outcome, watch = run_watched(workload(jobs, 4), Planning(limits=limits, begins="mon 18:00"))
+    outcome, watch = run_watched(workload(jobs, 4), Planning(limits=BY_DAY, begins="mon 18:00"))
     assert starts(outcome)[0] == 2 * HOUR
     assert len([seen for seen in watch.passes if seen.now == 2 * HOUR]) == 1
 
 
+DAY_NUMBERS = {"mon-fri": range(5), "sat,sun": (5, 6), "sun-tue": (6, 0, 1), "wed": (2,)}
+DAY_NUMBERS["mon-sun"] = range(7)
 rules = st.lists(
     st.fixed_dictionaries(
         {
-            "days": st.sampled_from(["mon-fri", "sat,sun", "sun-tue", "wed", "mon-sun"]),
+            "days": st.sampled_from(list(DAY_NUMBERS)),
             "from": st.sampled_from(["00:00", "06:00", "22:30", "12:00:20"]),
             "to": st.sampled_from(["24:00", "06:00", "07:15", "00:00"]),
         },
@@ -185,13 +167,7 @@ def forbidden(rule: dict[str, Any], job: Job, week_minute: int) -> bool:
         return hours * 60 + minutes + (seconds[0] / 60 if seconds else 0)
 
     begin, end = clock(rule["from"]), clock(rule["to"])
-    days = {
-        "mon-fri": [0, 1, 2, 3, 4],
-        "sat,sun": [5, 6],
-        "sun-tue": [6, 0, 1],
-        "wed": [2],
-        "mon-sun": list(range(7)),
-    }[rule["days"]]
+    days = DAY_NUMBERS[rule["days"]]
     inside = day in days and begin <= minute and (minute < end or end <= begin)
     inside |= (day - 1) % 7 in days and end <= begin and minute < end
     return inside and (

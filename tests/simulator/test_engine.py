@@ -122,13 +122,6 @@ def test_dynamic_jobs_in_one_message() -> None:
     ]
 
 
-def test_acknowledged_jobs_are_echoed() -> None:
-    options = Options(dynamic_jobs=True, acknowledge_dynamic_jobs=True)
-    script = Script([profile(), job("a"), FINISHED], [execute("dyn!a", 1)])
-    simulate(script, options=options)
-    assert isinstance(script.seen[1].events[0], m.JobSubmitted)
-
-
 START_A = [profile(), job("a"), execute("dyn!a", 1)]
 WRONG: dict[str, tuple[list[Make], str]] = {
     "dynamic jobs after the end of registration": ([FINISHED, profile()], "finished"),
@@ -191,26 +184,16 @@ def test_registration_continues_in_the_next_message() -> None:
     assert done.start_time == 3
 
 
-def test_deadlock_names_the_waiting_jobs() -> None:
-    with pytest.raises(SimulationError, match=r"deadlock.*w0!0000"):
-        simulate(Script(), workload([J(0, 1, 5)], 4))
-
-
 def test_deadlock_of_registration_never_finished() -> None:
     with pytest.raises(SimulationError, match="registration_finished"):
         simulate(Script(), options=DYNAMIC)
 
 
-def test_empty_workload_ends() -> None:
-    script = Script()
-    assert simulate(script, Workload(name="e", nb_res=1, jobs=[], profiles={})).jobs == []
-    assert script.seen[1].events[0].type == "no_more_static_job_to_submit"
-
-
 def test_of_an_empty_workload_the_end_is_told_at_once() -> None:
     """Whatever else is to come."""
     script = Script([say(m.CallMeLater, time=5.0)])
-    simulate(script, Workload(name="e", nb_res=1, jobs=[], profiles={}))
+    assert simulate(script, Workload(name="e", nb_res=1, jobs=[], profiles={})).jobs == []
+    assert script.seen[1].events[0].type == "no_more_static_job_to_submit"
     assert [(message.now, type(message.events[0])) for message in script.seen[1:]] == [
         (0.0, m.Notify),
         (5.0, m.RequestedCall),

@@ -86,12 +86,6 @@ def test_machines_of_an_event(tmp_path: Path) -> None:
     assert (come.machines, come.available) == (0b1100, True)
 
 
-def test_the_same_file_twice(tmp_path: Path) -> None:
-    """Two files that say the same: the machine is gone already."""
-    with pytest.raises(InputError, match=r"/1:1: '0' is unavailable already"):
-        read(tmp_path, gone(1), gone(1))
-
-
 MALFORMED: dict[str, tuple[str, str]] = {
     "no JSON": ("{", "0:1: no JSON"),
     "the second line": (gone(1) + "what\n", "0:2: no JSON"),
@@ -136,12 +130,7 @@ def test_no_such_file(tmp_path: Path) -> None:
         read_events([tmp_path / "nowhere"], 4)
 
 
-def test_types_that_are_handed_on(tmp_path: Path) -> None:
-    """All of the line, if asked for; a type that is no text is wrong all the same."""
-    text = '{"type":"fire","timestamp":1,"where":{"room":[7,"b"]}}'
-    (event,) = read(tmp_path, text, forward=True)
-    assert (event.time, event.machines, event.available) == (1, 0, None)
-    assert event.content == {"type": "fire", "timestamp": 1, "where": {"room": [7, "b"]}}
+def test_a_type_that_is_no_text_is_not_handed_on(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="type is 5, expected"):
         read(tmp_path, '{"type":5,"timestamp":1}', forward=True)
 
@@ -153,7 +142,7 @@ NO_MORE = "no_more_external_event_to_occur"
 
 
 def run(
-    plan: dict[float, list[Make]], events: list[ExternalEvent], *names: str, **options: Any
+    plan: dict[float, list[Make]], events: list[ExternalEvent] | None, *names: str, **options: Any
 ) -> tuple[Timetable, Outcome]:
     scheduler = Timetable(plan)
     load = workload(PROFILES, *(job(name, name.rstrip("0123")) for name in names))
@@ -181,22 +170,12 @@ def test_what_the_scheduler_is_told(tmp_path: Path) -> None:
         (3, NO_MORE, {}),
     ]
     assert outcome.end == 3
-
-
-@pytest.mark.parametrize("texts", [[""], ["\n"], ["", ""], []])
-def test_empty_files_end_at_once(texts: list[str], tmp_path: Path) -> None:
-    scheduler, _ = run({}, read(tmp_path, *texts))
-    assert notices(scheduler) == [(0, NO_MORE, {})]
-
-
-def test_without_files_nothing_is_said() -> None:
-    scheduler = Timetable({0: [execute("w0!wait", 1)]})
-    simulate(scheduler, workload(PROFILES, job("wait", "wait")))
-    assert notices(scheduler) == []
+    assert notices(run({}, [])[0]) == [(0, NO_MORE, {})], "empty files are at their end at once"
+    assert notices(run({}, None)[0]) == [], "without files nothing is said"
 
 
 def test_generic_events(tmp_path: Path) -> None:
-    """Their content is that of the line."""
+    """They are handed on if asked for; their content is that of the line."""
     text = '{"type":"fire","timestamp":2.5,"where":{"room":[7,"b"]}}\n{"type":"out","timestamp":4}'
     scheduler, _ = run({}, read(tmp_path, text, forward=True))
     assert [(time, kind) for time, kind, _ in notices(scheduler)] == [
@@ -204,35 +183,39 @@ def test_generic_events(tmp_path: Path) -> None:
         (4, "out"),
         (4, NO_MORE),
     ]
-    assert notices(scheduler)[0][2]["where"] == {"room": [7, "b"]}
+    assert notices(scheduler)[0][2] == {"timestamp": 2.5, "where": {"room": [7, "b"]}}
+
+
+RUNS: dict[str, tuple[str, dict[float, list[Make]], dict[str, tuple[str, float]]]] = {
+    "a machine is lost before its job ends, and free when it is back after that": (
+        gone(1, "0-1") + back(6, "0-1"),
+        {0: [execute("w0!four1", 1)], 6: [execute("w0!four2", 1)]},
+        {"four1": ("SUCCESSFULLY", 4), "four2": ("SUCCESSFULLY", 10)},
+    ),
+    "back while its job still runs, it is free after its end": (
+        gone(1) + back(2),
+        {0: [execute("w0!wait1", 1)], 4: [execute("w0!wait2", 1)]},
+        {"wait1": ("SUCCESSFULLY", 4), "wait2": ("SUCCESSFULLY", 8)},
+    ),
+    "a job is killed on a machine that is gone": (
+        gone(1),
+        {0: [execute("w0!four", 1)], 2: [kill("w0!four")]},
+        {"four": ("KILLED", 2)},
+    ),
+    "free again at the instant it is back": (
+        gone(2) + back(3) + gone(3) + back(3),
+        {3: [execute("w0!wait", 1)]},
+        {"wait": ("SUCCESSFULLY", 7)},
+    ),
+}
 
 
 @pytest.mark.parametrize("sharing", [False, True])
-@pytest.mark.parametrize("kind", ["wait", "four"])
-def test_running_jobs_survive(kind: str, sharing: bool, tmp_path: Path) -> None:
-    """Its machine is unavailable before its end, and free when it is back after that."""
-    events = read(tmp_path, gone(1, "0-1") + back(6, "0-1"))
-    first, second = f"{kind}1", f"{kind}2"
-    plan = {0: [execute(f"w0!{first}", 1)], 6: [execute(f"w0!{second}", 1)]}
-    _, outcome = run(plan, events, first, second, compute_sharing=sharing)
-    assert ends(outcome) == {first: ("SUCCESSFULLY", 4), second: ("SUCCESSFULLY", 10)}
-
-
-def test_back_while_its_job_still_runs(tmp_path: Path) -> None:
-    """It is not free before the job has ended."""
-    events = read(tmp_path, gone(1) + back(2))
-    plan = {0: [execute("w0!wait1", 1)], 3: [execute("w0!wait2", 1)]}
-    with pytest.raises(ProtocolError, match="'0': machine 0 is computing"):
-        run(plan, events, "wait1", "wait2")
-    plan = {0: [execute("w0!wait1", 1)], 4: [execute("w0!wait2", 1)]}
-    _, outcome = run(plan, events, "wait1", "wait2")
-    assert ends(outcome)["wait2"] == ("SUCCESSFULLY", 8)
-
-
-def test_killed_on_a_machine_that_is_gone(tmp_path: Path) -> None:
-    plan = {0: [execute("w0!four", 1)], 2: [kill("w0!four")]}
-    _, outcome = run(plan, read(tmp_path, gone(1)), "four")
-    assert ends(outcome) == {"four": ("KILLED", 2)}
+@pytest.mark.parametrize("sentence", RUNS)
+def test_running_jobs_survive(sentence: str, sharing: bool, tmp_path: Path) -> None:
+    text, plan, expected = RUNS[sentence]
+    _, outcome = run(plan, read(tmp_path, text), *expected, compute_sharing=sharing)
+    assert ends(outcome) == expected
 
 
 REFUSED: dict[str, tuple[str, float, int]] = {
@@ -251,10 +234,10 @@ def test_no_job_starts_there(sentence: str, tmp_path: Path) -> None:
         simulate(Timetable({time: [execute("w0!j", alloc)]}), load, events=read(tmp_path, text))
 
 
-def test_again_at_the_instant_it_is_back(tmp_path: Path) -> None:
-    events = read(tmp_path, gone(2) + back(3) + gone(3) + back(3))
-    _, outcome = run({3: [execute("w0!wait", 1)]}, events, "wait")
-    assert ends(outcome) == {"wait": ("SUCCESSFULLY", 7)}
+def test_back_while_its_job_still_runs(tmp_path: Path) -> None:
+    plan = {0: [execute("w0!wait1", 1)], 3: [execute("w0!wait2", 1)]}
+    with pytest.raises(ProtocolError, match="'0': machine 0 is computing"):
+        run(plan, read(tmp_path, gone(1) + back(2)), "wait1", "wait2")
 
 
 def test_time_unavailable(tmp_path: Path) -> None:

@@ -42,14 +42,6 @@ def test_a_limit_that_limits_nothing_changes_nothing() -> None:
         limited(platform, 0)
 
 
-def test_platforms_do_not_share_what_is_left_out() -> None:
-    """Two platforms made from a list of hosts alone have networks and storages of their own."""
-    one, other = Platform([Host("a", (1.0,))]), Platform([Host("a", (1.0,))])
-    assert one == other
-    assert one.network is not other.network
-    assert one.storages is not other.storages
-
-
 def test_a_host_begins_in_its_pstate() -> None:
     hosts = [Host("a", (2.0, 1.0), pstate=1), Host("b", (1.0,))]
     assert hosts[0].speed == 1

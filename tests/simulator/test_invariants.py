@@ -26,7 +26,6 @@ from batsched_py.protocol.decision_checks import Referee
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.files.output_files import REJECTED, write_outputs
 from batsched_py.simulator.jobs import SimulatedJob
-from batsched_py.simulator.machine_states import MachineState
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask
 from batsched_py.support.processor_sets import from_text, numbers
 from batsched_py.transport import Partner
@@ -49,7 +48,7 @@ class Watch:
 
     def __init__(self, world: World, simulator: Simulator) -> None:
         self.world, self.simulator = world, simulator
-        self.energy, self.machines = simulator._energy, simulator._states
+        self.energy = simulator._energy
         self.stepwise = simulator._stepwise
         self.stepwise.in_use = True  # so that it is settled from the beginning on
         self.capacity = [link.bandwidth for link in world.platform.network.links]
@@ -62,16 +61,11 @@ class Watch:
         self.power = [0.0] * world.machine.nb_hosts
         self.looks: list[tuple[float, list[float]]] = [(0.0, self.power)]
         """Time, and joules of each host until then."""
-        self.states: list[tuple[float, list[MachineState]]] = []
-        """Time, and the state of each host from then on."""
         self.last = 0.0
         if self.energy is not None:
             self.power = [WATTS[host.pstate][0] for host in world.platform.hosts]
         self._after(self.stepwise.tasks, "advance", self.ended.extend)
         self._after(self.stepwise, "settle", lambda _: self.look())
-        if self.machines is not None:
-            self._after(self.machines, "_update", lambda _: self.note_states())
-            self.note_states()
 
     @staticmethod
     def _after(place: Any, name: str, do: Callable[[Any], None]) -> None:
@@ -83,17 +77,6 @@ class Watch:
             return result
 
         setattr(place, name, both)
-
-    def note_states(self) -> None:
-        machines = self.machines
-        assert machines is not None
-        states = []
-        for bit in (1 << host for host in range(self.world.machine.nb_hosts)):
-            state = MachineState.COMPUTING if machines._busy & bit else MachineState.IDLE
-            for off, some in machines._off.items():
-                state = off if some & bit else state
-            states.append(MachineState.UNAVAILABLE if machines._unavailable & bit else state)
-        self.states.append((machines._last, states))
 
     def look(self) -> None:
         now = self.simulator.agenda.now
@@ -176,6 +159,10 @@ class Run:
     messages: list[m.Message]
     watch: Watch
     waiting: list[str] | None
+
+    def told(self, kind: type[m.Event]) -> list[Any]:
+        """Return the events of a kind that the scheduler was told."""
+        return [e for message in self.messages for e in message.events if isinstance(e, kind)]
 
     @property
     def ran(self) -> list[SimulatedJob]:
@@ -336,33 +323,17 @@ def check_work_is_conserved(done: Run) -> None:
 # Machines ----------------------------------------------------------------------------------------
 
 
-def in_state(watch: Watch) -> dict[MachineState, float]:
-    """Return the machine-seconds in each state, machine by machine until its last change."""
-    times = dict.fromkeys(MachineState, 0.0)
-    for host in range(watch.world.machine.nb_hosts):
-        since, current = 0.0, watch.states[0][1][host]
-        for time, states in watch.states:
-            if states[host] is not current:
-                times[current] += time - since
-                since, current = time, states[host]
-    return times
-
-
 def check_machines_are_counted(done: Run) -> None:
-    """Their time in each state, their number in the trace, and those that compute."""
-    world, machines = done.world, done.outcome.machines
-    if machines is None:
+    """Those that compute are the jobs' at each time in the trace, as long as none are withdrawn."""
+    machines = done.outcome.machines
+    if machines is None or done.world.events or done.waiting:
         return
-    assert machines.times() == pytest.approx(in_state(done.watch), abs=1e-9)
-    for time, states in done.watch.states:
-        running = 0
+    for time, counts in {time: counts for time, *counts in machines.rows()}.items():
+        computing = 0
         for job in done.ran:
-            if job.start_time < time < job.finish_time:
-                running |= job.alloc
-        for host in numbers(running):
-            assert states[host] in (MachineState.COMPUTING, MachineState.UNAVAILABLE)
-    if not world.events:
-        assert all(sum(counts) == world.machine.nb_hosts for _, *counts in machines.rows())
+            if job.start_time <= time < job.finish_time:
+                computing |= job.alloc
+        assert (sum(counts), counts[-1]) == (done.world.machine.nb_hosts, computing.bit_count())
 
 
 @given(worlds(energy=False))
@@ -389,46 +360,52 @@ def test_following_the_machines_changes_nothing(world: World) -> None:
 
 
 def check_energy_is_the_integral_of_power(done: Run) -> None:
-    """That of all hosts, and that of the machines of each job while it ran."""
+    """That of all hosts, at events, answers and in the end, and that of each job's machines."""
     world, watch = done.world, done.watch
     outcome, power = done.outcome, done.outcome.power
     assert power is not None
-    hosts = range(world.machine.nb_hosts)
-    spent = sum(watch.joules(host, outcome.end) for host in hosts)
-    assert power.energy.total(outcome.end) == pytest.approx(spent, rel=1e-9, abs=1e-6)
+
+    def spent(time: float) -> float:
+        return sum(watch.joules(host, time) for host in range(world.machine.nb_hosts))
+
+    whole = spent(outcome.end)
+    assert power.energy.total(outcome.end) == pytest.approx(whole, rel=1e-9, abs=1e-6)
     (row,) = table(outcome, "schedule")
-    assert float(row["consumed_joules"]) == pytest.approx(spent, rel=1e-9, abs=1e-5)
+    assert float(row["consumed_joules"]) == pytest.approx(whole, rel=1e-9, abs=1e-5)
     for job in done.ran:
-        own = sum(
+        of_machines = sum(
             watch.joules(host, job.finish_time) - watch.joules(host, job.start_time)
             for host in numbers(job.alloc)
         )
-        assert job.consumed_energy == pytest.approx(own, rel=1e-9, abs=1e-6)
+        assert job.consumed_energy == pytest.approx(of_machines, rel=1e-9, abs=1e-6)
     if not world.options.compute_sharing:
-        assert sum(job.consumed_energy for job in done.ran) <= spent * (1 + 1e-9)
-    energies = [(time, energy) for time, energy, *_ in power.energy.events()]
-    assert energies == sorted(energies)
+        assert sum(job.consumed_energy for job in done.ran) <= whole * (1 + 1e-9)
+    for answer in done.told(m.Answer):
+        joules = answer.answers["consumed_energy"]
+        assert joules == pytest.approx(spent(answer.timestamp), rel=1e-9, abs=1e-6)
+    last = (0.0, 0.0)
+    for time, joules, _, _, mean in power.energy.events():
+        assert joules == pytest.approx(spent(time), rel=1e-9, abs=1e-6)
+        if mean is not None:
+            assert mean == pytest.approx((joules - last[1]) / (time - last[0]))
+        last = (time, joules)
 
 
 def check_switches_are_answered(done: Run) -> None:
-    """Once each, and the table of pstates has all of them."""
-    world = done.world
+    """Once each, when all machines had the time that they need; the table has all of them."""
     assert done.outcome.power is not None
-    answers = [
-        event
-        for message in done.messages
-        for event in message.events
-        if isinstance(event, m.ResourceStateChanged)
-    ]
-    changes = [row for row in table(done.outcome, "pstate_changes") if int(row["new_pstate"]) >= 0]
-    begun = sum(float(row["time"]) == 0 for row in changes[:2])
-    found = Counter((row["machine_id"], row["new_pstate"]) for row in changes)
-    wanted = Counter((asked, state) for asked, state in done.scheduler.switches)
+    wanted = sorted(done.scheduler.switches)
+    answers = done.told(m.ResourceStateChanged)
+    assert (
+        sorted((answer.timestamp, answer.resources, answer.state) for answer in answers) == wanted
+    )
+    assert done.outcome.power.nb_requests == len(wanted)
+    reached = [row for row in done.outcome.power.changes() if row[2] >= 0]
+    begun = [row for row in reached[:2] if row[0] == 0]
     assert begun
-    assert not wanted - found
-    assert len(answers) == done.outcome.power.nb_requests == len(done.scheduler.switches)
-    for row in changes:
-        assert not from_text(row["machine_id"]) >> world.machine.nb_hosts
+    traced = [(time, from_text(machines), str(pstate)) for time, machines, pstate in reached]
+    assert not Counter(wanted) - Counter(traced)
+    assert not any(machines >> done.world.machine.nb_hosts for _, machines, _ in traced)
 
 
 @given(worlds())

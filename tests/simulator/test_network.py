@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,9 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.hosts import Platform
-from batsched_py.simulator.platform.network import Cluster, Floats, Link, Network, Traffic
+from batsched_py.simulator.platform.network import Network
 from batsched_py.simulator.platform.platform_reader import read_platform
+from helpers.parallel_tasks_twin import one_by_one, stars
 
 MASTER = '<host id="master_host" speed="1Gf" coordinates="0 0 0"/>'
 
@@ -227,78 +227,28 @@ def test_routes_between_zones_that_lead_nowhere(tmp_path: Path, route: str, said
 # Traffic -----------------------------------------------------------------------------------------
 
 
-def by_pairs(network: Network, hosts: Sequence[str], sent: Floats) -> Traffic:
-    """Follow every message."""
-    weights: dict[int, float] = {}
-    latency = window = 0.0
-    for i, source in enumerate(hosts):
-        for j, target in enumerate(hosts):
-            if sent[i, j] <= 0:
-                continue
-            route = network.route(source, target)
-            latency = max(latency, route.latency)
-            window = max(window, route.latency * sent[i, j])
-            for link in route.links:
-                if network.links[link].fatpipe:
-                    weights[link] = max(weights.get(link, 0.0), sent[i, j])
-                else:
-                    weights[link] = weights.get(link, 0.0) + sent[i, j]
-    return Traffic(weights, latency, window)
+AMOUNTS = st.sampled_from([0.0, 0.0, 1.0, 2.5, 1e6])
 
 
-def clusters(policy: str, backbone: str | None, loopback: bool) -> Network:
-    """A cluster of four hosts."""
-    links: list[Link] = []
-
-    def add(name: str, latency: float, fatpipe: bool = False) -> int:
-        links.append(Link(name, 1e8, latency, fatpipe))
-        return len(links) - 1
-
-    zone = Cluster("c", link_latency=1.0, backbone_latency=0.0, loopback_latency=0.25)
-    for i in range(4):
-        host = f"h{i}"
-        zone.up[host] = zone.down[host] = add(f"{host} up", 1.0, policy == "FATPIPE")
-        if policy == "SPLITDUPLEX":
-            zone.down[host] = add(f"{host} down", 1.0)
-        if loopback:
-            zone.loopback[host] = add(f"{host} loopback", 0.25, True)
-    if backbone is not None:
-        zone.backbone_latency = 4.0
-        zone.backbone = add("backbone", 4.0, backbone == "FATPIPE")
-    return Network(links, {"c": zone}, dict.fromkeys(zone.up, "c"))
-
-
-networks = st.builds(
-    clusters,
-    st.sampled_from(["SPLITDUPLEX", "SHARED", "FATPIPE"]),
-    st.sampled_from([None, "SHARED", "FATPIPE"]),
-    st.booleans(),
-)
-executors = st.lists(st.integers(0, 3).map("h{}".format), min_size=1, max_size=6)
-
-
-def check(ours: Traffic, theirs: Traffic) -> None:
-    assert ours.weights == pytest.approx(theirs.weights, rel=1e-12)
-    assert ours.latency == pytest.approx(theirs.latency)
-    assert ours.window == pytest.approx(theirs.window)
-
-
-@given(networks, executors, st.data())
-def test_sums_are_those_of_all_messages(
-    network: Network, hosts: list[str], data: st.DataObject
-) -> None:
-    """Any matrix of bytes inside of a cluster, executors on the same host too."""
-    amount = st.sampled_from([0.0, 0.0, 1.0, 2.5, 1e6])
+def check_traffic(network: Network, hosts: list[str], data: st.DataObject) -> None:
+    """Any matrix of bytes, and equal messages, are summed up as if one by one."""
     nb = len(hosts)
-    sent = np.array([[data.draw(amount) for _ in range(nb)] for _ in range(nb)])
-    check(network.traffic(hosts, sent), by_pairs(network, hosts, sent))
+    sent = np.array([[data.draw(AMOUNTS) for _ in range(nb)] for _ in range(nb)])
+    amount = data.draw(AMOUNTS)
+    equal = np.full((nb, nb), amount)
+    np.fill_diagonal(equal, 0.0)
+    for given_, matrix in ((sent, sent), (amount, equal)):
+        ours, theirs = network.traffic(hosts, given_), one_by_one(network, hosts, matrix)
+        assert ours.weights == pytest.approx(theirs.weights, rel=1e-12)
+        assert (ours.latency, ours.window) == pytest.approx((theirs.latency, theirs.window))
 
 
-@given(networks, executors, st.sampled_from([0.0, 1.0, 1e6]))
-def test_equal_messages_need_no_matrix(network: Network, hosts: list[str], amount: float) -> None:
-    sent = np.full((len(hosts),) * 2, amount)
-    np.fill_diagonal(sent, 0.0)
-    check(network.traffic(hosts, amount), by_pairs(network, hosts, sent))
+@given(stars(st.just(1.0)), st.lists(st.integers(0, 4), min_size=1, max_size=6), st.data())
+def test_traffic_inside_of_a_cluster(
+    platform: Platform, hosts: list[int], data: st.DataObject
+) -> None:
+    """With executors on the same host, too."""
+    check_traffic(platform.network, [f"h{host}" for host in hosts], data)
 
 
 BETWEEN = """
@@ -326,33 +276,17 @@ def three_clusters(tmp_path_factory: pytest.TempPathFactory) -> Network:
     return network_of(tmp_path_factory.mktemp("between"), BETWEEN)
 
 
+IN_CLUSTERS = ["a0", "a1", "a2", "b0", "b1", "c0", "c1", "c2"]
+NOT_ALL = ["a0", "a1", "master_host"]
+
+
 @given(
-    st.lists(
-        st.sampled_from(["a0", "a1", "a2", "b0", "b1", "c0", "c1", "c2"]), min_size=2, max_size=7
+    st.sampled_from([IN_CLUSTERS, IN_CLUSTERS, NOT_ALL]).flatmap(
+        lambda names: st.lists(st.sampled_from(names), min_size=2, max_size=7)
     ),
     st.data(),
 )
 def test_traffic_between_clusters(
     three_clusters: Network, hosts: list[str], data: st.DataObject
 ) -> None:
-    nb = len(hosts)
-    amount = st.sampled_from([0.0, 0.0, 1.0, 2.5, 1e6])
-    sent = np.array([[data.draw(amount) for _ in range(nb)] for _ in range(nb)])
-    check(three_clusters.traffic(hosts, sent), by_pairs(three_clusters, hosts, sent))
-    equal = np.full((nb, nb), 3.0)
-    np.fill_diagonal(equal, 0.0)
-    check(three_clusters.traffic(hosts, 3.0), by_pairs(three_clusters, hosts, equal))
-
-
-def test_traffic_of_hosts_in_no_cluster(three_clusters: Network) -> None:
-    hosts = ["a0", "master_host"]
-    sent = np.array([[0.0, 2.0], [3.0, 0.0]])
-    check(three_clusters.traffic(hosts, sent), by_pairs(three_clusters, hosts, sent))
-    check(three_clusters.traffic(hosts, 2.0), by_pairs(three_clusters, hosts, (sent > 0) * 2.0))
-
-
-def test_networks_compare_by_what_they_are() -> None:
-    assert clusters("SHARED", None, True) == clusters("SHARED", None, True)
-    assert clusters("SHARED", None, True) != clusters("SHARED", None, False)
-    assert Network() != Network(problem="none")
-    assert Network() != "network"
+    check_traffic(three_clusters, hosts, data)

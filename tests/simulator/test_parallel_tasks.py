@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.hosts import Host, Platform, homogeneous
 from batsched_py.simulator.platform.network import (
-    Cluster,
     FullZone,
     Hop,
     Link,
@@ -24,7 +23,7 @@ from batsched_py.simulator.platform.network import (
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.simulator.tasks.fair_bottleneck import FairBottleneck, RateLimits, Use
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask, ParallelTasks
-from helpers.parallel_tasks_twin import Cancel, Change, Speed, Start, Twin
+from helpers.parallel_tasks_twin import Cancel, Change, Speed, Start, Twin, stars
 
 
 def ends(platform: Platform, changes: list[Change]) -> list[float | None]:
@@ -135,11 +134,9 @@ def test_jobs_of_a_real_batsim(
 ) -> None:
     """The durations of a run on a platform of explicit routes with loopbacks."""
     folder = shared / "batsim_transcripts" / "02_profile_types_fcfs"
-    running = ParallelTasks(read_platform(folder / "small_platform.xml"))
-    task = running.start(1.0, list(range(nb)), flops, bytes_)
-    while (date := running.next_time()) < inf:
-        running.advance(date)
-    assert task.end == pytest.approx(1 + duration, abs=0.6e-6)
+    platform = read_platform(folder / "small_platform.xml")
+    (end,) = ends(platform, [Start(1.0, list(range(nb)), flops, bytes_)])
+    assert end == pytest.approx(1 + duration, abs=0.6e-6)
 
 
 @pytest.mark.parametrize(
@@ -154,13 +151,10 @@ def test_storages_of_a_real_batsim(
 ) -> None:
     """Each of two executors reads 1 MB from a storage and writes 2 MB to it."""
     path = shared / "batsim_transcripts" / run / platform
-    running = ParallelTasks(read_platform(path, roles={storage: "storage"}))
+    read = read_platform(path, roles={storage: "storage"})
     sent = [0, 0, 2e6, 0, 0, 2e6, 1e6, 1e6, 0]
-    nb_compute = 4 if storage == "hosts_pfs0" else 3
-    task = running.start(0.0, [0, 1, nb_compute], [0, 0, 0], sent)
-    while (date := running.next_time()) < inf:
-        running.advance(date)
-    assert task.end == pytest.approx(duration, abs=0.6e-6)
+    (end,) = ends(read, [Start(0.0, [0, 1, len(read.hosts)], [0, 0, 0], sent)])
+    assert end == pytest.approx(duration, abs=0.6e-6)
 
 
 def test_what_asks_for_nothing_ends_at_once() -> None:
@@ -237,16 +231,6 @@ def test_dates_within_a_nanosecond_are_one() -> None:
     assert running.advance(running.next_time()) == [other]
 
 
-def test_a_link_that_is_not_shared_is_there_for_each() -> None:
-    platform = star("SPLITDUPLEX", None, True, 0.0)
-    both: list[Change] = [Start(0, [0], [0], [5e8]), Start(0, [0], [2e9 * 4], [5e8])]
-    assert ends(platform, both) == [1.0, 4.0]
-
-
-def test_equal_executors_on_one_host_add_up() -> None:
-    assert ends(homogeneous(1), [Start(0, [0, 0], [1e9, 1e9], [])]) == [2.0]
-
-
 @pytest.mark.parametrize(
     ("flops", "bytes_", "said"), [([1e9], 0.0, "flops"), ([1, 1], [1.0, 2.0], "bytes")]
 )
@@ -271,30 +255,6 @@ def test_a_network_without_routes_matters_to_messages_only() -> None:
 NB = 5
 
 
-def star(policy: str, backbone: str | None, loopback: bool, latency: float) -> Platform:
-    """A cluster of five hosts, the last a storage."""
-    links: list[Link] = []
-
-    def add(name: str, bandwidth: float, fatpipe: bool = False) -> int:
-        links.append(Link(name, bandwidth, latency, fatpipe))
-        return len(links) - 1
-
-    zone = Cluster("c", link_latency=latency, backbone_latency=latency, loopback_latency=latency)
-    hosts = [Host(f"h{i}", ((2e9, 1e9, 1e9, 0.7e9, 1e9)[i],)) for i in range(NB)]
-    for host in hosts:
-        zone.up[host.name] = zone.down[host.name] = add(f"{host.name}", 1e8, policy == "FATPIPE")
-        if policy == "SPLITDUPLEX":
-            zone.down[host.name] = add(f"{host.name} down", 1e8)
-        if loopback:
-            zone.loopback[host.name] = add(f"{host.name} loopback", 5e8, True)
-    if backbone is None:
-        zone.backbone_latency = 0.0
-    else:
-        zone.backbone = add("backbone", 2.5e8, backbone == "FATPIPE")
-    network = Network(links, {"c": zone}, {host.name: "c" for host in hosts})
-    return Platform(hosts[:-1], hosts[-1:], network)
-
-
 def full(latency: float) -> Platform:
     """Hosts in a row: a message crosses all links in between, forth and back."""
     links = [Link(f"l{i}", (1e8, 3e7, 2e8, 1e8)[i], latency, i == 2) for i in range(NB - 1)]
@@ -311,13 +271,7 @@ def full(latency: float) -> Platform:
 
 latencies = st.sampled_from([0.0, 1e-4, 0.3])
 platforms = st.one_of(
-    st.builds(
-        star,
-        st.sampled_from(["SPLITDUPLEX", "SHARED", "FATPIPE"]),
-        st.sampled_from([None, "SHARED", "FATPIPE"]),
-        st.booleans(),
-        latencies,
-    ),
+    stars(latencies),
     st.builds(full, latencies),
 )
 amounts = st.sampled_from([0.0, 0.0, 1e6, 3.3e7, 1e8, 2e8])

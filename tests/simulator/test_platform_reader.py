@@ -205,14 +205,6 @@ def test_many_zones_are_read_in_linear_time(tmp_path: Path, around: str) -> None
     assert process_time() - begin < 8  # what is quadratic takes 40 s
 
 
-def test_a_host_with_the_role_of_master_does_not_compute(tmp_path: Path) -> None:
-    body = (
-        '<zone id="z"><host id="m" speed="1Gf"><prop id="role" value="master"/></host>'
-        '<host id="h" speed="1Gf"/></zone>'
-    )
-    assert [host.name for host in read_platform(write(tmp_path, body)).hosts] == ["h"]
-
-
 # Roles -------------------------------------------------------------------------------------------
 
 HOSTS = "".join(f'<host id="{name}" speed="1Gf"/>' for name in "dbca")
@@ -334,12 +326,6 @@ def test_a_network_that_is_not_supported_is_refused_only_when_used(
         platform.network.route(platform.hosts[0].name, platform.hosts[1].name)
     assert str(path) in str(caught.value)
     assert "real Batsim" in str(caught.value)
-
-
-def test_a_route_has_what_its_links_have(tmp_path: Path) -> None:
-    network = read_platform(write(tmp_path, zone(LINK + ROUTE))).network
-    assert network.links[0].bandwidth == 1e6
-    assert network.route("a", "b").latency == 1e-3
 
 
 def test_what_only_looks_special_is_read(tmp_path: Path) -> None:

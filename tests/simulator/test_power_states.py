@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from batsched_py.errors import ProtocolError
@@ -11,7 +9,6 @@ from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.platform.hosts import Host, Platform
-from batsched_py.simulator.platform.platform_reader import read_platform
 from helpers.scripted_schedulers import (
     Make,
     Timetable,
@@ -49,33 +46,43 @@ def run(scheduler: Timetable, *names: str, platform: Platform = HOSTS) -> Outcom
     return simulate(scheduler, load, ENERGY, platform)
 
 
+def changes_told(scheduler: Timetable) -> list[tuple[float, int, str]]:
+    changes = scheduler.events(m.ResourceStateChanged)
+    return [(event.timestamp, event.resources, event.state) for event in changes]
+
+
 # Speeds -------------------------------------------------------------------------------------------
 
-SLOWED: dict[str, tuple[dict[float, list[Make]], float]] = {
-    "a host that becomes half as fast while it computes": ({2: [switch(1, "1")]}, 6),
-    "and fast again": ({2: [switch(1, "1")], 4: [switch(1, "0")]}, 5),
-    "another host does not matter": ({2: [switch(2, "1")]}, 4),
-    "nor does the pstate that it is in": ({2: [switch(1, "0")]}, 4),
+SLOWED: dict[str, tuple[dict[float, list[Make]], dict[str, float]]] = {
+    "a host that becomes half as fast while it computes": (
+        {0: [execute("w0!four", 1)], 2: [switch(1, "1")]},
+        {"four": 6},
+    ),
+    "and fast again; another host, and the pstate that it is in, do not matter": (
+        {
+            0: [execute("w0!four", 1)],
+            1: [switch(2, "1"), switch(1, "0")],
+            2: [switch(1, "1")],
+            4: [switch(1, "0")],
+        },
+        {"four": 5},
+    ),
+    "slow from its start, beside one that is not": (
+        {1: [switch(1, "1"), execute("w0!four0", 1), execute("w0!four1", 2)]},
+        {"four0": 9, "four1": 5},
+    ),
+    "after the machine woke, at the speed of the pstate that was asked for": (
+        {0: [switch(1, "2")], 3: [switch(1, "1")], 7: [execute("w0!four", 1)]},
+        {"four": 15},
+    ),
 }
 
 
 @pytest.mark.parametrize("sentence", SLOWED)
 def test_slowed(sentence: str) -> None:
-    plan, end = SLOWED[sentence]
-    outcome = run(Timetable({0: [execute("w0!four", 1)], **plan}), "four")
-    assert ends(outcome) == {"four": (SUCCESS, end)}
-
-
-def test_delays_are_not_slowed() -> None:
-    plan = {0: [execute("w0!wait", 1)], 2: [switch(1, "1")]}
-    assert ends(run(Timetable(plan), "wait")) == {"wait": (SUCCESS, 4)}
-
-
-def test_slow_from_its_start() -> None:
-    """A job that is started on a host that was switched before, and one beside it that was not."""
-    plan = {1: [switch(1, "1"), execute("w0!four0", 1), execute("w0!four1", 2)]}
-    outcome = run(Timetable(plan), "four0", "four1")
-    assert ends(outcome) == {"four0": (SUCCESS, 9), "four1": (SUCCESS, 5)}
+    plan, expected = SLOWED[sentence]
+    outcome = run(Timetable(plan), *expected)
+    assert ends(outcome) == {name: (SUCCESS, end) for name, end in expected.items()}
 
 
 def test_one_slow_host_slows_the_task_of_two() -> None:
@@ -91,8 +98,7 @@ def test_speeds_are_told_at_once() -> None:
     """In the message after the decision, at the same time; both hosts together."""
     scheduler = Timetable({2: [switch(0b1011, "1")]})
     outcome = run(scheduler)
-    (changed,) = scheduler.events(m.ResourceStateChanged)
-    assert (changed.timestamp, changed.resources, changed.state) == (2, 0b1011, "1")
+    assert changes_told(scheduler) == [(2, 0b1011, "1")]
     assert outcome.power is not None
     assert list(outcome.power.changes()) == [
         (0.0, "0-3", 0),
@@ -108,9 +114,7 @@ def test_sleep_and_wake() -> None:
     """Each host takes its own time; the scheduler is told when the last one is there."""
     scheduler = Timetable({1: [switch(0b101, "2")], 10: [switch(0b101, "1")]})
     outcome = run(scheduler)
-    assert [
-        (e.timestamp, e.resources, e.state) for e in scheduler.events(m.ResourceStateChanged)
-    ] == [(6, 0b101, "2"), (18, 0b101, "1")]
+    assert changes_told(scheduler) == [(6, 0b101, "2"), (18, 0b101, "1")]
     power = outcome.power
     assert power is not None
     assert (power.nb_requests, power.nb_switches) == (2, 4)
@@ -121,6 +125,8 @@ def test_sleep_and_wake() -> None:
         (10.0, "0 2", -1),
         (18.0, "0 2", 1),
     ]
+    # of all hosts at least: idle, two asleep until both are awake, those two slower
+    assert [least for _, _, _, least, _ in power.energy.events()] == [400, 220, 220, 360]
     # idle, switched off, asleep, switched on, and idle in pstate 1
     assert power.energy.consumed(1, 20) == pytest.approx(100 + 2 * 30 + 7 * 10 + 4 * 50 + 6 * 80)
     assert power.energy.consumed(4, 20) == pytest.approx(100 + 5 * 30 + 4 * 10 + 8 * 50 + 2 * 80)
@@ -133,19 +139,9 @@ def test_sleep_and_wake() -> None:
     ]
 
 
-def test_a_job_after_the_machine_woke() -> None:
-    """It runs at the speed of the pstate that was asked for."""
-    plan = {0: [switch(1, "2")], 3: [switch(1, "1")], 7: [execute("w0!four", 1)]}
-    assert ends(run(Timetable(plan), "four")) == {"four": (SUCCESS, 15)}
-
-
 def test_a_computing_machine_in_a_request_with_one_that_wakes() -> None:
     """It is slowed at once and stays at full load, while the other one takes its time."""
-    plan = {
-        0: [switch(2, "2"), execute("w0!four", 1)],
-        3: [switch(0b11, "1")],
-    }
-    scheduler = Timetable(plan)
+    scheduler = Timetable({0: [switch(2, "2"), execute("w0!four", 1)], 3: [switch(0b11, "1")]})
     outcome = run(scheduler, "four")
     assert ends(outcome) == {"four": (SUCCESS, 5)}
     assert outcome.jobs[0].consumed_energy == pytest.approx(3 * 200 + 2 * 150)
@@ -154,27 +150,15 @@ def test_a_computing_machine_in_a_request_with_one_that_wakes() -> None:
 
 def test_two_requests_at_once_for_what_is_there_at_once() -> None:
     """The second one holds, though the first one is done later, when another machine is awake."""
-    plan = {
-        0: [switch(2, "2")],
-        3: [switch(0b11, "1"), switch(1, "0"), execute("w0!four", 1)],
-    }
-    scheduler = Timetable(plan)
+    at_3 = [switch(0b11, "1"), switch(1, "0"), execute("w0!four", 1)]
+    scheduler = Timetable({0: [switch(2, "2")], 3: at_3})
     assert ends(run(scheduler, "four")) == {"four": (SUCCESS, 7)}
-    told = [(e.timestamp, e.resources, e.state) for e in scheduler.events(m.ResourceStateChanged)]
-    assert told == [(2, 2, "2"), (3, 1, "0"), (7, 3, "1")]
+    assert changes_told(scheduler) == [(2, 2, "2"), (3, 1, "0"), (7, 3, "1")]
 
 
-def test_asleep_in_the_beginning(tmp_path: Path) -> None:
-    """A host whose pstate in the platform file is one to sleep in."""
-    prop = f'<prop id="wattage_per_state" value="{WATTS}"/><prop id="sleep_pstates" value="2:3:4"/>'
-    (tmp_path / "platform.xml").write_text(
-        '<platform version="4.1"><zone id="z" routing="Vivaldi">'
-        '<host id="master_host" coordinates="0 0 0" speed="1Gf"/>'
-        f'<host id="a" coordinates="0 0 0" speed="1Gf,0.5Gf,1f,0.5f,0.25f" pstate="2">{prop}</host>'
-        f'<host id="b" coordinates="0 0 0" speed="1Gf,0.5Gf,1f,0.5f,0.25f" pstate="1">{prop}</host>'
-        "</zone></platform>"
-    )
-    platform = read_platform(tmp_path / "platform.xml")
+def test_asleep_in_the_beginning() -> None:
+    """A host whose pstate in the platform file is one to sleep in: no job may start there."""
+    platform = Platform([host("a", pstate=2), host("b", pstate=1)])
     scheduler = Timetable(
         {0: [execute("w0!four0", 2)], 1: [switch(1, "0")], 5: [execute("w0!four1", 1)]}
     )
@@ -185,23 +169,14 @@ def test_asleep_in_the_beginning(tmp_path: Path) -> None:
     assert outcome.power is not None
     assert list(outcome.power.changes())[:2] == [(0.0, "1", 1), (0.0, "0", 2)]
     assert outcome.power.energy.consumed(1, 9) == pytest.approx(10 + 4 * 50 + 4 * 200)
-
-
-def test_asleep_in_the_beginning_no_job_may_start() -> None:
-    platform = Platform([host("h0", pstate=2)])
     with pytest.raises(ProtocolError, match="'0': machine 0 is sleeping"):
         run(Timetable({0: [execute("w0!four", 1)]}), "four", platform=platform)
 
 
-def test_killed_at_the_instant_it_is_switched_off() -> None:
-    """A machine is free for it only in the next message, when the scheduler knows of the end."""
-    plan = {0: [execute("w0!four", 1)], 2: [kill("w0!four"), switch(1, "2")]}
-    with pytest.raises(ProtocolError, match="runs jobs"):
-        run(Timetable(plan), "four")
-
-
 # Refused ------------------------------------------------------------------------------------------
 
+# A killed job's machine is free only in the next message, when the scheduler knows of the end.
+KILLED_NOW = {0: [execute("w0!four", 1)], 2: [kill("w0!four"), switch(1, "2")]}
 REFUSED: dict[str, tuple[dict[float, list[Make]], str]] = {
     "no machines": ({1: [switch(0, "1")]}, "'' to '1', expected machines from 0 to 3"),
     "a machine that does not exist": ({1: [switch(16, "1")]}, "'4' to '1', expected machines"),
@@ -223,6 +198,7 @@ REFUSED: dict[str, tuple[dict[float, list[Make]], str]] = {
         {0: [execute("w0!wait", 1)], 1: [switch(3, "2")]},
         "of '0-1' to 2: '0' runs jobs: only idle machines may sleep",
     ),
+    "to sleep at the instant at which its job is killed": (KILLED_NOW, "runs jobs"),
     "to sleep while it sleeps": (
         {0: [switch(1, "2")], 3: [switch(3, "2")]},
         "of '0-1' to 2: '0' sleeps already",

@@ -11,7 +11,7 @@ import pytest
 
 from batsched_py.errors import ProtocolError, WorkloadError
 from batsched_py.simulator.engine import Options
-from batsched_py.simulator.profiles import Composed, Parallel, Receive, Send, parse_profiles
+from batsched_py.simulator.profiles import parse_profiles
 from batsched_py.workload.batsim_workload import read_workload
 from batsched_py.workload.profile_types import PROFILE_TYPES
 from helpers.scripted_schedulers import (
@@ -108,38 +108,6 @@ def test_what_runs_here_is_a_type_of_batsim() -> None:
         parse_profiles(["p"], {"p": {"type": "smpi"}})
     runs = set(str(caught.value).partition("simulator runs ")[2].split(", "))
     assert {"delay", "composed"} < runs < PROFILE_TYPES.keys()
-
-
-def test_what_is_read() -> None:
-    """One of each kind, with what is assumed where nothing is said."""
-    profiles: dict[str, dict[str, Any]] = {
-        "delay": delay(2, ret=3, note="free"),
-        "homogeneous": compute(1),
-        "talking": compute(1, com=5),
-        "total": {"type": "parallel_homogeneous_total", "cpu": 8, "com": 16},
-        "parallel": {"type": "parallel", "cpu": [1, 2], "com": [0, 3, 0, 0]},
-        "silent": {"type": "parallel", "cpu": [1, 2], "com": [0, 0, 0, 0]},
-        "send": {"type": "send", "msg": {"a": 1}},
-        "recv": {"type": "recv"},
-        "composed": composed("total", "send"),
-        "totals": composed("total", "total", repeat=4),
-    }
-    read = parse_profiles(profiles, profiles)
-    assert (read["delay"].delay, read["delay"].return_code, read["delay"].body) == (2.0, 3, None)
-    assert (read["homogeneous"].flops, read["homogeneous"].body) == (1e9, None)
-    assert read["talking"].body == Parallel(1e9, 5.0)
-    assert read["total"].demand(4) == (2.0, 4.0)
-    assert read["parallel"].body == Parallel([1.0, 2.0], [0.0, 3.0, 0.0, 0.0])
-    assert read["silent"].body == Parallel([1.0, 2.0], 0.0)
-    assert read["send"].body == Send({"a": 1}, 1e-7)
-    body = read["recv"].body
-    assert isinstance(body, Receive)
-    assert (body.pattern.pattern, body.poll) == (".*", 0.005)
-    assert (body.success, body.failure, body.timeout) == ("", "", "")
-    assert not read["composed"].total
-    assert read["totals"].total
-    assert isinstance(read["totals"].body, Composed)
-    assert (len(read["totals"].body.parts), read["totals"].body.repeat) == (2, 4)
 
 
 KEPT: dict[str, tuple[dict[str, dict[str, Any]], set[str]]] = {

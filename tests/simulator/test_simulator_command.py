@@ -25,8 +25,10 @@ from batsched_py.transport import simulator_socket as front
 from batsched_py.transport.recording import read_exchange
 from helpers.calling import Called, command
 
-HEAD = '<?xml version="1.0"?>\n'
-CLUSTER = """<cluster id="c" prefix="n" suffix="" radical="0-4" speed="1Gf" bw="1GBps" lat="0"/>"""
+PLATFORM = """<?xml version="1.0"?>
+<platform version="4.1">
+<cluster id="c" prefix="n" suffix="" radical="0-4" speed="1Gf" bw="1GBps" lat="0"/>
+</platform>"""
 WORKLOAD: dict[str, Any] = {
     "nb_res": 4,
     "jobs": [{"id": "1", "subtime": 1, "res": 1, "walltime": 9, "profile": "p"}],
@@ -36,26 +38,14 @@ USUAL = ["-p", "platform.xml", "-m", "n4", "-w", "workload.json"]
 PAGE = Path(__file__).parents[2] / "docs" / "simulator.md"
 
 
-def platform(inside: str, before: str = "") -> bytes:
-    return f'{HEAD}{before}<platform version="4.1">{inside}</platform>'.encode()
-
-
 def workload(**changes: Any) -> bytes:
     return json.dumps(WORKLOAD | changes).encode()
-
-
-def one_job(**changes: Any) -> bytes:
-    return workload(jobs=[WORKLOAD["jobs"][0] | changes])
-
-
-def one_profile(**profile: Any) -> bytes:
-    return workload(profiles={"p": profile})
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, with a platform of four machines and a job."""
-    (tmp_path / "platform.xml").write_bytes(platform(CLUSTER))
+    (tmp_path / "platform.xml").write_text(PLATFORM)
     (tmp_path / "workload.json").write_bytes(workload())
     (tmp_path / "a_folder").mkdir()
     (tmp_path / "more").write_text("-p platform.xml --no-sched")
@@ -149,11 +139,15 @@ def test_a_quiet_run_without_traces(call: Call) -> None:
     assert {path.name for path in Path().glob("out*")} == {"out_jobs.csv", "out_schedule.csv"}
 
 
-def test_a_run_that_says_every_message(call: Call) -> None:
+def test_a_run_that_says_and_records_every_message(call: Call) -> None:
     with scheduler(*GOOD) as address:
-        done = call(*USUAL, "-s", address, "-v", "debug")
+        done = call(*USUAL, "-s", address, "-v", "debug", "--record", "exchange.jsonl")
     assert [line[:2] for line in done.stderr.splitlines()] == ["->", "<-"] * 4
     assert done.stderr.count("EXECUTE_JOB") == 1
+    records = read_exchange("exchange.jsonl")
+    assert [record.sender for record in records] == ["batsim", "sched"] * len(GOOD)
+    assert "SIMULATION_BEGINS" in records[0].raw
+    assert "EXECUTE_JOB" in records[3].raw
 
 
 # Options -----------------------------------------------------------------------------------------
@@ -179,16 +173,9 @@ def test_what_a_scheduler_is_told_of_options(
 ) -> None:
     (begins,) = told(call, monkeypatch, *arguments)
     assert {name: getattr(begins, name) for name in said} == said
-
-
-def test_workloads_are_named_by_their_whole_paths(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (begins,) = told(call, monkeypatch, "-w", "two.json", "-w", "three.json")
-    assert begins.workloads == {
-        "w0": str(Path("two.json").absolute()),
-        "w1": str(Path("three.json").absolute()),
-    }
+    names = [name for name in arguments if name.endswith(".json")]
+    whole_paths = {f"w{at}": str(Path(name).absolute()) for at, name in enumerate(names)}
+    assert begins.workloads == whole_paths
 
 
 def told(call: Call, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> list[m.SimulationBegins]:
@@ -213,40 +200,24 @@ def told(call: Call, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> list[m
 # Mistakes ----------------------------------------------------------------------------------------
 
 
-BOMB = '<!DOCTYPE platform [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;">]>'
+BINARY = bytes(range(256))
 FLOOD = b'{"type":"flood","timestamp":1}'
-WRONG_INPUTS: dict[str, tuple[str, bytes, str]] = {
-    "a binary platform": ("platform.xml", bytes(range(256)), "platform.xml: not a well-formed XML"),
-    "a bomb": ("platform.xml", platform('<zone id="&b;"/>', BOMB), "entities are not allowed"),
-    "too few hosts": (
-        "platform.xml",
-        platform(CLUSTER.replace("0-4", "0-3")),
-        "there is no master host 'n4'",
-    ),
-    "a binary workload": ("workload.json", bytes(range(256)), "workload.json:1:1: no JSON"),
-    "a number too long": ("workload.json", one_job(res=1e30), "res is 1e+30, expected an integer"),
-    "composed of itself": (
-        "workload.json",
-        one_profile(type="composed", seq=["p"]),
-        "is composed of itself",
-    ),
-    "a storage job": (
-        "workload.json",
-        one_profile(type="parallel_homogeneous_pfs"),
-        "which only real Batsim does",
-    ),
-    "binary events": ("events.txt", bytes(range(256)), "events.txt:1: no JSON"),
-    "another type": ("events.txt", FLOOD, "--forward-unknown-events hands others on"),
+COMPOSED_OF_ITSELF = workload(profiles={"p": {"type": "composed", "seq": ["p"]}})
+WRONG_INPUTS: dict[str, tuple[bytes, str]] = {
+    "platform.xml": (BINARY, "platform.xml: not a well-formed XML"),
+    "workload.json": (BINARY, "workload.json:1:1: no JSON"),
+    "events.txt": (FLOOD, "--forward-unknown-events hands others on"),
+    "composed.json": (COMPOSED_OF_ITSELF, "is composed of itself"),
 }
 
 
-@pytest.mark.parametrize("sentence", WRONG_INPUTS)
-def test_wrong_inputs(sentence: str, call: Call) -> None:
+@pytest.mark.parametrize("name", WRONG_INPUTS)
+def test_wrong_inputs(name: str, call: Call) -> None:
     """What else their readers refuse is tested with them."""
-    name, content, said = WRONG_INPUTS[sentence]
-    Path("events.txt").write_bytes(b"")
-    Path(name).write_bytes(content)
-    assert_one_line(call(*USUAL, "--events", "events.txt"), 1, said)
+    content, said = WRONG_INPUTS[name]
+    for path, written in (("events.txt", b""), ("composed.json", workload()), (name, content)):
+        Path(path).write_bytes(written)
+    assert_one_line(call(*USUAL, "--events", "events.txt", "-w", "composed.json"), 1, said)
 
 
 @pytest.mark.parametrize(
@@ -351,16 +322,23 @@ def test_a_socket_of_another_kind_listens(call: Call) -> None:
     assert_one_line(done, 1, "what listens there is no ZeroMQ socket (REP)")
 
 
-def test_a_scheduler_is_silent(call: Call) -> None:
-    with scheduler(NOTHING, None) as address:
-        done = call(*USUAL, "-s", address, "--timeout", "0.5")
-    assert_one_line(done, 1, "did not reply at 1.000000 s within 0.5 s; --timeout allows more")
-
-
-def test_a_scheduler_dies(call: Call) -> None:
-    with scheduler(NOTHING, START) as address:
-        done = call(*USUAL, "-s", address)
-    assert_one_line(done, 1, "went away at 5.000000 s without a reply")
+@pytest.mark.parametrize(
+    ("replies", "said"),
+    [
+        ([NOTHING, None], "did not reply at 1.000000 s within 0.5 s; --timeout allows more"),
+        ([NOTHING, START], "went away at 5.000000 s without a reply"),
+        # A second frame would be lost without a word.
+        (
+            [NOTHING, NOTHING + NEXT_FRAME + START],
+            'a reply of 2 frames, expected one; it said: {"now":1.0',
+        ),
+    ],
+    ids=["silent", "dead", "two frames"],
+)
+def test_a_scheduler_does_not_reply(replies: list[bytes | None], said: str, call: Call) -> None:
+    with scheduler(*replies) as address:
+        done = call(*USUAL, "-s", address, "--timeout", "0.5" if None in replies else "60")
+    assert_one_line(done, 1, said)
 
 
 @pytest.mark.parametrize(
@@ -387,13 +365,6 @@ def test_a_scheduler_answers_garbage(reply: bytes, said: str, call: Call) -> Non
         done = call(*USUAL, "-s", address)
     assert_one_line(done, 1, said)
     assert len(done.stderr) < 900
-
-
-def test_a_reply_of_several_frames(call: Call) -> None:
-    """A second frame would be lost without a word."""
-    with scheduler(NOTHING, NOTHING + NEXT_FRAME + START) as address:
-        done = call(*USUAL, "-s", address)
-    assert_one_line(done, 1, 'a reply of 2 frames, expected one; it said: {"now":1.0')
 
 
 def test_a_time_is_taken_for_what_it_stands_for() -> None:
@@ -441,21 +412,10 @@ def test_nothing_is_lost_when_only_the_goodbye_is_wrong(
         assert Path(f"out_{name}.csv").read_bytes() == Path(f"good_{name}.csv").read_bytes()
 
 
-def test_the_exchange_is_recorded(call: Call) -> None:
-    """In the form in which it can be replayed."""
-    with scheduler(*GOOD) as address:
-        assert call(*USUAL, "-s", address, "--record", "exchange.jsonl").returncode == 0
-    records = read_exchange("exchange.jsonl")
-    assert [record.sender for record in records] == ["batsim", "sched"] * len(GOOD)
-    assert "SIMULATION_BEGINS" in records[0].raw
-    assert "EXECUTE_JOB" in records[3].raw
-
-
 def test_traces_have_all_digits_if_asked(call: Call) -> None:
     """Batsim's have six, so that after 12 days a time is rounded to 10 s."""
-    load = json.loads(Path("workload.json").read_text())
-    load["jobs"][0]["subtime"] = 1234567.25
-    Path("workload.json").write_text(json.dumps(load))
+    late = WORKLOAD["jobs"][0] | {"subtime": 1234567.25}
+    Path("workload.json").write_bytes(workload(jobs=[late]))
     for prefix, arguments in (("six", []), ("all", ["--exact-times"])):
         with scheduler(*GOOD) as address:
             assert call(*USUAL, "-s", address, "-e", prefix, *arguments).returncode == 0
@@ -467,10 +427,9 @@ def test_traces_have_all_digits_if_asked(call: Call) -> None:
 # Ctrl-C ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("at", [0, 1], ids=["first message", "later"])
+@pytest.mark.parametrize(("asked", "at"), [(signal.SIGINT, 0), (signal.SIGTERM, 1)])
 def test_interrupted_while_it_waits(asked: signal.Signals, at: int, folder: Path) -> None:
-    """Nothing goes on running, and no files are left."""
+    """For the reply to message ``at``: nothing goes on running, and no files are left."""
     context = zmq.Context()
     with context.socket(zmq.REP) as listening:
         listening.setsockopt(zmq.RCVTIMEO, 60_000)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from batsched_py.errors import DeadlockError, ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.engine import Options
+from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.files.output_files import jobs_lines
 from batsched_py.simulator.platform.hosts import Platform, homogeneous
-from batsched_py.simulator.platform.platform_reader import read_platform
+from helpers.parallel_tasks_twin import star
 from helpers.scripted_schedulers import (
     FINISHED,
     GIGA,
@@ -34,115 +33,7 @@ from helpers.scripted_schedulers import (
 
 Profiles = dict[str, dict[str, Any]]
 
-# Composed profiles and walltimes ------------------------------------------------------------------
-
-
-class Case(NamedTuple):
-    """A job on host 0: its profile, made of ``PARTS``, how it ends, its walltime and return code.
-
-    None as return code: 0, or -1 at the walltime.
-    """
-
-    main: dict[str, Any]
-    end: tuple[str, float]
-    walltime: float | None = None
-    return_code: int | None = None
-
-
-SUCCESS, FAILED, WALLTIME, KILLED = "SUCCESSFULLY", "FAILED", "WALLTIME_REACHED", "KILLED"
-WORDS = {"type": "send", "msg": {}, "sleeptime": 3}
-PARTS: Profiles = {
-    "a": delay(2),
-    "b": compute(3),
-    "bad": delay(2, ret=7),
-    "late": delay(2, ret=-4),
-    "nothing": compute(0),
-    "words": WORDS,
-    "three a": composed("a", repeat=3),
-    "two a, failing": composed("a", repeat=2, ret=3),
-    "four bad": composed("bad", repeat=4, ret=6),
-}
-ALONE: dict[str, Case] = {
-    "a delay that is shorter than the walltime": Case(delay(5), (SUCCESS, 5), 9),
-    "one that equals it is cut": Case(delay(5), (WALLTIME, 5), 5),
-    "one that is longer, too": Case(delay(5), (WALLTIME, 4), 4),
-    "a computation that equals it is done": Case(compute(5), (SUCCESS, 5), 5),
-    "one that is longer is cut": Case(compute(5), (WALLTIME, 4), 4),
-    "no walltime": Case(delay(5), (SUCCESS, 5)),
-    "a failure": Case(compute(5, ret=42), (FAILED, 5), None, 42),
-    "parts come one after the other": Case(composed("a", "b"), (SUCCESS, 5)),
-    "all parts are repeated, not the last": Case(composed("a", "b", repeat=3), (SUCCESS, 15)),
-    "a part may be there twice": Case(composed("a", "a"), (SUCCESS, 4)),
-    "nested, each with its repeats": Case(composed("three a", "b", repeat=2), (SUCCESS, 18)),
-    "the first failure stops": Case(composed("a", "bad", "a"), (FAILED, 4), None, 7),
-    "a failure inside stops the outside, whose own ret does not matter": Case(
-        composed("four bad", "a", ret=5), (FAILED, 2), None, 7
-    ),
-    "its own ret when all parts are done": Case(
-        composed("a", repeat=2, ret=9), (FAILED, 4), None, 9
-    ),
-    "the ret of an inner one stops after its repeats": Case(
-        composed("two a, failing", "a"), (FAILED, 4), None, 3
-    ),
-    "a negative ret is a walltime reached to Batsim": Case(
-        composed("late", "a"), (WALLTIME, 2), None, -4
-    ),
-    "so it is of a job of one duration": Case(compute(2, ret=-3), (WALLTIME, 2), None, -3),
-    "a step that is not reached in time": Case(composed("b", "a", "a"), (WALLTIME, 4), 4),
-    "the walltime cuts a computation": Case(composed("a", "b"), (WALLTIME, 4.5), 4.5),
-    "a delay that equals what is left is cut": Case(composed("b", "a"), (WALLTIME, 5), 5),
-    "a computation that equals what is left is done": Case(composed("a", "b"), (SUCCESS, 5), 5),
-    "done with its last instant, the next computation is cut at once": Case(
-        composed("b", repeat=2), (WALLTIME, 3), 3
-    ),
-    "done with its last instant, the next delay is cut at once": Case(
-        composed("b", "a"), (WALLTIME, 3), 3
-    ),
-    "done with its last instant, a computation of nothing is done too": Case(
-        composed("b", "nothing"), (SUCCESS, 3), 3
-    ),
-    "the walltime is over all repeats": Case(composed("a", repeat=10**30), (WALLTIME, 7), 7),
-    "and inside: a walltime reached is not a failure of a part": Case(
-        composed("two a, failing", "a", ret=5), (WALLTIME, 3), 3
-    ),
-    "nothing at all takes no time": Case(composed("nothing", repeat=3), (SUCCESS, 0), 5),
-    "words to the scheduler take a tenth of a microsecond": Case(
-        {"type": "send", "msg": {}}, (SUCCESS, 1e-7)
-    ),
-    "or what they say": Case(composed("words", "a"), (SUCCESS, 5)),
-    "they fail with their ret, after their time": Case(WORDS | {"ret": 2}, (FAILED, 3), None, 2),
-    "the walltime cuts that time": Case(WORDS, (WALLTIME, 3), 3),
-    "without any, it goes on with the profile for that": Case(
-        {"type": "recv", "timeout": "a"}, (SUCCESS, 2)
-    ),
-    "which fails with its own ret": Case({"type": "recv", "timeout": "bad"}, (FAILED, 2), None, 7),
-    "or afterwards with that of recv": Case(
-        {"type": "recv", "timeout": "a", "ret": 3}, (FAILED, 2), None, 3
-    ),
-}
-
-
-@pytest.mark.parametrize("sentence", ALONE)
-def test_alone(sentence: str) -> None:
-    main, end, walltime, return_code = ALONE[sentence]
-    load = workload(PARTS | {"main": main}, job("j", "main", walltime))
-    outcome = simulate(Timetable({0: [execute("w0!j", 1)]}), load)
-    assert ends(outcome) == {"j": end}
-    if return_code is None:
-        return_code = -1 if end[0] == WALLTIME else 0
-    assert outcome.jobs[0].return_code == return_code
-
-
-def test_nothing_has_the_least_execution_time_in_the_table() -> None:
-    """A job of null duration ends at once, and its row says 1e-5 s."""
-    load = workload({"nothing": compute(0), "main": composed("nothing")}, job("j", "main"))
-    outcome = simulate(Timetable({0: [execute("w0!j", 1)]}), load)
-    _, line = jobs_lines(outcome.jobs)
-    row = line.split(",")
-    assert row[8:12] == ["0.000000", "0.000010", "0.000010", "0.000000"]
-
-
-# On several hosts ---------------------------------------------------------------------------------
+# One job ------------------------------------------------------------------------------------------
 
 
 def each(cpu: float, com: float) -> dict[str, Any]:
@@ -157,61 +48,147 @@ def parallel(cpu: list[float], com: list[float]) -> dict[str, Any]:
     return {"type": "parallel", "cpu": cpu, "com": com}
 
 
-def mapped(places: str | None) -> dict[str, str] | None:
-    """A mapping: for each executor a digit, the place of its machine."""
-    return None if places is None else {str(at): place for at, place in enumerate(places)}
+class Case(NamedTuple):
+    """A job: its profile, made of ``PARTS``, how it ends, and its walltime and return code.
+
+    None as return code: 0, or -1 at the walltime. ``places`` has a digit for each executor, the
+    place of its machine.
+    """
+
+    main: dict[str, Any]
+    end: tuple[str, float]
+    walltime: float | None = None
+    return_code: int | None = None
+    size: int = 1
+    alloc: int = 1
+    places: str | None = None
 
 
+SUCCESS, FAILED, WALLTIME, KILLED = "SUCCESSFULLY", "FAILED", "WALLTIME_REACHED", "KILLED"
+WORDS = {"type": "send", "msg": {}, "sleeptime": 3}
+LISTENS = {"type": "recv", "timeout": "a"}
 TOTAL = total(12 * GIGA, 0)
 PARALLEL = parallel([GIGA, 4 * GIGA], [0] * 4)
-MAPPED: dict[str, tuple[dict[str, Any], int, int, str | None, float]] = {
-    "a total is shared by all machines": (TOTAL, 4, 15, None, 3),
-    "by fewer, too, than were asked for": (TOTAL, 4, 3, None, 6),
-    "as are all totals that a job is composed of": (composed("t", repeat=2), 4, 7, None, 8),
-    "the slowest executor decides": (PARALLEL, 2, 3, None, 4),
-    "two executors on a machine share it": (compute(3), 2, 1, "00", 6),
-    "which counts only where there are two": (compute(3), 3, 3, "011", 6),
-    "a total of executors, not of machines": (TOTAL, 4, 3, "0001", 9),
-    "delays do not share": (delay(3), 2, 1, "00", 3),
-    "a permutation changes nothing": (PARALLEL, 2, 3, "10", 4),
+PARTS: Profiles = {
+    "a": delay(2),
+    "b": compute(3),
+    "bad": delay(2, ret=7),
+    "late": delay(2, ret=-4),
+    "nothing": compute(0),
+    "words": WORDS,
+    "total": TOTAL,
+    "talk": each(0, 1e8),
+    "three a": composed("a", repeat=3),
+    "two a, failing": composed("a", repeat=2, ret=3),
+    "four bad": composed("bad", repeat=4, ret=6),
+}
+CASES: dict[str, Case] = {
+    "a delay that is shorter than the walltime": Case(delay(5), (SUCCESS, 5), 9),
+    "one that equals it is cut": Case(delay(5), (WALLTIME, 5), 5),
+    "a computation that equals it is done": Case(compute(5), (SUCCESS, 5), 5),
+    "one that is longer is cut": Case(compute(5), (WALLTIME, 4), 4),
+    "a failure": Case(compute(5, ret=42), (FAILED, 5), None, 42),
+    "parts come one after the other": Case(composed("a", "b"), (SUCCESS, 5)),
+    "all parts are repeated, not the last": Case(composed("a", "b", repeat=3), (SUCCESS, 15)),
+    "nested, each with its repeats": Case(composed("three a", "b", repeat=2), (SUCCESS, 18)),
+    "the first failure stops": Case(composed("a", "bad", "a"), (FAILED, 4), None, 7),
+    "a failure inside stops the outside, whose own ret does not matter": Case(
+        composed("four bad", "a", ret=5), (FAILED, 2), None, 7
+    ),
+    "its own ret when all is done": Case(composed("a", repeat=2, ret=9), (FAILED, 4), None, 9),
+    "an inner ret stops after its repeats": Case(
+        composed("two a, failing", "a"), (FAILED, 4), None, 3
+    ),
+    "a negative ret is Batsim's walltime": Case(composed("late", "a"), (WALLTIME, 2), None, -4),
+    "so it is of a job of one duration": Case(compute(2, ret=-3), (WALLTIME, 2), None, -3),
+    "a step that is not reached in time": Case(composed("b", "a", "a"), (WALLTIME, 4), 4),
+    "the walltime cuts a computation": Case(composed("a", "b"), (WALLTIME, 4.5), 4.5),
+    "a delay that equals what is left is cut": Case(composed("b", "a"), (WALLTIME, 5), 5),
+    "a computation that equals what is left is done": Case(composed("a", "b"), (SUCCESS, 5), 5),
+    "done at the last instant, what computes next is cut": Case(
+        composed("b", repeat=2), (WALLTIME, 3), 3
+    ),
+    "done at the last instant, a delay is cut": Case(composed("b", "a"), (WALLTIME, 3), 3),
+    "done at the last instant, nothing is done": Case(composed("b", "nothing"), (SUCCESS, 3), 3),
+    "the walltime is over all repeats": Case(composed("a", repeat=10**30), (WALLTIME, 7), 7),
+    "and inside: a walltime reached is not a failure of a part": Case(
+        composed("two a, failing", "a", ret=5), (WALLTIME, 3), 3
+    ),
+    "nothing at all takes no time": Case(composed("nothing", repeat=3), (SUCCESS, 0), 5),
+    "words take a tenth of a microsecond": Case({"type": "send", "msg": {}}, (SUCCESS, 1e-7)),
+    "or what they say": Case(composed("words", "a"), (SUCCESS, 5)),
+    "they fail with their ret, after their time": Case(WORDS | {"ret": 2}, (FAILED, 3), None, 2),
+    "the walltime cuts that time": Case(WORDS, (WALLTIME, 3), 3),
+    "unheard, it goes on with the profile for that": Case(LISTENS, (SUCCESS, 2)),
+    "which fails with its own ret": Case(LISTENS | {"timeout": "bad"}, (FAILED, 2), None, 7),
+    "or afterwards with that of recv": Case(LISTENS | {"ret": 3}, (FAILED, 2), None, 3),
+    "a total is shared by all machines": Case(TOTAL, (SUCCESS, 3), size=4, alloc=15),
+    "by fewer, too, than were asked for": Case(TOTAL, (SUCCESS, 6), size=4, alloc=3),
+    "as are all totals that a job is composed of": Case(
+        composed("total", repeat=2), (SUCCESS, 8), size=4, alloc=7
+    ),
+    "the slowest executor decides": Case(PARALLEL, (SUCCESS, 4), size=2, alloc=3),
+    "two executors on a machine share it": Case(compute(3), (SUCCESS, 6), size=2, places="00"),
+    "which counts only where there are two": Case(
+        compute(3), (SUCCESS, 6), size=3, alloc=3, places="011"
+    ),
+    "a total of executors, not of machines": Case(
+        TOTAL, (SUCCESS, 9), size=4, alloc=3, places="0001"
+    ),
+    "delays do not share": Case(delay(3), (SUCCESS, 3), size=2, places="00"),
+    "a permutation changes nothing": Case(PARALLEL, (SUCCESS, 4), size=2, alloc=3, places="10"),
 }
 
 
-@pytest.mark.parametrize("sentence", MAPPED)
-def test_on_several_hosts(sentence: str) -> None:
-    profile, size, alloc, places, end = MAPPED[sentence]
-    load = workload({"main": profile, "t": TOTAL}, job("j", "main", size=size))
-    scheduler = Timetable({0: [execute("w0!j", alloc, mapping=mapped(places))]})
-    assert ends(simulate(scheduler, load)) == {"j": (SUCCESS, end)}
+def run(case: Case, platform: Platform | None = None) -> Outcome:
+    load = workload(PARTS | {"main": case.main}, job("j", "main", case.walltime, case.size))
+    mapping = {str(at): place for at, place in enumerate(case.places or "")}
+    scheduler = Timetable({0: [execute("w0!j", case.alloc, mapping=mapping or None)]})
+    return simulate(scheduler, load, platform=platform)
+
+
+@pytest.mark.parametrize("sentence", CASES)
+def test_alone(sentence: str) -> None:
+    case = CASES[sentence]
+    outcome = run(case)
+    assert ends(outcome) == {"j": case.end}
+    usual = -1 if case.end[0] == WALLTIME else 0
+    assert outcome.jobs[0].return_code == (usual if case.return_code is None else case.return_code)
 
 
 SENDING = parallel([0, 0], [0, 1e9, 0, 0])
 RING = parallel([0] * 4, [1e8 if to == (of + 1) % 4 else 0 for of in range(4) for to in range(4)])
-TALKING: dict[str, tuple[dict[str, Any], int, str | None, float]] = {
-    "one sends, another receives": (SENDING, 2, None, 8.0006),
-    "whichever host is which": (SENDING, 2, "10", 8.0006),
-    "a ring": (RING, 4, None, 1.6006),
-    "all to all, each the same": (each(0, 1e8), 2, None, 0.8006),
-    "or a total that they share": (total(0, 2e8), 2, None, 0.8006),
-    "a computation that decides": (total(8 * GIGA, 4e7), 4, None, 2.0006),
-    "latency is paid by each part": (composed("talk", repeat=3), 2, None, 3 * 0.8006),
+ENOUGH = total(8 * GIGA, 4e7)
+TALKING: dict[str, Case] = {
+    "one sends, another receives": Case(SENDING, (SUCCESS, 8.0006), size=2, alloc=3),
+    "whichever host is which": Case(SENDING, (SUCCESS, 8.0006), size=2, alloc=3, places="10"),
+    "a ring": Case(RING, (SUCCESS, 1.6006), size=4, alloc=15),
+    "all to all, each the same": Case(each(0, 1e8), (SUCCESS, 0.8006), size=2, alloc=3),
+    "or a total that they share": Case(total(0, 2e8), (SUCCESS, 0.8006), size=2, alloc=3),
+    "a computation that decides": Case(ENOUGH, (SUCCESS, 2.0006), size=4, alloc=15),
+    "latency is paid by each part": Case(
+        composed("talk", repeat=3), (SUCCESS, 3 * 0.8006), size=2, alloc=3
+    ),
 }
 
 
 @pytest.mark.parametrize("sentence", TALKING)
 def test_communication(sentence: str, ref_cluster: Platform) -> None:
     """Jobs whose tasks SimGrid was measured with."""
-    profile, size, places, end = TALKING[sentence]
-    load = workload({"main": profile, "talk": each(0, 1e8)}, job("j", "main", size=size))
-    scheduler = Timetable({0: [execute("w0!j", (1 << size) - 1, mapping=mapped(places))]})
-    outcome = simulate(scheduler, load, platform=ref_cluster)
-    assert ends(outcome) == {"j": (SUCCESS, pytest.approx(end, abs=1e-9))}
+    case = TALKING[sentence]
+    state, time = case.end
+    assert ends(run(case, ref_cluster)) == {"j": (state, pytest.approx(time, abs=1e-9))}
+
+
+def test_nothing_has_the_least_execution_time_in_the_table() -> None:
+    """A job of null duration ends at once, and its row says 1e-5 s."""
+    _, line = jobs_lines(run(Case(composed("nothing"), (SUCCESS, 0))).jobs)
+    assert line.split(",")[8:12] == ["0.000000", "0.000010", "0.000010", "0.000000"]
 
 
 def test_one_machine_too_many_for_composed_jobs_that_are_not_all_totals() -> None:
-    load = workload({"main": composed("t", "a"), "t": TOTAL, "a": delay(1)}, job("j", "main"))
     with pytest.raises(ProtocolError, match="of size 1 was given 2"):
-        simulate(Timetable({0: [execute("w0!j", 3)]}), load)
+        run(Case(composed("total", "a"), (FAILED, 0), alloc=3))
 
 
 def test_jobs_go_on_while_the_scheduler_takes_its_time() -> None:
@@ -228,9 +205,8 @@ def test_jobs_go_on_while_the_scheduler_takes_its_time() -> None:
 
 def test_executors_that_do_not_fit() -> None:
     """A profile for two executors, a job of three, or a registered one of one."""
-    load = workload({"main": PARALLEL}, job("j", "main", size=3))
     with pytest.raises(ProtocolError, match="'main' is for 2 executors, it has 3"):
-        simulate(Timetable({0: [execute("w0!j", 7)]}), load)
+        run(Case(PARALLEL, (FAILED, 0), size=3, alloc=7))
     plan = [register_profile("p", PARALLEL), register_job("j", "p"), execute("dyn!j", 1), FINISHED]
     with pytest.raises(ProtocolError, match="dyn!j: its profile 'p' is for 2 executors"):
         simulate(Timetable({0: plan}), options=Options(dynamic_jobs=True))
@@ -288,6 +264,8 @@ NESTED: Profiles = {
     "b": compute(4),
     "listen": composed("a", "r"),
     "r": {"type": "recv", "timeout": "", "success": "a"},
+    "endless": compute(1e299),
+    "talks": compute(1, com=1),
 }
 KILLS: dict[str, tuple[str, float, dict[str, Any], int]] = {
     "in its first part": ("main", 0.5, inside("main", 0, part("a", 0.25)), -1),
@@ -296,53 +274,35 @@ KILLS: dict[str, tuple[str, float, dict[str, Any], int]] = {
     "counted over repeats": ("main", 15, inside("main", 1, inside("in", 4, part("a", 0.5))), -1),
     "in a computation": ("b", 1, part("b", 0.25), -2),
     "in a delay": ("a", 1.5, part("a", 0.75), -1),
-    "while it waits: nothing is done": (
-        "listen",
-        7,
-        inside("listen", 1, part("r", 0)),
-        -1,
-    ),
+    "while it waits: nothing is done": ("listen", 7, inside("listen", 1, part("r", 0)), -1),
 }
+
+
+def killed_at(time: float, profile: str, platform: Platform | None = None, nb: int = 1) -> Any:
+    """Kill a job of ``nb`` hosts; return its return code, and how much of it was done."""
+    scheduler = Timetable({0: [execute("w0!j", (1 << nb) - 1)], time: [kill("w0!j")]})
+    outcome = simulate(scheduler, workload(NESTED, job("j", profile, size=nb)), platform=platform)
+    assert (ends(outcome), outcome.end) == ({"j": (KILLED, time)}, time)
+    (killed,) = scheduler.events(m.JobKilled)
+    return outcome.jobs[0].return_code, killed.job_progress["w0!j"]
 
 
 @pytest.mark.parametrize("sentence", KILLS)
 def test_killed(sentence: str) -> None:
     profile, time, progress, return_code = KILLS[sentence]
-    scheduler = Timetable({0: [execute("w0!j", 1)], time: [kill("w0!j")]})
-    outcome = simulate(scheduler, workload(NESTED, job("j", profile)))
-    assert (ends(outcome), outcome.end) == ({"j": (KILLED, time)}, time)
-    assert outcome.jobs[0].return_code == return_code
-    (killed,) = scheduler.events(m.JobKilled)
-    assert killed.job_progress == {"w0!j": progress}
+    assert killed_at(time, profile) == (return_code, progress)
 
 
 @pytest.mark.parametrize(("time", "progress"), [(1, 0.0), (2, 0.0), (2.5, 0.5)])
-def test_killed_during_the_latency(tmp_path: Path, time: float, progress: float) -> None:
+def test_killed_during_the_latency(time: float, progress: float) -> None:
     """Nothing is done while the first message is under way, here for two seconds."""
-    path = tmp_path / "platform.xml"
-    path.write_text(
-        '<platform version="4.1"><zone id="z" routing="Full">'
-        '<cluster id="c" prefix="h" suffix="" radical="0-3" speed="1Gf" bw="1GBps" lat="1s"/>'
-        '<cluster id="m" prefix="master_host" suffix="" radical="1" speed="1Gf" bw="1GBps" '
-        'lat="1s"/></zone></platform>'
-    )
-    platform = read_platform(path, "master_host1")
-    profile = {"type": "parallel_homogeneous", "cpu": GIGA, "com": 1}
-    load = workload({"p": profile}, job("j", "p", size=2))
-    scheduler = Timetable({0: [execute("w0!j", 3)], time: [kill("w0!j")]})
-    simulate(scheduler, load, platform=platform)
-    (killed,) = scheduler.events(m.JobKilled)
-    assert killed.job_progress == {"w0!j": part("p", pytest.approx(progress, abs=1e-12))}
+    _, done = killed_at(time, "talks", star("SPLITDUPLEX", None, False, 1.0), nb=2)
+    assert done == part("talks", pytest.approx(progress, abs=1e-12))
 
 
 def test_killed_although_it_would_have_lasted_for_ever() -> None:
     """More seconds than a number can say, on a host of a flop in a thousand seconds."""
-    scheduler = Timetable({0: [execute("w0!j", 1)], 5: [kill("w0!j")]})
-    load = workload({"p": compute(1e299)}, job("j", "p"))
-    outcome = simulate(scheduler, load, platform=homogeneous(4, 1e-12))
-    assert ends(outcome) == {"j": (KILLED, 5)}
-    (killed,) = scheduler.events(m.JobKilled)
-    assert killed.job_progress == {"w0!j": {"profile_name": "p", "progress": 0.0}}
+    assert killed_at(5, "endless", homogeneous(4, 1e-12)) == (-2, part("endless", 0.0))
 
 
 def test_killed_jobs_leave_their_host_to_others() -> None:
@@ -370,45 +330,31 @@ class Talk(NamedTuple):
 
 
 LISTEN = {"regex": "go.*", "success": "yes", "failure": "no", "polltime": 2}
+IMPATIENT = LISTEN | {"timeout": "late"}
+ANYTHING = {"success": "yes", "failure": "no", "polltime": 2}
 TALKS: dict[str, Talk] = {
     "a message that is there is taken at once": Talk(LISTEN, {0: ["go"]}, (SUCCESS, 10)),
     "the whole message has to match": Talk(LISTEN, {0: ["let go"]}, (SUCCESS, 20)),
     "it looks every two seconds": Talk(LISTEN, {3: ["go"]}, (SUCCESS, 14)),
-    "a message of the instant in which it looked is for the next time": Talk(
-        LISTEN, {4: ["go"]}, (SUCCESS, 16)
-    ),
-    "times count from when it began to listen": Talk(
-        LISTEN, {6: ["go"]}, (SUCCESS, 5 + 2 + 10), main="later"
-    ),
-    "the second message of a wait does not put off the first": Talk(
+    "at the instant of a look it is for the next": Talk(LISTEN, {4: ["go"]}, (SUCCESS, 16)),
+    "times count from the first look": Talk(LISTEN, {6: ["go"]}, (SUCCESS, 17), main="later"),
+    "a second message does not put off the first": Talk(
         LISTEN, {2.5: ["go"], 3.5: ["no"]}, (SUCCESS, 14)
     ),
-    "messages are taken in order, one each": Talk(
-        LISTEN, {0: ["go", "stop"]}, (SUCCESS, 30), main="twice"
-    ),
-    "nothing to go on with: it is done": Talk(
-        {"regex": "go", "polltime": 2}, {3: ["go"]}, (SUCCESS, 4)
-    ),
-    "any message matches if no pattern is given": Talk(
-        {"success": "yes", "failure": "no", "polltime": 2}, {3: ["what"]}, (SUCCESS, 14)
-    ),
+    "they are taken in order": Talk(LISTEN, {0: ["go", "stop"]}, (SUCCESS, 30), main="twice"),
+    "nothing to go on with: it is done": Talk({"polltime": 2}, {3: ["go"]}, (SUCCESS, 4)),
+    "any message matches if no pattern is given": Talk(ANYTHING, {3: ["what"]}, (SUCCESS, 14)),
     "polltime is 5 ms if not given": Talk({}, {0.001: ["go"]}, (SUCCESS, 0.005)),
     "looking without end is looking at once": Talk({"polltime": 1e-320}, {3: ["go"]}, (SUCCESS, 3)),
-    "without a message it goes on at once": Talk(
-        LISTEN | {"timeout": "late"}, {1: ["go"]}, (SUCCESS, 30)
-    ),
-    "with a message it does not": Talk(LISTEN | {"timeout": "late"}, {0: ["go"]}, (SUCCESS, 10)),
+    "without a message it goes on at once": Talk(IMPATIENT, {1: ["go"]}, (SUCCESS, 30)),
+    "with a message it does not": Talk(IMPATIENT, {0: ["go"]}, (SUCCESS, 10)),
     "its walltime while it waits": Talk(LISTEN, {}, (WALLTIME, 7), walltime=7),
     "a message after the last look before that": Talk(LISTEN, {6.5: ["go"]}, (WALLTIME, 7), 7),
     "a message before it": Talk(LISTEN, {5.5: ["go"]}, (SUCCESS, 16), 17),
-    "the wait is part of the walltime of what follows": Talk(
-        LISTEN, {5.5: ["go"]}, (WALLTIME, 16), 16
-    ),
+    "the wait counts for what follows": Talk(LISTEN, {5.5: ["go"]}, (WALLTIME, 16), 16),
     "a look at the very walltime is too late": Talk(LISTEN, {5.5: ["go"]}, (WALLTIME, 6), 6),
     "its own ret, when it is done": Talk(LISTEN | {"ret": 8}, {0: ["go"]}, (FAILED, 10)),
 }
-
-
 TALKERS: Profiles = {
     "yes": delay(10),
     "no": delay(20),

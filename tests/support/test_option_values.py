@@ -12,10 +12,10 @@ from batsched_py.errors import UsageError
 from batsched_py.support import option_values as options
 
 
-@pytest.mark.parametrize(("value", "found"), [(1, 1), (5.0, 5), (10**20, 10**20)])
-def test_whole_numbers(value: Any, found: int) -> None:
-    number = options.whole_number("n", value, 1)
-    assert (number, type(number)) == (found, int)
+@pytest.mark.parametrize(("value", "number"), [(1, 1), (5.0, 5), (10**20, 10**20)])
+def test_whole_numbers(value: Any, number: int) -> None:
+    read = options.whole_number("n", value, 1)
+    assert (read, type(read)) == (number, int)
 
 
 @pytest.mark.parametrize("value", [0, -3, 1.5, True, "5", None, nan, float("inf"), [1]])

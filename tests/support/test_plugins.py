@@ -10,6 +10,7 @@ import pytest
 
 from batsched_py.errors import PluginError
 from batsched_py.support import plugins
+from batsched_studies.creasy import tables
 
 GOOD = """
 class Mine:
@@ -70,17 +71,19 @@ def test_missing_file_and_typo(tmp_path: Path) -> None:
         plugins.load(plugins.SCHEDULERS, "esay")
 
 
-def test_wrong_options(tmp_path: Path) -> None:
-    place = write(tmp_path, GOOD)
-    plugin = plugins.load(plugins.SCHEDULERS, place)
-    with pytest.raises(PluginError, match=r"option of .* called 'dept' \(did you mean 'depth'"):
-        plugins.make(plugin, place, (), {"dept": 3})
-
-
-def test_missing_option(tmp_path: Path) -> None:
-    place = write(tmp_path, GOOD.replace("depth: int = 1", "depth: int"))
-    with pytest.raises(PluginError, match="needs the option 'depth'"):
-        plugins.make(plugins.load(plugins.SCHEDULERS, place), place, (), {})
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        (GOOD, {"dept": 3}, r"option of .* called 'dept' \(did you mean 'depth'"),
+        (GOOD.replace("depth: int = 1", "depth: int"), {}, "needs the option 'depth'"),
+    ],
+)
+def test_options_that_do_not_fit(
+    tmp_path: Path, text: str, options: dict[str, int], said: str
+) -> None:
+    place = write(tmp_path, text)
+    with pytest.raises(PluginError, match=said):
+        plugins.make(plugins.load(plugins.SCHEDULERS, place), place, (), options)
 
 
 def test_a_user_model_that_lacks_a_method(tmp_path: Path) -> None:
@@ -112,6 +115,15 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_a_file_of_a_package_that_python_finds_is_executed_once(package: Path) -> None:
     for _ in range(2):
         assert plugins.load_file(f"{package / 'report.py'}:report")(None) == (True, 1)
+
+
+def test_each_file_of_a_study_is_executed_once(tmp_path: Path) -> None:
+    assert plugins.study_module(Path(tables.__file__)) is tables
+    (tmp_path / "cases.py").write_text("value = object()\n")
+    cases = plugins.study_module(tmp_path / "cases.py")
+    assert plugins.study_module(tmp_path / "cases.py") is cases
+    with pytest.raises(PluginError):
+        plugins.study_module(tmp_path / "missing.py")
 
 
 @pytest.mark.parametrize("folder", [".", "found_package/mine"])

@@ -18,10 +18,10 @@ from batsched_py.errors import BatschedError
 from batsched_py.protocol.message_json import EVENTS
 from batsched_py.protocol.messages import SimulationBegins
 from batsched_py.schedulers.easy import Easy
+from batsched_py.testing import DrawnJob, workload
 from batsched_py.transport import Partner, conversation
 from batsched_py.transport import scheduler_socket as transport
 from batsched_py.transport.conversation import Conversation
-from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.models.feedback import ThinkTimeFeedback
 from helpers.waiting import LIMIT
 from helpers.wire import begins, completed, ends, message, peer, serving, submitted
@@ -77,14 +77,8 @@ TALK = st.lists(VALID | ODD, max_size=8) | st.lists(VALID, max_size=12).map(
 
 def with_users(_: SimulationBegins) -> Partner:
     """EASY for one user with two sessions."""
-    jobs = [
-        WorkloadJob(
-            id=str(at), submit_time=10.0 * at, size=2, profile="p", user="u", finish_time=10.0 * at
-        )
-        for at in range(2)
-    ]
-    load = Workload(name="w", nb_res=4, jobs=jobs, profiles={"p": {"type": "delay", "delay": 1}})
-    users = ThinkTimeFeedback(load, sessions="arrival:0")
+    jobs = [DrawnJob(10.0 * at, 2, 1, user="u", finish=10.0 * at) for at in range(2)]
+    users = ThinkTimeFeedback(workload(jobs, 4), sessions="arrival:0")
     return DecisionProcess(Easy(), users, six_decimals=True).answer
 
 

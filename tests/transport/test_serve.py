@@ -13,7 +13,17 @@ from batsched_py.errors import BatschedError, ProtocolError, SimulationError, Us
 from batsched_py.transport import conversation
 from batsched_py.transport import scheduler_socket as transport
 from batsched_py.transport.scheduler_socket import SchedulerSocket
-from helpers.wire import ask, begins, completed, decisions, ends, peer, serving, submitted
+from helpers.wire import (
+    ask,
+    begins,
+    completed,
+    conversing,
+    decisions,
+    ends,
+    peer,
+    serving,
+    submitted,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +33,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_simulation_from_begin_to_end(tmp_path: Path) -> None:
-    with serving(tmp_path) as server, peer(server.endpoint.address) as batsim:
+    with conversing(tmp_path) as (server, batsim):
         assert decisions(ask(batsim, begins())) == []
         (start,) = decisions(ask(batsim, submitted("a", 2)))
         assert start == ("EXECUTE_JOB", {"job_id": "w0!a", "alloc": "0-1"})
@@ -36,10 +46,7 @@ def test_a_simulation_from_begin_to_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize("before", [0, 1, 2], ids=["at once", "after begin", "in the middle"])
 def test_a_peer_that_vanishes_is_noticed(tmp_path: Path, before: int) -> None:
     """Before it began, we wait for the next one until the first time-out; then not."""
-    with (
-        serving(tmp_path, first_timeout=0.3, silence_timeout=60) as server,
-        peer(server.endpoint.address) as batsim,
-    ):
+    with conversing(tmp_path, first_timeout=0.3, silence_timeout=60) as (server, batsim):
         for raw in (begins(), submitted("a"))[:before]:
             ask(batsim, raw)
     said = "closed by the other side" if before else "no simulation began"
@@ -49,10 +56,7 @@ def test_a_peer_that_vanishes_is_noticed(tmp_path: Path, before: int) -> None:
 
 def test_silence_has_an_end(tmp_path: Path) -> None:
     """The peer is still there, but says nothing more."""
-    with (
-        serving(tmp_path, silence_timeout=0.2) as server,
-        peer(server.endpoint.address) as batsim,
-    ):
+    with conversing(tmp_path, silence_timeout=0.2) as (server, batsim):
         ask(batsim, begins())
         server.join(10)
     assert isinstance(server.error, SimulationError)
@@ -96,7 +100,7 @@ def test_what_cannot_be_answered_is_told_to_both_sides(
     tmp_path: Path, raw: bytes, said: str
 ) -> None:
     """Batsim waits for ever without a reply: it gets one on which it aborts."""
-    with serving(tmp_path) as server, peer(server.endpoint.address) as batsim:
+    with conversing(tmp_path) as (server, batsim):
         reply = ask(batsim, raw).decode()
     assert said in reply
     assert not reply.startswith("{")
@@ -106,7 +110,7 @@ def test_what_cannot_be_answered_is_told_to_both_sides(
 
 @pytest.mark.parametrize("raw", [b"hello", completed("never", "0", 1.0), submitted("a", now=-1.0)])
 def test_nonsense_in_the_middle_ends_it_on_both_sides(tmp_path: Path, raw: bytes) -> None:
-    with serving(tmp_path) as server, peer(server.endpoint.address) as batsim:
+    with conversing(tmp_path) as (server, batsim):
         ask(batsim, begins())
         assert ask(batsim, raw).startswith(b"batsched_py cannot answer")
     assert isinstance(server.error, ProtocolError)
@@ -114,10 +118,7 @@ def test_nonsense_in_the_middle_ends_it_on_both_sides(tmp_path: Path, raw: bytes
 
 def test_a_simulator_that_computes_is_told_when_it_asks(tmp_path: Path) -> None:
     """It was silent for too long; its next question, shortly after, gets a refusal."""
-    with (
-        serving(tmp_path, silence_timeout=0.1) as server,
-        peer(server.endpoint.address) as batsim,
-    ):
+    with conversing(tmp_path, silence_timeout=0.1) as (server, batsim):
         ask(batsim, begins())
         time.sleep(0.2)
         assert b"said nothing for 0.1 s" in ask(batsim, submitted("a"))
@@ -127,7 +128,7 @@ def test_a_simulator_that_computes_is_told_when_it_asks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("begun", [True, False])
 def test_several_frames_are_no_message(tmp_path: Path, begun: bool) -> None:
     """Of a stranger it is refused; of the simulator it is the end."""
-    with serving(tmp_path, first_timeout=0.5) as server, peer(server.endpoint.address) as batsim:
+    with conversing(tmp_path, first_timeout=0.5) as (server, batsim):
         if begun:
             ask(batsim, begins())
         batsim.send_multipart([b"{", b"}"])
@@ -136,7 +137,7 @@ def test_several_frames_are_no_message(tmp_path: Path, begun: bool) -> None:
 
 
 def test_refusing_strangers_does_not_prolong_the_wait(tmp_path: Path) -> None:
-    with serving(tmp_path, first_timeout=0.3) as server, peer(server.endpoint.address) as stranger:
+    with conversing(tmp_path, first_timeout=0.3) as (server, stranger):
         begin = time.monotonic()
         while server.is_alive() and time.monotonic() < begin + 5:
             stranger.send(b"hello")
@@ -150,7 +151,7 @@ def test_refusing_strangers_does_not_prolong_the_wait(tmp_path: Path) -> None:
 @pytest.mark.parametrize("raw", [begins(), b"hello", submitted("b"), bytes(8)])
 def test_others_are_turned_away_while_a_simulation_goes_on(tmp_path: Path, raw: bytes) -> None:
     """A second Batsim, or anybody: the first does not notice."""
-    with serving(tmp_path) as server, peer(server.endpoint.address) as batsim:
+    with conversing(tmp_path) as (server, batsim):
         ask(batsim, begins())
         with peer(server.endpoint.address) as second:
             assert b"one process serves one" in ask(second, raw)
@@ -169,7 +170,7 @@ def test_an_idle_connection_does_not_hide_that_the_simulator_is_gone(tmp_path: P
 
 
 def test_jobs_that_are_left_at_the_end_are_an_error(tmp_path: Path) -> None:
-    with serving(tmp_path) as server, peer(server.endpoint.address) as batsim:
+    with conversing(tmp_path) as (server, batsim):
         ask(batsim, begins())
         ask(batsim, submitted("a"))
         ask(batsim, ends(1.0))

@@ -124,8 +124,10 @@ def _quiet() -> Iterator[None]:
 def _session(folder: Path, inputs: Iterable[str]) -> Iterator[str]:
     """Keep the file by which nodes know the campaign in its folder; give its path."""
     place = folder.absolute() / f".session-{uuid4().hex}.json"
-    session = node.Session(identity=node.identity(), cwd=str(Path.cwd()), inputs=sorted(inputs))
-    write_whole(place, msgspec.json.encode(session))
+    needs = node.NodeRequirements(
+        identity=node.identity(), cwd=str(Path.cwd()), inputs=sorted(inputs)
+    )
+    write_whole(place, msgspec.json.encode(needs))
     try:
         yield str(place)
     finally:

@@ -28,7 +28,7 @@ _MOST_CHILDREN = 1_000
 SEE = "see 'Troubleshooting' in docs/clusters.md"
 
 
-class Session(msgspec.Struct, kw_only=True):
+class NodeRequirements(msgspec.Struct, kw_only=True):
     """What all nodes have to see and to be: a file in the campaign's folder while it runs."""
 
     identity: dict[str, str]
@@ -49,34 +49,34 @@ def identity() -> dict[str, str]:
 
 
 @cache
-def check(place: str) -> Session:
-    """Return the session in the file ``place``.
+def check(place: str) -> NodeRequirements:
+    """Return the requirements in the file ``place``.
 
     Raises :class:`UsageError` if this node does not see it or what it names, or has other code.
     """
     here = f"node {socket.gethostname()}"
     try:
-        session = msgspec.json.decode(Path(place).read_bytes(), type=Session)
+        needs = msgspec.json.decode(Path(place).read_bytes(), type=NodeRequirements)
     except OSError:
         raise UsageError(_unseen(here, str(Path(place).parent))) from None
     except msgspec.DecodeError:  # of a version that says more, or less
         raise UsageError(_other_code(here, {}, identity())) from None
-    if session.identity != identity():
-        raise UsageError(_other_code(here, session.identity, identity()))
-    for path in (session.cwd, *session.inputs):
+    if needs.identity != identity():
+        raise UsageError(_other_code(here, needs.identity, identity()))
+    for path in (needs.cwd, *needs.inputs):
         if not os.path.exists(path):
             raise UsageError(_unseen(here, path))
-    return session
+    return needs
 
 
 def run(place: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function for the campaign whose session is in ``place``, in a child process.
+    """Call a function for the campaign whose requirements are in ``place``, in a child process.
 
     Raises :class:`UsageError` as :func:`check` does, :class:`WorkerLost` if the child is lost.
     """
-    session = check(place)
+    needs = check(place)
     try:
-        return _children(place, session.cwd).submit(function, *arguments).result()
+        return _children(place, needs.cwd).submit(function, *arguments).result()
     except WorkerLost as lost:
         raise WorkerLost(f"{lost}, on {socket.gethostname()}") from None
 

@@ -9,13 +9,12 @@ import numpy as np
 import typer
 
 from batsched_py.commands import shared_options as o
+from batsched_py.units import DAY
 from batsched_py.workload.batsim_workload import read_workload
 from batsched_py.workload.clock import clock_of
 from batsched_py.workload.load import is_batsim_json
 from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.swf import SwfLog, read_swf
-
-_DAY = 86_400
 
 
 def info(
@@ -54,7 +53,7 @@ def of_log(log: SwfLog) -> list[tuple[str, str]]:
         ("jobs", f"{len(log)}"),
         ("users", f"{len(np.unique(user[user >= 0]))}"),
         ("processors", f"{log.max_processors}"),
-        ("submissions over", f"{span / _DAY:.2f} days"),
+        ("submissions over", f"{span / DAY:.2f} days"),
         ("offered load", f"{load} (processors x run time / (machine x span))"),
         ("jobs without size", f"{_share(size <= 0)}"),
         ("jobs wider than the machine", f"{_share(size > log.max_processors)}"),
@@ -80,7 +79,7 @@ def of_workload(path: Path) -> list[tuple[str, str]]:
         ("jobs", f"{len(workload.jobs)}"),
         ("users", f"{len(users)}"),
         ("processors", f"{workload.nb_res}"),
-        ("submissions over", f"{span / _DAY:.2f} days"),
+        ("submissions over", f"{span / DAY:.2f} days"),
         ("profiles", f"{len(workload.profiles)} ({', '.join(kinds)})"),
         (
             "jobs without walltime",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-class Verbosity(StrEnum):
+class BatschedVerbosity(StrEnum):
     """How much is said: batsched's words."""
 
     silent = "silent"
@@ -76,8 +76,9 @@ def serve(
         ),
     ] = None,
     verbosity: Annotated[
-        Verbosity, typer.Option("--verbosity", help="How much to say; debug: every message.")
-    ] = Verbosity.info,
+        BatschedVerbosity,
+        typer.Option("--verbosity", help="How much to say; debug: every message."),
+    ] = BatschedVerbosity.info,
     log: p.Log = None,
     prefix: Annotated[
         str | None,
@@ -157,8 +158,8 @@ def _order_option(variant: str, queue_order: str, options: dict[str, Any]) -> di
     return {"order": queue_order}
 
 
-def _observer(table: UsersTable | None, verbosity: Verbosity) -> ExchangeObserver | None:
-    if verbosity is not Verbosity.debug:
+def _observer(table: UsersTable | None, verbosity: BatschedVerbosity) -> ExchangeObserver | None:
+    if verbosity is not BatschedVerbosity.debug:
         return None if table is None else table.observe
 
     def observe(message: m.Message, reply: m.Message) -> None:
@@ -169,6 +170,6 @@ def _observer(table: UsersTable | None, verbosity: Verbosity) -> ExchangeObserve
     return observe
 
 
-def _say(text: str, verbosity: Verbosity) -> None:
-    if verbosity in (Verbosity.info, Verbosity.debug):
+def _say(text: str, verbosity: BatschedVerbosity) -> None:
+    if verbosity in (BatschedVerbosity.info, BatschedVerbosity.debug):
         print(text, flush=True)

@@ -67,7 +67,7 @@ class BatsimArguments(ArgumentsFromFiles, RefusedByName):
     """A command with Batsim's options, which may come from files."""
 
 
-class Verbosity(StrEnum):
+class BatsimVerbosity(StrEnum):
     """How much is said: Batsim's words."""
 
     quiet = "quiet"
@@ -141,11 +141,11 @@ def simulator(
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing.")] = False,
     verbosity: Annotated[
-        Verbosity,
+        BatsimVerbosity,
         typer.Option(
             "-v", "--verbosity", help="How much to say; network-only, debug: every message."
         ),
-    ] = Verbosity.information,
+    ] = BatsimVerbosity.information,
     dump: Annotated[
         bool, typer.Option("--dump-execution-context", help="Print the setting as JSON, and end.")
     ] = False,
@@ -171,7 +171,7 @@ def simulator(
     and on a deadlock, where Batsim exits with 0.
     """
     if quiet:
-        verbosity = Verbosity.quiet
+        verbosity = BatsimVerbosity.quiet
     if dump:
         print(_execution_context(endpoint, prefix))
         return
@@ -196,12 +196,12 @@ def simulator(
                 write_outputs(made.outcome, prefix, exact=options.exact_times)
             raise
         paths = write_outputs(outcome, prefix, exact=options.exact_times)
-    if verbosity is not Verbosity.quiet:
+    if verbosity is not BatsimVerbosity.quiet:
         print(f"{len(outcome.jobs)} jobs; wrote {', '.join(paths)}")
 
 
 def _run(
-    made: Simulator, endpoint: str, timeout: float, verbosity: Verbosity, record: Path | None
+    made: Simulator, endpoint: str, timeout: float, verbosity: BatsimVerbosity, record: Path | None
 ) -> Outcome:
     from batsched_py.transport.recording import Recorder, recorded
     from batsched_py.transport.simulator_socket import (
@@ -211,7 +211,7 @@ def _run(
     exact = made.options.exact_times
 
     def note(text: str) -> None:
-        if verbosity is not Verbosity.quiet:
+        if verbosity is not BatsimVerbosity.quiet:
             print(text, file=sys.stderr)
 
     with ExitStack() as stack:
@@ -220,7 +220,7 @@ def _run(
         )
         if record is not None:
             scheduler = recorded(scheduler, stack.enter_context(Recorder(record)))
-        if verbosity in (Verbosity.network_only, Verbosity.debug):
+        if verbosity in (BatsimVerbosity.network_only, BatsimVerbosity.debug):
             scheduler = _shown(scheduler, exact)
         return made.run(scheduler)
 

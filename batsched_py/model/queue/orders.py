@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from batsched_py.errors import InvariantError, UsageError
 from batsched_py.model.job import Job
-from batsched_py.model.queue.waiting_queue import Key, WaitingQueue, by_submission
+from batsched_py.model.queue.waiting_queue import Key, Ranking, WaitingQueue, by_submission
 from batsched_py.support.json_values import did_you_mean
 
 if TYPE_CHECKING:
@@ -26,16 +26,13 @@ class RankedJobs(Protocol):
     @property
     def head(self) -> Job | None:
         """The first job, None if nobody waits."""
-        ...
 
     def __iter__(self) -> Iterator[Job]:
         """Give the jobs in order."""
-        ...
 
     def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
         """Return the first job that fits into ``free`` processors and either ends by ``horizon``
         or needs at most ``extra`` processors; None if there is none."""
-        ...
 
 
 def place_in(ranked: Iterable[Job], job: Job) -> int:
@@ -51,7 +48,6 @@ class Order(Protocol):
 
     def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
         """Return the waiting jobs in the order that holds ``now`` (seconds)."""
-        ...
 
 
 class FixedOrder:
@@ -87,19 +83,7 @@ class ClockOrder:
         return _AtClock(columns, self.priority(now, columns))
 
 
-class _Nobody:
-    """No job waits."""
-
-    head = None
-
-    def __iter__(self) -> Iterator[Job]:
-        return iter(())
-
-    def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
-        return None
-
-
-_NOBODY = _Nobody()
+_NOBODY = Ranking(by_submission)
 
 
 class _AtClock:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
@@ -17,18 +18,16 @@ from batsched_py.model.job import Job
 FANOUT = 64
 
 
+@dataclass(slots=True, eq=False)
 class _Node:
     """Up to :data:`FANOUT` jobs (in a leaf) or nodes, by key; all three lists are parallel."""
 
-    __slots__ = ("is_leaf", "items", "keys", "leasts")
-
-    def __init__(self, is_leaf: bool, keys: list[Any], leasts: list[float], items: list[Any]):
-        self.is_leaf = is_leaf
-        self.keys = keys
-        """Key of each job; of a node, a lower bound of the keys in it."""
-        self.leasts = leasts
-        """Estimate of each job; of a node, the least estimate in it."""
-        self.items = items
+    is_leaf: bool
+    keys: list[Any]
+    """Key of each job; of a node, a lower bound of the keys in it."""
+    leasts: list[float]
+    """Estimate of each job; of a node, the least estimate in it."""
+    items: list[Any]
 
     def add(self, key: Any, estimate: float, item: Any) -> _Node | None:
         """Add a job; return a new right neighbour if this node had to be split."""

@@ -68,9 +68,9 @@ class BatsimOutput:
 
 def _check_header(path: Path, lines: list[str]) -> None:
     if not lines or lines[0] != JOBS_COLUMNS:
-        found = lines[0] if lines else "nothing"
+        columns = lines[0][:200] if lines else "nothing"
         raise SimulationError(
-            f"{path}: found the columns {found[:200]}; expected those of Batsim 4.2: {JOBS_COLUMNS}"
+            f"{path}: found the columns {columns}; expected those of Batsim 4.2: {JOBS_COLUMNS}"
         )
 
 

@@ -55,31 +55,25 @@ class LocalProcess:
         """Return the exit code, None while it runs; negative: ended by that signal."""
         return self._process.poll()
 
-    def wait(self) -> int:
-        """Wait for its end and return the exit code."""
-        return self._process.wait()
-
-    def terminate(self) -> None:
-        """Ask it, and what it started, to end."""
-        self._signal("SIGTERM")
-
     def stop(self) -> None:
         """End it and what it started, even if the wait for that is interrupted."""
-        self.terminate()
+        signal_group(self._process, "SIGTERM")
         try:
             self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
             pass
         finally:
-            self._signal("SIGKILL")
+            signal_group(self._process, "SIGKILL")
             self._process.wait()
 
-    def _signal(self, name: str) -> None:
-        number = getattr(signal, name, signal.SIGTERM)
-        try:
-            os.killpg(self._process.pid, number)
-        except (AttributeError, OSError):  # no groups here, or all of it is gone
-            self._process.send_signal(number)
+
+def signal_group(process: subprocess.Popen[bytes], name: str) -> None:
+    """Send a signal to a process with a session of its own, and to what it has started itself."""
+    number = getattr(signal, name, signal.SIGTERM)
+    try:
+        os.killpg(process.pid, number)
+    except (AttributeError, OSError):  # no groups here, or all of it is gone
+        process.send_signal(number)
 
 
 def ending(code: int) -> str:

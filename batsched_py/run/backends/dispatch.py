@@ -29,12 +29,7 @@ if TYPE_CHECKING:
     from batsched_py.workload import Workload
 
 SOCKET = "socket"
-BACKENDS = {
-    EMBEDDED: "the embedded simulator, in this process",
-    SOCKET: "the embedded simulator in Batsim's place, behind a socket",
-    "batsim": "Batsim 4.2, the program",
-    "docker": "Batsim 4.2, in a container",
-}
+BACKENDS = (EMBEDDED, SOCKET, "batsim", "docker")
 
 
 def check_backend(run: Run) -> None:
@@ -49,7 +44,8 @@ def check_backend(run: Run) -> None:
             f"{parameter('shake')} {run.shake}: Batsim orders simultaneous events itself, and "
             "without users there is nothing else to shake"
         )
-    launcher(run.backend, run.batsim)
+    if run.backend != EMBEDDED:
+        launcher(run.backend, run.batsim)
 
 
 def run_outside(
@@ -67,7 +63,6 @@ def run_outside(
     :class:`~batsched_py.errors.BatschedError` unless both sides ended well.
     """
     batsim = launcher(run.backend, run.batsim, run.shake)
-    assert batsim is not None  # the embedded simulator is no outside
     identity = batsim.check()
     place = (root or Path(mkdtemp(prefix="batsched-run-"))).resolve()
     with locked(place), socket_folder() as sockets:
@@ -89,13 +84,8 @@ def run_outside(
     return output, details
 
 
-def launcher(backend: str, batsim: str | None, shake: int | None = None) -> Launcher | None:
-    """Return how Batsim is started, None for the embedded simulator in this process.
-
-    Raises :class:`UsageError` for a back end that does not exist.
-    """
-    if backend == EMBEDDED:
-        return None
+def launcher(backend: str, batsim: str | None, shake: int | None = None) -> Launcher:
+    """Return how Batsim is started; raises :class:`UsageError` for an unknown back end."""
     if backend == "docker":
         from batsched_py.run.backends.docker import DockerLauncher
 

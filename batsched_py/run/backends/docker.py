@@ -36,8 +36,8 @@ class DockerLauncher:
     where a Unix socket will do (Linux).
     """
 
-    def __init__(self, image: str | None = None) -> None:
-        self.image = image or os.environ.get(IMAGE_VARIABLE) or DEFAULT_IMAGE
+    def __init__(self) -> None:
+        self.image = os.environ.get(IMAGE_VARIABLE) or DEFAULT_IMAGE
         self._unix_sockets = sys.platform == "linux"
         self._client: DockerClient | None = None
 
@@ -100,13 +100,12 @@ class DockerLauncher:
         process = ContainerProcess(container, folder.batsim_log)
         try:
             container.start()
-        except (DockerException, OSError) as error:
+        except BaseException as error:
             process.stop()
-            raise SimulationError(
-                f"the container of {self.image} does not start: {_reason(error)}"
-            ) from None
-        except BaseException:
-            process.stop()
+            if isinstance(error, DockerException | OSError):
+                raise SimulationError(
+                    f"the container of {self.image} does not start: {_reason(error)}"
+                ) from None
             raise
         return process
 

@@ -21,41 +21,23 @@ class AdvanceReservations:
     """
 
     def __init__(self) -> None:
-        self._starts: dict[int, float] = {}  # by the job's number
-
-    def __bool__(self) -> bool:
-        return bool(self._starts)
-
-    def admit(self, job: Job, start: float) -> None:
-        """Promise ``job`` its start (seconds)."""
-        self._starts[job.number] = start
-
-    def begin(self, job: Job) -> None:
-        """Forget the reservation of a job that starts."""
-        del self._starts[job.number]
-
-    def start_of(self, job: Job) -> float | None:
-        """Return when the reservation of ``job`` begins (seconds), None if it has none."""
-        return self._starts.get(job.number)
-
-    def starts(self) -> Iterable[float]:
-        """Return when reservations begin (seconds)."""
-        return self._starts.values()
+        self.starts: dict[int, float] = {}
+        """When each begins (seconds), by the job's number."""
 
     def due(self, jobs: Iterable[Job], now: float) -> list[Job]:
         """Return the jobs of which the reservation should begin by ``now``."""
-        starts = self._starts
+        starts = self.starts
         return [job for job in jobs if starts.get(job.number, inf) <= now] if starts else []
 
     def movable(self, jobs: Iterable[Job]) -> list[Job]:
         """Return the jobs that have no reservation."""
-        starts = self._starts
+        starts = self.starts
         return [job for job in jobs if job.number not in starts] if starts else list(jobs)
 
     def occupy(self, line: Timeline, jobs: Iterable[Job], now: float) -> None:
         """Take the processors of all reservations out of ``line``, from ``now`` on."""
-        for job in jobs if self._starts else ():
-            start = self._starts.get(job.number)
+        for job in jobs if self.starts else ():
+            start = self.starts.get(job.number)
             if start is not None:
                 start = max(start, now)
                 line.occupy(start, start + job.estimate, job.size)

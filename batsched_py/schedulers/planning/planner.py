@@ -61,7 +61,7 @@ class Planner:
             start = requested_start(job)
             if start is not None:
                 if self._admits(job, start, self.base(now, queue, machine), order):
-                    self._reservations.admit(job, start)
+                    self._reservations.starts[job.number] = start
                 else:
                     yield Reject(job)
 
@@ -115,7 +115,7 @@ class Planner:
         self.plan = plan
         for job in self._reservations.due(queue, now):
             if job.size <= machine.free:
-                self._reservations.begin(job)
+                del self._reservations.starts[job.number]
                 yield Start(job)
         for job, start in plan:
             if start == now:
@@ -123,21 +123,21 @@ class Planner:
                     yield Start(job)
             elif start == inf and not machine.unavailable:
                 yield Reject(job)  # the limits of the site never allow it
-        if self._limits is not None or self._reservations or machine.unavailable:
+        if self._limits is not None or self._reservations.starts or machine.unavailable:
             yield from self._wake_ups(now, machine, plan)
 
     def _wake_ups(self, now: float, machine: Machine, plan: Plan) -> Iterator[Decision]:
         """Reservations and limits begin and end without an event of the simulator."""
         soon = nextafter(now, inf)  # behind jobs that outlive their estimates: they have ends
         starts = [start for _, start in plan if soon < start < inf]
-        starts += [start for start in self._reservations.starts() if start > now]
+        starts += [start for start in self._reservations.starts.values() if start > now]
         due = min(starts, default=inf)
         if due < inf and all(job.expected_end != due for job in machine.releases()):
             yield CallMeLater(due)
 
     def held(self, job: Job, now: float, machine: Machine, note: str) -> WaitingReason:
         """Say what holds ``job``, which still waits."""
-        reserved = self._reservations.start_of(job)
+        reserved = self._reservations.starts.get(job.number)
         if reserved is not None:
             note = "an advance reservation"
             return WaitingReason("plan", until=reserved, free=machine.free, note=note)

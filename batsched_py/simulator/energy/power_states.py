@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-import msgspec
-
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
@@ -21,15 +19,6 @@ from batsched_py.support.temporary_rows import SpooledList
 _TO_COMPUTATION, _TO_SLEEP = -1, -2
 """What Batsim traces as the pstate of machines that are being switched."""
 _NUMBER = re.compile("[0-9]{1,9}")
-
-
-class _Switch(msgspec.Struct):
-    """A request that takes time: which machines, and the durations of those not yet done."""
-
-    machines: int
-    pstate: int
-    to_sleep: bool
-    left: set[float]
 
 
 class PowerManagement:
@@ -88,21 +77,20 @@ class PowerManagement:
             self._done(machines, pstate, now)
             return
         times.pop(0.0, None)  # these are there, and may be switched again before the others are
-        switched = _Switch(machines, pstate, to_sleep, set(times))
-        for lasts, hosts in times.items():
-            self._agenda.at(now + lasts, partial(self._reached, switched, lasts, hosts))
+        for lasts, hosts in sorted(times.items()):
+            done = machines if lasts == max(times) else 0
+            self._agenda.at(now + lasts, partial(self._reached, hosts, pstate, to_sleep, done))
 
-    def _reached(self, switch: _Switch, lasts: float, hosts: int) -> None:
-        """Let some machines of a request be in their new pstate."""
+    def _reached(self, hosts: int, pstate: int, to_sleep: bool, done: int) -> None:
+        """Let some machines be in their new pstate: the last ones of ``done``, if there are any."""
         now = self._agenda.now
         for host in numbers(hosts):
-            self.energy.set_pstate(host, switch.pstate, now, load=0.0)
-            self._tasks.set_speed(host, self._hosts[host].speeds[switch.pstate], now)
-        self._machines.switch(hosts, MachineState.SLEEPING if switch.to_sleep else None, now)
-        switch.left.discard(lasts)
-        if not switch.left:
+            self.energy.set_pstate(host, pstate, now, load=0.0)
+            self._tasks.set_speed(host, self._hosts[host].speeds[pstate], now)
+        self._machines.switch(hosts, MachineState.SLEEPING if to_sleep else None, now)
+        if done:
             self._machines.trace(now)
-            self._done(switch.machines, switch.pstate, now)
+            self._done(done, pstate, now)
 
     def _begin(self, host: int, pstate: int, to_sleep: bool, sleeping: bool, now: float) -> float:
         """Begin to switch a host; return how long that takes, seconds."""

@@ -8,7 +8,7 @@ are in: from the source to a gateway, through that zone, and from a gateway to t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from math import hypot
@@ -151,6 +151,7 @@ class Cluster(Zone):
         return Hop(tuple(links), latency)
 
 
+@dataclass(slots=True)
 class Network:
     """Links, and zones by name, of which ``places`` gives that of every host and router.
 
@@ -158,30 +159,11 @@ class Network:
     routes; it is raised only when one is asked for, so that what merely computes can be simulated.
     """
 
-    def __init__(
-        self,
-        links: Iterable[Link] = (),
-        zones: Mapping[str, Zone] | None = None,
-        places: Mapping[str, str] | None = None,
-        problem: str | None = None,
-    ) -> None:
-        self.links = list(links)
-        self.problem = problem
-        self._zones = dict(zones or {})
-        self._places = dict(places or {})
-        self._routes: dict[tuple[str, str], Route] = {}
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Network):
-            return NotImplemented
-        return (self.links, self.problem, self._zones, self._places) == (
-            other.links,
-            other.problem,
-            other._zones,
-            other._places,
-        )
-
-    __hash__ = None  # type: ignore[assignment]
+    links: list[Link] = field(default_factory=list)
+    zones: dict[str, Zone] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+    problem: str | None = None
+    _routes: dict[tuple[str, str], Route] = field(default_factory=dict, compare=False, repr=False)
 
     def route(self, source: str, target: str) -> Route:
         """Return the route between two hosts.
@@ -190,7 +172,7 @@ class Network:
         """
         if self.problem is not None:
             raise PlatformError(self.problem)
-        if not self._zones:
+        if not self.zones:
             return NOTHING
         route = self._routes.get((source, target))
         if route is None:
@@ -207,7 +189,7 @@ class Network:
         """
         if self.problem is not None:
             raise PlatformError(self.problem)
-        if not self._zones:
+        if not self.zones:
             return Traffic({}, 0.0, 0.0)
         load = _Load(self.links)
         clusters = self._clusters(hosts)
@@ -231,10 +213,10 @@ class Network:
     # Routes --------------------------------------------------------------------------------------
 
     def _zone_of(self, name: str) -> Zone:
-        place = self._places.get(name)
+        place = self.places.get(name)
         if place is None:
             raise PlatformError(f"the network has no host {name!r}")
-        return self._zones[place]
+        return self.zones[place]
 
     def _find(self, source: str, target: str) -> Route:
         """Put a route together; gateways are inside of what they lead to, so that this ends."""
@@ -265,7 +247,7 @@ class Network:
             depth += 1
         if path[depth] != other[depth]:
             raise PlatformError(f"no zone has both {source!r} and {target!r}")
-        return self._zones[path[depth]], path[depth + 1], other[depth + 1]
+        return self.zones[path[depth]], path[depth + 1], other[depth + 1]
 
     def _path(self, name: str) -> list[str]:
         """Return the zones that ``name`` is in, outermost first, and ``name`` itself."""
@@ -273,7 +255,7 @@ class Network:
         zone: Zone | None = self._zone_of(name)
         while zone is not None:
             path.append(zone.name)
-            zone = None if zone.parent is None else self._zones[zone.parent]
+            zone = None if zone.parent is None else self.zones[zone.parent]
         return path[::-1]
 
     # Traffic -------------------------------------------------------------------------------------
@@ -301,7 +283,7 @@ class Network:
 
     def _within(self, load: _Load, name: str, hosts: Sequence[str], sent: Floats | float) -> None:
         """Add up by host what stays inside one cluster, where only sums and maxima matter."""
-        zone = self._zones[name]
+        zone = self.zones[name]
         assert isinstance(zone, Cluster)
         flows = _matrix_flows(hosts, sent) if isinstance(sent, np.ndarray) else _flows(hosts, sent)
         longest = 0.0
@@ -334,7 +316,7 @@ class Network:
         All messages go the same way but for the hosts' own links, unless a gateway is a host.
         """
         route = self.route(sources[0], targets[0])
-        up, down = self._zones[sender], self._zones[receiver]
+        up, down = self.zones[sender], self.zones[receiver]
         assert isinstance(up, Cluster)
         assert isinstance(down, Cluster)
         middle = route.links[1:-1]
@@ -345,12 +327,10 @@ class Network:
                     if amount > 0:
                         load.send(self.route(source, target), amount)
             return
-        rows = zip(sources, sent.sum(1).tolist(), sent.max(1).tolist(), strict=True)
-        for source, total, peak in rows:
-            load.add(up.up[source], _Flow(total, peak))
-        columns = zip(targets, sent.sum(0).tolist(), sent.max(0).tolist(), strict=True)
-        for target, total, peak in columns:
-            load.add(down.down[target], _Flow(total, peak))
+        for links, hosts, axis in ((up.up, sources, 1), (down.down, targets, 0)):
+            totals, peaks = sent.sum(axis).tolist(), sent.max(axis).tolist()
+            for host, total, peak in zip(hosts, totals, peaks, strict=True):
+                load.add(links[host], _Flow(total, peak))
         whole = _Flow(float(sent.sum()), float(sent.max()))
         for link in middle:
             load.add(link, whole)

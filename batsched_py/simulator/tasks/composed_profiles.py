@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.simulator.profiles import DEEPEST, Composed, Profile
 
 
+@dataclass(slots=True)
 class _Level:
     """A composed profile that a job is in, or a ``recv`` profile that led to another."""
 
-    __slots__ = ("index", "name", "nb_parts", "parts", "return_code")
-
-    def __init__(
-        self, name: str, parts: tuple[tuple[str, Profile], ...], repeat: int, return_code: int
-    ) -> None:
-        self.name, self.parts, self.return_code = name, parts, return_code
-        self.nb_parts = len(parts) * repeat
-        self.index = 0
-        """Of the part that is done now, over all repetitions."""
+    name: str
+    parts: tuple[tuple[str, Profile], ...]
+    nb_parts: int
+    """Over all repetitions."""
+    return_code: int
+    index: int = 0
+    """Of the part that is done now, over all repetitions."""
 
     def is_last(self) -> bool:
         """Tell whether nothing comes after the part that is done now."""
@@ -50,9 +50,9 @@ class ProfilePosition:
                     f"job {self._job_id}: it comes to the composed profile {self.name!r}, which "
                     "was registered dynamically: Batsim 4.2.0 crashes on it"
                 )
-            self._levels.append(
-                _Level(self.name, composed.parts, composed.repeat, self.profile.return_code)
-            )
+            nb_parts = len(composed.parts) * composed.repeat
+            level = _Level(self.name, composed.parts, nb_parts, self.profile.return_code)
+            self._levels.append(level)
             self.name, self.profile = composed.parts[0]
 
     def advance(self, return_code: int) -> int | None:

@@ -7,6 +7,7 @@ what all of its resources offer, and a resource with nothing left stops its task
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
@@ -33,6 +34,16 @@ class Use(NamedTuple):
     """Its executors there, each of which is offered a share."""
     largest: float = inf
     """The largest weight of one executor, if there are several."""
+
+
+@dataclass(slots=True)
+class _Resource:
+    """A host or link in the rounds."""
+
+    left: float
+    offer: float = 0.0
+    users: list[tuple[int, float, int]] = field(default_factory=list)
+    """Task, weight and number of executors of each."""
 
 
 class FairBottleneck:
@@ -128,14 +139,3 @@ class FairBottleneck:
                 resource.left = left
                 still.append(resource)
         self._open = still
-
-
-class _Resource:
-    """A host or link in the rounds: its users are (task, weight, number of executors)."""
-
-    __slots__ = ("left", "offer", "users")
-
-    def __init__(self, capacity: float) -> None:
-        self.left = capacity
-        self.offer = 0.0
-        self.users: list[tuple[int, float, int]] = []

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from math import inf
+from operator import attrgetter
 
 import numpy as np
 
@@ -28,46 +30,27 @@ _SAME_DATE = 1e-9  # s: events closer than this are one
 _TCP_WINDOW = 4194304.0  # bytes
 
 
+@dataclass(slots=True, eq=False)
 class ParallelTask:
     """A parallel task, from its start until it ends or is cancelled."""
 
-    __slots__ = (
-        "_active",
-        "_bound",
-        "_contested",
-        "_left",
-        "_scarcest",
-        "_several",
-        "_since",
-        "_uses",
-        "_version",
-        "_window",
-        "end",
-        "number",
-        "rate",
-        "start",
-    )
-
-    def __init__(self, number: int, start: float) -> None:
-        self.number = number
-        self.start = start
-        self.end: float | None = None
-        """When it ended or was cancelled (s), None before."""
-        self.rate = 0.0
-        """The fraction of the task done per second."""
-        self._active = False  # False during the latency and after the end
-        self._left = 1.0  # fraction left at ``_since``
-        self._since = start
-        self._version = 0  # of its date in the queue
-        self._uses: dict[int, float] = {}  # weight on each resource
-        self._several: dict[int, tuple[int, float]] = {}  # executors and largest, if several
-        self._contested: set[int] = set()  # the resources that take part in the rounds
-        self._window = 0.0  # largest latency x bytes
-        self._bound = inf
-        self._scarcest: tuple[float, float] | None = None  # capacity, weight
-
-    def __repr__(self) -> str:
-        return f"ParallelTask(number={self.number}, start={self.start}, end={self.end})"
+    number: int
+    start: float
+    end: float | None = None
+    """When it ended or was cancelled (s), None before."""
+    rate: float = 0.0
+    """The fraction of the task done per second."""
+    _active: bool = False  # False during the latency and after the end
+    _left: float = 1.0  # fraction left at ``_since``
+    _since: float = 0.0
+    _version: int = 0  # of its date in the queue
+    _uses: dict[int, float] = field(default_factory=dict)  # weight on each resource
+    _several: dict[int, tuple[int, float]] = field(default_factory=dict)
+    """Executors and the largest weight of one, if there are several on a host."""
+    _contested: set[int] = field(default_factory=set)  # the resources that take part in the rounds
+    _window: float = 0.0  # largest latency x bytes
+    _bound: float = inf
+    _scarcest: tuple[float, float] | None = None  # capacity, weight
 
 
 class ParallelTasks:
@@ -89,9 +72,8 @@ class ParallelTasks:
         self._queue: list[tuple[float, int, int, ParallelTask]] = []
         self._nb_running = 0
         self._nb_started = 0
-        self._dirty: set[ParallelTask] = (
-            set()
-        )  # whose rates have to be found again, as of ``_dirty_at``
+        self._dirty: set[ParallelTask] = set()
+        """Those whose rates have to be found again, as of ``_dirty_at``."""
         self._dirty_at = 0.0
         self._changed: set[int] | None = None
 
@@ -112,7 +94,7 @@ class ParallelTasks:
         :class:`ValueError` if the numbers of hosts, flops and bytes do not fit.
         """
         self._settle(now)
-        task = ParallelTask(self._nb_started, now)
+        task = ParallelTask(self._nb_started, now, _since=now)
         self._compute(task, hosts, flops)
         latency = self._communicate(task, hosts, bytes_)
         self._nb_started += 1
@@ -169,7 +151,7 @@ class ParallelTasks:
             due = []
             while self.next_time() - date < _SAME_DATE:
                 due.append(heappop(self._queue)[-1])
-            due.sort(key=_number)
+            due.sort(key=attrgetter("number"))
             for task in due:
                 if task._active or not task._uses:
                     self._finish(task, at)
@@ -337,7 +319,7 @@ class ParallelTasks:
                         if user not in together:
                             together.add(user)
                             todo.append(user)
-        return sorted(together, key=_number), sorted(resources)
+        return sorted(together, key=attrgetter("number")), sorted(resources)
 
     def _share(self, tasks: list[ParallelTask], resources: list[int]) -> None:
         for task in tasks:
@@ -399,19 +381,11 @@ class ParallelTasks:
         queue = self._queue
         heappush(queue, (date, task.number, task._version, task))
         if len(queue) > 64 + 8 * self._nb_running:  # mostly dates that are no longer true
-            queue[:] = [entry for entry in queue if _holds(entry)]
+            queue[:] = [at for at in queue if at[3]._version == at[2] and at[3].end is None]
             heapify(queue)
-
-
-def _number(task: ParallelTask) -> int:
-    return task.number
 
 
 def _is_uneven(task: ParallelTask, resource: int) -> bool:
     """Whether unequal executors of one task are on a host, which takes several rounds to fill."""
     several = task._several.get(resource)
     return several is not None and several[0] * several[1] != task._uses[resource]
-
-
-def _holds(entry: tuple[float, int, int, ParallelTask]) -> bool:
-    return entry[3]._version == entry[2] and entry[3].end is None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from math import floor, inf
 from typing import Any
@@ -32,36 +33,24 @@ SetLoad = Callable[[int, float, float], None]
 """Takes note of a host's load (0 to 1) from a time (seconds) on."""
 
 
+@dataclass(slots=True, eq=False)
 class StepwiseJob:
     """A running job: where it is in its profile, its step, and the walltime that is left."""
 
-    __slots__ = (
-        "begin",
-        "hosts",
-        "in_vain",
-        "job",
-        "length",
-        "position",
-        "remaining",
-        "task",
-        "timer",
-    )
-
-    def __init__(self, job: SimulatedJob, hosts: list[int]) -> None:
-        self.job = job
-        self.hosts = hosts
-        """The host of each executor."""
-        description = job.description
-        self.position = ProfilePosition(description.id, description.profile, job.profile)
-        self.remaining = description.walltime
-        """Seconds, None without a walltime; brought up to date at the end of each step."""
-        self.timer: Timer | None = None
-        """Of the end of the step, or of the walltime."""
-        self.begin = self.length = 0.0
-        """Of the step, seconds."""
-        self.in_vain = 0
-        """How often it looked for messages in vain, and went on, at this instant."""
-        self.task: ParallelTask | None = None
+    job: SimulatedJob
+    hosts: list[int]
+    """The host of each executor."""
+    position: ProfilePosition
+    remaining: float | None
+    """Seconds, None without a walltime; brought up to date at the end of each step."""
+    timer: Timer | None = None
+    """Of the end of the step, or of the walltime."""
+    begin: float = 0.0
+    """Of the step, seconds."""
+    length: float = 0.0
+    in_vain: int = 0
+    """How often it looked for messages in vain, and went on, at this instant."""
+    task: ParallelTask | None = None
 
     @property
     def profile(self) -> Profile:
@@ -102,8 +91,9 @@ class StepwiseJobs:
     def begin(self, job: SimulatedJob, hosts: list[int]) -> None:
         """Let a job begin on the hosts of its executors."""
         self.in_use = True
-        running = StepwiseJob(job, hosts)
-        self._running[job.description.id] = running
+        told = job.description
+        position = ProfilePosition(told.id, told.profile, job.profile)
+        running = self._running[told.id] = StepwiseJob(job, hosts, position, told.walltime)
         self._step(running)
 
     def runs(self, job: SimulatedJob) -> bool:
@@ -151,13 +141,9 @@ class StepwiseJobs:
         if running is not None and isinstance(running.profile.body, Receive):
             self._look_again(running, running.profile.body)
 
-    def waiting(self) -> list[SimulatedJob]:
-        """Return the jobs that run here and are waiting for messages."""
-        return [
-            running.job
-            for running in self._running.values()
-            if isinstance(running.profile.body, Receive)
-        ]
+    def nb_waiting(self) -> int:
+        """Return how many jobs run here and are waiting for messages."""
+        return sum(isinstance(job.profile.body, Receive) for job in self._running.values())
 
     # Timers --------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ SYSTEMS = st.tuples(
 def test_printed_digits(line: str) -> None:
     n, *expected = line.split()
     closed, both = mixed(20, 0, 5, 1)[int(n) - 1], mixed(20, 0.5, 5, 1)[int(n) - 1]
-    found = (
+    numbers = (
         closed.closed_response,
         closed.throughput,
         both.closed_response,
@@ -44,7 +44,7 @@ def test_printed_digits(line: str) -> None:
         both.throughput,
         both.open_response,
     )
-    assert [f"{value:.4f}" for value in found] == expected
+    assert [f"{value:.4f}" for value in numbers] == expected
     assert closed.nb_users == both.nb_users == int(n)
 
 
@@ -112,7 +112,7 @@ def test_response_time_law(system: tuple[int, float, float, float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((0, 0.5, 5, 1), "nb_users=0: expected a whole number"),
         ((2.5, 0.5, 5, 1), "nb_users=2.5"),
@@ -123,9 +123,11 @@ def test_response_time_law(system: tuple[int, float, float, float]) -> None:
         ((3, 0, float("nan"), 1), "think_time=nan"),
     ],
 )
-def test_no_steady_state_or_no_sense(arguments: tuple[int, float, float, float], said: str) -> None:
+def test_no_steady_state_or_no_sense(
+    arguments: tuple[int, float, float, float], message: str
+) -> None:
     for function in (mixed, bounds):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=message):
             function(*arguments)
 
 

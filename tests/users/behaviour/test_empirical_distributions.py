@@ -123,10 +123,10 @@ def test_learnt_quantiles_ascend_within_the_values(
     values: list[float], probabilities: list[float]
 ) -> None:
     learnt = learn_quantiles(values, ABOUT)
-    found = [learnt.quantile(p) for p in sorted(probabilities)]
-    assert found == sorted(found)
-    assert min(values) <= found[0]
-    assert found[-1] <= max(values)
+    quantiles = [learnt.quantile(p) for p in sorted(probabilities)]
+    assert quantiles == sorted(quantiles)
+    assert min(values) <= quantiles[0]
+    assert quantiles[-1] <= max(values)
     assert learnt.quantile(1) == max(values)
     assert learnt.quantile(0) == min(values)
 

@@ -51,7 +51,7 @@ def test_text_is_read_back(slope: float, intercept: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "expected lin"),
         ("c", "expected lin"),
@@ -68,6 +68,6 @@ def test_text_is_read_back(slope: float, intercept: float) -> None:
         ("c9" + 307 * "0", "too long a think time"),
     ],
 )
-def test_wrong_texts(text: str, said: str) -> None:
-    with pytest.raises(UsageError, match=f"^think={text}: .*{said}"):
+def test_wrong_texts(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^think={text}: .*{message}"):
         ThinkTime.parse(text)

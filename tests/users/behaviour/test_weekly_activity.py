@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
@@ -23,35 +23,6 @@ MINUTE = 60.0
 MONDAY = Calendar()
 DAY_USER = ActivityCycle(MORNING, EVENING, WEEKDAYS)
 NIGHT_USER = ActivityCycle(EVENING, MORNING, WEEKDAYS)
-NIGHT_WEEKEND = ActivityCycle(EVENING, MORNING, WEEKEND)
-
-
-def at(day: int, hour: float) -> float:
-    return day * DAY + hour * HOUR
-
-
-@pytest.mark.parametrize(
-    ("cycle", "day", "hour", "opens"),
-    [
-        (DAY_USER, 0, 7.5, (0, 7.5)),  # open at the very opening
-        (DAY_USER, 0, 17.5, (1, 7.5)),  # closed at the very closing: tomorrow
-        (DAY_USER, 4, 18.0, (7, 7.5)),  # Friday evening: Monday
-        (NIGHT_USER, 0, 3.0, (0, 17.5)),  # Monday at 3: that night began on Sunday
-        (NIGHT_USER, 4, 23.0, (4, 23.0)),  # Friday night is one of a weekday
-        (NIGHT_USER, 5, 7.5, (7, 17.5)),  # until the closing; the next is Monday's
-        (NIGHT_WEEKEND, 4, 20.0, (5, 17.5)),  # Friday night is not of the weekend
-        (NIGHT_WEEKEND, 7, 3.0, (7, 3.0)),  # Sunday's night goes on into Monday
-    ],
-)
-def test_windows(cycle: ActivityCycle, day: int, hour: float, opens: tuple[int, float]) -> None:
-    time = at(day, hour)
-    assert cycle.next_opening(MONDAY, time) == at(*opens)
-    assert cycle.is_open(MONDAY, time) == ((day, hour) == opens)
-
-
-def test_the_calendar_says_what_day_it_is() -> None:
-    """Second 0 is Sunday 6:00: the day user of weekdays comes 25.5 hours later."""
-    assert DAY_USER.next_opening(Calendar(at(6, 6.0)), 0.0) == 25.5 * HOUR
 
 
 def test_equal_times_are_a_window_of_a_whole_day() -> None:
@@ -88,6 +59,11 @@ cycles = st.builds(
     st.integers(0, 7 * 1440 - 1).map(lambda m: Calendar(m * MINUTE)),
     st.integers(-20_000, 60_000).map(lambda minute: minute * MINUTE),
 )
+@example(DAY_USER, MONDAY, MORNING)  # open at the very opening
+@example(DAY_USER, MONDAY, 4 * DAY + EVENING)  # closed at the very closing: Monday
+@example(NIGHT_USER, MONDAY, 3 * HOUR)  # Monday at 3: that night began on Sunday
+@example(NIGHT_USER, MONDAY, 5 * DAY + MORNING)  # closed at the closing, on Saturday
+@example(NIGHT_USER, MONDAY, EVENING)
 def test_same_as_stepping_by_minutes(cycle: ActivityCycle, calendar: Calendar, time: float) -> None:
     expected = stepped(cycle, calendar, time)
     assert cycle.next_opening(calendar, time) == expected
@@ -128,11 +104,6 @@ def test_shares_of_users_drawn() -> None:
         length = 10 * HOUR if cycle.opens < cycle.closes else 14 * HOUR
         assert (cycle.closes - cycle.opens) % DAY == length
         assert cycle.days in (WEEKDAYS, WEEKEND)
-
-
-def test_the_parameters_can_be_others() -> None:
-    """Only night users of weekends without a shift."""
-    assert ActivityCycle.draw(Random(0), p_day=0, p_weekdays=0, shift=0) == NIGHT_WEEKEND
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,8 @@ def test_what_would_never_end_is_refused() -> None:
         def next_submission(self) -> float:
             return nan
 
-    for kind, said in ((Stuck, "still due"), (Endless, "still due"), (Undecided, "nan")):
-        with pytest.raises(InvariantError, match=said):
+    for kind, message in ((Stuck, "still due"), (Endless, "still due"), (Undecided, "nan")):
+        with pytest.raises(InvariantError, match=message):
             for _ in play(kind(), lambda one, now: now + 1):
                 pass
 

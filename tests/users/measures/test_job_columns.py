@@ -37,15 +37,15 @@ LOG = """\
 def test_a_log_keeps_all_jobs_and_marks_what_is_unknown(tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
     path.write_text(LOG)
-    found = columns_of_log(read_swf(path))
-    assert found.user.tolist() == [7, 7, -1]
-    np.testing.assert_array_equal(found.end, [65, np.nan, 25])
-    np.testing.assert_array_equal(found.ended.submit, [0, 20])
-    np.testing.assert_array_equal(found.size, [2, 4, np.nan])
-    np.testing.assert_array_equal(found.run_time, [60, np.nan, 0])
-    np.testing.assert_array_equal(found.requested_time, [120, np.nan, 30])
-    assert found.calendar.weekday(0) == 0, "5 January 1970 was a Monday"
-    np.testing.assert_array_equal(found.ran.submit, [0])
+    read = columns_of_log(read_swf(path))
+    assert read.user.tolist() == [7, 7, -1]
+    np.testing.assert_array_equal(read.end, [65, np.nan, 25])
+    np.testing.assert_array_equal(read.ended.submit, [0, 20])
+    np.testing.assert_array_equal(read.size, [2, 4, np.nan])
+    np.testing.assert_array_equal(read.run_time, [60, np.nan, 0])
+    np.testing.assert_array_equal(read.requested_time, [120, np.nan, 30])
+    assert read.calendar.weekday(0) == 0, "5 January 1970 was a Monday"
+    np.testing.assert_array_equal(read.ran.submit, [0])
     allocated = columns_of_log(read_swf(path), size="allocated")
     np.testing.assert_array_equal(allocated.size, [4, 4, np.nan])
 
@@ -67,15 +67,15 @@ def test_a_workload_out_of_order_and_with_unknowns() -> None:
         WorkloadJob(id="b", submit_time=3, size=2, profile="x", walltime=50.0),
     ]
     profiles = {"d": {"type": "delay", "delay": 7}, "x": {"type": "parallel_homogeneous_total"}}
-    found = columns_of_workload(Workload(name="w", nb_res=4, jobs=jobs, profiles=profiles))
-    assert found.user.tolist() == [-1, 0]
-    assert found.submit.tolist() == [3, 9]
-    np.testing.assert_array_equal(found.end, [np.nan, 19])
-    np.testing.assert_array_equal(found.run_time, [np.nan, 7])
-    np.testing.assert_array_equal(found.requested_time, [50, np.nan])
+    read = columns_of_workload(Workload(name="w", nb_res=4, jobs=jobs, profiles=profiles))
+    assert read.user.tolist() == [-1, 0]
+    assert read.submit.tolist() == [3, 9]
+    np.testing.assert_array_equal(read.end, [np.nan, 19])
+    np.testing.assert_array_equal(read.run_time, [np.nan, 7])
+    np.testing.assert_array_equal(read.requested_time, [50, np.nan])
     empty = columns_of_workload(Workload(name="w", nb_res=4, jobs=[], profiles={}))
     assert len(empty) == len(empty.think_times) == 0
-    assert not found.calendar.known
+    assert not read.calendar.known
 
 
 def columns(*rows: tuple[int, float, float]) -> JobColumns:
@@ -89,9 +89,9 @@ def test_order_by_users() -> None:
     jobs = columns((-1, 0, 1), (7, 5, 30), (2, 5, 6), (7, 5, 20), (7, 9, np.nan), (7, 40, 41))
     assert jobs.user_order().tolist() == [2, 1, 3, 4, 5]
     assert jobs.user_order(ties="end").tolist() == [2, 3, 1, 4, 5]
-    own = jobs.by_user()
-    assert own.same_user.tolist() == [False, True, True, True]
-    np.testing.assert_array_equal(own.think_times, [np.inf, -25, -11, np.nan, np.inf])
+    ordered = jobs.by_user()
+    assert ordered.same_user.tolist() == [False, True, True, True]
+    np.testing.assert_array_equal(ordered.think_times, [np.inf, -25, -11, np.nan, np.inf])
     with pytest.raises(UsageError, match="ties=user"):
         jobs.user_order(ties="user")
     with pytest.raises(UsageError, match=r"attribute=sise .*size"):
@@ -103,9 +103,9 @@ def test_with_ties_by_end_the_order_of_the_rows_is_of_no_matter(
     rows: list[tuple[int, float, float]],
 ) -> None:
     """A log is in order of submission, a result in that of completion."""
-    own = columns(*rows).by_user(ties="end")
-    assert own.user.tolist() == [0, 0, 0, 1, 2]
-    assert own.end.tolist() == [5, 9, 21, 4, 4]
+    ordered = columns(*rows).by_user(ties="end")
+    assert ordered.user.tolist() == [0, 0, 0, 1, 2]
+    assert ordered.end.tolist() == [5, 9, 21, 4, 4]
 
 
 HEADER = "job_id,workload_name,submission_time,final_state,finish_time,user\n"
@@ -141,16 +141,16 @@ def test_a_result_of_this_project(tmp_path: Path) -> None:
 
     sample = cached_sample_log()
     simulate(sample, nodes=100_000).write(tmp_path / "out")
-    found = columns_of_jobs_file(tmp_path / "out_jobs.csv")
+    read = columns_of_jobs_file(tmp_path / "out_jobs.csv")
     log = columns_of_workload(load_workload(sample, make_rules()))
-    assert len(found) == len(log)
-    assert found.calendar == log.calendar
-    assert len(np.unique(found.user)) == len(np.unique(log.user))
+    assert len(read) == len(log)
+    assert read.calendar == log.calendar
+    assert len(np.unique(read.user)) == len(np.unique(log.user))
     for name in ("submit", "size"):
-        np.testing.assert_array_equal(np.sort(getattr(found, name)), np.sort(getattr(log, name)))
-    run = np.sort(found.run_time)
+        np.testing.assert_array_equal(np.sort(getattr(read, name)), np.sort(getattr(log, name)))
+    run = np.sort(read.run_time)
     np.testing.assert_allclose(run, np.sort(log.run_time), atol=2e-5)
-    np.testing.assert_allclose(found.end - found.submit, found.run_time, atol=2e-5)
+    np.testing.assert_allclose(read.end - read.submit, read.run_time, atol=2e-5)
 
 
 def test_the_clock_of_a_result_is_beside_it(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def jobs(rows: list[tuple[int, float, float, float]], at_origin: float = 0.0) ->
 
 
 def test_users_by_hand() -> None:
-    found = marginals(
+    per_user = marginals(
         jobs(
             [
                 (5, 0, 2, 10),  # session 1 of user 5: 600 s
@@ -30,18 +30,18 @@ def test_users_by_hand() -> None:
             ]
         )
     )
-    assert found.jobs.tolist() == [1, 3]
-    assert found.sessions.tolist() == [1, 2]
-    assert found.session_length.tolist() == [0, 300]
-    assert found.work.tolist() == [40, 50]
-    assert found.arrival.tolist() == [0, 100]
-    assert found.departure.tolist() == [100, 600 + 2 * HOUR]
-    assert found.activity.tolist() == [0, 600 + 2 * HOUR]
+    assert per_user.jobs.tolist() == [1, 3]
+    assert per_user.sessions.tolist() == [1, 2]
+    assert per_user.session_length.tolist() == [0, 300]
+    assert per_user.work.tolist() == [40, 50]
+    assert per_user.arrival.tolist() == [0, 100]
+    assert per_user.departure.tolist() == [100, 600 + 2 * HOUR]
+    assert per_user.activity.tolist() == [0, 600 + 2 * HOUR]
 
 
 def test_no_jobs_no_users() -> None:
-    found = marginals(jobs([]))
-    assert {len(column) for column in msgspec.structs.astuple(found)} == {0}
+    per_user = marginals(jobs([]))
+    assert {len(column) for column in msgspec.structs.astuple(per_user)} == {0}
 
 
 def test_hours_of_the_week_go_by_the_calendar() -> None:

@@ -45,8 +45,8 @@ def test_rescaled_range_of_the_worked_example() -> None:
     )
 )
 def test_rows_are_measured_one_by_one(rows: list[list[float]]) -> None:
-    found = rescaled_ranges(np.array(rows))
-    for row, value in zip(rows, found, strict=True):
+    ranges = rescaled_ranges(np.array(rows))
+    for row, value in zip(rows, ranges, strict=True):
         expected = slow_rescaled_range(row, len(row))
         if expected is None:
             assert np.isnan(value), "no variance, no ratio"
@@ -110,8 +110,8 @@ def fractional_noise(h: float, n: int, seed: int) -> np.ndarray[tuple[int], np.d
 @pytest.mark.parametrize("h", [0.5, 0.7, 0.9])
 def test_known_parameters_come_out(h: float) -> None:
     """The mean of 10 series; R/S is known to be drawn towards 0.7 by some hundredths."""
-    found = [pox_plot(fractional_noise(h, 8_192, seed), first=20).hurst for seed in range(10)]
-    assert np.mean(found) == pytest.approx(h, abs=0.08)
+    estimates = [pox_plot(fractional_noise(h, 8_192, seed), first=20).hurst for seed in range(10)]
+    assert np.mean(estimates) == pytest.approx(h, abs=0.08)
 
 
 def test_shuffling_hours_takes_self_similarity_away() -> None:

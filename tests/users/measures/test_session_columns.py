@@ -25,18 +25,18 @@ def test_sessions_are_those_of_the_partition(drawn: list[tuple[int, int]], text:
         for i, (u, t) in enumerate(drawn)
     ]
     expected = {
-        int(user): [[int(job.id) for job in session.jobs] for session in own]
-        for user, own in partition(jobs, rule).items()
+        int(user): [[int(job.id) for job in session.jobs] for session in rows]
+        for user, rows in partition(jobs, rule).items()
     }
     columns = job_columns([u for u, _ in drawn], [600.0 * t for _, t in drawn])
     cut = cut_sessions(columns, rule)
-    found: dict[int, list[list[int]]] = {}
+    sessions_of: dict[int, list[list[int]]] = {}
     for i, user in enumerate(cut.user.tolist()):
-        own = cut.rows[cut.bounds[i] : cut.bounds[i + 1]].tolist()
-        found.setdefault(user, []).append(own)
-    assert found == expected
+        rows = cut.rows[cut.bounds[i] : cut.bounds[i + 1]].tolist()
+        sessions_of.setdefault(user, []).append(rows)
+    assert sessions_of == expected
     first, last = cut.spans(columns)
-    ends = [(own[0], own[-1]) for sessions in map(found.get, found) for own in sessions or ()]
+    ends = [(rows[0], rows[-1]) for sessions in sessions_of.values() for rows in sessions]
     assert [*zip(first, last, strict=True)] == [
         (600.0 * drawn[a][1], 600.0 * drawn[b][1]) for a, b in ends
     ]

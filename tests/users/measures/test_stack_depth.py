@@ -38,8 +38,8 @@ def slow_depths(values: list[float], tolerance: float, on_hit: str) -> list[int]
     ],
 )
 def test_depths(values: list[float], tolerance: float, on_hit: str, depths: list[int]) -> None:
-    found = stack_depths(np.array(values, dtype=float), tolerance=tolerance, on_hit=on_hit)
-    assert found.tolist() == depths
+    measured = stack_depths(np.array(values, dtype=float), tolerance=tolerance, on_hit=on_hit)
+    assert measured.tolist() == depths
 
 
 def test_mean_depth_counts_what_was_found_only() -> None:
@@ -55,8 +55,8 @@ def test_mean_depth_counts_what_was_found_only() -> None:
 def test_any_values_are_found_where_a_list_finds_them(
     values: list[float], tolerance: float, on_hit: str
 ) -> None:
-    found = stack_depths(np.array(values), tolerance=tolerance, on_hit=on_hit)
-    assert found.tolist() == slow_depths(values, tolerance, on_hit)
+    measured = stack_depths(np.array(values), tolerance=tolerance, on_hit=on_hit)
+    assert measured.tolist() == slow_depths(values, tolerance, on_hit)
 
 
 @pytest.mark.parametrize("on_hit", ON_HIT)
@@ -64,9 +64,9 @@ def test_any_values_are_found_where_a_list_finds_them(
 def test_deep_stacks(tolerance: float, on_hit: str) -> None:
     """Thousands of entries, so that the pieces below the top are looked at too."""
     values = np.random.default_rng(1).integers(1, 3_000, 6_000).astype(float)
-    found = stack_depths(values, tolerance=tolerance, on_hit=on_hit)
-    assert found.max() > 1_500
-    assert found.tolist() == slow_depths(values.tolist(), tolerance, on_hit)
+    measured = stack_depths(values, tolerance=tolerance, on_hit=on_hit)
+    assert measured.max() > 1_500
+    assert measured.tolist() == slow_depths(values.tolist(), tolerance, on_hit)
 
 
 def test_wrong_options_are_refused() -> None:

@@ -36,7 +36,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "tbuos": SHORT,
     "site": {"nb_users": 5, "weeks": 2.0},
     "weekly": {"weeks": 2.0},
-    "synthetic": {"jobs": 300},
+    "synthetic": {"jobs": 100},
 }
 """Small settings of the models, for a log of some weeks."""
 GENERATIVE = ("site", "tbuos", "resampled", "weekly")
@@ -138,7 +138,7 @@ def test_a_long_run_needs_no_more_memory_than_a_short_one(
         tracemalloc.stop()
         return nb_jobs, kept
 
-    jobs, kept = growth(15.0)
-    more_jobs, more_kept = growth(45.0)
+    jobs, kept = growth(5.0)
+    more_jobs, more_kept = growth(15.0)
     assert more_jobs > 2 * jobs
     assert more_kept - kept < 16 * (more_jobs - jobs)

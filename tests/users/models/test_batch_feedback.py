@@ -33,37 +33,36 @@ def u(submit: float, run_time: float, user: str = "u", width: int = 1) -> J:
 
 
 @pytest.mark.parametrize(
-    ("jobs", "nb", "speed", "expected"),
+    ("jobs", "nb", "speed", "expected", "why"),
     [
-        pytest.param(
+        (
             *([u(0, 50, "other"), u(10, 100), u(150, 10)], 1, 1, [0, 10, 190]),
-            id="a late end makes the next batch as late: 40 s",
+            "a late end makes the next batch as late: 40 s",
         ),
-        pytest.param(
+        (
             *([u(0, 100), u(60, 10)], 1, 0.5, [0, 60]),
-            id="the jobs of a batch, which overlapped, do not wait for each other",
+            "the jobs of a batch, which overlapped, do not wait for each other",
         ),
-        pytest.param(
+        (
             *([u(0, 9000), u(7200, 10)], 2, 0.5, [0, 7200]),
-            id="a session that began while another ran follows only",
+            "a session that began while another ran follows only",
         ),
         # W6: a long job (0 to 4 h), beside it a session at 2 h, and at 5 h one that waited for
         # both. At half speed the long one ends at 8 h: the third comes its think time later.
-        pytest.param(
+        (
             [u(0, 4 * HOUR), u(2 * HOUR, 10), u(5 * HOUR, 10)],
-            *(4, 0.5, [0, 2 * HOUR, 9 * HOUR]),
-            id="the event that comes last decides",
+            *(4, 0.5, [0, 2 * HOUR, 9 * HOUR], "the event that comes last decides"),
         ),
-        pytest.param(
-            *([u(5, 100, width=9), u(125, 1)], 4, 1, [5, 25]), id="a rejected job ends at once"
-        ),
+        ([u(5, 100, width=9), u(125, 1)], 4, 1, [5, 25], "a rejected job ends at once"),
     ],
 )
-def test_submissions_by_hand(jobs: list[J], nb: int, speed: float, expected: list[float]) -> None:
+def test_submissions_by_hand(
+    jobs: list[J], nb: int, speed: float, expected: list[float], why: str
+) -> None:
     load = workload(jobs, nb)
     ended = [job.description for job in run(load, Fcfs(), Adjusted(load), speed).jobs]
     ended.sort(key=lambda job: int(job.id.partition("!")[2]))
-    assert [job.submit_time for job in ended] == expected
+    assert [job.submit_time for job in ended] == expected, why
 
 
 @given(intervals(4000).filter(bool), st.sampled_from(("joins", "opens")))
@@ -118,26 +117,26 @@ def windows(kind: type[Recycled] | type[Reinserted], *spans: tuple[float, float]
 
 
 def test_a_window_that_was_missed_comes_again_a_week_later() -> None:
-    own = windows(Reinserted, (9, 10), (12, 13), (15, 16))
-    assert own.open_until(9.5 * HOUR) == 10 * HOUR
-    assert own.open_until(11 * HOUR) is None
-    assert own.next_start(13.5 * HOUR) == 15 * HOUR  # the first was used, the second missed
-    assert own.next_start(17 * HOUR) == 12 * HOUR + WEEK
-    assert own.next_start(14 * HOUR + WEEK) == 15 * HOUR + WEEK  # of the next round
+    recurring = windows(Reinserted, (9, 10), (12, 13), (15, 16))
+    assert recurring.open_until(9.5 * HOUR) == 10 * HOUR
+    assert recurring.open_until(11 * HOUR) is None
+    assert recurring.next_start(13.5 * HOUR) == 15 * HOUR  # the first was used, the second missed
+    assert recurring.next_start(17 * HOUR) == 12 * HOUR + WEEK
+    assert recurring.next_start(14 * HOUR + WEEK) == 15 * HOUR + WEEK  # of the next round
 
 
 def test_used_windows_come_again_only_when_none_is_left() -> None:
-    own = windows(Reinserted, (9, 10), (12, 13))
-    assert own.next_start(10.5 * HOUR) == 12 * HOUR
-    assert own.next_start(14 * HOUR) == 9 * HOUR + WEEK
+    recurring = windows(Reinserted, (9, 10), (12, 13))
+    assert recurring.next_start(10.5 * HOUR) == 12 * HOUR
+    assert recurring.next_start(14 * HOUR) == 9 * HOUR + WEEK
 
 
 def test_who_begins_late_does_not_catch_up_on_earlier_windows() -> None:
     """Windows before the one in which a visit begins come again in the next round only."""
     spans = [(h * HOUR, (h + 1) * HOUR) for h in (9, 12, 15, 18)]
-    own = Reinserted(spans, MONDAY, first=2)
-    assert own.next_start(17 * HOUR) == 18 * HOUR
-    assert own.next_start(20 * HOUR) == 9 * HOUR + WEEK
+    recurring = Reinserted(spans, MONDAY, first=2)
+    assert recurring.next_start(17 * HOUR) == 18 * HOUR
+    assert recurring.next_start(20 * HOUR) == 9 * HOUR + WEEK
 
 
 def test_weeks_are_those_of_the_calendar() -> None:
@@ -176,7 +175,7 @@ def test_recycled_windows_as_a_list_written_out(
 ) -> None:
     """The slow twin writes all rounds out."""
     hours = sorted((start, start + length) for start, length in spans)
-    own = windows(Recycled, *hours)
+    recurring = windows(Recycled, *hours)
     weeks = hours[-1][0] // 168 - hours[0][0] // 168 + 1
     all_spans = [
         ((s + r * weeks * 168) * HOUR, (e + r * weeks * 168) * HOUR)
@@ -186,8 +185,8 @@ def test_recycled_windows_as_a_list_written_out(
     for time in times:
         now = time * HOUR
         ends = [end for start, end in all_spans if start <= now <= end]
-        assert own.open_until(now) == max(ends, default=None)
-        assert own.next_start(now) == min(start for start, _ in all_spans if start > now)
+        assert recurring.open_until(now) == max(ends, default=None)
+        assert recurring.next_start(now) == min(start for start, _ in all_spans if start > now)
 
 
 def visit_of(*times: tuple[float, float]) -> tuple[Trace, Visit]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +14,12 @@ from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
 from batsched_py.workload import Workload
+from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.log_archive import find_log
 from batsched_users.learning.ideal_machine import play
 from batsched_users.models.feedback import ThinkTimeFeedback
+from batsched_users.models.resampled import Resampled, resampled_log
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.sessions.session_graph import build_graph
 
@@ -28,41 +34,22 @@ def u(submit: float, run_time: float, end: float, user: str = "u", width: int = 
 
 
 @pytest.mark.parametrize(
-    ("jobs", "nb", "sessions", "speed", "submissions"),
+    ("jobs", "nb", "submissions", "why"),
     [
-        pytest.param(
-            *([u(10, 100, 110), u(150, 10, 160)], 1, "arrival:0", 2, [10, 100]),
-            id="think time runs from end to start: it ends at 60, not at 110",
+        (
+            *([u(0, 50, 50, "other"), u(10, 100, 110), u(150, 10, 160)], 1, [0, 10, 190]),
+            "waiting is part of the response: 40 s for another user's job",
         ),
-        pytest.param(
-            *([u(0, 50, 50, "other"), u(10, 100, 110), u(150, 10, 160)], 1, "arrival:0", 1),
-            [0, 10, 190],
-            id="waiting is part of the response: 40 s for another user's job",
+        (
+            *([u(0, 100, 60), u(10, 100, 90), u(200, 1, 201)], 4, [0, 10, 240]),
+            "the latest predecessor decides: think times of 140 and 110 s",
         ),
-        pytest.param(
-            *([u(0, 100, 50), u(3650, 1, 3651), u(3657, 1, 3658)], 4, "arrival:50", 1),
-            [0, 3700, 3707],
-            id="offsets inside a session are kept",
-        ),
-        pytest.param(
-            *([u(0, 100, 60), u(10, 100, 90), u(200, 1, 201)], 4, "arrival:0", 1, [0, 10, 240]),
-            id="the latest predecessor decides: think times of 140 and 110 s",
-        ),
-        pytest.param(
-            *([u(5, 100, 105, width=9), u(125, 1, 126)], 4, "arrival:0", 1, [5, 25]),
-            id="a rejected job ends at once",
-        ),
-        pytest.param(
-            *([u(0, 100, 100, "a"), u(200, 1, 201, "b")], 1, "arrival:0", 0.5, [0, 200]),
-            id="users do not wait for each other",
-        ),
+        ([u(5, 100, 105, width=9), u(125, 1, 126)], 4, [5, 25], "a rejected job ends at once"),
     ],
 )
-def test_submissions_by_hand(
-    jobs: list[J], nb: int, sessions: str, speed: float, submissions: list[float]
-) -> None:
-    ended = sorted(replay(jobs, nb, sessions, speed).jobs, key=lambda job: job.description.id)
-    assert [job.description.submit_time for job in ended] == submissions
+def test_submissions_by_hand(jobs: list[J], nb: int, submissions: list[float], why: str) -> None:
+    ended = sorted(replay(jobs, nb).jobs, key=lambda job: job.description.id)
+    assert [job.description.submit_time for job in ended] == submissions, why
 
 
 def test_simultaneous_submissions_come_in_log_order() -> None:
@@ -125,3 +112,38 @@ def test_sessions_wait_and_keep_their_offsets(load: Workload, how: str, speed: f
                 for index, think in before
             ]
             assert start == pytest.approx(max(ready, default=session.start))
+
+
+# Users of a resampled log: the same people as in open replay of it -----------------------------
+
+SHORT = {"long_weeks": 3, "edge_weeks": 1}
+
+
+@pytest.fixture(scope="module")
+def sample() -> Workload:
+    return load_workload(find_log("sample"), Rules())
+
+
+@pytest.mark.parametrize("sessions", ["arrival:0", "arrival:60"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_when_jobs_end_as_recorded_people_submit_as_resampled(
+    sample: Workload, sessions: str, seed: int
+) -> None:
+    model = ThinkTimeFeedback(sample, sessions=sessions, resampled=True, seed=seed, **SHORT)
+    ends = {job.id: job.finish_time for job in resampled_log(sample, seed=seed, **SHORT).jobs}
+    replayed = list(play(model, lambda job, now: ends[job.id] or inf))
+    recorded = list(play(Resampled(sample, seed=seed, **SHORT)))
+    assert [(p.submit, p.job.id, p.job.user) for p in replayed] == [
+        (p.submit, p.job.id, p.job.user) for p in recorded
+    ]
+    assert all(p.submit == p.job.extra["original_submission_time"] for p in replayed)
+
+
+def test_each_job_keeps_its_recorded_wait_weekday_and_hour(sample: Workload) -> None:
+    recorded = {job.id: job for job in sample.jobs}
+    for job in resampled_log(sample, seed=3, **SHORT).jobs:
+        original = recorded[job.extra["original_job"]]
+        assert job.finish_time is not None
+        assert original.finish_time is not None
+        assert job.finish_time - job.submit_time == original.finish_time - original.submit_time
+        assert (job.submit_time - original.submit_time) % (7 * 24 * 3600) == 0

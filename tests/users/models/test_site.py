@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InputError, UsageError
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
 from batsched_py.units import DAY, HOUR, WEEK
-from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload import Workload
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.empirical_distributions import About, Probabilities, Quantiles
-from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.learning.ideal_machine import Played, play
 from batsched_users.learning.learn_site import (
@@ -28,7 +30,7 @@ from batsched_users.learning.learn_site import (
     run_lengths,
     site_facts,
 )
-from batsched_users.models.site import SHIPPED, SiteDistributions, SiteUsers
+from batsched_users.models.site import SiteDistributions, SiteUsers
 from helpers.drawn_sessions import MONDAY, log_of
 from helpers.examples import few_examples
 
@@ -66,10 +68,10 @@ def fixed(tmp_path: Path) -> Path:
 
 def by_user(played: list[Played]) -> dict[str, list[list[Played]]]:
     """The batches of each user."""
-    found: dict[str, dict[int, list[Played]]] = defaultdict(lambda: defaultdict(list))
+    by_number: dict[str, dict[int, list[Played]]] = defaultdict(lambda: defaultdict(list))
     for one in played:
-        found[one.job.user or ""][one.job.extra["batch"]].append(one)
-    return {user: list(batches.values()) for user, batches in found.items()}
+        by_number[one.job.user or ""][one.job.extra["batch"]].append(one)
+    return {user: list(batches.values()) for user, batches in by_number.items()}
 
 
 def cycle_of(users: SiteUsers, name: str) -> ActivityCycle:
@@ -173,6 +175,20 @@ def test_wide_jobs(fixed: Path) -> None:
         SiteUsers(machine(3), distributions=fixed)
 
 
+def test_parts_that_are_left_out(fixed: Path) -> None:
+    """A batch is one job, each job of its own kind and not too long, and nobody ever sleeps."""
+    left_out: dict[str, Any] = {"batches": False, "locality": False, "sleep": False}
+    users = SiteUsers(
+        machine(), nb_users=1, weeks=1, distributions=fixed, longest_run_time=500, **left_out
+    )
+    played = list(play(users))
+    for before, after in pairwise(played):
+        assert after.submit - before.end in (5 * MINUTE, 2 * HOUR)
+    run_times = [one.end - one.submit for one in played]
+    assert max(run_times) <= 500
+    assert len(set(run_times)) > 0.7 * len(run_times) > 20
+
+
 def test_learnt_estimates_are_requests_that_suffice(fixed: Path) -> None:
     """Everybody asks for 600 s; who runs longer asks for what it takes."""
     users = SiteUsers(machine(), nb_users=5, weeks=2, distributions=fixed, estimates="learnt")
@@ -243,27 +259,6 @@ def half_a_year() -> list[Played]:
     return list(play(SiteUsers(machine(2048), nb_users=100, seed=7)))
 
 
-def test_jobs_have_the_sizes_and_run_times_of_the_logs(half_a_year: list[Played]) -> None:
-    """Per kind that is drawn, as long repetitions make single jobs depend on few draws."""
-    drawn = SiteDistributions.read(SHIPPED)
-    kinds: list[tuple[int, float]] = []
-    latest: dict[str, tuple[int, float]] = {}
-    for one in half_a_year:
-        kind = one.job.size, one.end - one.submit
-        if latest.get(one.job.user or "") != kind:
-            kinds.append(kind)
-        latest[one.job.user or ""] = kind
-    run_times = np.array([run for _, run in kinds])
-    error = 4 * run_times.std() / len(run_times) ** 0.5
-    assert len(kinds) > 10_000
-    assert run_times.mean() == pytest.approx(drawn.run_times.mean, abs=error)
-    assert np.median(run_times) == pytest.approx(drawn.run_times.quantile(0.5), rel=0.1)
-    sizes = Counter(size for size, _ in kinds)
-    for size, share in drawn.sizes.pairs:
-        if share > 0.02:
-            assert sizes[int(size)] / len(kinds) == pytest.approx(share, abs=0.01)
-
-
 def test_think_times_follow_response(half_a_year: list[Played]) -> None:
     """Sessions go on as often as 0.8 / (0.05 R + 1) says, for batches that end in the window."""
     users = SiteUsers(machine(2048), nb_users=100, seed=7)
@@ -300,24 +295,11 @@ def test_users_do_not_start_all_at_once(half_a_year: list[Played]) -> None:
 
 def log(*rows: tuple[str, float, float, int], start: float = START) -> Workload:
     """A log of (user, submission, end, size) without waits; everybody asks for 10 hours."""
-    jobs = [
-        WorkloadJob(
-            id=str(number),
-            submit_time=submit,
-            finish_time=end,
-            size=size,
-            profile=profile_of(end - submit),
-            user=user,
-            walltime=10 * HOUR,
-        )
-        for number, (user, submit, end, size) in enumerate(rows)
-    ]
-    load = machine(64, start)
-    load.jobs, load.profiles = jobs, RunTimeProfiles()  # type: ignore[assignment]
-    return load
+    jobs = [J(at, size, end - at, 10 * HOUR, user, end) for user, at, end, size in rows]
+    return msgspec.structs.replace(workload(jobs, 64), unix_start_time=start)
 
 
-SMALL = log(
+ROWS = (
     ("a", 0, 100, 4),  # the next does not wait: a batch of three
     ("b", 10, 70, 1),
     ("a", 50, 60, 4),
@@ -328,6 +310,7 @@ SMALL = log(
     ("a", 500 + 8 * HOUR, 501 + 8 * HOUR, 4),  # the longest break that counts
     ("a", 502 + 16 * HOUR, 503 + 16 * HOUR, 4),  # too long for one
 )
+SMALL = log(*ROWS)
 
 
 def test_what_is_learnt_from_a_small_log() -> None:
@@ -341,12 +324,14 @@ def test_what_is_learnt_from_a_small_log() -> None:
     # a: 4 4, 8 8 8, 4 4; b: 1, 2
     assert learnt.repetitions.pairs == ((1, 0.4), (2, 0.4), (3, 0.2))
     assert [size for size, _ in learnt.sizes.pairs] == [1, 2, 4, 8]
+    series = learn_site([SMALL], kinds="series").sizes.pairs
+    assert series == ((1, 0.2), (2, 0.2), (4, 0.4), (8, 0.2))
     assert learnt.run_times.mean == pytest.approx(
         np.mean([100, 60, 10, 145, 100, 100, 30, 1, 1]), rel=2e-3
     )
     assert learnt.requested_times is not None
     assert learnt.requested_times.quantile(0.5) == 10 * HOUR
-    assert learnt.run_times.about.sources == ("log",)
+    assert learnt.run_times.about.sources == ("test",)
 
 
 def test_pooling() -> None:
@@ -361,7 +346,7 @@ def test_pooling() -> None:
 
 def test_facts_of_a_small_log() -> None:
     """Second 0 is Monday 7:25: the first jobs come before the day begins, that at 300 s in it."""
-    facts = site_facts(log(*_rows(SMALL), start=START + 7 * HOUR + 25 * MINUTE))
+    facts = site_facts(log(*ROWS, start=START + 7 * HOUR + 25 * MINUTE))
     assert (facts.nb_jobs, facts.nb_users) == (9, 2)
     assert facts.negative_think_times == pytest.approx(2 / 7)
     assert facts.by_day == pytest.approx(4 / 9)  # 300, 400, 1270 s, 8 h
@@ -369,31 +354,27 @@ def test_facts_of_a_small_log() -> None:
     assert facts.median_run_time == 60
     assert facts.at_most_a_minute == pytest.approx(5 / 9)
     assert facts.power_of_two == 1
-    assert site_facts(log(*_rows(SMALL), start=START - 60)).on_weekdays == pytest.approx(5 / 9)
-
-
-def _rows(load: Workload) -> list[tuple[str, float, float, int]]:
-    return [(j.user or "", j.submit_time, j.finish_time or 0, j.size) for j in load.jobs]
+    assert site_facts(log(*ROWS, start=START - 60)).on_weekdays == pytest.approx(5 / 9)
 
 
 def test_continuation_of_a_small_log() -> None:
     """Only jobs that were waited for count; a user's last did not go on."""
-    found = continuation_by_response([SMALL], edges=(0, 1, 2, 3))
-    assert [(one.nb_jobs, one.observed) for one in found] == [
+    bins = continuation_by_response([SMALL], edges=(0, 1, 2, 3))
+    assert [(one.nb_jobs, one.observed) for one in bins] == [
         (3, 0.0),  # 30 s: b's last; 1 s, before 8 hours; 1 s: a's last
         (3, 1 / 3),  # b's 60 s, before a break; 100 s, before 0 s; 100 s, before 8 hours
         (1, 1.0),  # 145 s
     ]
-    assert found[2].expected == pytest.approx(0.8 / (0.05 * 145 / 60 + 1))
+    assert bins[2].expected == pytest.approx(0.8 / (0.05 * 145 / 60 + 1))
 
 
 def test_logs_that_cannot_be_learnt_from() -> None:
-    nobody, unended = log(*_rows(SMALL)), log(*_rows(SMALL))
+    nobody, unended = log(*ROWS), log(*ROWS)
     nobody.jobs[2].user = None
     unended.jobs[3].finish_time = None
-    with pytest.raises(UsageError, match="log: job 2 has no user"):
+    with pytest.raises(UsageError, match="test: job 0002 has no user"):
         site_facts(nobody)
-    with pytest.raises(UsageError, match="log: job 3 has no recorded end"):
+    with pytest.raises(UsageError, match="test: job 0003 has no recorded end"):
         learn_site([unended])
     with pytest.raises(UsageError, match="think_times: there are no values"):
         learn_site([])
@@ -412,17 +393,17 @@ def test_columns_are_as_by_hand(drawn: list[tuple[str, int, int, int]]) -> None:
     widths: list[int] = []
     repetitions: list[int] = []
     for user in dict.fromkeys(row[0] for row in rows):
-        own = [row for row in rows if row[0] == user]
-        for at, row in enumerate(own):
-            if at and row[1] < own[at - 1][2]:
+        rows_of_user = [row for row in rows if row[0] == user]
+        for at, row in enumerate(rows_of_user):
+            if at and row[1] < rows_of_user[at - 1][2]:
                 widths[-1] += 1
             else:
                 widths.append(1)
-            if at and row[3] == own[at - 1][3]:
+            if at and row[3] == rows_of_user[at - 1][3]:
                 repetitions[-1] += 1
             else:
                 repetitions.append(1)
-            thoughts.append(own[at + 1][1] - row[2] if at + 1 < len(own) else inf)
+            thoughts.append(rows_of_user[at + 1][1] - row[2] if at + 1 < len(rows_of_user) else inf)
     assert jobs.think_times.tolist() == thoughts
     assert run_lengths(jobs, jobs.think_times[:-1] < 0).tolist() == widths
     assert run_lengths(jobs, jobs.size[1:] == jobs.size[:-1]).tolist() == repetitions

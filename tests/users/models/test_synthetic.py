@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from math import floor, inf, log, log10, sqrt
-from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,37 +16,24 @@ from scipy import stats
 
 from batsched_py import Workload, WorkloadJob, load_workload
 from batsched_py.errors import InputError
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.sample_log import cached_sample_log
 from batsched_users.behaviour.arrivals import PUBLISHED, Weibull, published
 from batsched_users.behaviour.job_attributes import Bin, Joint, Shape
-from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.models.synthetic import Synthetic
 
 KTH = Weibull(0.35, 200)
 
 
-def workload(*jobs: tuple[float, int, float | None, float], name: str = "made up") -> Workload:
+def log_of(*jobs: tuple[float, int, float | None, float], name: str = "made up") -> Workload:
     """Jobs of (submission, size, estimate, run time)."""
-    profiles = RunTimeProfiles()
-    return Workload(
-        name=name,
-        nb_res=8,
-        jobs=[
-            WorkloadJob(
-                id=str(number),
-                submit_time=submit,
-                size=size,
-                profile=profile_of(run),
-                walltime=estimate,
-            )
-            for number, (submit, size, estimate, run) in enumerate(jobs)
-        ],
-        profiles={profile_of(run): profiles[profile_of(run)] for *_, run in jobs},
-    )
+    rows = [J(submit, size, run, estimate) for submit, size, estimate, run in jobs]
+    return msgspec.structs.replace(workload(rows, 8), name=name)
 
 
-SMALL = workload((0, 1, 60, 50), (7, 2, 3600, 3600), (9, 4, 600, 1), (60, 4, 600, 300))
+SMALL = log_of((0, 1, 60, 50), (7, 2, 3600, 3600), (9, 4, 600, 1), (60, 4, 600, 300))
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +108,7 @@ def test_logs_of_the_thesis_are_known_by_name(name: str, trace: str | None) -> N
 
 
 def test_options_say_whose_gaps_they_are() -> None:
-    named = workload((0, 1, 60, 50), (7, 2, 60, 3), name="KTH-SP2-1996-2.swf.gz")
+    named = log_of((0, 1, 60, 50), (7, 2, 60, 3), name="KTH-SP2-1996-2.swf.gz")
     assert Synthetic(named, arrivals="thesis").gaps == KTH
     assert Synthetic(SMALL, arrivals="LANL").gaps == PUBLISHED["LANL"]
     assert Synthetic(SMALL, alpha=0.5, beta=9).gaps == Weibull(0.5, 9)
@@ -163,8 +150,8 @@ def test_a_job_is_near_one_of_the_log(
     shapes: list[Shape], u: float, v: float, w: float, common: int, per_decade: int
 ) -> None:
     """There is a job of that width in the bins of its estimate and its run time."""
-    found = Joint(shapes, common=common, per_decade=per_decade).at(u, v, w)
-    assert 1 <= found.run_time <= found.estimate
+    made = Joint(shapes, common=common, per_decade=per_decade).at(u, v, w)
+    assert 1 <= made.run_time <= made.estimate
     often = Counter(one.estimate for one in shapes)
 
     def bin_of(value: int) -> int:
@@ -172,79 +159,37 @@ def test_a_job_is_near_one_of_the_log(
 
     def same_estimate(one: Shape) -> bool:
         exact = often[one.estimate] >= common
-        return one.estimate == found.estimate if exact else bins(one.estimate, found.estimate)
+        return one.estimate == made.estimate if exact else bins(one.estimate, made.estimate)
 
     def bins(one: int, other: int) -> bool:
         return bin_of(one) == bin_of(other)
 
     def same_run_time(one: Shape) -> bool:
-        cut = found.run_time == found.estimate
-        return bins(one.run_time, found.run_time) or (cut and one.run_time >= one.estimate)
+        cut = made.run_time == made.estimate
+        return bins(one.run_time, made.run_time) or (cut and one.run_time >= one.estimate)
 
     assert any(
-        one.width == found.width and same_estimate(one) and same_run_time(one) for one in shapes
+        one.width == made.width and same_estimate(one) and same_run_time(one) for one in shapes
     )
 
 
 def test_equal_steps_draw_every_cell_as_often_as_it_is_in_the_log() -> None:
     """Width 1 has a quarter of the jobs, its two estimates one job and two."""
-    shapes = [Shape(1, 60, 60), Shape(1, 600, 5), Shape(1, 600, 600), *[Shape(2, 60, 7)] * 9]
+    shapes = [Shape(1, 60, 60), Shape(1, 600, 599), Shape(1, 600, 600), *[Shape(2, 60, 7)] * 9]
     joint = Joint(shapes, common=1)
     steps = [(k + 0.5) / 24 for k in range(24)]
-    found = Counter(joint.at(u, v, w) for u in steps for v in steps for w in steps)
-    shares = {one: count / 24**3 for one, count in found.items()}
-    assert shares == pytest.approx(
-        {
-            Shape(1, 60, 60): 1 / 12,
-            Shape(1, 600, 5): 1 / 12,
-            Shape(1, 600, 600): 1 / 12,
-            Shape(2, 60, 7): 9 / 12,
-        }
-    )
+    counts = Counter(joint.at(u, v, w) for u in steps for v in steps for w in steps)
+    shares = {one: count / 24**3 for one, count in counts.items()}
+    assert shares == pytest.approx({one: count / 12 for one, count in Counter(shapes).items()})
 
 
-def check_marginals(log: Workload, jobs: list[WorkloadJob]) -> None:
-    """Shares of a large sample are the log's, up to chance (4.5 standard errors, some 100 of them).
-
-    Of widths and common estimates exactly; of run times in unions of four bins; of jobs
-    that run as long as their estimate.
-    """
-    often = Counter(round(job.walltime or 0) for job in log.jobs)
-
-    def features(job: WorkloadJob, seconds: float) -> list[tuple[str, Any]]:
-        estimate = round(job.walltime or 0)
-        kept = estimate if often[estimate] >= 10 else floor(10 * log10(estimate))
-        killed = seconds >= estimate
-        bin_ = "killed" if killed else floor(10 * log10(seconds))
-        return [("width", job.size), ("estimate", kept), ("run time", bin_), ("killed", killed)]
-
-    recorded = {name: profile["cpu"] / 1e9 for name, profile in log.profiles.items()}
-    own = Counter(f for job in log.jobs for f in features(job, recorded[job.profile]))
-    theirs = Counter(f for job in jobs for f in features(job, run_time(job)))
-    for feature, count in own.items():
-        share = count / len(log.jobs)
-        error = sqrt(share * (1 - share) / len(jobs))
-        if share * len(jobs) > 20:
-            assert abs(theirs[feature] / len(jobs) - share) < 4.5 * error, feature
-    # What is in no bin of the log cannot be drawn, but for run times cut at their estimate.
-    assert {f for f in theirs if f[0] in ("width", "estimate")} <= set(own)
-    areas = np.array([run_time(job) * job.size for job in jobs])
-    mean = np.mean([recorded[job.profile] * job.size for job in log.jobs])
-    error = areas.std() / sqrt(len(areas))
-    assert abs(areas.mean() - mean) < 4 * error + 0.005 * mean  # the bins' share
-
-
-def test_marginals_are_those_of_the_sample_log(sample: Workload) -> None:
-    check_marginals(sample, drawn(sample, jobs=40_000, seed=1))
-
-
-def test_marginals_are_those_of_kth(shared: Path) -> None:
-    kth = load_workload(shared / "swf/KTH-SP2-1996-2.swf.gz", make_rules("dynp", size="allocated"))
-    check_marginals(kth, drawn(kth, jobs=40_000, arrivals="thesis", seed=1))
+def test_widths_estimates_and_run_times_are_drawn_as_often_as_in_the_log() -> None:
+    counts = Counter(shape(job) for job in drawn(SMALL, jobs=4_000))
+    assert [count / 4_000 for count in counts.values()] == pytest.approx([0.25] * 4, abs=0.03)
 
 
 def test_jobs_without_estimate_are_not_learnt_from() -> None:
-    log = workload((0, 1, 60, 50), (7, 2, None, 3600), (9, 1, 60, 50))
+    log = log_of((0, 1, 60, 50), (7, 2, None, 3600), (9, 1, 60, 50))
     assert {shape(job) for job in drawn(log, jobs=50)} == {(1, 60.0, "r50")}
 
 
@@ -270,13 +215,13 @@ def test_fewer_jobs_are_the_first_ones(sample: Workload) -> None:
 
 
 @pytest.mark.parametrize(
-    ("log", "said"),
+    ("log", "message"),
     [
-        (workload((0, 1, None, 5), (5, 1, None, 7), (12, 1, None, 7)), "no job has an estimate"),
-        (workload((0, 1, 60, 5)), "0 different gaps between submissions"),
-        (workload((0, 1, 60, 5), (5, 1, 60, 5), (10, 1, 60, 5)), "1 different gaps"),
+        (log_of((0, 1, None, 5), (5, 1, None, 7), (12, 1, None, 7)), "no job has an estimate"),
+        (log_of((0, 1, 60, 5)), "0 different gaps between submissions"),
+        (log_of((0, 1, 60, 5), (5, 1, 60, 5), (10, 1, 60, 5)), "1 different gaps"),
     ],
 )
-def test_logs_that_are_not_enough(log: Workload, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_logs_that_are_not_enough(log: Workload, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         Synthetic(log)

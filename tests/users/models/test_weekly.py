@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.errors import InputError, UsageError
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
 from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
@@ -64,8 +66,8 @@ def lasting(*responses: float) -> Callable[[WorkloadJob, float], float]:
 def times(parameters: str, *responses: float, **options: Any) -> list[float]:
     """The first submissions of one user whose jobs take the given response times."""
     users = WeeklyUsers(machine(), parameters=parameters, weeks=3, **options)
-    found = play(users, lasting(*responses))
-    return [next(found).submit for _ in range(len(responses) + 1)]
+    stream = play(users, lasting(*responses))
+    return [next(stream).submit for _ in range(len(responses) + 1)]
 
 
 # By hand: one user, every weekday from 9 to 17 -------------------------------------------------
@@ -105,9 +107,9 @@ def test_job(write: Callable[..., str]) -> None:
 def test_clock_of_the_log(write: Callable[..., str]) -> None:
     """Second 0 is a Thursday, 16:30 (1 January 1970, UTC): one job now, one at 17, then Friday."""
     users = WeeklyUsers(machine(start=16.5 * HOUR), parameters=write(), think="c20")
-    found = play(users)
+    stream = play(users)
     thursday = -16.5 * HOUR
-    assert [next(found).submit for _ in range(3)] == [0, 1_800, thursday + DAY + NINE]
+    assert [next(stream).submit for _ in range(3)] == [0, 1_800, thursday + DAY + NINE]
 
 
 def test_users_begin_together_or_spread() -> None:
@@ -123,15 +125,6 @@ def test_users_begin_together_or_spread() -> None:
 
 
 # Chance -----------------------------------------------------------------------------------------
-
-
-def test_activity(write: Callable[..., str]) -> None:
-    """Of 2,000 weeks 30 % are active; in an active one each of the five days is worked."""
-    users = WeeklyUsers(machine(), parameters=write(count=20), activity=0.3, weeks=100)
-    days = {(job.job.user, job.submit // DAY) for job in play(users, lasting(8 * HOUR))}
-    weeks = Counter((user, day // 7) for user, day in days)
-    assert set(weeks.values()) == {5}
-    assert len(weeks) == pytest.approx(0.3 * 2_000, abs=3 * (2_000 * 0.3 * 0.7) ** 0.5)
 
 
 @pytest.mark.parametrize("reading", ["each", "draw"])
@@ -156,21 +149,6 @@ def test_drawn_days_keep_to_active_weeks(write: Callable[..., str]) -> None:
     days = [int(job.submit // DAY) for job in play(users, lasting(9 * HOUR))]
     assert {day % 7 for day in days} == {4}
     assert len(days) == len(set(days)) == pytest.approx(200, abs=30)
-
-
-def test_sizes_and_run_times() -> None:
-    """Shares, means and deviations of the file; clipped run times hardly change the means."""
-    users = WeeklyUsers(machine(), weeks=100, activity=1, short="clip", think="c20")
-    runs = defaultdict(list)
-    for played in play(users):
-        runs[played.job.size].append(played.end - played.submit)
-    total = sum(map(len, runs.values()))
-    assert total > 12_000
-    for size in read_parameters(PUBLISHED).classes[0].sizes:
-        own = runs[size.size]
-        assert len(own) / total == pytest.approx(size.probability, abs=0.005)
-        assert mean(own) == pytest.approx(size.mean, rel=0.06)
-        assert all(run == int(run) for run in own)
 
 
 def test_short_run_times(write: Callable[..., str]) -> None:
@@ -251,7 +229,7 @@ def test_next_submission_against_a_search(responses: list[int], seed: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"activity": 2}, r"<= 1.* `\$.classes\[0\].activity"),
         ({"weekdays": [1, 0, 0]}, "length >= 7"),
@@ -264,8 +242,8 @@ def test_next_submission_against_a_search(responses: list[int], seed: int) -> No
         ({"surplus": 1}, "surplus"),
     ],
 )
-def test_wrong_files(write: Callable[..., str], changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=f"parameters.json: .*{said}"):
+def test_wrong_files(write: Callable[..., str], changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=f"parameters.json: .*{message}"):
         WeeklyUsers(machine(), parameters=write(**changes))
 
 
@@ -283,7 +261,7 @@ def submitted(users: WeeklyUsers, like: Workload) -> Workload:
 
 def test_learn_by_hand() -> None:
     """Two users; u works on Monday and Tuesday of week 0, and on Mondays of weeks 1 and 3."""
-    records = [
+    jobs = [
         ("u", 0, 9, 1, 0),
         ("u", 0, 10, 3, 100),
         ("u", 1, 9, 4, 300),
@@ -291,12 +269,10 @@ def test_learn_by_hand() -> None:
         ("u", 21, 12, 4, 200),
         ("v", 23, 11, 4, 200),
     ]
-    load = Workload(name="log", nb_res=8, jobs=[], profiles={})
-    for number, (user, day, hour, size, run) in enumerate(records):
-        load.profiles[f"r{run}"] = {"type": "delay", "delay": run}
-        submit = day * DAY + hour * HOUR
-        job = WorkloadJob(id=str(number), submit_time=submit, size=size, profile=f"r{run}")
-        load.jobs.append(msgspec.structs.replace(job, user=user))
+    drawn = [
+        J(day * DAY + hour * HOUR, size, run, user=user) for user, day, hour, size, run in jobs
+    ]
+    load = workload(drawn, 8)
     u, v = learn_weekly(load, per="user", trimmed=0).classes
     assert (u.name, u.count, v.name) == ("u", 1, "v")
     assert u.activity == 0.5  # of weeks 1 and 2, which are between its first and its last
@@ -315,10 +291,8 @@ def test_learn_by_hand() -> None:
 
 def test_learn_run_times_as_far_as_walltimes_let_them() -> None:
     """Jobs of 100 s: one is killed after 60 s, nobody kills the others; one is of no user."""
-    load = Workload(name="log", nb_res=8, jobs=[], profiles={"p": {"type": "delay", "delay": 100}})
-    for number, (user, walltime) in enumerate([("u", 60), ("u", 200), ("u", None), (None, 30)]):
-        job = WorkloadJob(id=str(number), submit_time=9 * HOUR, size=4, profile="p")
-        load.jobs.append(msgspec.structs.replace(job, user=user, walltime=walltime))
+    jobs = [("u", 60), ("u", 200), ("u", None), (None, 30)]
+    load = workload([J(9 * HOUR, 4, 100, walltime, user) for user, walltime in jobs], 8)
     (only,) = learn_weekly(load).classes
     assert [(s.size, s.mean) for s in only.sizes] == [(4, pytest.approx(260 / 3, abs=0.001))]
 

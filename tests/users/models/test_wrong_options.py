@@ -7,9 +7,6 @@ from typing import Any
 import pytest
 
 from batsched_py.errors import UsageError
-from batsched_py.units import WEEK
-from batsched_py.workload import WorkloadJob
-from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.models.adjusted import Adjusted
 from batsched_users.models.feedback import ThinkTimeFeedback
 from batsched_users.models.fluid import Fluid
@@ -17,7 +14,7 @@ from batsched_users.models.resampled import Resampled
 from batsched_users.models.site import SiteUsers
 from batsched_users.models.synthetic import Synthetic
 from batsched_users.models.weekly import WeeklyUsers
-from helpers.drawn_sessions import job, log_of
+from helpers.drawn_sessions import log_of_stays
 
 OPTIONS: list[tuple[Any, dict[str, Any], str]] = [
     (Adjusted, {"tie": "?"}, "tie"),
@@ -39,7 +36,8 @@ OPTIONS: list[tuple[Any, dict[str, Any], str]] = [
     (Resampled, {"begin": "late"}, "begin=late"),
     (Resampled, {"n_temporary": 100}, "nobody is there twice"),
     (Resampled, {"n_temporary": 1, "long_weeks": 0}, "n_temporary=1"),
-    (Resampled, {"rare": "nobody"}, "user nobody has no job"),
+    (Resampled, {"rare": "x:1:2"}, "user x has no job from day 1 to 2"),
+    (Resampled, {"n_long": 1, "long_weeks": 50, "rate_over": "all"}, "n_long=1"),
     (SiteUsers, {"nb_users": 0}, "nb_users=0: expected a whole number, at least 1"),
     (SiteUsers, {"weeks": -1}, "weeks=-1"),
     (SiteUsers, {"continuation": 2}, "continuation=2: expected a number from 0 to 1"),
@@ -73,21 +71,9 @@ OPTIONS: list[tuple[Any, dict[str, Any], str]] = [
 ]
 
 
-def weekly_work() -> list[WorkloadJob]:
-    """Of five users who stay for 40 weeks and of twelve who come for three, in any week."""
-    stays = [(0, 40)] * 5 + [(8 + 2 * n, 3) for n in range(12)]
-    jobs = [
-        job(f"{user}.{week}", week * WEEK + user, week * WEEK + user + 60, str(user))
-        for user, (first, length) in enumerate(stays)
-        for week in range(first, first + length)
-    ]
-    for one in jobs:
-        one.walltime, one.profile = 100.0, profile_of(60)
-    return sorted(jobs, key=lambda one: one.submit_time)
-
-
-LOG = log_of(weekly_work(), 2048)
-LOG.profiles = {profile_of(60): RunTimeProfiles()[profile_of(60)]}
+LOG = log_of_stays()
+for log_job in LOG.jobs:
+    log_job.walltime = 1_000.0
 
 
 @pytest.mark.parametrize(("model", "options", "message"), OPTIONS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
-from random import Random
 
 import pytest
 from hypothesis import given
@@ -20,45 +19,23 @@ from batsched_users.models.resampled import Resampled
 from batsched_users.models.tbuos import REACTIONS, Tbuos
 from batsched_users.resampling.drawn_users import LONG_TERM, RARE, Arrival, Crowd, Size
 from batsched_users.resampling.user_pools import Rare, make_pools, weeks_active
+from batsched_users.sessions.batches import traces
 from batsched_users.sessions.delimitation import Delimitation
-from helpers.drawn_sessions import job
+from helpers.drawn_sessions import WEEKS, job, log_of_stays
 
 ARRIVAL = Delimitation.parse("arrival:60:>")
-WEEKS = 40
-MONDAY_10 = 1_767_603_600.0
-"""Monday 5 January 2026, 10:00 in Paris: second 0 of the drawn log."""
 
 
-def drawn_log(seed: int = 1, long_term: int = 5, temporary: int = 12) -> Workload:
-    """Some users who work three sessions a week, for all of the log or for some weeks of it."""
-    random = Random(seed)
-    jobs: list[WorkloadJob] = []
-    stays = [(0, WEEKS) for _ in range(long_term)]
-    stays += [(random.randrange(6, 30), random.randrange(1, 6)) for _ in range(temporary)]
-    for user, (first, length) in enumerate(stays):
-        for week in range(first, first + length):
-            for _ in range(3):
-                begin = week * WEEK + random.randrange(7) * DAY + random.randrange(24) * HOUR
-                for place in range(random.randrange(1, 4)):
-                    submit = begin + place * 1000
-                    jobs.append(job("", submit, submit + random.randrange(2000), str(user)))
-    jobs.sort(key=lambda one: one.submit_time)
-    for number, one in enumerate(jobs):
-        one.id = f"j{number}"
-    profiles = {"p": {"type": "parallel_homogeneous", "cpu": 6e11, "com": 0}}
-    return Workload(
-        name="drawn",
-        nb_res=8,
-        jobs=jobs,
-        profiles=profiles,
-        unix_start_time=MONDAY_10,
-        time_zone="Europe/Paris",
-    )
-
-
-LOG = drawn_log()
+LOG = log_of_stays()
 POOLS = make_pools(LOG.jobs, ARRIVAL)
 RECORDED = {one.id: one for one in LOG.jobs}
+BATCH = {
+    one.id: number
+    for trace in traces(LOG.jobs, ARRIVAL).values()
+    for number, batch in enumerate(trace.batches, start=1)
+    for one in batch.jobs
+}
+"""Number of the batch of each recorded job among those of its user."""
 
 
 def played(model: Resampled | Tbuos) -> list[Played]:
@@ -117,48 +94,45 @@ def test_what_is_no_rare_behaviour_is_refused(text: str) -> None:
         Rare.parse(text)
 
 
-def test_rare_behaviour_without_jobs_is_refused() -> None:
-    with pytest.raises(UsageError, match="user x has no job from day 1 to 2"):
-        make_pools(LOG.jobs, ARRIVAL, rare=Rare.parse("x:1:2"))
-
-
 # Resampled -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_every_shift_is_whole_weeks_and_gaps_stay(seed: int) -> None:
     """So that weekday and hour stay: the log begins on Monday at 10."""
-    found = played(Resampled(LOG, seed=seed))
+    submitted = played(Resampled(LOG, seed=seed))
+    monday = Calendar.of(LOG).first_week
     tours: dict[tuple[str | None, float], list[Played]] = {}
-    for one in found:
-        assert one.submit == one.job.extra["original_submission_time"]
+    for one in submitted:
+        assert one.submit == one.job.extra["original_submission_time"] >= monday
+        assert one.job.extra["batch"] == BATCH[recorded(one).id]
         assert shift_of(one) % WEEK == 0
         tours.setdefault((one.job.user, shift_of(one)), []).append(one)
     for (user, _), tour in tours.items():
-        own = [j for j in LOG.jobs if j.user == str(user).partition(".")[0]]
-        first = own.index(recorded(tour[0]))
-        assert [recorded(one) for one in tour] == own[first : first + len(tour)]  # none left out
-    assert [one.job.id for one in found] == [str(n) for n in range(1, len(found) + 1)]
+        recorded_jobs = [j for j in LOG.jobs if j.user == str(user).partition(".")[0]]
+        first = recorded_jobs.index(recorded(tour[0]))
+        assert [recorded(one) for one in tour] == recorded_jobs[first : first + len(tour)]
+    assert [one.job.id for one in submitted] == [str(n) for n in range(1, len(submitted) + 1)]
 
 
 def test_long_term_users_are_all_there_and_come_again_after_the_length_of_the_log() -> None:
     """W7: who begins at his fourth job begins anew with his first."""
-    found = played(Resampled(LOG, n_temporary=0, rate=0, weeks=100, seed=3))
-    persons = {str(one.job.user) for one in found}
+    submitted = played(Resampled(LOG, n_temporary=0, rate=0, weeks=100, seed=3))
+    persons = {str(one.job.user) for one in submitted}
     assert {person.partition(".")[0] for person in persons} == set("01234")
     assert len(persons) == 5
     for person in persons:
-        shifts = sorted({shift_of(one) for one in found if one.job.user == person})
+        shifts = sorted({shift_of(one) for one in submitted if one.job.user == person})
         assert {b - a for a, b in pairwise(shifts)} == {WEEKS * WEEK}
-        sessions = [one.job.extra["session"] for one in found if one.job.user == person]
+        sessions = [one.job.extra["session"] for one in submitted if one.job.user == person]
         assert sessions == sorted(sessions)  # numbers go on in the next tour
 
 
 def test_nobody_comes_twice_in_a_week_and_as_many_come_as_in_the_log() -> None:
     """Some 0.38 temporary users come in a week of the log; over 2,000 weeks that is what comes."""
-    found = played(Resampled(LOG, n_long=0, n_temporary=0, weeks=2000, seed=2))
+    submitted = played(Resampled(LOG, n_long=0, n_temporary=0, weeks=2000, seed=2))
     firsts: dict[str, float] = {}
-    for one in found:
+    for one in submitted:
         firsts.setdefault(str(one.job.user), shift_of(one))
     assert len(set(firsts)) == len(firsts)
     pairs = Counter((user.partition(".")[0], shift) for user, shift in firsts.items())
@@ -171,9 +145,9 @@ def test_nobody_comes_twice_in_a_week_and_as_many_come_as_in_the_log() -> None:
 
 def test_load_multiplies_the_users_and_replicas_begin_far_apart() -> None:
     """Twice the long-term users: each twice, half of his 40 weeks apart."""
-    found = played(Resampled(LOG, load=2, n_temporary=0, rate=0, weeks=10, seed=1))
+    submitted = played(Resampled(LOG, load=2, n_temporary=0, rate=0, weeks=10, seed=1))
     by_user: dict[str, set[float]] = {}
-    for one in found:
+    for one in submitted:
         by_user.setdefault(str(one.job.user).partition(".")[0], set()).add(shift_of(one))
     assert len(by_user) == 5
     for shifts in by_user.values():
@@ -186,23 +160,12 @@ def test_rare_behaviour_comes_instead_of_temporary_users_and_is_marked() -> None
     without = played(Resampled(LOG, **options))  # type: ignore[arg-type]
     assert not any("behaviour" in one.job.extra for one in without)
     assert "7" not in {recorded(one).user for one in without}
-    found = played(Resampled(LOG, rare_per_week=0.1, **options))  # type: ignore[arg-type]
-    rare = {one.job.user for one in found if one.job.extra.get("behaviour") == RARE}
+    submitted = played(Resampled(LOG, rare_per_week=0.1, **options))  # type: ignore[arg-type]
+    rare = {one.job.user for one in submitted if one.job.extra.get("behaviour") == RARE}
     assert {str(user).partition(".")[0] for user in rare} == {"7"}
     assert len(rare) / 3000 == pytest.approx(0.1, rel=0.2)
-    total = len({one.job.user for one in found})
+    total = len({one.job.user for one in submitted})
     assert total == pytest.approx(len({one.job.user for one in without}), rel=0.1)
-
-
-def test_a_log_without_jobs_or_without_long_stays_is_refused() -> None:
-    empty = Workload(name="none", nb_res=8, jobs=[], profiles={})
-    with pytest.raises(UsageError, match="none"):
-        Resampled(empty)
-    short = Workload(name="short", nb_res=8, jobs=stay("a", 0, 8), profiles=LOG.profiles)
-    with pytest.raises(UsageError, match="n_long=1"):
-        Resampled(short, n_long=1, rate_over="all")
-    with pytest.raises(UsageError, match="edge_weeks"):
-        Resampled(short)
 
 
 # TBUOS ---------------------------------------------------------------------------------------
@@ -211,29 +174,30 @@ def test_a_log_without_jobs_or_without_long_stays_is_refused() -> None:
 @pytest.mark.parametrize("reaction", REACTIONS)
 def test_temporary_users_do_what_they_did_once_and_leave(reaction: str) -> None:
     model = Tbuos(LOG, n_long=0, n_temporary=0, reaction=reaction, seed=5)
-    found = played(model)
-    until = model._people.until
+    submitted = played(model)
+    until = model._crowd.until
     jobs_of: dict[str, list[str]] = {}
-    for one in found:
+    for one in submitted:
         jobs_of.setdefault(str(one.job.user), []).append(one.job.extra["original_job"])
+        assert one.job.extra["batch"] == BATCH[recorded(one).id]
         assert one.submit < until
     for person, jobs in jobs_of.items():
-        own = [j.id for j in LOG.jobs if j.user == person.partition(".")[0]]
-        assert jobs == own[: len(jobs)]
+        recorded_jobs = [j.id for j in LOG.jobs if j.user == person.partition(".")[0]]
+        assert jobs == recorded_jobs[: len(jobs)]
     assert any(len(jobs) > 1 for jobs in jobs_of.values())
 
 
 @pytest.mark.parametrize("regeneration", ["gap", "none"])
 def test_long_term_users_begin_anew_after_their_last_job_has_ended(regeneration: str) -> None:
-    found = played(Tbuos(LOG, n_temporary=0, rate=0, weeks=150, regeneration=regeneration))
-    assert len({one.job.user for one in found}) == 5
-    for person in {str(one.job.user) for one in found}:
-        mine = [one for one in found if one.job.user == person]
-        own = [j.id for j in LOG.jobs if j.user == person.partition(".")[0]]
-        place = own.index(mine[0].job.extra["original_job"])
+    submitted = played(Tbuos(LOG, n_temporary=0, rate=0, weeks=150, regeneration=regeneration))
+    assert len({one.job.user for one in submitted}) == 5
+    for person in {str(one.job.user) for one in submitted}:
+        mine = [one for one in submitted if one.job.user == person]
+        recorded_jobs = [j.id for j in LOG.jobs if j.user == person.partition(".")[0]]
+        place = recorded_jobs.index(mine[0].job.extra["original_job"])
         for one, before in zip(mine[1:], mine, strict=False):
-            place = (place + 1) % len(own)
-            assert one.job.extra["original_job"] == own[place]
+            place = (place + 1) % len(recorded_jobs)
+            assert one.job.extra["original_job"] == recorded_jobs[place]
             if place == 0:
                 assert one.submit >= before.end
                 assert shift_of(one) % WEEK == 0
@@ -339,11 +303,11 @@ def test_anywhere_makes_the_load_even() -> None:
             size = Size(n_temporary=0, rate=0, begin=begin)
             crowd = Crowd(pools, Calendar(), Chance(seed), size, 1e9)
             start = next(one for one in crowd.come() if one.trace.user == "t")
-            own = [
+            active_weeks = [
                 round((b.start + start.shift) / WEEK) for b in start.trace.batches[start.first :]
             ]
             again = [week + 50 for week in range(round(start.shift / WEEK) + 20, 0)]
-            weeks += [week for week in (*own, *again) if week < 10]
+            weeks += [week for week in (*active_weeks, *again) if week < 10]
         assert all(week >= 0 for week in weeks)
     assert len(busy["anywhere"]) / (400 * 10) == pytest.approx(0.2, abs=0.04)
     assert len(busy["active"]) > 2 * len(busy["anywhere"])
@@ -352,14 +316,14 @@ def test_anywhere_makes_the_load_even() -> None:
 @pytest.mark.parametrize("reaction", ["fluid", "distribution"])
 def test_tours_of_a_long_term_user_differ(reaction: str) -> None:
     """The hours of work stay, the gaps are drawn anew."""
-    found = played(Tbuos(LOG, n_temporary=0, rate=0, weeks=400, reaction=reaction))
+    submitted = played(Tbuos(LOG, n_temporary=0, rate=0, weeks=400, reaction=reaction))
     tours: dict[tuple[str | None, float], list[float]] = {}
-    for one in found:
+    for one in submitted:
         tours.setdefault((one.job.user, shift_of(one)), []).append(one.submit - shift_of(one))
     for user in {user for user, _ in tours}:
-        own = [tuple(tour) for (name, _), tour in tours.items() if name == user][1:-1]
-        assert len(own) > 2
-        assert len(set(own)) == len(own)
+        tours_of_user = [tuple(tour) for (name, _), tour in tours.items() if name == user][1:-1]
+        assert len(tours_of_user) > 2
+        assert len(set(tours_of_user)) == len(tours_of_user)
 
 
 def test_the_gap_of_the_log_lies_between_two_tours() -> None:
@@ -369,10 +333,10 @@ def test_the_gap_of_the_log_lies_between_two_tours() -> None:
     options: dict[str, object] = {"long_weeks": 5, "n_temporary": 0, "rate": 0, "weeks": 300}
     for regeneration, expected in (("gap", 41), ("none", 1)):
         model = Tbuos(log, regeneration=regeneration, reaction="adjusted", **options)  # type: ignore[arg-type]
-        own = [one for one in played(model) if str(one.job.user).startswith("t.")]
+        of_user = [one for one in played(model) if str(one.job.user).startswith("t.")]
         gaps = [
             other.submit - one.submit
-            for one, other in pairwise(own)
+            for one, other in pairwise(of_user)
             if other.job.extra["original_job"] == "t20"
         ]
         assert gaps

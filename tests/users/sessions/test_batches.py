@@ -62,23 +62,23 @@ def test_c1_by_all_methods(rule: str, expected: list[int]) -> None:
 
 def test_c1_batches_and_dependencies_by_arrival() -> None:
     """The third batch waited for the second; the others begin sessions while jobs still run."""
-    found = batches(C1)
-    assert of_jobs(found) == [1, 1, 1, 1, 2, 2, 3, 4]
-    assert [batch.depends_on for batch in found] == [(), (), (1,), ()]
-    assert found[2].think_time == 50 * 60
-    assert [batch.inter_arrival for batch in found] == [None, 80 * 60, 55 * 60, 70 * 60]
+    cut = batches(C1)
+    assert of_jobs(cut) == [1, 1, 1, 1, 2, 2, 3, 4]
+    assert [batch.depends_on for batch in cut] == [(), (), (1,), ()]
+    assert cut[2].think_time == 50 * 60
+    assert [batch.inter_arrival for batch in cut] == [None, 80 * 60, 55 * 60, 70 * 60]
 
 
 def test_c2_dependencies_are_reduced() -> None:
     """The last batch depends on 3, 4 and 6; 3 is implied by the others."""
     chain = [(0, 10), (20, 30), (40, 50)]
     others = [(200, 1000), (215, 1100), (400, 410), (430, 440), (1200, 1210)]
-    found = batches(minutes(*chain, *others))
-    assert of_jobs(found) == [1, 2, 3, 4, 4, 5, 6, 7]
-    assert [batch.session for batch in found] == [1, 1, 1, 2, 3, 3, 4]
-    assert [batch.depends_on for batch in found] == [(), (0,), (1,), (2,), (2,), (4,), (3, 5)]
-    assert [b.think_time for b in found[1:]] == [60 * m for m in (10, 10, 150, 350, 20, 100)]
-    assert [b.inter_arrival for b in found[1:]] == [60 * m for m in (20, 20, 160, 185, 30, 770)]
+    cut = batches(minutes(*chain, *others))
+    assert of_jobs(cut) == [1, 2, 3, 4, 4, 5, 6, 7]
+    assert [batch.session for batch in cut] == [1, 1, 1, 2, 3, 3, 4]
+    assert [batch.depends_on for batch in cut] == [(), (0,), (1,), (2,), (2,), (4,), (3, 5)]
+    assert [b.think_time for b in cut[1:]] == [60 * m for m in (10, 10, 150, 350, 20, 100)]
+    assert [b.inter_arrival for b in cut[1:]] == [60 * m for m in (20, 20, 160, 185, 30, 770)]
 
 
 def test_a_job_at_the_end_of_a_batch_joins_or_opens() -> None:
@@ -107,30 +107,30 @@ def twin(jobs: Sequence[WorkloadJob], tie: str) -> tuple[list[int], list[set[int
             of_job.append(len(spans))
     depends: list[set[int]] = []
     for i, (session_of, start, _, opens) in enumerate(spans):
-        found = {j for j in range(i) if spans[j][0] == session_of}
+        needed = {j for j in range(i) if spans[j][0] == session_of}
         if opens:
             for session in sessions[: session_of - 1]:
-                own = [j for j in range(i) if spans[j][0] == session.id]
-                if all(spans[j][2] <= start for j in own):
-                    found.add(own[-1])
-        for j in list(found):
-            found |= depends[j]
-        depends.append(found)
+                batches_of_session = [j for j in range(i) if spans[j][0] == session.id]
+                if all(spans[j][2] <= start for j in batches_of_session):
+                    needed.add(batches_of_session[-1])
+        for j in list(needed):
+            needed |= depends[j]
+        depends.append(needed)
     return of_job, depends
 
 
 @given(intervals(12).filter(bool), st.sampled_from(TIES))
 def test_as_defined_pair_by_pair(times: list[tuple[float, float]], tie: str) -> None:
     jobs = [job(str(n), *pair) for n, pair in enumerate(times)]
-    found = batches(jobs, "arrival:0.05:>", tie)
+    cut = batches(jobs, "arrival:0.05:>", tie)
     of_job, depends = twin(sorted(jobs, key=lambda j: j.submit_time), tie)
-    assert of_jobs(found) == of_job
+    assert of_jobs(cut) == of_job
     closed: list[set[int]] = []
-    for i, batch in enumerate(found):
+    for i, batch in enumerate(cut):
         assert all(j < i for j in batch.depends_on)  # acyclic
         closed.append(set(batch.depends_on).union(*(closed[j] for j in batch.depends_on)))
         if depends[i]:
-            ended = max(found[j].end for j in depends[i])
+            ended = max(cut[j].end for j in depends[i])
             assert batch.think_time == batch.start - ended
         else:
             assert batch.think_time is None

@@ -14,32 +14,8 @@ from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
 from batsched_users.sessions.delimitation import Delimitation, Session, partition
 from batsched_users.sessions.graph_summary import summary
-from batsched_users.sessions.session_graph import SessionGraph, build_graph, to_networkx
+from batsched_users.sessions.session_graph import build_graph, to_networkx
 from helpers.drawn_sessions import intervals, job, jobs_of, sessions_of
-
-
-@pytest.mark.parametrize(
-    ("times", "expected", "why"),
-    [
-        ([], [], "no sessions, no graph"),
-        ([(0, 3), (5, 9)], [[], [(0, 2)]], "think time is from end to start"),
-        ([(0, 3), (3, 9)], [[], [(0, 0)]], "finished at the very start is a predecessor"),
-        ([(0, 3), (1, 2), (5, 6)], [[], [], [(0, 2), (1, 3)]], "two that overlap, then one"),
-        (
-            [(0, 5), (1, 2), (3, 4), (6, 7)],
-            [[], [], [(1, 1)], [(0, 1), (2, 2)]],
-            "a finishes last and late; b -> d is implied by c",
-        ),
-        ([(2, 5), (2, 2)], [[], []], "the one without length comes second: both are free"),
-        ([(2, 2), (2, 5)], [[], [(0, 0)]], "the one without length comes first: it precedes"),
-        ([(9, 9), (0, 1)], [[(1, 8)], []], "sessions may come in any order"),
-        ([(0, 2), (2, 2), (2, 3)], [[], [(0, 0)], [(1, 0)]], "a -> c is implied by b in between"),
-    ],
-)
-def test_graphs_drawn_by_hand(
-    times: list[tuple[float, float]], expected: list[list[tuple[int, float]]], why: str
-) -> None:
-    assert build_graph(sessions_of(*times)).predecessors == expected, why
 
 
 def slow_graph(sessions: list[Session]) -> list[list[tuple[int, float]]]:
@@ -107,9 +83,9 @@ def test_a_long_chain_needs_no_recursion() -> None:
 
 
 def test_unknown_finish_is_refused() -> None:
-    own = partition([job("a", 0, 1), job("b", 1, None)], Delimitation("arrival", 60))["u"]
+    sessions = partition([job("a", 0, 1), job("b", 1, None)], Delimitation("arrival", 60))["u"]
     with pytest.raises(UsageError, match="session 1 of user u: job b has no recorded finish"):
-        build_graph(own)
+        build_graph(sessions)
 
 
 def test_a_session_that_ends_before_it_starts_is_refused() -> None:
@@ -118,43 +94,23 @@ def test_a_session_that_ends_before_it_starts_is_refused() -> None:
         build_graph([session])
 
 
-def graphs_of(log: Path, rule: str) -> list[SessionGraph]:
-    users = partition(load_workload(log, Rules()).jobs, Delimitation.parse(rule))
-    return [build_graph(own) for own in users.values()]
-
-
 @pytest.mark.parametrize(
-    ("log", "rule", "edges", "arity", "successors", "longest_path", "below_1h", "below_10h"),
+    ("log", "rule", "counts", "below"),
     [
         # Madon et al., Fig. 6: a0 35 % < 1 h, 75 % < 10 h; a60 13 % and 50 %, no arity above 11
-        ("KTH-SP2-1996-2.1-cln", "arrival:0", 85_936, 60, 50, 883, 0.369, 0.747),
-        ("KTH-SP2-1996-2.1-cln", "arrival:60", 13_487, 7, 7, 312, 0.138, 0.518),
-        ("SDSC-SP2-1998-4.2-cln", "arrival:60", 26_578, 11, 10, 657, 0.103, 0.416),
-        ("KTH-SP2-1996-2.1-cln", "max:20", 7_129, 1, 1, 375, 0.212, 0.574),
+        ("KTH-SP2-1996-2.1-cln", "arrival:0", (85_936, 60, 883), (0.369, 0.747)),
+        ("KTH-SP2-1996-2.1-cln", "arrival:60", (13_487, 7, 312), (0.138, 0.518)),
+        ("SDSC-SP2-1998-4.2-cln", "arrival:60", (26_578, 11, 657), (0.103, 0.416)),
+        ("KTH-SP2-1996-2.1-cln", "max:20", (7_129, 1, 375), (0.212, 0.574)),
     ],
 )
 def test_graphs_of_real_logs(
-    shared: Path,
-    log: str,
-    rule: str,
-    edges: int,
-    arity: int,
-    successors: int,
-    longest_path: int,
-    below_1h: float,
-    below_10h: float,
+    shared: Path, log: str, rule: str, counts: tuple[int, ...], below: tuple[float, ...]
 ) -> None:
-    graphs = graphs_of(shared / "swf" / f"{log}.swf.gz", rule)
-    found = summary(graphs)
-    assert (found.edges, found.arity, found.longest_path) == (edges, arity, longest_path)
-    assert found.think_time_below_1h == pytest.approx(below_1h, abs=0.001)
-    assert found.think_time_below_10h == pytest.approx(below_10h, abs=0.001)
-    assert max(_most_successors(graph) for graph in graphs) == successors
-
-
-def _most_successors(graph: SessionGraph) -> int:
-    counts = [0] * len(graph.sessions)
-    for before in graph.predecessors:
-        for index, _ in before:
-            counts[index] += 1
-    return max(counts)
+    """Edges, largest arity and longest path; think times below 1 h and 10 h."""
+    jobs = load_workload(shared / "swf" / f"{log}.swf.gz", Rules()).jobs
+    users = partition(jobs, Delimitation.parse(rule))
+    numbers = summary(map(build_graph, users.values()))
+    assert (numbers.edges, numbers.arity, numbers.longest_path) == counts
+    shares = (numbers.think_time_below_1h, numbers.think_time_below_10h)
+    assert shares == pytest.approx(below, abs=0.001)

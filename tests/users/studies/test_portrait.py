@@ -10,15 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
-from batsched_py.units import HOUR
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.measures.job_columns import JobColumns, columns_of_workload
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.studies import thresholds
 from batsched_users.studies.portrait import (
-    LONGEST_THINK_TIME,
     RESPONSES,
-    hours_of_week,
     portrait,
     portrait_figure,
     session_lengths,
@@ -34,39 +31,6 @@ def submissions(*rows: Row, calendar: Calendar = UNKNOWN) -> JobColumns:
     """Columns from user, submission and end (nan: never)."""
     users, submits, ends = zip(*rows, strict=True)
     return job_columns([ord(user) for user in users], submits, calendar, end=ends)
-
-
-def test_hours_are_local_ones_from_monday() -> None:
-    """Second 0 is Tuesday 10:30; half an hour later it is 11:00, six days later Monday."""
-    done = submissions(
-        ("u", 0, 1),
-        ("u", 1_800, 1_801),
-        ("v", 1_799, 1_800),
-        ("u", 6 * 24 * HOUR, 9e9),
-        calendar=Calendar(34.5 * HOUR),
-    )
-    hours = hours_of_week(done)
-    assert hours.shape == (168,)
-    assert {at: hours[at] for at in np.flatnonzero(hours).tolist()} == {34: 0.5, 35: 0.25, 10: 0.25}
-
-
-@pytest.mark.parametrize(
-    ("second", "bin_of_pair", "why"),
-    [
-        (("u", 31, 40), 0, "submitted soon after a job of 30 s"),
-        (("u", 30, 40), None, "submitted at once: no thinking"),
-        (("u", 30 + LONGEST_THINK_TIME - 1, 9e9), 0, "just back in time"),
-        (("u", 30 + LONGEST_THINK_TIME, 9e9), None, "away for 8 hours"),
-        (("u", 29, 40), None, "did not wait for it"),
-        (("v", 40, 50), None, "somebody else"),
-        (("u", 0, np.nan), None, "nobody waits for what never ended"),
-    ],
-)
-def test_which_pairs_are_think_times(second: Row, bin_of_pair: int | None, why: str) -> None:
-    quartiles, pairs = think_times_by_response(submissions(("u", 0, 30), second))
-    assert pairs.sum() == (bin_of_pair is not None), why
-    if bin_of_pair is not None:
-        assert quartiles[bin_of_pair].tolist() == [second[1] - 30] * 3, why
 
 
 _Rows = st.lists(
@@ -89,8 +53,8 @@ def test_numbers_are_those_of_slow_twins(rows: list[tuple[str, int, int]]) -> No
     assert session_lengths(done).tolist() == sorted(expected.tolist())
     pairs: list[list[int]] = [[] for _ in RESPONSES]
     for user in "uv":
-        own = sorted((at, lasts) for whose, at, lasts in rows if whose == user)
-        for (at, lasts), (following, _) in pairwise(own):
+        jobs_of_user = sorted((at, lasts) for whose, at, lasts in rows if whose == user)
+        for (at, lasts), (following, _) in pairwise(jobs_of_user):
             if 0 < following - at - lasts < 28_800:
                 pairs[sum(lasts >= edge for edge in RESPONSES) - 1].append(following - at - lasts)
     quartiles, counts = think_times_by_response(done)
@@ -127,6 +91,7 @@ def test_figure_shows_the_numbers() -> None:
         portrait(submissions(*many("u", pause), calendar=MONDAY), "drawn")
         for pause in (90, 5_000, 200_000)
     ]
+    assert [one.hours.sum() for one in ones] == pytest.approx([1, 1, 1])
     figure = portrait_figure(ones)
     week, lengths, thinking, counts = figure.axes
     (first, *_) = week.patches

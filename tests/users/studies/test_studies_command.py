@@ -11,19 +11,12 @@ from typer.testing import CliRunner
 
 from batsched_py.errors import BatschedError, InputError, OutputError, UsageError
 from batsched_users.commands.studies import portrait, thresholds
+from helpers.drawn_sessions import LOG
 
 app = typer.Typer()
 app.command()(thresholds)
 app.command()(portrait)
 
-LOG = """\
-; UnixStartTime: 0
-; MaxProcs: 4
-1 0    0 50 2 -1 -1 2 100 -1 1 5 1 1 1 1 -1 -1
-2 10   0 50 2 -1 -1 2 100 -1 1 7 1 1 1 1 -1 -1
-3 3600 0 50 2 -1 -1 2 100 -1 0 5 1 1 1 1 -1 -1
-4 3700 0 50 2 -1 -1 2 100 -1 1 5 1 1 1 1 -1 -1
-"""
 JOBS = """\
 job_id,workload_name,submission_time,final_state,finish_time,user
 1,w0,0.0,COMPLETED_SUCCESSFULLY,50.0,5

@@ -7,6 +7,7 @@ import io
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -59,9 +60,9 @@ EIGHT = in_minutes(
 )
 def test_counts_and_lengths_of_eight_jobs(rule: str, batches: int, lengths: list[float]) -> None:
     delimitation = Delimitation.parse(rule)
-    found = partition(EIGHT, delimitation)
-    assert session_lengths(found, delimitation).tolist() == lengths
-    counts = count(found, delimitation)
+    sessions = partition(EIGHT, delimitation)
+    assert session_lengths(sessions, delimitation).tolist() == lengths
+    counts = count(sessions, delimitation)
     assert (counts.jobs, counts.batches, counts.sessions) == (8, batches, len(lengths))
     assert counts.jobs_per_batch == 8 / batches
     assert counts.batches_per_session == batches / len(lengths)
@@ -81,25 +82,24 @@ def test_shares_of_what_has_one_job() -> None:
 
 @given(intervals(40), st.sampled_from([*map(str, USUAL), "arrival:0", "last+0:0", "max+1:3"]))
 def test_no_job_is_counted_twice(times: list[tuple[float, float]], rule: str) -> None:
-    own = [job(f"j{number}", 60 * a, 60 * b) for number, (a, b) in enumerate(times)]
-    if not own:
+    jobs = [job(f"j{number}", 60 * a, 60 * b) for number, (a, b) in enumerate(times)]
+    if not jobs:
         return
     delimitation = Delimitation.parse(rule)
-    counts = count(partition(own, delimitation), delimitation)
-    assert counts.jobs == len(own)
+    counts = count(partition(jobs, delimitation), delimitation)
+    assert counts.jobs == len(jobs)
     assert counts.jobs >= counts.batches >= counts.sessions >= 1
-    assert counts.jobs_per_batch * counts.batches == pytest.approx(len(own))
+    assert counts.jobs_per_batch * counts.batches == pytest.approx(len(jobs))
 
 
 @given(st.lists(st.tuples(st.integers(0, 200_000), st.sampled_from("uvw")), max_size=12))
 def test_curve_is_that_of_counting(submissions: list[tuple[int, str]]) -> None:
-    own = [job(f"j{i}", at, at, user) for i, (at, user) in enumerate(submissions)]
+    jobs = [job(f"j{i}", at, at, user) for i, (at, user) in enumerate(submissions)]
     gaps = []
     for user in "uvw":
         times = sorted(at for at, whose in submissions if whose == user)
         gaps += [b - a for a, b in pairwise(times) if b - a <= 86_400]
-    curve = inter_arrival_curve(own)
-    assert curve.count == len(gaps)
+    curve = inter_arrival_curve(jobs)
     for minute in (0, 1, 59, 720, 1_440):
         expected = sum(gap <= 60 * minute for gap in gaps) / max(len(gaps), 1)
         assert curve.cumulative[minute] == pytest.approx(expected)
@@ -107,41 +107,34 @@ def test_curve_is_that_of_counting(submissions: list[tuple[int, str]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("times", "common_last", "common_max", "unique_last", "unique_max", "why"),
+    ("times", "expected", "why"),
     [
-        ([(0, 1), (3, 4)], [2], [2], [], [], "both find each job alone"),
-        ([(0, 50), (10, 20), (60, 61)], [40], [10], [], [], "one batch, ended differently"),
+        ([(0, 1), (3, 4)], [[2], [2], [], []], "both find each job alone"),
+        ([(0, 50), (10, 20), (60, 61)], [[40], [10], [], []], "one batch, ended differently"),
         (
             [(0, 100), (5, 10), (15, 20), (200, 210), (300, 310)],
-            *([90], [90], [5, 180], [100]),
+            [[90], [90], [5, 180], [100]],
             "Last cuts the first batch in two (W1)",
         ),
-        ([(0, 10), (10, 20), (21, 22)], [1], [1], [], [], "who comes at the end joins"),
-        ([(0, 10)], [], [], [], [], "nothing follows"),
+        ([(0, 10), (10, 20), (21, 22)], [[1], [1], [], []], "who comes at the end joins"),
+        ([(0, 10)], [[], [], [], []], "nothing follows"),
     ],
 )
 def test_think_times_of_drawn_batches(
-    times: list[tuple[float, float]],
-    common_last: list[float],
-    common_max: list[float],
-    unique_last: list[float],
-    unique_max: list[float],
-    why: str,
+    times: list[tuple[float, float]], expected: list[list[float]], why: str
 ) -> None:
-    found = think_times(in_minutes(*times))
-    assert found.common_last.tolist() == common_last, why
-    assert found.common_max.tolist() == common_max, why
-    assert found.unique_last.tolist() == unique_last, why
-    assert found.unique_max.tolist() == unique_max, why
+    """After batches of both, by Last and by Max; after those found by Last only, by Max only."""
+    columns = msgspec.structs.astuple(think_times(in_minutes(*times)))
+    assert [column.tolist() for column in columns] == expected, why
 
 
 @given(intervals(20))
 def test_last_finds_at_least_the_batches_of_max(times: list[tuple[float, float]]) -> None:
-    found = think_times([job(f"j{i}", *pair) for i, pair in enumerate(times)])
-    assert len(found.common_last) == len(found.common_max)
-    assert len(found.unique_last) >= len(found.unique_max)
-    assert (found.common_last >= found.common_max).all()
-    assert all((values > 0).all() for values in (found.common_max, found.unique_last))
+    thoughts = think_times([job(f"j{i}", *pair) for i, pair in enumerate(times)])
+    assert len(thoughts.common_last) == len(thoughts.common_max)
+    assert len(thoughts.unique_last) >= len(thoughts.unique_max)
+    assert (thoughts.common_last >= thoughts.common_max).all()
+    assert all((values > 0).all() for values in (thoughts.common_max, thoughts.unique_last))
 
 
 _Numbers = st.lists(st.integers(0, 6).map(float), min_size=2, max_size=8)

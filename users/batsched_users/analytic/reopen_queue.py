@@ -99,7 +99,8 @@ def reopen(
         chance.stream("reopen", name).expovariate for name in ("arrival", "service", "think")
     )
     choice = chance.stream("reopen", "choice").random
-    counts = _EventCounts()
+    response = continued_run = last_run = residence = user_throughputs = 0.0
+    continued = 0
     free = 0.0  # when the server has done all that was submitted
     first = interval(open_rate)
     due = [(first, first, 0)]  # heap: next submission, first submission and jobs so far of a user
@@ -112,15 +113,27 @@ def reopen(
             heappush(due, (newcomer, newcomer, 0))
         run = service(service_rate)
         free = max(now, free) + run
-        counts.response += free - now
+        response += free - now
         if choice() < continuation(free - now):
-            counts.continued += 1
-            counts.continued_run += run
+            continued += 1
+            continued_run += run
             heappush(due, (free + think_time * think(1.0), since, jobs + 1))
         else:
-            counts.last_run += run
-            counts.leave(jobs + 1, free - since)
-    return counts.means(nb_users, free)
+            last_run += run
+            residence += free - since
+            user_throughputs += (jobs + 1) / (free - since) if free > since else inf
+    jobs = continued + nb_users  # each user has one last job
+    return Reopen(
+        throughput=jobs / free,
+        mean_response=response / jobs,
+        jobs_per_user=jobs / nb_users,
+        throughput_per_user=jobs / residence,
+        mean_of_user_throughputs=user_throughputs / nb_users,
+        continued_run_time=continued_run / continued if continued else nan,
+        last_run_time=last_run / nb_users,
+        utilisation=(continued_run + last_run) / free,
+        mean_queue=response / free,
+    )
 
 
 def with_constant(
@@ -153,35 +166,6 @@ def with_constant(
         utilisation=throughput / service_rate,
         mean_queue=throughput * response,
     )
-
-
-class _EventCounts(msgspec.Struct):
-    """Sums over the jobs and users so far."""
-
-    response: float = 0.0
-    continued: int = 0
-    continued_run: float = 0.0
-    last_run: float = 0.0
-    residence: float = 0.0
-    user_throughputs: float = 0.0
-
-    def leave(self, jobs: int, residence: float) -> None:
-        self.residence += residence
-        self.user_throughputs += jobs / residence if residence else inf
-
-    def means(self, nb_users: int, time: float) -> Reopen:
-        jobs = self.continued + nb_users  # each user has one last job
-        return Reopen(
-            throughput=jobs / time,
-            mean_response=self.response / jobs,
-            jobs_per_user=jobs / nb_users,
-            throughput_per_user=jobs / self.residence,
-            mean_of_user_throughputs=self.user_throughputs / nb_users,
-            continued_run_time=self.continued_run / self.continued if self.continued else nan,
-            last_run_time=self.last_run / nb_users,
-            utilisation=(self.continued_run + self.last_run) / time,
-            mean_queue=self.response / time,
-        )
 
 
 def _check(open_rate: float, think_time: float, service_rate: float) -> None:

@@ -66,13 +66,13 @@ class Weibull(msgspec.Struct, frozen=True):
             return float((counts * (begin - inside)).sum() / counts.sum())
 
         start = [0.0, np.log(max(np.average(values, weights=counts), RESOLUTION))]
-        found = minimize(
+        optimum = minimize(
             minus_log_likelihood,
             start,
             method="Nelder-Mead",
             options={"xatol": 1e-6, "fatol": 1e-12},
         )
-        alpha, beta = np.exp(found.x)
+        alpha, beta = np.exp(optimum.x)
         return cls(float(alpha), float(beta))
 
 

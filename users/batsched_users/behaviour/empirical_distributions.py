@@ -226,9 +226,10 @@ class _DistributionFile(About, frozen=True, forbid_unknown_fields=True, kw_only=
 
 def write_distribution(path: str | Path, distribution: Distribution) -> None:
     """Write ``distribution`` to a file, whole or not at all; raises :class:`OutputError`."""
-    lines = [f" {dumps(key)}: {dumps(value)}," for key, value in _header(distribution.about)]
+    about = msgspec.structs.asdict(distribution.about)
+    lines = [f" {dumps(key)}: {dumps(value)}," for key, value in about.items()]
     kind = "quantiles" if isinstance(distribution, Quantiles) else "probabilities"
-    pairs = ",\n".join(f"  {dumps([whole(one) for one in pair])}" for pair in distribution.pairs)
+    pairs = ",\n".join(f"  {dumps(list(map(whole, pair)))}" for pair in distribution.pairs)
     write_whole(path, "\n".join(["{", *lines, f' "{kind}": [', pairs, " ]", "}", ""]))
 
 
@@ -256,10 +257,6 @@ def read_distribution(path: str | Path) -> Distribution:
         raise InputError(f"{path}: {error}") from None
 
 
-def _header(about: About) -> list[tuple[str, object]]:
-    return [(key, getattr(about, key)) for key in about.__struct_fields__]
-
-
 # Checks and lines --------------------------------------------------------------------------------
 
 
@@ -269,10 +266,10 @@ def _check(about: About, pairs: tuple[Pair, ...]) -> None:
     for pair in pairs:
         if not all(isfinite(number) for number in pair):
             raise UsageError(f"{about.name}: {list(pair)} is no pair of finite numbers")
-    for one, other in pairwise(pairs):
-        if not one[0] < other[0]:
+    for pair, following in pairwise(pairs):
+        if not pair[0] < following[0]:
             raise UsageError(
-                f"{about.name}: {list(other)} follows {list(one)}; expected ascending pairs"
+                f"{about.name}: {list(following)} follows {list(pair)}; expected ascending pairs"
             )
 
 

@@ -52,26 +52,17 @@ class ActivityCycle(msgspec.Struct, frozen=True):
             raise UsageError(f"days={sorted(self.days)}: expected some of 0 (Monday) to 6 (Sunday)")
 
     @classmethod
-    def draw(
-        cls,
-        random: Random,
-        *,
-        p_day: float = 0.7,
-        p_weekdays: float = 0.8,
-        shift: float = HOUR,
-        morning: float = MORNING,
-        evening: float = EVENING,
-    ) -> ActivityCycle:
+    def draw(cls, random: Random) -> ActivityCycle:
         """Draw the cycle of one user: three numbers of ``random``, in any case.
 
-        With probability ``p_day`` the user works from ``morning`` to ``evening``, else from
-        evening to morning; with ``p_weekdays`` on Monday to Friday, else on Saturday and Sunday.
-        The whole window is moved by one uniform time in [-``shift``, ``shift``], all in seconds.
+        With probability 0.7 the user works from morning to evening, else from evening to morning;
+        with 0.8 on Monday to Friday, else on Saturday and Sunday. The whole window is moved by one
+        uniform time of up to an hour, back or forth.
         """
-        by_day = random.random() < p_day
-        days = WEEKDAYS if random.random() < p_weekdays else WEEKEND
-        moved = random.uniform(-shift, shift)
-        opens, closes = (morning, evening) if by_day else (evening, morning)
+        by_day = random.random() < 0.7
+        days = WEEKDAYS if random.random() < 0.8 else WEEKEND
+        moved = random.uniform(-HOUR, HOUR)
+        opens, closes = (MORNING, EVENING) if by_day else (EVENING, MORNING)
         # Whole seconds: nobody comes at a fraction, and sums with them are exact.
         return cls(round(opens + moved) % DAY, round(closes + moved) % DAY, days)
 

@@ -60,9 +60,9 @@ def sample(
     if nodes is not None:
         workload = msgspec.structs.replace(workload, nb_res=nodes)
     kind = plugins.load(plugins.USERS, users)
-    own = np.random.SeedSequence(seed).spawn(1)[0]  # as in a simulation with this seed
+    chance = np.random.SeedSequence(seed).spawn(1)[0]  # as in a simulation with this seed
     with stop_signals():
-        rows = _rows(plugins.make_users(kind, users, workload, options, own))
+        rows = _rows(plugins.make_users(kind, users, workload, options, chance))
     notes = [
         f"users: {users} {msgspec.json.encode(options).decode()}, seed {seed}, on a machine "
         "without limits: no job waits",

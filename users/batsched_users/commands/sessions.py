@@ -87,23 +87,23 @@ def sessions(
 def _delimitation(thresholds: dict[str, float | None], boundary: str) -> Delimitation:
     given = {method: value for method, value in thresholds.items() if value is not None}
     if len(given) != 1:
-        found = " and ".join(f"--{method}" for method in given) or "none"
+        flags = " and ".join(f"--{method}" for method in given) or "none"
         raise UsageError(
-            f"expected exactly one of -a/--arrival, -l/--last, -m/--max, got {found}; "
+            f"expected exactly one of -a/--arrival, -l/--last, -m/--max, got {flags}; "
             "for example -a 60"
         )
     ((method, threshold),) = given.items()
     return Delimitation(method, threshold, boundary)
 
 
-def _show(found: Summary, title: str) -> None:
+def _show(numbers: Summary, title: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
     shown = Table("", "value", "unit")
     shown.columns[1].justify = "right"
     for name in Summary.__struct_fields__:
-        text, unit = _readable(name, getattr(found, name))
+        text, unit = _readable(name, getattr(numbers, name))
         shown.add_row(name.replace("_", " "), text, unit)
     print(title)
     Console().print(shown)

@@ -29,7 +29,7 @@ from batsched_users.behaviour.empirical_distributions import (
 )
 from batsched_users.behaviour.weekly_activity import EVENING, MORNING
 from batsched_users.learning.ideal_machine import run_time
-from batsched_users.measures.job_columns import Column, JobColumns, columns_of_workload
+from batsched_users.measures.job_columns import Column, JobColumns, Rows, columns_of_workload
 from batsched_users.models.site import SiteDistributions
 
 SESSION_END = 20 * MINUTE
@@ -58,19 +58,18 @@ def history(workload: Workload) -> JobColumns:
 
 def run_lengths(jobs: JobColumns, joined: NDArray[np.bool_]) -> Column:
     """Return the lengths of runs of one user's jobs; ``joined`` (n - 1,): the next belongs."""
-    starts = np.flatnonzero(np.append(True, ~(joined & jobs.same_user)))
-    return np.diff(np.append(starts, len(jobs))).astype(float)
+    return np.diff(np.append(run_starts(jobs, joined), len(jobs))).astype(float)
+
+
+def run_starts(jobs: JobColumns, joined: NDArray[np.bool_]) -> Rows:
+    """Return the rows with which these runs begin."""
+    return np.flatnonzero(np.append(True, ~(joined & jobs.same_user))[: len(jobs)])
 
 
 def same_size(jobs: JobColumns) -> NDArray[np.bool_]:
     """Tell of each job but the last, shape (n - 1,), whether the next has as many processors."""
     same: NDArray[np.bool_] = jobs.size[1:] == jobs.size[:-1]
     return same
-
-
-def first_of_runs(jobs: JobColumns) -> NDArray[np.bool_]:
-    """Tell which jobs, shape (n,), begin a run of one user's jobs of the same size."""
-    return np.append(True, ~(same_size(jobs) & jobs.same_user))[: len(jobs)]
 
 
 # What users draw ---------------------------------------------------------------------------------
@@ -102,7 +101,7 @@ def learn_site(
     workloads = list(workloads)
     logs = [history(workload) for workload in workloads]
     thoughts = [log.think_times for log in logs]
-    drawn = [slice(None) if each_job else np.flatnonzero(first_of_runs(log)) for log in logs]
+    drawn = [slice(None) if each_job else run_starts(log, same_size(log)) for log in logs]
     sources = tuple(workload.name for workload in workloads)
 
     def about(name: str, unit: str, description: str) -> About:
@@ -184,8 +183,6 @@ class SiteFacts(msgspec.Struct, frozen=True):
     """Share of run times."""
     power_of_two: float
     """Share of sizes 1, 2, 4, 8, ..."""
-    mean_batch_width: float
-    mean_repetitions: float
 
 
 def site_facts(workload: Workload) -> SiteFacts:
@@ -206,8 +203,6 @@ def site_facts(workload: Workload) -> SiteFacts:
         median_run_time=float(np.median(log.run_time)),
         at_most_a_minute=_share(log.run_time <= MINUTE),
         power_of_two=_share((size & (size - 1)) == 0),
-        mean_batch_width=float(np.mean(run_lengths(log, thoughts[:-1] < 0))),
-        mean_repetitions=float(np.mean(run_lengths(log, same_size(log)))),
     )
 
 

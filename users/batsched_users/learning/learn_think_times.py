@@ -44,8 +44,6 @@ class ThinkTimeFit(msgspec.Struct, frozen=True):
     """Seconds."""
     explained: float
     """Share of the variance of think times that the line explains (R squared)."""
-    most_response: float
-    """Only pairs with a response time below this were used, seconds."""
 
     @property
     def function(self) -> ThinkTime:
@@ -113,7 +111,6 @@ def fit_think_times(pairs: Pairs, most_response: float = inf) -> ThinkTimeFit:
         len(response),
         float(np.abs(residual).mean()),
         1 - float(np.var(residual)) / spread if spread > 0 else 1.0,
-        most_response,
     )
 
 

@@ -120,10 +120,10 @@ def columns_of_log(log: SwfLog, *, size: str = "requested") -> JobColumns:
     return JobColumns(
         user=log.column("user").astype(np.int64),
         submit=submit,
-        end=_known(submit + wait + run, (wait >= 0) & (run >= 0)),
-        size=_known(processors, processors > 0),
-        run_time=_known(run, run >= 0),
-        requested_time=_known(log.column("requested_time"), log.column("requested_time") > 0),
+        end=_where(submit + wait + run, (wait >= 0) & (run >= 0)),
+        size=_where(processors, processors > 0),
+        run_time=_where(run, run >= 0),
+        requested_time=_where(log.column("requested_time"), log.column("requested_time") > 0),
         calendar=Calendar.of_clock(start, zone),
     )
 
@@ -193,14 +193,14 @@ def columns_of_jobs_file(path: Path) -> JobColumns:
         end=table.finish,
         size=table.number_column("requested_number_of_resources"),
         run_time=table.execution,
-        requested_time=_known(requested, requested > 0),
+        requested_time=_where(requested, requested > 0),
         calendar=_calendar_beside(path),
     )
     return columns.select(np.argsort(table.submit, kind="stable"))
 
 
-def _known(column: Column, known: NDArray[np.bool_]) -> Column:
-    return np.where(known, column, np.nan)
+def _where(column: Column, is_known: NDArray[np.bool_]) -> Column:
+    return np.where(is_known, column, np.nan)
 
 
 def _calendar_beside(path: Path) -> Calendar:

@@ -15,6 +15,8 @@ from batsched_py.support.option_values import number, one_of
 from batsched_py.units import HOUR
 
 DEVIATIONS = ("population", "sample")
+SPACING = 1.2
+"""Ratio of one length of subsets to the one before."""
 Column = NDArray[np.float64]
 
 
@@ -65,37 +67,35 @@ def rescaled_ranges(subsets: Column, *, deviation: str = "population") -> Column
 def pox_plot(
     series: Column,
     *,
-    spacing: float = 1.2,
     subsets: int = 10,
     first: int | None = None,
     deviation: str = "population",
 ) -> PoxPlot:
     """Return the pox plot of a series of counts.
 
-    Lengths n grow by ``spacing`` from ``first`` to the whole series, by default from the shortest
+    Lengths n grow by a fifth from ``first`` to the whole series, by default from the shortest
     n for which more than half of the intervals of length n are not empty. Each n has ``subsets``
     subsets, from the beginning to the end of the series at even distances: they overlap where n is
     large. A subset without variance gives no point. Raises :class:`UsageError` for wrong options.
     """
-    number("spacing", spacing, 1.001)
     number("subsets", subsets, 1)
     lengths, ranges = [], []
-    length = float(first if first is not None else first_length(series, spacing))
+    length = float(first if first is not None else first_length(series))
     while round(length) <= len(series):
         n = max(2, round(length))
         starts = np.unique(np.linspace(0, len(series) - n, subsets).round().astype(np.int64))
         rows = np.stack([series[start : start + n] for start in starts])
-        found = rescaled_ranges(rows, deviation=deviation)
-        found = found[~np.isnan(found)]
-        lengths.append(np.full(len(found), float(n)))
-        ranges.append(found)
-        length = max(length * spacing, n + 1)
+        ratios = rescaled_ranges(rows, deviation=deviation)
+        ratios = ratios[~np.isnan(ratios)]
+        lengths.append(np.full(len(ratios), float(n)))
+        ranges.append(ratios)
+        length = max(length * SPACING, n + 1)
     if not lengths:
         return PoxPlot(np.empty(0), np.empty(0))
     return PoxPlot(np.concatenate(lengths), np.concatenate(ranges))
 
 
-def first_length(series: Column, spacing: float = 1.2) -> int:
+def first_length(series: Column) -> int:
     """Return the shortest n (>= 2, spaced) with most disjoint intervals of length n not empty."""
     length = 2.0
     while True:
@@ -103,7 +103,7 @@ def first_length(series: Column, spacing: float = 1.2) -> int:
         intervals = series[: len(series) // n * n].reshape(-1, n)
         if len(intervals) < 2 or (intervals.any(axis=1)).mean() > 0.5:
             return n
-        length = max(length * spacing, n + 1)
+        length = max(length * SPACING, n + 1)
 
 
 def hurst(

@@ -21,7 +21,6 @@ from batsched_users.measures.job_columns import Column, JobColumns, Rows
 from batsched_users.measures.session_columns import SessionRows, cut_sessions
 
 MEASURES = ("mean", "median", "identical")
-POOLS = ("jobs", "sessions")
 DISTANCES = (0, 1, 2)
 """0: two jobs of one session; 1 and 2: jobs of sessions next to each other, or next but one."""
 
@@ -56,7 +55,6 @@ def similarity(
     attribute: str,
     measure: str = "mean",
     *,
-    pool: str = "jobs",
     sessions: SessionRows | None = None,
     min_sessions: int = 6,
 ) -> Similarity:
@@ -64,22 +62,17 @@ def similarity(
 
     All pairs of different jobs are looked at, of one session or of two sessions of a user. The
     ``measure`` is the ``mean`` of r, its ``median`` (of an even number of ratios the upper one of
-    the two in the middle) or the share of ``identical`` values. With ``pool="jobs"`` it is taken
-    over all pairs of jobs at that distance; with ``"sessions"`` it is taken for each session (pair)
-    and then its mean over them. Jobs whose value is unknown count for sessions, not for pairs.
+    the two in the middle) or the share of ``identical`` values, over all pairs at that distance.
+    Jobs whose value is unknown count for sessions, not for pairs.
 
     Left out are users with less than ``min_sessions`` sessions or without a pair at some distance;
     6 gives the numbers of users in the thesis's tables. ``sessions`` by default: arrival:60:>.
 
     Raises :class:`UsageError` for unknown names.
     """
-    values = columns.attribute(attribute)
-    one_of("measure", measure, MEASURES)
-    one_of("pool", pool, POOLS)
+    users = _users_of(columns, attribute, measure, sessions)
     number("min_sessions", min_sessions, 1)
-    sessions = _known_only(cut_sessions(columns) if sessions is None else sessions, values)
-    users = _SessionsOfUsers(values[sessions.rows], sessions)
-    per_distance = [users.measure(measure, pool, distance) for distance in DISTANCES]
+    per_distance = [users.measure(measure, distance) for distance in DISTANCES]
     value = np.stack(per_distance, axis=1)
     kept = (np.diff(users.bounds) >= min_sessions) & ~np.isnan(value).any(axis=1)
     return Similarity(users.number[kept], value[kept])
@@ -106,7 +99,6 @@ def null_test(
     attribute: str,
     measure: str = "mean",
     *,
-    pool: str = "jobs",
     sessions: SessionRows | None = None,
     repetitions: int = 1_000,
     seed: Seed = 0,
@@ -116,32 +108,33 @@ def null_test(
     All users with a pair of jobs in a session are in. Takes O(n log n) a repetition for ``mean``
     and ``identical``; a ``median`` looks at every pair. Raises :class:`UsageError`.
     """
-    values = columns.attribute(attribute)
-    one_of("measure", measure, MEASURES)
-    one_of("pool", pool, POOLS)
+    users = _users_of(columns, attribute, measure, sessions)
     number("repetitions", repetitions, 1)
-    sessions = _known_only(cut_sessions(columns) if sessions is None else sessions, values)
-    session_values = values[sessions.rows]
-    users = _SessionsOfUsers(session_values, sessions)
     if not (users.nb_jobs > 1).any():
         raise UsageError("null test of similarity: no session has two jobs with a known value")
-    observed = float(np.nanmean(users.measure(measure, pool, 0)))
+    observed = float(np.nanmean(users.measure(measure, 0)))
     owner = np.repeat(users.owner, users.nb_jobs)
     chance = Chance(seed).stream("similarity", attribute)
     draws = np.random.default_rng(chance.getrandbits(128))
     shuffled = np.empty(repetitions)
     for index in range(repetitions):
-        order = np.lexsort((draws.random(len(session_values)), owner))
-        dealt = _SessionsOfUsers(session_values[order], sessions)
-        shuffled[index] = np.nanmean(dealt.measure(measure, pool, 0))
+        order = np.lexsort((draws.random(len(users.values)), owner))
+        dealt = _SessionsOfUsers(users.values[order], users.sessions)
+        shuffled[index] = np.nanmean(dealt.measure(measure, 0))
     return NullTest(observed, shuffled)
 
 
-def _known_only(sessions: SessionRows, values: Column) -> SessionRows:
+def _users_of(
+    columns: JobColumns, attribute: str, measure: str, sessions: SessionRows | None
+) -> _SessionsOfUsers:
     """Return the sessions without the jobs of unknown value; some may be empty then."""
+    values = columns.attribute(attribute)
+    one_of("measure", measure, MEASURES)
+    sessions = cut_sessions(columns) if sessions is None else sessions
     is_known = ~np.isnan(values[sessions.rows])
     before = np.concatenate(([0], is_known.cumsum()))
-    return SessionRows(sessions.rows[is_known], before[sessions.bounds], sessions.user)
+    with_value = SessionRows(sessions.rows[is_known], before[sessions.bounds], sessions.user)
+    return _SessionsOfUsers(values[with_value.rows], with_value)
 
 
 class _SessionsOfUsers:
@@ -155,28 +148,19 @@ class _SessionsOfUsers:
         self.bounds = np.append(first, len(sessions.user))
         self.owner = np.repeat(np.arange(len(self.number)), np.diff(self.bounds))
 
-    def measure(self, measure: str, pool: str, distance: int) -> Column:
+    def measure(self, measure: str, distance: int) -> Column:
         """Return a number for each user, nan where there is no pair of jobs; shape (k,)."""
         left = np.flatnonzero(self.owner[: len(self.owner) - distance] == self.owner[distance:])
         right = left + distance
         count = self._nb_pairs(left, right, distance)
         left, right, count = left[count > 0], right[count > 0], count[count > 0]
         owner = self.owner[left]
-        if pool == "sessions":
-            if measure == "median":
-                pairs = zip(left.tolist(), right.tolist(), strict=True)
-                value = np.array([self._median([pair], distance) for pair in pairs])
-            else:
-                value = self._sums(left, right, distance, measure) / count
-            weight = np.ones(len(left))
-        elif measure == "median":
+        if measure == "median":
             return self._medians(left, right, owner, distance)
-        else:
-            value, weight = self._sums(left, right, distance, measure), count
         k = len(self.number)
-        total = np.bincount(owner, value, minlength=k)
+        total = np.bincount(owner, self._sums(left, right, distance, measure), minlength=k)
         with np.errstate(invalid="ignore"):
-            return np.asarray(total / np.bincount(owner, weight, minlength=k))
+            return np.asarray(total / np.bincount(owner, count, minlength=k))
 
     def _nb_pairs(self, left: Rows, right: Rows, distance: int) -> Column:
         a, b = self.nb_jobs[left].astype(np.float64), self.nb_jobs[right]

@@ -48,7 +48,7 @@ def _measures(jobs: JobColumns, reference: JobColumns) -> dict[tuple[str, str], 
     per_user = marginals(jobs, sessions)
     hours = jobs_by_hour_of_week(jobs)
     span = float(np.ptp(jobs.submit)) if len(jobs) else 0.0
-    found = {
+    measured = {
         ("jobs", ""): float(len(jobs)),
         ("length", "weeks"): span / WEEK,
         ("users", ""): float(len(per_user.jobs)),
@@ -61,7 +61,7 @@ def _measures(jobs: JobColumns, reference: JobColumns) -> dict[tuple[str, str], 
     }
     for name, tolerance in _STACKS.items():
         depths = stack_depths(jobs.attribute(name), tolerance=tolerance)
-        found[f"stack depth of {_words(name)}, mean", ""] = mean_depth(depths)
+        measured[f"stack depth of {_words(name)}, mean", ""] = mean_depth(depths)
     for name in _STACKS:
         values = reference.attribute(name)
         if np.isnan(values).all():
@@ -69,14 +69,14 @@ def _measures(jobs: JobColumns, reference: JobColumns) -> dict[tuple[str, str], 
         shares = daily_largest_shares(
             jobs.submit, jobs.attribute(name), calendar=jobs.calendar, edges=bin_edges(values)
         )
-        found[f"{_words(name)}: largest share of a day, median", "%"] = 100 * _median(shares)
+        measured[f"{_words(name)}: largest share of a day, median", "%"] = 100 * _median(shares)
     for name, measure in _MEASURES.items():
         alike = similarity(jobs.ran, name, measure)
         for nearer in (0, 1):
             where = "in a session" if nearer == 0 else "in the next session"
             share = alike.compare(nearer, nearer + 1)[0]
-            found[f"{_words(name)} most alike {where}, users", "%"] = 100 * share
-    return found
+            measured[f"{_words(name)} most alike {where}, users", "%"] = 100 * share
+    return measured
 
 
 def _median(values: np.typing.NDArray[np.float64]) -> float:

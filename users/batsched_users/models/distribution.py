@@ -11,7 +11,7 @@ from batsched_users.behaviour.random_streams import Chance, Seed
 from batsched_users.behaviour.think_times import continuation
 from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.models.adjusted import recorded_gap
-from batsched_users.sessions.batch_gaps import gaps_between_sessions, gaps_inside_sessions
+from batsched_users.sessions.batch_gaps import Gaps
 from batsched_users.sessions.batches import JOINS, Batch, Trace
 from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
 
@@ -61,8 +61,8 @@ class InHours:
         self._calendar = calendar
         self._random = random
         self._cycle = cycle
-        self._inside = gaps_inside_sessions(trace)
-        self._between = gaps_between_sessions(trace, LONGEST_BREAK)
+        self._inside = Gaps.recorded(trace, opening_sessions=False)
+        self._between = Gaps.recorded(trace, opening_sessions=True, below=LONGEST_BREAK)
 
     def arrival(self, visit: Visit, batch: Batch, now: float, reason: Reason) -> float:
         """Return when the batch comes, as :class:`Distribution` says."""

@@ -6,7 +6,6 @@ from bisect import bisect_right, insort
 from itertools import accumulate
 from math import ceil, floor, inf
 from random import Random
-from typing import Protocol
 
 import msgspec
 
@@ -16,7 +15,7 @@ from batsched_py.workload import Workload
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.random_streams import Chance, Seed
 from batsched_users.models.adjusted import recorded_gap
-from batsched_users.sessions.batch_gaps import Gaps, gaps_inside_sessions
+from batsched_users.sessions.batch_gaps import Gaps
 from batsched_users.sessions.batches import JOINS, Batch, Trace
 from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
 
@@ -85,7 +84,7 @@ class InWindows:
         first: int = 0,
     ) -> None:
         """``first`` is the place of the batch with which the visit begins."""
-        self._gaps: Gaps = gaps_inside_sessions(trace)
+        self._gaps = Gaps.recorded(trace, opening_sessions=False)
         self._random = random
         self._also_at_arrival = rules.check == "arrival"
         last = rules.window_end == "last_end"
@@ -93,7 +92,7 @@ class InWindows:
             (s.start + shift, (s.finish if last else s.jobs[-1].submit_time) + shift)
             for s in trace.sessions
         ]
-        self._windows: Windows = (
+        self._windows: Recycled | Reinserted = (
             Recycled(spans, rules.calendar)
             if rules.recycle == "after_last"
             else Reinserted(spans, rules.calendar, trace.batches[first].session - 1)
@@ -109,18 +108,6 @@ class InWindows:
             if not (self._also_at_arrival and arrival > end):
                 return arrival
         return self._windows.next_start(now)
-
-
-class Windows(Protocol):
-    """The windows of a user, for times that do not go back."""
-
-    def open_until(self, now: float) -> float | None:
-        """Return when the window that is open at ``now`` closes, None if none is open."""
-        ...
-
-    def next_start(self, now: float) -> float:
-        """Return when the first window opens after ``now``."""
-        ...
 
 
 class Recycled:
@@ -163,7 +150,7 @@ class Reinserted:
     def __init__(
         self, spans: list[tuple[float, float]], calendar: Calendar, first: int = 0
     ) -> None:
-        """``first`` is the place of the window in which the visit begins."""
+        """``first`` is the place of the window in which a visit begins; times do not go back."""
         self._spans = spans
         self._period = round_length(spans, calendar)
         self._rounds = 0

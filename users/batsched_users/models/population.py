@@ -26,7 +26,7 @@ _OWN: dict[str, type[Any]] = {"rigid": Rigid}
 class _Group(msgspec.Struct, eq=False):
     """A member at work."""
 
-    said: str
+    label: str
     """How messages about it begin."""
     prefix: str
     """What its names begin with in the simulation, so that those of two members never clash."""
@@ -36,13 +36,13 @@ class _Group(msgspec.Struct, eq=False):
         try:
             return next_due(self.model)
         except InvariantError as error:
-            raise InvariantError(f"{self.said}: {error}") from None
+            raise InvariantError(f"{self.label}: {error}") from None
 
     def jobs(self, now: float) -> list[WorkloadJob]:
         try:
             return jobs_due(self.model, now, 0)
         except InvariantError as error:
-            raise InvariantError(f"{self.said}: {error}") from None
+            raise InvariantError(f"{self.label}: {error}") from None
 
     def renamed(self, job: WorkloadJob) -> WorkloadJob:
         user = None if job.user is None else self.prefix + job.user
@@ -103,7 +103,7 @@ class Population:
         for member, group in zip(members, self._groups, strict=True):
             if not member.who and group.due() == inf:
                 raise InputError(
-                    f"{group.said} will never submit anything: a model that replays the log needs "
+                    f"{group.label} will never submit anything: a model that replays the log needs "
                     "share, users or rest = true"
                 )
         self.profiles: Mapping[str, dict[str, Any]] = _Profiles(self._groups)
@@ -119,16 +119,16 @@ class Population:
         jobs = []
         for group in self._groups:
             if group.due() <= now:
-                for own in group.jobs(now):
-                    job = group.renamed(own)
-                    self._active[job.id] = group, own
+                for original in group.jobs(now):
+                    job = group.renamed(original)
+                    self._active[job.id] = group, original
                     jobs.append(job)
         return jobs
 
     def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
         """Tell the member whose job it is."""
-        group, own = self._active.pop(job.id)
-        group.model.job_ended(now, own, state)
+        group, original = self._active.pop(job.id)
+        group.model.job_ended(now, original, state)
 
 
 class _Profiles(Mapping[str, dict[str, Any]]):
@@ -157,8 +157,7 @@ def _make(path: Path, member: Member, part: Workload, chance: Chance) -> UserMod
         plugin = _OWN.get(member.model) or plugins.load(plugins.USERS, _place(path, member.model))
         if plugin is Population:
             raise UsageError("a population cannot be a member: list its members here")
-        own = chance.stream("member", member.name).getrandbits(128)
-        seed = np.random.SeedSequence(own)
+        seed = np.random.SeedSequence(chance.stream("member", member.name).getrandbits(128))
         model: UserModel = plugins.make_users(plugin, member.model, part, member.options, seed)
     except (UsageError, InputError) as error:
         raise type(error)(f"{where(path, member)}: {error}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
@@ -12,8 +12,7 @@ import msgspec
 
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Seed
-from batsched_users.resampling.drawn_users import LONG_TERM, Arrival, Size
-from batsched_users.resampling.people import People
+from batsched_users.resampling.drawn_users import LONG_TERM, Arrival, Size, draw_crowd
 from batsched_users.resampling.user_pools import EDGE_WEEKS, LONG_WEEKS
 from batsched_users.sessions.feedback_engine import as_submitted, log_order
 
@@ -57,7 +56,7 @@ class Resampled:
     ) -> None:
         size = Size(load, n_long, n_temporary, rate, rare_per_week, rate_over, begin)
         self.profiles: Mapping[str, dict[str, Any]] = workload.profiles
-        self._people = People(
+        self._crowd = draw_crowd(
             workload,
             size,
             rare=rare,
@@ -67,25 +66,24 @@ class Resampled:
             seed=seed,
         )
         self._ranks = log_order(workload)
-        self._due: list[tuple[float, int, int, _Trip]] = []
+        self._due: list[tuple[float, int, int, _Submission, Iterator[_Submission]]] = []
         self._planned = count()
         self._names = map(str, count(1)).__next__
 
     def next_submission(self) -> float:
         """Return the time of the next job, inf if there is none any more."""
-        crowd = self._people.crowd
-        while crowd.is_due(self._head()):
-            for start in crowd.come():
-                self._plan(_Trip(start, self._people.notes(start)))
+        while self._crowd.is_due(self._head()):
+            for start in self._crowd.come():
+                self._plan(self._submissions(start))
         return self._head()
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
         """Return the jobs due by ``now``, simultaneous ones in log order."""
         jobs = []
         while self.next_submission() <= now:
-            trip = heappop(self._due)[3]
-            jobs.append(self._submitted(trip))
-            self._plan(trip)
+            *_, submission, to_come = heappop(self._due)
+            jobs.append(as_submitted(*submission, self._names))
+            self._plan(to_come)
         return jobs
 
     def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
@@ -94,48 +92,32 @@ class Resampled:
     def _head(self) -> float:
         return self._due[0][0] if self._due else inf
 
-    def _plan(self, trip: _Trip) -> None:
-        """Plan the next job of a trip; at its end, a long-term user begins anew."""
-        start = trip.start
-        if trip.batch == len(start.trace.batches):
+    def _plan(self, to_come: Iterator[_Submission]) -> None:
+        submission = next(to_come, None)
+        if submission is None:
+            return
+        job, *_, shift = submission
+        time = job.submit_time + shift
+        if time < self._crowd.until:
+            entry = (time, self._ranks[job.id], next(self._planned), submission, to_come)
+            heappush(self._due, entry)
+
+    def _submissions(self, start: Arrival) -> Iterator[_Submission]:
+        """Yield what a user submits, in order; a long-term one begins anew when he is through."""
+        while True:
+            for place in range(start.first, len(start.trace.batches)):
+                batch = start.trace.batches[place]
+                session = start.sessions_before + batch.session
+                notes = {**start.notes, "session": session, "batch": place + 1}
+                for job in batch.jobs:
+                    yield job, start.user, notes, start.shift
             if start.kind != LONG_TERM:
                 return
-            trip = _Trip(self._people.crowd.again(start), trip.notes)
-        job = trip.job
-        time = job.submit_time + trip.start.shift
-        if time < self._people.until:
-            heappush(self._due, (time, self._ranks[job.id], next(self._planned), trip))
-
-    def _submitted(self, trip: _Trip) -> WorkloadJob:
-        """Return the job that a trip is at, which goes on to the next."""
-        start, job = trip.start, trip.job
-        batch = start.trace.batches[trip.batch]
-        notes = {
-            **trip.notes,
-            "session": start.sessions_before + batch.session,
-            "batch": trip.batch + 1,
-        }
-        trip.place += 1
-        if trip.place == len(batch.jobs):
-            trip.batch, trip.place = trip.batch + 1, 0
-        return as_submitted(job, self._people.name(start), notes, start.shift, self._names)
+            start = self._crowd.again(start)
 
 
-class _Trip(msgspec.Struct, eq=False):
-    """Where a user is in his trace."""
-
-    start: Arrival
-    notes: dict[str, Any]
-    batch: int = -1
-    place: int = 0
-    """Place of the next job in the batch."""
-
-    def __post_init__(self) -> None:
-        self.batch = self.start.first
-
-    @property
-    def job(self) -> WorkloadJob:
-        return self.start.trace.batches[self.batch].jobs[self.place]
+_Submission = tuple[WorkloadJob, str, dict[str, Any], float]
+"""A recorded job, who submits it, what it carries, and how much later than recorded (seconds)."""
 
 
 def resampled_log(workload: Workload, **options: Any) -> Workload:

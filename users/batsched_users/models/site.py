@@ -97,45 +97,28 @@ class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
                 write_distribution(Path(folder) / f"{name}.json", distribution)
 
 
-class _JobDraws:
-    """What the jobs of all users are drawn from; the options are those of :class:`SiteUsers`."""
+class _JobDraws(msgspec.Struct, frozen=True):
+    """What the jobs of all users are drawn from, as the options of :class:`SiteUsers` say."""
 
-    def __init__(
-        self,
-        drawn: SiteDistributions,
-        nb_res: int,
-        *,
-        too_wide: str,
-        longest_run_time: float | None,
-        batches: bool,
-        locality: bool,
-        estimates: str,
-    ) -> None:
-        self._nb_res = nb_res
-        self._sizes = drawn.sizes
-        if one_of("too_wide", too_wide, (REDRAW, CUT)) == REDRAW:
-            self._sizes = self._sizes.at_most(nb_res)
-        self._run_times = drawn.run_times
-        if longest_run_time is not None:
-            longest = number("longest_run_time", longest_run_time, 1)
-            self._run_times = _at_most(drawn.run_times, longest)
-        self._widths = drawn.batch_widths if options.boolean("batches", batches) else None
-        self._repetitions = drawn.repetitions if options.boolean("locality", locality) else None
-        learnt = one_of("estimates", estimates, (EXACT, LEARNT)) == LEARNT
-        self._requests = drawn.requested_times if learnt else None
+    nb_res: int
+    sizes: Probabilities
+    run_times: Quantiles
+    widths: Probabilities | None
+    repetitions: Probabilities | None
+    requests: Quantiles | None
 
     def width(self, random: Random) -> int:
         """Draw how many jobs the next batch has."""
-        return int(self._widths.sample(random)) if self._widths else 1
+        return int(self.widths.sample(random)) if self.widths else 1
 
     def draw(self, user: _SiteUser) -> None:
         """Draw the next kind of job of ``user``, and how often it is repeated."""
         random = user.jobs
-        user.size = min(int(self._sizes.sample(random)), self._nb_res)
-        user.run_time = user.request = max(1, round(self._run_times.sample(random)))
-        user.left = int(self._repetitions.sample(random)) if self._repetitions else 1
-        if self._requests is not None:
-            user.request = round(self._requests.sample(random, least=user.run_time))
+        user.size = min(int(self.sizes.sample(random)), self.nb_res)
+        user.run_time = user.request = max(1, round(self.run_times.sample(random)))
+        user.left = int(self.repetitions.sample(random)) if self.repetitions else 1
+        if self.requests is not None:
+            user.request = round(self.requests.sample(random, least=user.run_time))
 
 
 class _SiteUser(msgspec.Struct, eq=False):
@@ -223,18 +206,26 @@ class SiteUsers:
         self._calendar = Calendar.of(workload)
         self._all_must_end = one_of("last_job", last_job, (SUBMITTED, ENDED)) == ENDED
         self._sleep = options.boolean("sleep", sleep)
-        folder = _folder(distributions)
-        self._drawn = SiteDistributions.read(folder)
-        if estimates == LEARNT and self._drawn.requested_times is None:
+        folder = SHIPPED
+        if distributions is not None:
+            folder = SETS.get(str(distributions)) or options.path("distributions", distributions)
+        self._drawn = drawn = SiteDistributions.read(folder)
+        if estimates == LEARNT and drawn.requested_times is None:
             raise UsageError(f"estimates={estimates}: {folder} has no requested_times.json")
+        sizes, run_times = drawn.sizes, drawn.run_times
+        if one_of("too_wide", too_wide, (REDRAW, CUT)) == REDRAW:
+            sizes = sizes.at_most(workload.nb_res)
+        if longest_run_time is not None:
+            run_times = _at_most(run_times, number("longest_run_time", longest_run_time, 1))
         self._jobs = _JobDraws(
-            self._drawn,
             workload.nb_res,
-            too_wide=too_wide,
-            longest_run_time=longest_run_time,
-            batches=batches,
-            locality=locality,
-            estimates=estimates,
+            sizes,
+            run_times,
+            drawn.batch_widths if options.boolean("batches", batches) else None,
+            drawn.repetitions if options.boolean("locality", locality) else None,
+            drawn.requested_times
+            if one_of("estimates", estimates, (EXACT, LEARNT)) == LEARNT
+            else None,
         )
         self._continuation = _probability(continuation)
         self._nb_jobs = 0
@@ -320,13 +311,6 @@ class SiteUsers:
             user=user.name,
             extra=extra,
         )
-
-
-def _folder(distributions: str | Path | None) -> Path:
-    """Return the folder of a set by name or path; raises :class:`UsageError`."""
-    if distributions is None:
-        return SHIPPED
-    return SETS.get(str(distributions)) or options.path("distributions", distributions)
 
 
 def _at_most(times: Quantiles, longest: float) -> Quantiles:

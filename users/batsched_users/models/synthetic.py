@@ -118,13 +118,13 @@ def _gaps(workload: Workload, arrivals: str, alpha: float | None, beta: float | 
     if arrivals == "fit":
         times = (job.submit_time for job in workload.jobs)
         return Weibull.fit([end - begin for begin, end in pairwise(times)], workload.name)
-    found = published(workload.name) if arrivals == "thesis" else PUBLISHED[arrivals]
-    if found is None:
+    gaps = published(workload.name) if arrivals == "thesis" else PUBLISHED[arrivals]
+    if gaps is None:
         raise UsageError(
             f"arrivals=thesis: the thesis has no parameters for {workload.name}; expected a log of "
             f"{', '.join(ARCHIVE)}; else say fit, or the name of one of its traces"
         )
-    return found
+    return gaps
 
 
 def _positive(option: str, value: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import count
 
 from batsched_py.support.option_values import one_of
@@ -12,8 +11,7 @@ from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.models.adjusted import AsRecorded
 from batsched_users.models.distribution import InHours
 from batsched_users.models.fluid import InWindows, WindowRules
-from batsched_users.resampling.drawn_users import LONG_TERM, Arrival, Size
-from batsched_users.resampling.people import People
+from batsched_users.resampling.drawn_users import LONG_TERM, Arrival, Size, draw_crowd
 from batsched_users.resampling.user_pools import EDGE_WEEKS, LONG_WEEKS
 from batsched_users.sessions.batches import JOINS
 from batsched_users.sessions.feedback_engine import (
@@ -64,7 +62,7 @@ class Tbuos(BatchFeedback):
         seed: Seed = 0,
     ) -> None:
         size = Size(load, n_long, n_temporary, rate, rare_per_week, rate_over, begin)
-        self._people = People(
+        self._crowd = draw_crowd(
             workload,
             size,
             rare=rare,
@@ -75,18 +73,17 @@ class Tbuos(BatchFeedback):
             sessions=sessions,
             tie=tie,
         )
-        super().__init__(workload.profiles, until=self._people.until)
+        super().__init__(workload.profiles, until=self._crowd.until)
         self._ranks = log_order(workload)
         self._numbers = map(str, count(1))
         self._gap = one_of("regeneration", regeneration, ("gap", "none")) == "gap"
-        windows = WindowRules(self._people.calendar, check, recycle, window_end)
-        self._react = self._reactions(windows)[one_of("reaction", reaction, REACTIONS)]
+        self._windows = WindowRules(self._crowd.calendar, check, recycle, window_end)
+        self._reaction = one_of("reaction", reaction, REACTIONS)
 
     def next_submission(self) -> float:
         """Return the time of the next planned submission, inf if none is planned."""
-        crowd = self._people.crowd
-        while crowd.is_due(super().next_submission()):
-            for start in crowd.come():
+        while self._crowd.is_due(super().next_submission()):
+            for start in self._crowd.come():
                 self._enter(start)
         return super().next_submission()
 
@@ -94,41 +91,33 @@ class Tbuos(BatchFeedback):
         """Let a long-term user begin anew."""
         start = visit.origin
         if isinstance(start, Arrival) and start.kind == LONG_TERM:
-            self._enter(self._people.crowd.again(start, now, gap=self._gap))
+            self._enter(self._crowd.again(start, now, gap=self._gap))
 
     def _enter(self, start: Arrival) -> None:
         self.enter(
             Visit(
-                self._people.name(start),
+                start.user,
                 start.trace,
                 self._react(start),
                 start.first,
                 start.shift,
                 names=self._numbers.__next__,
-                notes=self._people.notes(start),
+                notes=start.notes,
                 sessions_before=start.sessions_before,
                 origin=start,
             )
         )
 
-    def _reactions(self, windows: WindowRules) -> dict[str, Callable[[Arrival], Reaction]]:
-        chance, calendar = self._people.chance, self._people.calendar
-
-        def fluid(start: Arrival) -> Reaction:
-            random = chance.stream(start.person, start.shift)
-            return InWindows(windows, start.trace, start.shift, random, start.first)
-
-        def distribution(start: Arrival) -> Reaction:
-            """Keep the hours of work when a user comes again, and draw other gaps."""
-            cycle = ActivityCycle.draw(chance.stream(start.person))
-            random = chance.stream(start.person, start.shift)
-            return InHours(calendar, cycle, start.trace, random)
-
-        return {
-            "fluid": fluid,
-            "adjusted": lambda start: AsRecorded(),
-            "distribution": distribution,
-        }
+    def _react(self, start: Arrival) -> Reaction:
+        if self._reaction == "adjusted":
+            return AsRecorded()
+        chance = self._crowd.chance
+        random = chance.stream(start.person, start.shift)
+        if self._reaction == "fluid":
+            return InWindows(self._windows, start.trace, start.shift, random, start.first)
+        # The hours of work are kept when a user comes again, and other gaps are drawn.
+        cycle = ActivityCycle.draw(chance.stream(start.person))
+        return InHours(self._crowd.calendar, cycle, start.trace, random)
 
 
 REACTIONS = ("fluid", "adjusted", "distribution")

@@ -11,16 +11,20 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from math import ceil, inf
 from operator import attrgetter
+from typing import Any
 
 import msgspec
 
 from batsched_py.errors import UsageError
 from batsched_py.support.option_values import number, one_of
 from batsched_py.units import WEEK
+from batsched_py.workload import Workload
 from batsched_users.behaviour.calendar import Calendar
-from batsched_users.behaviour.random_streams import Chance
-from batsched_users.resampling.user_pools import Pools, weeks_active
-from batsched_users.sessions.batches import Trace
+from batsched_users.behaviour.random_streams import Chance, Seed
+from batsched_users.resampling.user_pools import Pools, Rare, make_pools, weeks_active
+from batsched_users.sessions.batches import JOINS, Trace
+from batsched_users.sessions.delimitation import Delimitation
+from batsched_users.sessions.feedback_engine import SESSIONS
 
 LONG_TERM, TEMPORARY, RARE = "long_term", "temporary", "rare"
 
@@ -71,6 +75,16 @@ class Arrival(msgspec.Struct, eq=False):
     """Seconds, whole weeks."""
     sessions_before: int = 0
 
+    @property
+    def user(self) -> str:
+        """Who it is: the user of the log, and which of those who are like him."""
+        return f"{self.trace.user}.{self.person}"
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What all jobs of the user carry."""
+        return {"behaviour": RARE} if self.kind == RARE else {}
+
 
 class Crowd:
     """The users of a simulation, week by week.
@@ -92,9 +106,10 @@ class Crowd:
         Raises :class:`UsageError` if there are no users to draw, or nobody is wanted.
         """
         self._pools = pools
-        self._calendar = calendar
+        self.calendar = calendar
+        self.chance = chance
+        self.until = until
         self._random = chance.stream("crowd")
-        self._until = until
         self._size = size
         self._persons = count(1)
         self._rare, self._common = self._probabilities()
@@ -113,7 +128,7 @@ class Crowd:
         self._first = []
         self._week += 1
         self.next_week += WEEK
-        if self.next_week >= self._until or not (self._rare or self._common):
+        if self.next_week >= self.until or not (self._rare or self._common):
             self.next_week = inf
         return starts
 
@@ -154,7 +169,7 @@ class Crowd:
                 yield self._in_week(week, weeks, LONG_TERM, trace)
 
     def _weeks_to_begin_in(self, trace: Trace) -> int:
-        weeks = weeks_active(trace, self._calendar)
+        weeks = weeks_active(trace, self.calendar)
         return weeks if self._size.begin == "active" else max(weeks, self._round_weeks(trace))
 
     def _temporary(self) -> Iterator[Arrival]:
@@ -167,7 +182,7 @@ class Crowd:
                 f"n_temporary: {wanted} temporary users are to be there at first, but nobody is "
                 f"there twice, and there are {len(pool)} to draw from"
             )
-        weeks = [weeks_active(trace, self._calendar) for trace in pool]
+        weeks = [weeks_active(trace, self.calendar) for trace in pool]
         keys = [random.random() ** (1 / weeks_there) for weeks_there in weeks]
         for place in sorted(range(len(pool)), key=lambda place: -keys[place])[:wanted]:
             week = random.randrange(weeks[place])
@@ -182,7 +197,7 @@ class Crowd:
         ):
             for trace in pool:
                 if random.random() < probability:
-                    shift = (week - self._calendar.week(trace.start)) * WEEK
+                    shift = (week - self.calendar.week(trace.start)) * WEEK
                     yield Arrival(kind, next(self._persons), trace, 0, shift)
 
     def _in_week(self, week: int, weeks: int, kind: str, trace: Trace) -> Arrival:
@@ -190,9 +205,9 @@ class Crowd:
 
         In weeks after his last one, with his first job when the round begins anew.
         """
-        number = self._calendar.week(trace.start) + week
+        number = self.calendar.week(trace.start) + week
         first = bisect_left(
-            trace.batches, self._calendar.week_start(number), key=attrgetter("start")
+            trace.batches, self.calendar.week_start(number), key=attrgetter("start")
         )
         if first == len(trace.batches):
             first, number = 0, number - weeks
@@ -258,6 +273,34 @@ class Crowd:
             _probability("rare_per_week", rare, pools.rare),
             _probability("rate", rate - rare, pools.temporary),
         )
+
+
+def draw_crowd(
+    workload: Workload,
+    size: Size,
+    *,
+    rare: str,
+    long_weeks: float,
+    edge_weeks: float,
+    weeks: float | None,
+    seed: Seed,
+    sessions: str = SESSIONS,
+    tie: str = JOINS,
+) -> Crowd:
+    """Return a crowd drawn from a log; :class:`batsched_users.models.resampled.Resampled` has the
+    options. Raises :class:`UsageError` for those that make no sense.
+    """
+    calendar = Calendar.of(workload)
+    pools = make_pools(
+        workload.jobs,
+        Delimitation.parse(str(sessions)),
+        tie,
+        rare=Rare.parse(str(rare)),
+        long_weeks=number("long_weeks", long_weeks, 0),
+        edge_weeks=number("edge_weeks", edge_weeks, 0),
+    )
+    length = pools.weeks if weeks is None else number("weeks", weeks, 1 / WEEK)
+    return Crowd(pools, calendar, Chance(seed), size, calendar.first_week + length * WEEK)
 
 
 def _probability(name: str, rate: float, pool: Sequence[Trace]) -> float:

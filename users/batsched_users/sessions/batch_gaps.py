@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from math import inf
 from random import Random
+from typing import Self
 
 import msgspec
 
@@ -21,27 +23,20 @@ class Gaps(msgspec.Struct, frozen=True):
     inter_arrivals: list[float]
     """From the last submission of the batch before to its start."""
 
+    @classmethod
+    def recorded(cls, trace: Trace, *, opening_sessions: bool, below: float = inf) -> Self:
+        """Return those before the batches that open a session, or that do not, if they are
+        shorter than ``below``.
+        """
+        batches = [batch for batch in trace.batches if batch.opens_session is opening_sessions]
+        think_times = (batch.think_time for batch in batches)
+        inter_arrivals = (batch.inter_arrival for batch in batches)
+        return cls(
+            [gap for gap in think_times if gap is not None and gap < below],
+            [gap for gap in inter_arrivals if gap is not None and gap < below],
+        )
+
     def draw(self, reason: Reason, random: Random) -> float | None:
         """Return one of the gaps that fit ``reason`` by chance, None if there is none."""
         gaps = self.inter_arrivals if reason is Reason.FOLLOWS else self.think_times
         return random.choice(gaps) if gaps else None
-
-
-def gaps_inside_sessions(trace: Trace) -> Gaps:
-    """Return the gaps before the batches that do not open a session."""
-    return _gaps(trace, opening=False, below=float("inf"))
-
-
-def gaps_between_sessions(trace: Trace, below: float) -> Gaps:
-    """Return the gaps before the batches that open a session, those shorter than ``below``."""
-    return _gaps(trace, opening=True, below=below)
-
-
-def _gaps(trace: Trace, *, opening: bool, below: float) -> Gaps:
-    batches = [batch for batch in trace.batches if batch.opens_session is opening]
-    think_times = (batch.think_time for batch in batches)
-    inter_arrivals = (batch.inter_arrival for batch in batches)
-    return Gaps(
-        [gap for gap in think_times if gap is not None and gap < below],
-        [gap for gap in inter_arrivals if gap is not None and gap < below],
-    )

@@ -96,12 +96,7 @@ class Delimitation(msgspec.Struct, frozen=True):
     @property
     def seconds(self) -> float:
         """The threshold in seconds."""
-        return round(self.threshold * 60, 6)  # 1.1 minutes are 66 s, not 66.00000000000001
-
-    @property
-    def needs_finish_times(self) -> bool:
-        """Whether the rule looks at the recorded finish of jobs."""
-        return self.method != "arrival"
+        return round(self.threshold * 60, 6)  # 0.17 minutes are 10.2 s, not 10.200000000000001
 
     def seen_finish(self, job: WorkloadJob) -> float:
         """Return the finish of a job as this rule sees it: no later than the cut allows.
@@ -174,7 +169,7 @@ def _check_finish_times(jobs: list[WorkloadJob], delimitation: Delimitation) -> 
     for job in jobs:
         finish = job.finish_time
         if finish is None:
-            if delimitation.needs_finish_times:
+            if delimitation.method != "arrival":
                 raise UsageError(
                     f"job {job.id} of user {job.user} has no recorded finish time, which sessions "
                     f"by {delimitation} need; use arrival:MINUTES, or a log with finish times"

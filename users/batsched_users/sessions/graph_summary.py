@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
+import numpy as np
 
 from batsched_py.units import HOUR
 from batsched_users.sessions.session_graph import SessionGraph
@@ -50,6 +51,9 @@ def summary(graphs: Iterable[SessionGraph]) -> Summary:
     graphs = list(graphs)
     nb_jobs = [len(session.jobs) for graph in graphs for session in graph.sessions]
     times = sorted(time for graph in graphs for time in graph.think_times())
+    places = (0.25, 0.5, 0.75, 0.9)
+    quantiles = np.quantile(times, places).round(6).tolist() if times else [None] * 4
+    p25, median, p75, p90 = quantiles
     return Summary(
         users=len(graphs),
         jobs=sum(nb_jobs),
@@ -63,26 +67,12 @@ def summary(graphs: Iterable[SessionGraph]) -> Summary:
         think_time_below_1h=_share(bisect_left(times, HOUR), len(times)),
         think_time_below_10h=_share(bisect_left(times, 10 * HOUR), len(times)),
         think_time_mean=_share(sum(times), len(times)),
-        think_time_p25=quantile(times, 0.25),
-        think_time_median=quantile(times, 0.5),
-        think_time_p75=quantile(times, 0.75),
-        think_time_p90=quantile(times, 0.9),
+        think_time_p25=p25,
+        think_time_median=median,
+        think_time_p75=p75,
+        think_time_p90=p90,
         think_time_max=times[-1] if times else None,
     )
-
-
-def quantile(ordered: Sequence[float], share: float) -> float | None:
-    """Return the quantile of ascending values by linear interpolation, as numpy does.
-
-    ``share`` is from 0 to 1. Rounded to 6 decimals: what is beyond is noise of the interpolation.
-    None if there are no values.
-    """
-    if not ordered:
-        return None
-    place = share * (len(ordered) - 1)
-    below = int(place)
-    above = min(below + 1, len(ordered) - 1)
-    return round(ordered[below] + (place - below) * (ordered[above] - ordered[below]), 6)
 
 
 def table(graphs: Iterable[SessionGraph]) -> str:

@@ -101,8 +101,8 @@ def write_folder(
         )
     make_folder_of(folder / file_name("any"))
     for name, graph in named.items():
-        own = _with_parts((job.profile for s in graph.sessions for job in s.jobs), profiles)
-        write_sabjson(folder / name, UserFile(graph, own, delimitation))
+        needed = _with_parts((job.profile for s in graph.sessions for job in s.jobs), profiles)
+        write_sabjson(folder / name, UserFile(graph, needed, delimitation))
 
 
 def _with_parts(names: Iterable[str], profiles: Mapping[str, dict[str, Any]]) -> _Profiles:
@@ -175,15 +175,16 @@ def read_sabjson(path: Path, workload: Path | None = None) -> UserFile:
     times, sessions that wait for each other in a circle, jobs without profile.
     """
     file = _convert(_decode(path), _SabFile, str(path))
-    user = str(file.user) if file.user is not None else _user_in(path)
-    known = file.profiles if workload is None else _profiles_of(workload) | file.profiles
+    named = unquote(path.name.removesuffix(SUFFIX).removeprefix("user"))
+    user = named if file.user is None else str(file.user)
+    profiles = file.profiles if workload is None else _profiles_of(workload) | file.profiles
     raw = [_convert(s, _Session, f"{path}: {_named(s, 'session')}") for s in file.sessions]
     sessions = [_read_session(session, user, path) for session in raw]
     graph = SessionGraph(user, sessions, _read_predecessors(raw, path))
     _check_acyclic(graph, path)
-    needed = _check_jobs(graph, known, path)
+    needed = _check_jobs(graph, profiles, path)
     delimitation = _read_delimitation(file.delimitation, path)
-    return UserFile(graph, file.profiles | _with_parts(needed, known), delimitation)
+    return UserFile(graph, file.profiles | _with_parts(needed, profiles), delimitation)
 
 
 def _decode(path: Path) -> Any:
@@ -205,10 +206,6 @@ def _convert(raw: Any, kind: type[_T], where: str) -> _T:
 
 def _named(raw: dict[str, Any], kind: str) -> str:
     return f"{kind} {raw['id']}" if "id" in raw else f"a {kind} without id"
-
-
-def _user_in(path: Path) -> str:
-    return unquote(path.name.removesuffix(SUFFIX).removeprefix("user"))
 
 
 def _profiles_of(workload: Path) -> _Profiles:
@@ -277,8 +274,8 @@ def _read_predecessors(sessions: list[_Session], path: Path) -> list[list[tuple[
                 raise WorkloadError(f"{where}: its preceding session {number} is not in the file")
         if len(set(before)) < len(before):
             raise WorkloadError(f"{where}: preceding_sessions names a session twice: {before}")
-        found = zip(before, times, strict=True)
-        predecessors.append(sorted((index_of[number], time) for number, time in found))
+        edges = zip(before, times, strict=True)
+        predecessors.append(sorted((index_of[number], time) for number, time in edges))
     return predecessors
 
 

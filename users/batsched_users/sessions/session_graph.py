@@ -53,17 +53,12 @@ class SessionGraph(msgspec.Struct):
     def arity(self) -> list[int]:
         """Return the number of direct predecessors of each session, 0 if it hangs on the root.
 
-        That is the arity of Madon et al., Fig. 6, as far as can be told: with arrival:60 their
-        largest is 11, and so is the largest number of predecessors on SDSC-SP2-1998-4, while no
-        session there has more than 10 successors. (On KTH-SP2-1996-2.1-cln both are 7.)
+        With arrival:60 the largest of SDSC-SP2-1998-4 is 11, as the arity of Madon et al., Fig. 6.
         """
         return [len(before) for before in self.predecessors]
 
     def longest_path(self) -> int:
-        """Return the number of sessions on the longest chain, the root not counted.
-
-        0 for a graph without sessions.
-        """
+        """Return the number of sessions on the longest chain, the root not counted."""
         length = [0] * len(self.sessions)
         for index in self.topological_order():
             length[index] = 1 + max((length[i] for i, _ in self.predecessors[index]), default=0)
@@ -75,7 +70,7 @@ class SessionGraph(msgspec.Struct):
         Raises ``graphlib.CycleError``, whose second argument is the cycle, if there is no such
         order; that cannot happen with a graph made by :func:`build_graph` or read from a file.
         """
-        before = {i: [j for j, _ in found] for i, found in enumerate(self.predecessors)}
+        before = {i: [j for j, _ in edges] for i, edges in enumerate(self.predecessors)}
         return list(TopologicalSorter(before).static_order())
 
 

@@ -65,13 +65,9 @@ def portrait(jobs: JobColumns, label: str) -> Portrait:
             f"for a log, {parameter('unknown_user')} each takes each as one of its own"
         )
     quartiles, pairs = think_times_by_response(jobs)
-    known = jobs.calendar.known
-    return Portrait(label, hours_of_week(jobs), session_lengths(jobs), quartiles, pairs, known)
-
-
-def hours_of_week(jobs: JobColumns) -> Column:
-    """Return the share of the submissions in each hour of the week, local time; shape (168,)."""
-    return jobs_by_hour_of_week(jobs) / len(jobs)
+    hours = jobs_by_hour_of_week(jobs) / len(jobs)
+    clock_known = jobs.calendar.known
+    return Portrait(label, hours, session_lengths(jobs), quartiles, pairs, clock_known)
 
 
 def session_lengths(jobs: JobColumns) -> Column:
@@ -92,11 +88,11 @@ def think_times_by_response(jobs: JobColumns) -> tuple[Column, NDArray[np.int64]
 
     Source: the pairs of S. Schlagkamp, JSSPP 2015, section 3.
     """
-    found = think_time_pairs(jobs, LONGEST_THINK_TIME)
-    bins = np.searchsorted(RESPONSES, found.response, side="right") - 1
+    pairs = think_time_pairs(jobs, LONGEST_THINK_TIME)
+    bins = np.searchsorted(RESPONSES, pairs.response, side="right") - 1
     quartiles = np.full((len(RESPONSES), 3), np.nan)
     for index in np.unique(bins).tolist():
-        quartiles[index] = np.quantile(found.think[bins == index], (0.25, 0.5, 0.75))
+        quartiles[index] = np.quantile(pairs.think[bins == index], (0.25, 0.5, 0.75))
     return quartiles, np.bincount(bins, minlength=len(RESPONSES))
 
 
@@ -118,8 +114,8 @@ def portrait_figure(portraits: Sequence[Portrait]) -> Figure:
         plain(axes)
     week.grid(visible=False, axis="x")
     handles = [
-        Line2D([], [], linewidth=2.5, label=one.label, **look(index))
-        for index, one in enumerate(portraits)
+        Line2D([], [], linewidth=2.5, label=view.label, **look(index))
+        for index, view in enumerate(portraits)
     ]
     figure.legend(
         handles=handles,
@@ -133,13 +129,13 @@ def portrait_figure(portraits: Sequence[Portrait]) -> Figure:
 
 def _draw_week(axes: Axes, portraits: Sequence[Portrait]) -> None:
     days = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-    for index, one in enumerate(portraits):
-        axes.stairs(one.hours * 100, np.arange(169), baseline=None, linewidth=1.6, **look(index))
+    for index, view in enumerate(portraits):
+        axes.stairs(view.hours * 100, np.arange(169), baseline=None, linewidth=1.6, **look(index))
     for midnight in range(24, 168, 24):
         axes.axvline(midnight, color="0.8", linewidth=0.8, zorder=0)
     axes.set_xlim(0, 168)
     axes.set_ylim(bottom=0)
-    if all(one.clock_known for one in portraits):
+    if all(view.clock_known for view in portraits):
         axes.set_xticks(np.arange(12, 168, 24), days)
         axes.tick_params(axis="x", length=0)
         axes.set_title("When they submit (local time)", loc="left")
@@ -153,9 +149,9 @@ def _draw_week(axes: Axes, portraits: Sequence[Portrait]) -> None:
 def _draw_lengths(axes: Axes, portraits: Sequence[Portrait]) -> None:
     from matplotlib.ticker import PercentFormatter
 
-    at = np.geomspace(1, max(2_880.0, *(one.session_lengths[-1] for one in portraits)), 500)
-    for index, one in enumerate(portraits):
-        shares = np.searchsorted(one.session_lengths, at, side="right") / len(one.session_lengths)
+    at = np.geomspace(1, max(2_880.0, *(view.session_lengths[-1] for view in portraits)), 500)
+    for index, view in enumerate(portraits):
+        shares = np.searchsorted(view.session_lengths, at, side="right") / len(view.session_lengths)
         axes.plot(at, shares, linewidth=1.8, **look(index))
     minutes_axis(axes, 1, float(at[-1]))
     axes.set_ylim(0, 1.01)
@@ -168,16 +164,16 @@ def _draw_thinking(axes: Axes, counts: Axes, portraits: Sequence[Portrait]) -> N
     from matplotlib.ticker import NullLocator
 
     edges = np.arange(len(RESPONSES))
-    for index, one in enumerate(portraits):
+    for index, view in enumerate(portraits):
         looks: dict[str, Any] = look(index)
-        enough = one.pairs >= FEWEST
-        low, middle, high = np.maximum(one.think_times[enough].T / 60, _LEAST_DRAWN)
+        enough = view.pairs >= FEWEST
+        low, middle, high = np.maximum(view.think_times[enough].T / 60, _LEAST_DRAWN)
         # Side by side in their bin, so that the quartiles of one do not hide another's.
         place = edges[enough] + 0.5 + (index - (len(portraits) - 1) / 2) * 0.6 / len(portraits)
         axes.vlines(place, low, high, color=looks["color"], linewidth=2, alpha=0.6)
         axes.plot(place, middle, marker="o", markersize=5, linewidth=1.2, **looks)
         places = np.arange(len(RESPONSES) + 1)
-        counts.stairs(one.pairs, places, baseline=None, linewidth=1.4, **looks)
+        counts.stairs(view.pairs, places, baseline=None, linewidth=1.4, **looks)
     names = ["0", "1", "2", "5", "10", "20 min", "1 h", "2", "4", "8 h", "1 d"]
     axes.set_xlim(0, len(RESPONSES))
     axes.tick_params(labelbottom=False)

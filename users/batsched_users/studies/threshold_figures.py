@@ -39,9 +39,9 @@ def inter_arrival_figure(studies: Sequence[ThresholdStudy]) -> Figure:
 
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for index, one in enumerate(studies):
-        curve = one.inter_arrival
-        left.plot(curve.minutes, curve.cumulative, label=one.name, **look(index))
+    for index, study in enumerate(studies):
+        curve = study.inter_arrival
+        left.plot(curve.minutes, curve.cumulative, label=study.name, **look(index))
         smooth = np.convolve(curve.derivative, np.ones(_SMOOTHED) / _SMOOTHED, mode="valid")
         middle = np.arange(len(smooth)) + _SMOOTHED / 2
         # A value of 0 has no place on a logarithmic axis.
@@ -65,7 +65,7 @@ def inter_arrival_figure(studies: Sequence[ThresholdStudy]) -> Figure:
 
 
 @extra("figures")
-def think_time_figure(one: ThresholdStudy) -> Figure:
+def think_time_figure(study: ThresholdStudy) -> Figure:
     """Draw the think times after batches that Last and Max agree on, and after the others."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import PercentFormatter
@@ -74,7 +74,7 @@ def think_time_figure(one: ThresholdStudy) -> Figure:
     axes = figure.subplots()
     at = np.geomspace(0.1, 1e5, 400)
     for index, (kind, name) in enumerate(_KINDS.items()):
-        values = getattr(one.think_times, kind)
+        values = getattr(study.think_times, kind)
         if len(values):
             looks = look(index)
             # The common ones lie on each other: the first is drawn broad and pale.
@@ -84,28 +84,28 @@ def think_time_figure(one: ThresholdStudy) -> Figure:
     axes.set_ylim(0, 1)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.set(xlabel="think time after a batch", ylabel="at most so long")
-    axes.set_title(one.name, loc="left")
+    axes.set_title(study.name, loc="left")
     axes.legend(frameon=False, loc="upper left")
     plain(axes)
     return figure
 
 
 @extra("figures")
-def session_length_figure(one: ThresholdStudy) -> Figure:
+def session_length_figure(study: ThresholdStudy) -> Figure:
     """Draw the share of the sessions that are longer than a time, a curve per delimitation."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.5, 4.5), layout="constrained")
     axes = figure.subplots()
     at = np.geomspace(1, 1e6, 800)
-    for name, looks in _looks(one.lengths).items():
-        share = survival(one.lengths[name], at)
+    for name, looks in _looks(study.lengths).items():
+        share = survival(study.lengths[name], at)
         axes.plot(at, np.where(share > 0, share, np.nan), label=name, **looks)
     axes.axvline(LONG, color="0.4", linewidth=1, label=f"{LONG:,.0f} minutes")
     minutes_axis(axes, 1, 1e6)
     axes.set_yscale("log")
     axes.set(xlabel="session length", ylabel="share of the sessions that are longer")
-    axes.set_title(one.name, loc="left")
+    axes.set_title(study.name, loc="left")
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     plain(axes)
     return figure
@@ -132,23 +132,23 @@ def _looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-def curves_csv(one: ThresholdStudy) -> str:
+def curves_csv(study: ThresholdStudy) -> str:
     """Return the curves as CSV: what it is, of what, minutes, and share (0 to 1)."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("curve", "of", "minutes", "share"))
-    for curve, of, minutes, shares in _curves(one):
+    for curve, of, minutes, shares in _curves(study):
         for at, share in zip(minutes.tolist(), shares.tolist(), strict=True):
             writer.writerow((curve, of, f"{at:.6g}", f"{share:.8g}"))
     return text.getvalue()
 
 
-def _curves(one: ThresholdStudy) -> Iterator[tuple[str, str, Values, Values]]:
-    iat = one.inter_arrival
+def _curves(study: ThresholdStudy) -> Iterator[tuple[str, str, Values, Values]]:
+    iat = study.inter_arrival
     yield "at most", "inter-arrival times", iat.minutes, iat.cumulative
     yield "per minute", "inter-arrival times", iat.minutes[1:], iat.derivative
     for kind in _KINDS:
-        values = getattr(one.think_times, kind)
+        values = getattr(study.think_times, kind)
         if len(values):
             yield (
                 "at most",
@@ -156,5 +156,5 @@ def _curves(one: ThresholdStudy) -> Iterator[tuple[str, str, Values, Values]]:
                 GRID,
                 1 - survival(values, GRID),
             )
-    for name, lengths in one.lengths.items():
+    for name, lengths in study.lengths.items():
         yield "longer", f"sessions {name}", GRID, survival(lengths, GRID)

@@ -10,7 +10,7 @@ Source: N. Zakay, PhD thesis, chapter 2. All times here are in **minutes**, as t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import msgspec
 import numpy as np
@@ -47,8 +47,6 @@ class InterArrivalCurve(msgspec.Struct, frozen=True, eq=False):
     derivative: Values
     """Share of the times that fall into each minute, from above its beginning to its end; shape
     (1440,). Times of 0 are in none."""
-    count: int
-    """Number of inter-arrival times of at most a day."""
 
 
 class ThinkTimes(msgspec.Struct, frozen=True, eq=False):
@@ -127,7 +125,7 @@ def inter_arrival_curve(jobs: Iterable[WorkloadJob]) -> InterArrivalCurve:
     gaps = np.sort(gaps[gaps <= DAY_MINUTES])
     minutes = np.arange(DAY_MINUTES + 1, dtype=float)
     cumulative = np.searchsorted(gaps, minutes, side="right") / max(len(gaps), 1)
-    return InterArrivalCurve(minutes, cumulative, np.diff(cumulative), len(gaps))
+    return InterArrivalCurve(minutes, cumulative, np.diff(cumulative))
 
 
 def think_times(jobs: Iterable[WorkloadJob]) -> ThinkTimes:
@@ -169,7 +167,7 @@ def session_lengths(
             return delimitation.seen_finish(jobs[-1])
         return max(map(delimitation.seen_finish, jobs))
 
-    lengths = [end(one.jobs) - one.start for own in sessions.values() for one in own]
+    lengths = [end(session.jobs) - session.start for session in chain(*sessions.values())]
     return np.array(lengths, dtype=float) / 60
 
 
@@ -179,7 +177,7 @@ def count(sessions: Mapping[str, Sequence[Session]], delimitation: Delimitation)
     By Last and Max (with or without cut), batches are those of the method: a job opens one if it
     comes after what the method looks at. In sessions by Arrival they are of overlapping jobs.
     """
-    in_session = [len(one.jobs) for own in sessions.values() for one in own]
+    in_session = [len(session.jobs) for session in chain(*sessions.values())]
     in_batch = _batch_sizes(sessions, delimitation)
     lengths = session_lengths(sessions, delimitation)
     return Counts(
@@ -233,25 +231,25 @@ def _think_times(jobs: Sequence[WorkloadJob], method: str) -> dict[_Batch, float
     """Return the minutes from the end of each batch to the beginning of the next."""
     # With a threshold of 0, the "sessions" are the batches by that method.
     batches = partition(jobs, Delimitation(method, 0, ">"))
-    found: dict[_Batch, float] = {}
-    for user, own in batches.items():
+    minutes: dict[_Batch, float] = {}
+    for user, batches_of_user in batches.items():
         first = 0
-        for batch, following in pairwise(own):
+        for batch, following in pairwise(batches_of_user):
             after = first + len(batch.jobs)
             end = batch.finish if method == "max" else batch.jobs[-1].finish_time
             assert end is not None  # partition has checked it
-            found[user, first, after] = (following.start - end) / 60
+            minutes[user, first, after] = (following.start - end) / 60
             first = after
-    return found
+    return minutes
 
 
 def _batch_sizes(
     sessions: Mapping[str, Sequence[Session]], delimitation: Delimitation
 ) -> list[int]:
     if delimitation.method == "arrival":
-        return [len(batch.jobs) for own in sessions.values() for batch in batches_of(own)]
+        return [len(batch.jobs) for user in sessions.values() for batch in batches_of(user)]
     # Sessions with a threshold of 0 may be cut where batches are not, at gaps of exactly 0.
     boundary = ">" if delimitation.threshold > 0 else delimitation.boundary
     rule = msgspec.structs.replace(delimitation, threshold=0, boundary=boundary)
-    jobs = [job for own in sessions.values() for one in own for job in one.jobs]
-    return [len(one.jobs) for own in partition(jobs, rule).values() for one in own]
+    jobs = [job for session in chain(*sessions.values()) for job in session.jobs]
+    return [len(batch.jobs) for batch in chain(*partition(jobs, rule).values())]

@@ -1,0 +1,225 @@
+"""Policies on schedules that can be drawn by hand; see batsched_py.testing for the drawings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from batsched_py.model.policy import Scheduler
+from batsched_py.schedulers.conservative import Conservative
+from batsched_py.schedulers.conservative_streit import ConservativeOfStreit
+from batsched_py.schedulers.easy import Easy
+from batsched_py.schedulers.easy_fixed import EasyFixed
+from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.schedulers.filler import Filler
+from batsched_py.schedulers.list_scheduling import ListScheduling
+from batsched_py.schedulers.slack import Slack
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import assert_drawing, run, starts, workload
+
+# Policy, processors, and what it shows
+DRAWINGS = """
+both 4: an empty machine starts a job at once
+A 4 |   ##########
+
+both 4: jobs that fit together start together
+A 2 |##########
+B 2 |#####
+
+both 4: the head waits until enough is free
+A 3 |##########
+B 2 | .........#####
+
+easy 4: a short job behind a blocked head: EASY lets it end before the head's reservation
+A 3 |##########
+B 4 | .........#####
+C 1 |  ########
+
+fcfs 4: nobody overtakes, short as it may be
+A 3 |##########
+B 4 | .........#####
+C 1 |  .............########
+
+easy 4: a job that ends exactly at the shadow time does not delay the head
+A 3 |##########
+B 4 | .........#####
+C 1 |  ########
+D 1 |  .............########
+
+both 4: one second too long, it would delay the head and waits
+A 3 |##########
+B 4 | .........#####
+C 1 |  .............#########
+
+easy 4: a long job may use extra nodes, those the head will not need
+A 3 |##########
+B 3 | .........#####
+C 1 |  ####################
+
+easy 5: a second long job finds the extra nodes taken, though a node is free
+A 3 |##########
+B 4 | .........#####
+C 1 |  ####################
+D 1 |  .............####################
+
+fcfs 5: nodes stay free for those behind the head until it has started
+A 3 |##########
+B 4 | .........#####
+C 1 |  ........####################
+D 1 |  .............####################
+
+easy 6: a backfilled job that ends by the shadow time leaves the extra nodes to others
+A 4 |##########
+B 5 | .........#####
+C 1 |  ########
+D 1 |  ####################
+
+both 6: only the walk up to the first sufficient release counts: of two jobs that end together the
+smaller comes first, and what the other frees is no extra node
+A 1 |##########
+B 2 |##########
+C 4 | .........#####
+D 2 |  ........####################
+E 3 |  .............####################
+
+both 4: an early end moves the head forward; the plan was by walltime, the run was shorter
+A 4 |###-------
+B 4 | ..#####
+C 1 | .......#
+
+both 2: a job wider than the machine is rejected
+A 3 |x
+B 2 | #####
+
+easy 5: without walltimes nothing is known of ends: only extra nodes may be used
+A 3 |##########~
+B 4 | .........#####~
+C 1 |  ####################~
+D 1 |  .............###~
+
+fcfs 5: without walltimes, all the same
+A 3 |##########~
+B 4 | .........#####~
+C 1 |  ........####################~
+D 1 |  .............###~
+
+fewer_extra 4: without extra nodes (what Streit calls conservative) a long job waits for the head
+A 3 |##########
+B 3 | .........#####
+C 1 |  ........####################
+D 1 |   #######
+
+fixed 4: the early end at 4 lets the head start, as it would under EASY
+A 4 |####------
+B 4 | ...#####
+
+fixed 4: the head was promised 30; after the early end at 4 it could start at 10, but the promise
+stays, and a job until 25 goes before it
+A 2 |####--------------------------
+B 1 |##########
+C 4 | ........................#####
+D 1 |     ####################
+
+easy 4: EASY moves the shadow time to 10, and the job waits
+A 2 |####--------------------------
+B 1 |##########
+C 4 | .........#####
+D 1 |     ..........####################
+
+slack 4: the head (30 s, promised 10) may be delayed by half of that to 25, once: nothing that
+ends later may start, neither at first nor after the delay
+A 3 |##########
+B 4 | ........................##############################
+C 1 |  #######################
+D 1 |           ##############
+E 1 |           ............................................###############
+
+no_slack 4: the head is never delayed
+A 3 |##########
+B 4 | .........##############################
+C 1 |  ......................................#######################
+D 1 |  ########
+
+filler 4: whatever fits, in queue order; the wide job starves
+A 3 |##########
+B 4 | .......................................#####
+C 1 |  ##############################
+D 3 |          ##############################
+
+front 4: the shortest does not fit, so nobody starts
+A 3 |##########
+B 4 | .........#####
+C 1 |  .............####################
+
+best_fit 4: it takes what leaves the fewest processors free
+A 4 |##########
+B 2 | ..............#####
+C 3 | .........#####
+D 1 | .........#####
+
+ffia 4: the smallest area first
+A 4 |##########
+B 4 | ..................#####
+C 2 | .........#########
+
+conservative 4: not only the first of the queue is protected: EASY would start the last job at 3
+A 3 |##########
+B 2 | .........#####
+C 4 |  .............#####
+D 1 |   .................#############
+
+conservative 4: holes between reservations are used
+A 4 |##########
+B 3 | .........##########
+C 4 |  ..................#####
+D 1 |   .......##########
+
+conservative 4: an early end: reservations are made anew one by one, in the order of the queue
+A 4 |####------
+B 4 | ...#####
+C 4 |  .......#####
+
+conservative 2: a job wider than the machine is rejected, and nothing is reserved twice after it
+A 3 |x
+B 2 | #####
+C 2 |  ....####
+D 2 |   .......#
+E 1 |    .......#
+"""
+POLICIES: dict[str, list[Callable[[], Scheduler]]] = {
+    "both": [Easy, Fcfs],
+    "conservative": [Conservative],
+    "fcfs": [Fcfs],
+    "fewer_extra": [ConservativeOfStreit],
+    "fixed": [EasyFixed],
+    "easy": [Easy],
+    "slack": [Slack],
+    "no_slack": [partial(Slack, slack=0)],
+    "filler": [Filler],
+    "front": [partial(ListScheduling, order="sjf")],
+    "best_fit": [partial(ListScheduling, take="best_fit")],
+    "ffia": [partial(ListScheduling, order="ffia")],
+}
+
+
+@pytest.mark.parametrize("case", DRAWINGS.strip().split("\n\n"), ids=lambda case: case[:60])
+def test_by_hand(case: str) -> None:
+    title, drawing = re.split(r"\n(?=\w+ \d+ \|)", case, maxsplit=1)
+    policies, processors = title.partition(":")[0].split()
+    for policy in POLICIES[policies]:
+        assert_drawing(policy(), drawing, processors=int(processors))
+
+
+@pytest.mark.parametrize("policy", [Conservative, Easy, Fcfs])
+def test_a_job_of_no_length_ends_at_its_own_instant(policy: Callable[[], Scheduler]) -> None:
+    assert starts(run(workload([J(0, 2, 0, 5), J(0, 2, 3)], 2), policy())) == [0, 0]
+
+
+def test_extra_nodes_of_the_whole_instant() -> None:
+    """The walk stops at the job of size 1; the option counts the job of size 2 as well."""
+    load = workload([J(0, 1, 10), J(0, 2, 10), J(1, 4, 5), J(2, 2, 100), J(2, 3, 100)], 6)
+    assert starts(run(load, Easy())) == [0, 0, 10, 10, 15]
+    assert starts(run(load, Easy(extra_nodes="instant"))) == [0, 0, 10, 2, 15]
