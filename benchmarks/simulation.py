@@ -12,6 +12,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.model.policy import Scheduler
@@ -35,11 +36,17 @@ def best(action: Callable[[], float]) -> float:
     return min(action() for _ in range(REPEATS))
 
 
-def loop(load: Workload, policy: type[Scheduler], speed: float, sessions: str | None) -> float:
+def loop(
+    load: Workload,
+    policy: type[Scheduler],
+    speed: float = 1.0,
+    sessions: str | None = None,
+    **options: Any,
+) -> float:
     """Return the seconds of one simulation, without reading and preparing."""
     users = ThinkTimeFeedback(load, sessions=sessions) if sessions else None
-    options = Options(dynamic_jobs=bool(users), profile_reuse=bool(users))
-    simulator = Simulator(homogeneous(load.nb_res, speed), [] if users else [load], options)
+    chosen = Options(dynamic_jobs=bool(users), profile_reuse=bool(users), **options)
+    simulator = Simulator(homogeneous(load.nb_res, speed), [] if users else [load], chosen)
     process = DecisionProcess(policy(), users)
     begin = time.perf_counter()
     simulator.run(process.answer)
@@ -49,8 +56,8 @@ def loop(load: Workload, policy: type[Scheduler], speed: float, sessions: str | 
 def graphs(load: Workload, sessions: str) -> float:
     """Return the seconds of cutting sessions and building the graphs of all users."""
     begin = time.perf_counter()
-    for own in partition(load.jobs, Delimitation.parse(sessions)).values():
-        build_graph(own)
+    for of_user in partition(load.jobs, Delimitation.parse(sessions)).values():
+        build_graph(of_user)
     return time.perf_counter() - begin
 
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 import random
 import sys
 import tempfile
-from collections.abc import Callable
 from multiprocessing import Process
 from pathlib import Path
 from time import perf_counter
 
 from messages import time_echo
+from simulation import best, loop
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.schedulers.easy import Easy
@@ -84,18 +84,6 @@ def share_of_a_message(load: Workload, folder: str) -> None:
     )
 
 
-def best(action: Callable[[], float]) -> float:
-    return min(action() for _ in range(5))
-
-
-def easy_in_process(load: Workload, options: Options) -> float:
-    simulator = Simulator(homogeneous(load.nb_res), [load], options)
-    process = DecisionProcess(Easy(), None)
-    begin = perf_counter()
-    simulator.run(process.answer)
-    return perf_counter() - begin
-
-
 def communicating(folder: str, nb_jobs: int = 10_000) -> None:
     path = Path(folder, "cluster.xml")
     path.write_text(CLUSTER)
@@ -106,15 +94,8 @@ def communicating(folder: str, nb_jobs: int = 10_000) -> None:
         size = min(64, 2 ** draw.randrange(7))
         flops, com = draw.uniform(1e9, 6e11), draw.uniform(1e6, 1e9)
         profiles[str(number)] = {"type": "parallel_homogeneous", "cpu": flops, "com": com}
-        jobs.append(
-            WorkloadJob(
-                id=str(number),
-                submit_time=round(time),
-                size=size,
-                profile=str(number),
-                walltime=1e5,
-            )
-        )
+        name, submit = str(number), round(time)
+        jobs.append(WorkloadJob(id=name, submit_time=submit, size=size, profile=name, walltime=1e5))
     load = Workload(name="communicating", nb_res=128, jobs=jobs, profiles=profiles)
     simulator = Simulator(read_platform(path, "master_host0"), [load], Options(trace_machines=True))
     begin = perf_counter()
@@ -133,13 +114,12 @@ def main() -> None:
     print(f"{path.name}: {len(load.jobs)} jobs")
     with tempfile.TemporaryDirectory() as folder:
         share_of_a_message(load, folder)
-        plain = best(lambda: easy_in_process(load, Options()))
+        plain = best(lambda: loop(load, Easy))
         print(f"EASY in process: {plain / len(load.jobs) * 1e6:.1f} us a job")
-        for name, options in (
-            ("machine states traced", Options(trace_machines=True)),
-            ("shared hosts allowed", Options(compute_sharing=True)),
-        ):
-            print(f"  {name}: ratio {best(lambda o=options: easy_in_process(load, o)) / plain:.2f}")  # type: ignore[misc]
+        traced = best(lambda: loop(load, Easy, trace_machines=True))
+        print(f"  machine states traced: ratio {traced / plain:.2f}")
+        shared = best(lambda: loop(load, Easy, compute_sharing=True))
+        print(f"  shared hosts allowed: ratio {shared / plain:.2f}")
         communicating(folder)
 
 

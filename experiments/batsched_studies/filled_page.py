@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,3 +20,12 @@ def filled(template: Path, parts: Mapping[str, str]) -> str:
     for name, part in parts.items():
         text = text.replace("{{" + name + "}}", part)
     return text
+
+
+def page_parser(study: str, page: Path, shared: str) -> ArgumentParser:
+    """Return the parser of a command that writes a page; ``shared`` is the help of that option."""
+    told = f"Write docs/{page.name}."
+    parser = ArgumentParser(f"python -m batsched_studies.{study}", description=told)
+    parser.add_argument("--shared", type=Path, required=True, help=shared)
+    parser.add_argument("--output", type=Path, default=page, help=f"default: docs/{page.name}")
+    return parser

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from batsched_py.protocol import messages as m
 from batsched_studies.conformance import page, published_schedules, recorded_runs
-from batsched_studies.conformance.published_schedules import Variant
+from batsched_studies.user_models import page as user_models_page
 
 PAGE = page.PAGE.read_text(encoding="utf-8")
-RULE = Variant("easy", published_schedules.ALL)
-SJBF = published_schedules.ALL | published_schedules.SJBF
+INSTANT = {"extra_nodes": "instant"}
+SJBF = INSTANT | {"backfill_order": "sjf"}
 
 
-def test_the_text_of_the_page() -> None:
-    """Every line of the text outside the tables that the command fills in."""
-    lines = page.TEXT.read_text(encoding="utf-8").splitlines()
-    assert [line for line in lines if "{{" not in line and line not in PAGE.splitlines()] == []
-    assert "{{" not in PAGE
+@pytest.mark.parametrize("written", [page, user_models_page])
+def test_the_text_of_pages_that_a_command_writes(written: Any) -> None:
+    """Every line of the text outside the tables and numbers that the command fills in."""
+    there = written.PAGE.read_text(encoding="utf-8")
+    lines = written.TEXT.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if "{{" not in line and line not in there.splitlines()] == []
+    assert "{{" not in there
 
 
 def test_the_recorded_runs_of_the_page(shared: Path) -> None:
@@ -28,25 +31,25 @@ def test_the_recorded_runs_of_the_page(shared: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("site", "name", "variant", "others"),
+    ("site", "name", "options", "passes", "others"),
     [
-        ("KTH-SP2", "easy_exact", RULE, 0),
-        ("KTH-SP2", "easy_requested", Variant("easy", published_schedules.ALL, "predictsim"), 0),
-        ("KTH-SP2", "easy_requested", Variant("easy", published_schedules.ALL, "event"), 9),
-        ("KTH-SP2", "easy_requested", RULE, 456),
-        ("KTH-SP2", "easy_sjbf_exact", Variant("easy", SJBF, "predictsim"), 0),
-        ("KTH-SP2", "easy_sjbf_exact", Variant("easy", SJBF), 28),
-        ("SDSC-SP2", "easy_requested", Variant("easy", published_schedules.ALL, "predictsim"), 0),
+        ("KTH-SP2", "easy_exact", INSTANT, "instant", 0),
+        ("KTH-SP2", "easy_requested", INSTANT, "predictsim", 0),
+        ("KTH-SP2", "easy_requested", INSTANT, "event", 9),
+        ("KTH-SP2", "easy_requested", INSTANT, "instant", 456),
+        ("KTH-SP2", "easy_sjbf_exact", SJBF, "predictsim", 0),
+        ("KTH-SP2", "easy_sjbf_exact", SJBF, "instant", 28),
+        ("SDSC-SP2", "easy_requested", INSTANT, "predictsim", 0),
     ],
 )
 def test_published_schedules(
-    shared: Path, site: str, name: str, variant: Variant, others: int
+    shared: Path, site: str, name: str, options: dict[str, Any], passes: str, others: int
 ) -> None:
     """The counts, and that the page has this row below its heading."""
     wanted = next(
-        known
-        for known in published_schedules.VARIANTS[name]
-        if (known.label, known.passes) == (variant.label, variant.passes)
+        variant
+        for variant in published_schedules.VARIANTS[name]
+        if (variant.options, variant.passes) == (options, passes)
     )
     theirs = published_schedules.published(shared, site, name)
     ours = published_schedules.simulated(shared, site, name, wanted)
@@ -112,11 +115,10 @@ def test_passes_of_predictsim(events: list[m.Event], parts: list[list[str]]) -> 
 
 @pytest.mark.parametrize(
     "run",
-    ["30_batsched_conservative_bf_small", f"{recorded_runs.RANDOM300}batsched_conservative_bf"],
+    ["30_batsched_conservative_bf_small", "40_random300_batsched_conservative_bf"],
 )
 def test_the_twin_of_batsched(shared: Path, run: str) -> None:
     """Processors by number and 5 s are all that sets batsched's conservative apart: the proof."""
-    equal, total = recorded_runs.equal_replies(
-        shared, recorded_runs.Comparison(run, recorded_runs.TWIN)
-    )
+    twin = recorded_runs.Comparison(run, "twins.py:ConservativeBySets")
+    equal, total = recorded_runs.equal_replies(shared, twin)
     assert equal == total

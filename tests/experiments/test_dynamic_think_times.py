@@ -51,7 +51,7 @@ def world(replications: int = 4) -> list[dict[str, Any]]:
 
 
 def verdicts(rows: list[dict[str, Any]]) -> dict[str, bool | None]:
-    found = claims.verdicts(cases.read(pd.DataFrame(rows)), PUBLISHED, cases.STATED)
+    found = claims.verdicts(cases.read(pd.DataFrame(rows)), cases.STATED)
     return {said.claim: said.holds for said in found}
 
 
@@ -94,8 +94,7 @@ def test_the_published_numbers_need_more_time_than_users_have() -> None:
     assert needed.weeks == pytest.approx(1_443 * 21_334 / 604_800, rel=1e-3)
     assert needed.share > 1  # of 50 weeks, day and night
     shares = [
-        cases.needed(case["nodes"], case["think"], own).share
-        for case, own in cases.printed(PUBLISHED)
+        cases.needed(case["nodes"], case["think"], own).share for case, own in cases.printed()
     ]
     assert min(shares) > (4 * 24 + 8) / (7 * 24)  # Monday 9:00 to Friday 17:00
 
@@ -214,19 +213,19 @@ def test_an_interval_that_holds_1_says_nothing() -> None:
 
 def test_about_equal_is_what_the_paper_calls_so() -> None:
     """The AWRT of EASY, 34,692 beside 30,978 s, are the farthest apart of those that it means."""
-    assert claims.equal(PUBLISHED) == pytest.approx(34_692 / 30_978)
+    assert claims.equal() == pytest.approx(34_692 / 30_978)
 
 
 def test_numbers_as_published_would_be_told_so() -> None:
     rows = [
         made(**case, replication=at, **{name: own[at] for name, own in printed.items()})
-        for case, printed in cases.printed(PUBLISHED)
+        for case, printed in cases.printed()
         for at in range(3)
     ]
-    said = claims.stated(cases.read(pd.DataFrame(rows)), PUBLISHED)
+    said = claims.stated(cases.read(pd.DataFrame(rows)))
     assert said.holds is True
     assert "39 of 39" in said.evidence
-    assert claims.stated(cases.read(pd.DataFrame(world())), PUBLISHED).holds is False
+    assert claims.stated(cases.read(pd.DataFrame(world()))).holds is False
 
 
 # The report ------------------------------------------------------------------------------------
@@ -272,27 +271,27 @@ def test_tables_of_any_part_of_the_runs(data: st.DataObject) -> None:
     runs = cases.read(pd.DataFrame(part))
     makers = (tables.as_published, tables.schedulers, tables.think_times, tables.equal_work)
     for maker in (*makers, tables.user_time, tables.readings, tables.independent):
-        table = maker(runs, PUBLISHED)
+        table = maker(runs)
         assert table is None or len(table.frame)
     assert tables.all_cases(runs).frame["replications"].sum() == len(part)
-    assert len(claims.verdicts(runs, PUBLISHED, "x")) == len(claims.TITLES)
+    assert len(claims.verdicts(runs, "x")) == len(claims.TITLES)
 
 
 def test_tables_have_the_numbers_of_the_paper_beside_ours() -> None:
     runs = cases.read(pd.DataFrame(world()))
-    beside = tables.as_published(runs, PUBLISHED).frame
+    beside = tables.as_published(runs).frame
     assert len(beside) == 7 * 5 + 4  # the waits of one case are not printed
     row = beside[(beside["scheduler"] == "fcfs") & (beside["nodes"] == 1024)].iloc[0]
     assert (row["think"], row["metric"], row["published_median"]) == ("lin", "workload", 1.515)
     assert row["ours_median"] == pytest.approx(1.215)
-    schedulers = tables.schedulers(runs, PUBLISHED).frame.set_index(["nodes", "think"])
+    schedulers = tables.schedulers(runs).frame.set_index(["nodes", "think"])
     assert schedulers.loc[(1024, "lin"), "art"] == pytest.approx(0.8)
     assert schedulers.loc[(1024, "lin"), "art_published"] == pytest.approx(10_882 / 13_190)
     assert pd.isna(schedulers.loc[(128, "c120"), "awt_published"])
-    thinks = tables.think_times(runs, PUBLISHED).frame.set_index(["scheduler", "nodes"])
+    thinks = tables.think_times(runs).frame.set_index(["scheduler", "nodes"])
     assert thinks.loc[("fcfs", 128), "work"] == pytest.approx(1.215 / 1.015)
     assert thinks.loc[("fcfs", 128), "work_published"] == pytest.approx(0.240 / 0.239)
-    equal = tables.equal_work(runs, PUBLISHED).frame.set_index(["scheduler", "nodes"])
+    equal = tables.equal_work(runs).frame.set_index(["scheduler", "nodes"])
     expected = (1.07 + 0.015) / (1.15 + 0.015)  # of c20 and c120, two fifths of the way
     assert equal.loc[("fcfs", 128), "art"] == pytest.approx(expected)
     assert pd.isna(equal.loc[("fcfs", 1024), "art_published"])
@@ -303,7 +302,7 @@ def test_tables_have_the_numbers_of_the_paper_beside_ours() -> None:
 
 def test_published_numbers_are_as_the_text_says() -> None:
     """A check of the transcription: quantiles ascend, and the printed orderings are there."""
-    printed_cases = {tuple(case.values()): own for case, own in cases.printed(PUBLISHED)}
+    printed_cases = {tuple(case.values()): own for case, own in cases.printed()}
     assert len(printed_cases) == 2 * 2 * 2
     for printed in printed_cases.values():
         assert all(low < middle < high for low, middle, high in printed.values())

@@ -102,11 +102,11 @@ def make_set(
 
 
 def read(*runs: dict[str, Any]) -> Any:
-    return list(measures.read_runs(FakeResults(list(runs)), PUBLISHED))
+    return list(measures.read_runs(FakeResults(list(runs))))
 
 
 def build(*runs: dict[str, Any]) -> Any:
-    return tables.build(read(*runs), PUBLISHED)
+    return tables.build(read(*runs))
 
 
 def columns(table: str, trace: str) -> dict[str, float]:
@@ -259,13 +259,16 @@ def test_the_model_takes_as_many_jobs_as_the_thesis_by_default() -> None:
 
 
 def test_a_static_policy_is_compared_with_thesis_and_reference() -> None:
-    tables = build(make_run(3.1326, order="fcfs"), make_run(2.5, order="sjf"))
+    fcfs = make_run(3.1326, order="fcfs") | {"utilisation": 0.7}
+    tables = build(fcfs, make_run(2.5, order="sjf"))
     assert list(tables) == ["static", "monthly"]
-    found = {(row.policy, row.metric): row for row in tables["static"]}
+    found = {(row.run.policy.key, row.metric): row for row in tables["static"]}
     row = found["fcfs", "SLDwA"]
     assert (row.thesis, row.reference) == (3.1015, 3.101298)
-    assert row.relative_difference == pytest.approx(1.0027, abs=1e-4)
-    assert found["fcfs", "UTIL"].ours == pytest.approx(68.72)
+    assert row.difference == pytest.approx(1.0027, abs=1e-4)
+    utilisation = found["fcfs", "UTIL"]
+    points = 70 - columns("table3_6", "KTH")["UTIL"]
+    assert (utilisation.ours, utilisation.difference) == (70, pytest.approx(points))
     assert found["fcfs", "ARTwW"].thesis == 28_680
     assert found["sjf", "ARTwW"].thesis is None
 
@@ -280,7 +283,7 @@ def test_deciders_with_their_gain_on_the_best_static_policy() -> None:
     runs = [make_run(2.5, order="sjf"), make_run(3.0, order="fcfs")]
     runs += [make_run(2.0, decider="simple", when="half"), make_run(2.25)]
     rows = build(*runs)["deciders"]
-    found = {(row.policy, row.metric): row for row in rows}
+    found = {(row.run.policy.key, row.metric): row for row in rows}
     assert found["simple half", "SLDwA"].thesis == 4.7256
     assert found["simple half", tables.GAIN].ours == pytest.approx(20)
     assert found["simple half", tables.GAIN].thesis == pytest.approx(-85.41, abs=0.01)
@@ -305,9 +308,9 @@ def test_perfect_estimates_are_only_in_their_own_table() -> None:
     ]
     tables = build(*runs)
     assert list(tables) == ["static", "estimates", "monthly"]
-    assert {row.estimates for row in tables["static"]} == {"user"}
+    assert {row.run.estimates for row in tables["static"]} == {"user"}
     found = {
-        (row.policy, row.estimates): row.thesis
+        (row.run.policy.key, row.run.estimates): row.thesis
         for row in tables["estimates"]
         if row.metric == "SLDwA"
     }
@@ -322,14 +325,14 @@ def test_metrics_and_slackness() -> None:
     runs = [make_run(metric="SLD", when="half"), make_run(), make_run(slackness=4)]
     tables = build(*runs)
     assert list(tables) == ["deciders", "metrics", "slackness", "monthly"]
-    found = {(row.policy, row.metric): row.thesis for row in tables["metrics"]}
+    found = {(row.run.policy.label, row.metric): row.thesis for row in tables["metrics"]}
     assert found == {
         ("advanced half, SLD", "SLDwA"): 2.6579,
         ("advanced half, SLD", "UTIL"): 68.716,
         ("advanced full", "SLDwA"): 2.5665,
         ("advanced full", "UTIL"): 68.716,
     }
-    slack = {row.policy: row.thesis for row in tables["slackness"]}
+    slack = {row.run.policy.label: row.thesis for row in tables["slackness"]}
     assert slack == {"advanced full": 2.5665, "advanced full, 4 %": 2.5672}
 
 
@@ -373,8 +376,7 @@ def test_a_log_that_does_not_say_when_it_began_has_no_months() -> None:
 def test_cases_beside_the_thesis() -> None:
     run = make_run(trace="SDSC", decider="simple", statistics=STATISTICS)
     found = {
-        (case.what, case.which): case
-        for case in tables.cases(read(run, make_run(statistics=None)), PUBLISHED)
+        (case.what, case.which): case for case in tables.cases(read(run, make_run(statistics=None)))
     }
     assert len(found) == 1 + 18 + 3 + 1 + 3
     assert found["steps", ""].thesis_count == 155_642
@@ -393,8 +395,7 @@ def test_counts_of_runs_with_slackness_and_of_half_self_tuning() -> None:
         make_run(trace="SDSC", decider="simple", when="half", statistics=STATISTICS),
     ]
     ctc, sdsc = (
-        {(case.what, case.which): case for case in tables.cases([run], PUBLISHED)}
-        for run in read(*runs)
+        {(case.what, case.which): case for case in tables.cases([run])} for run in read(*runs)
     )
     assert ctc["switches", "fcfs"].thesis_count == 253
     assert ctc["case", "1"].thesis_count is None
@@ -410,8 +411,8 @@ def test_other_nodes_or_a_part_of_the_log_are_not_compared() -> None:
     ]
     found = read(*runs)
     assert [run.trace for run in found] == [None, None, None]
-    assert "CTC of the thesis has 430 nodes" in compared(found[0], PUBLISHED)
-    made = tables.build(found, PUBLISHED)
+    assert "CTC of the thesis has 430 nodes" in compared(found[0])
+    made = tables.build(found)
     assert all(row.thesis is None and row.reference is None for row in made["static"])
 
 
@@ -536,7 +537,7 @@ def test_published_slackness_agrees_with_the_tables_without() -> None:
 
 def test_the_best_and_the_worst_set_are_dropped() -> None:
     runs = [make_set(value, n, order="fcfs") for n, value in enumerate([9, 1, 3, 4, 100])]
-    (own,) = load.read_loads(FakeResults(runs), PUBLISHED)
+    (own,) = load.read_loads(FakeResults(runs))
     value = own.value(load.LoadCase("fcfs", 0, 1.0), "SLDwA")
     assert value.value == pytest.approx(16 / 3)
     assert value.low < value.value < value.high
@@ -548,7 +549,7 @@ def test_gains_are_of_pairs_of_the_same_set() -> None:
     """The sets differ by a factor of 100; dynP is always better by a tenth."""
     runs = [make_set(10.0**n, n, order="sjf") for n in range(3)]
     runs += [make_set(0.9 * 10.0**n, n, util=0.72) for n in range(3)]
-    (own,) = load.read_loads(FakeResults(runs), PUBLISHED)
+    (own,) = load.read_loads(FakeResults(runs))
     cells = load.LoadCase("advanced full", 0, 1.0), load.LoadCase("sjf", 0, 1.0)
     gain = own.gain(*cells, "SLDwA")
     assert (gain.value, gain.low, gain.high) == pytest.approx((10, 10, 10))
@@ -557,7 +558,7 @@ def test_gains_are_of_pairs_of_the_same_set() -> None:
 
 def test_a_set_that_one_policy_lacks_is_left_out() -> None:
     runs = [make_set(10, 0, order="sjf"), make_set(1000, 1, order="sjf"), make_set(9, 0)]
-    (own,) = load.read_loads(FakeResults(runs), PUBLISHED)
+    (own,) = load.read_loads(FakeResults(runs))
     gain = own.gain(load.LoadCase("advanced full", 0, 1.0), load.LoadCase("sjf", 0, 1.0), "SLDwA")
     assert (gain.value, gain.nb) == (pytest.approx(10), 1)
 
@@ -573,7 +574,7 @@ def test_a_set_that_one_policy_lacks_is_left_out() -> None:
     ],
 )
 def test_other_sets_are_not_compared(changes: dict[str, Any]) -> None:
-    (own,) = load.read_loads(FakeResults([make_set(2, 0, **changes)]), PUBLISHED)
+    (own,) = load.read_loads(FakeResults([make_set(2, 0, **changes)]))
     assert own.trace is None
     table = report(make_set(2, 0, **changes)).tables[0]
     assert not any(column.kind == "published" for column in table.shown)

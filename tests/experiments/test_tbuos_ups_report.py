@@ -56,9 +56,9 @@ def all_verdicts(rows: list[dict[str, Any]]) -> dict[tuple[str, str], Any]:
     runs = claims.read(pd.DataFrame(rows))
     found = verdicts.verdicts(
         claims.effects(runs),
-        waited.spreads(runs, PUBLISHED),
+        waited.spreads(runs),
         waited.calmer(runs),
-        waited.waits(runs, PUBLISHED),
+        waited.waits(runs),
     )
     return {(verdict.claim[1:].partition(")")[0], verdict.log): verdict for verdict in found}
 
@@ -240,13 +240,13 @@ def test_a_single_seed_that_waits_long_decides_nothing() -> None:
 def test_spread_with_and_without_saturated_runs_beside_the_thesis() -> None:
     rows = waits("resampled", 6.0, 30, slow=[7])
     rows[7]["backlog_growth"] = 2.0
-    every, stable = waited.spreads(claims.read(pd.DataFrame(rows)), PUBLISHED).itertuples()
+    every, stable = waited.spreads(claims.read(pd.DataFrame(rows))).itertuples()
     assert (every.seeds, every.ratio, every.thesis) == (30, 6.0, 6.59)
     assert every.difference == pytest.approx(6 / 6.59 - 1)
     # Some draws of 30 runs lack the one that waits long, most do not.
     assert (every.ratio_low, every.ratio_high) == (1.0, 6.0)
     assert (stable.which, stable.seeds, stable.ratio) == ("stable", 29, 1.0)
-    (few,) = waited.spreads(claims.read(pd.DataFrame(rows[:5])), PUBLISHED).itertuples()
+    (few,) = waited.spreads(claims.read(pd.DataFrame(rows[:5]))).itertuples()
     assert (few.seeds, few.thesis) == (5, None)
 
 
@@ -258,7 +258,7 @@ def test_waits_beside_the_thesis() -> None:
         made("fluid", "easy strict", mean_waiting_time=900.0),
         made("fluid 5", "easy", mean_waiting_time=700.0),
     ]
-    found = waited.waits(claims.read(pd.DataFrame(rows)), PUBLISHED)
+    found = waited.waits(claims.read(pd.DataFrame(rows)))
     rigid, fluid, other = found.itertuples()  # "strict" lacks open replay
     assert (rigid.ours, rigid.thesis, rigid.ours_to_rigid, rigid.thesis_to_rigid) == (
         *(1000, 8755, 1, 1),

@@ -17,13 +17,6 @@ def section(heading: str) -> list[str]:
     return PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0].splitlines()
 
 
-def test_the_text_of_the_page() -> None:
-    """Every line of the text outside the tables and numbers that the command fills in."""
-    lines = page.TEXT.read_text(encoding="utf-8").splitlines()
-    assert [line for line in lines if "{{" not in line and line not in PAGE.splitlines()] == []
-    assert "{{" not in PAGE
-
-
 def test_every_line_has_the_columns_of_its_table() -> None:
     widths = [line.count("|") if line.startswith("|") else None for line in PAGE.splitlines()]
     heads = [i for i, line in enumerate(PAGE.splitlines()) if line.startswith("|---")]

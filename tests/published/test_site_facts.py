@@ -15,6 +15,7 @@ import pytest
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
+from batsched_studies.user_models.thinking import FOLLOWS, SITE_LOGS
 from batsched_users.learning.learn_site import (
     SiteFacts,
     continuation_by_response,
@@ -23,13 +24,7 @@ from batsched_users.learning.learn_site import (
 )
 from batsched_users.models.site import SHIPPED, SiteDistributions
 
-PAR, CTC, KTH, SP2, BLUE = LOGS = (
-    "SDSC-Par-1996-3.1-cln",
-    "CTC-SP2-1996-3.1-cln",
-    "KTH-SP2-1996-2.1-cln",
-    "SDSC-SP2-1998-4.2-cln",
-    "SDSC-BLUE-2000-4.2-cln",
-)
+LOGS = list(SITE_LOGS.values())
 
 
 @pytest.fixture(scope="module")
@@ -103,5 +98,5 @@ def test_sessions_go_on_as_the_formula_says_after_short_responses(
 
 def test_sessions_go_on_as_the_formula_says_at_ctc(workloads: Sequence[Workload]) -> None:
     """One log follows it within 0.06 all the way."""
-    for one in continuation_by_response([workloads[LOGS.index(CTC)]]):
+    for one in continuation_by_response([workloads[LOGS.index(SITE_LOGS[FOLLOWS])]]):
         assert one.observed == pytest.approx(one.expected, abs=0.06)

@@ -105,6 +105,20 @@ def test_texts_are_those_of_the_file_filled_in(tmp_path: Path) -> None:
     assert texts.figure("waits", chart, name="other", log="", runs=3).name == "other"
 
 
+def test_tables_are_told_in_the_file(tmp_path: Path) -> None:
+    columns = 'columns = [{ name = "a", title = "A", decimals = 1, kind = "ours" }, { name = "b" }]'
+    (tmp_path / "published.toml").write_text(f'[tables.t]\ntitle = "T {{log}}"\n{columns}')
+    texts = Texts(tmp_path)
+    assert texts.table("t", [], log="KTH") is None
+    made = texts.table("t", [{"a": 1, "b": 2}], "other", [(0, "a")], log="KTH")
+    assert made is not None
+    assert (made.name, made.title, made.note, made.marks) == ("other", "T KTH", "", ((0, "a"),))
+    assert made.columns == (Column("a", "A", 1, "ours"), Column("b"))
+    fewer = texts.table("t", [{"a": 1, "b": 2}], columns=texts.columns("t")[:1], log="KTH")
+    assert fewer is not None
+    assert len(fewer.columns) == 1
+
+
 def test_tables_without_rows_and_sections_without_parts_are_left_out() -> None:
     assert table("t", "T", [], columns("a")) is None
     there = table("t", "T", [{"a": 1}], columns("a"))

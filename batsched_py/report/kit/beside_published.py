@@ -50,6 +50,6 @@ def compared(values: ArrayLike, published: float | None) -> dict[str, Any]:
     The difference is in per cent of the published number; in *spreads* that number's distance from
     our median is measured in halves of the range that holds 95 % of the replications.
     """
-    known = nan if published is None else published
-    found = beside(values, known)
-    return {"published": known, "difference": 100 * found.difference, "spreads": found.spreads}
+    theirs = nan if published is None else published
+    ours = beside(values, theirs)
+    return {"published": theirs, "difference": 100 * ours.difference, "spreads": ours.spreads}

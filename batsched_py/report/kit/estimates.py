@@ -27,12 +27,8 @@ def cells(
 
 def drawn(estimate: Interval) -> dict[str, Any]:
     """Return ``ours``, ``low`` and ``high`` for a chart, where an unknown end is None."""
-    known = not isnan(estimate.low)
-    return {
-        "ours": estimate.value,
-        "low": estimate.low if known else None,
-        "high": estimate.high if known else None,
-    }
+    low, high = (None if isnan(end) else end for end in (estimate.low, estimate.high))
+    return {"ours": estimate.value, "low": low, "high": high}
 
 
 def mean_of_repeats(values: ArrayLike) -> Interval:

@@ -79,6 +79,10 @@ class Runs:
         """Return the mean of a quantity with its bootstrap interval."""
         return bootstrap(self.values(name))
 
+    def median(self, name: str) -> float:
+        """Return the median of a quantity."""
+        return float(self.values(name).median())
+
     def ratio(self, name: str, base: Runs) -> Interval:
         """Return the mean of a quantity in relation to that of ``base``, paired by replication."""
         return paired_ratio(*paired(self.values(name), base.values(name)))

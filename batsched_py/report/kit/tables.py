@@ -27,13 +27,13 @@ def columns(
 def table(
     name: str,
     title: str,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, Any]] | pd.DataFrame,
     shown: Iterable[Column],
     note: str = "",
     marks: Iterable[tuple[int, str]] = (),
 ) -> Table | None:
     """Return the table of these rows, None if there are none."""
-    frame = pd.DataFrame(list(rows))
+    frame = pd.DataFrame(rows)
     return Table(name, title, frame, tuple(shown), note, tuple(marks)) if len(frame) else None
 
 
@@ -49,7 +49,7 @@ def where_known(
 
 def sections(parts: Iterable[tuple[str, Iterable[Part | None]]]) -> Iterator[Section]:
     """Yield a section for each title with parts; parts that are None are left out."""
-    for title, found in parts:
-        there = tuple(part for part in found if part is not None)
+    for title, given in parts:
+        there = tuple(part for part in given if part is not None)
         if there:
             yield Section(title, there)

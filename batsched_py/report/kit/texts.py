@@ -1,28 +1,57 @@
-"""Texts of a study's report: notes of tables, titles and captions of figures."""
+"""Texts of a study's report: what its tables show and say, titles and captions of figures."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from batsched_py.report.document import Figure
+import msgspec
+import pandas as pd
+
+from batsched_py.report.document import Column, Figure, Table
 from batsched_py.report.kit.beside_published import read_published
+from batsched_py.report.kit.tables import table
 
 
 class Texts:
-    """The tables ``texts`` and ``figures`` of a study's ``published.toml``.
+    """The tables ``texts``, ``tables`` and ``figures`` of a study's ``published.toml``.
 
     What is in braces in a text is filled in where it is shown.
     """
 
     def __init__(self, folder: Path) -> None:
-        published = read_published(folder)
-        self._texts: dict[str, str] = published["texts"]
-        self._figures: dict[str, dict[str, str]] = published.get("figures", {})
+        self.published = read_published(folder)
+        self._texts: dict[str, str] = self.published.get("texts", {})
+        self._tables: dict[str, dict[str, Any]] = self.published.get("tables", {})
+        self._figures: dict[str, dict[str, str]] = self.published.get("figures", {})
 
     def __getitem__(self, name: str) -> str:
         """Return a text as it stands in the file."""
         return self._texts[name]
+
+    def columns(self, key: str) -> tuple[Column, ...]:
+        """Return the columns of the table of this key: name, title, decimals and kind of each."""
+        return msgspec.convert(self._tables[key]["columns"], tuple[Column, ...])
+
+    def table(
+        self,
+        key: str,
+        rows: Sequence[Mapping[str, Any]] | pd.DataFrame,
+        name: str = "",
+        marks: Iterable[tuple[int, str]] = (),
+        columns: Iterable[Column] | None = None,
+        **values: Any,
+    ) -> Table | None:
+        """Return the rows as the table of this key, None if there are none.
+
+        It is called by the key if it has no name; ``columns`` if they are not those of the file.
+        """
+        title, note = (
+            self._tables[key].get(text, "").format(**values) for text in ("title", "note")
+        )
+        shown = self.columns(key) if columns is None else columns
+        return table(name or key, title, rows, shown, note, marks)
 
     def title(self, figure: str, **values: Any) -> str:
         """Return the title of a figure."""

@@ -1,5 +1,8 @@
 """Run by ``python -m batsched_studies.conformance``."""
 
-from batsched_studies.conformance.page import main
+from batsched_py.support.atomic_files import write_whole
+from batsched_studies.conformance.page import PAGE, page
+from batsched_studies.filled_page import page_parser
 
-main()
+arguments = page_parser("conformance", PAGE, "folder of logs and recordings").parse_args()
+write_whole(arguments.output, page(arguments.shared))

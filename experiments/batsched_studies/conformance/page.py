@@ -8,15 +8,14 @@ The folder has the published schedules (oracles/), logs (swf/) and recorded runs
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
 from batsched_py.report.kit.beside_published import in_column, read_published
 from batsched_py.run.simulate import simulate
-from batsched_py.support.atomic_files import write_whole
 from batsched_studies import dynp
 from batsched_studies.conformance import published_schedules, recorded_runs
+from batsched_studies.dynp.measures import METRICS
 from batsched_studies.filled_page import DOCS, filled, line
 
 PAGE = DOCS / "conformance.md"
@@ -35,13 +34,8 @@ def published_section(shared: Path) -> str:
     return "\n".join(parts).rstrip()
 
 
-METRICS = {
-    "mean_slowdown_by_area": ("SLDwA", 1, 4),
-    "mean_turnaround_time_by_width": ("ARTwW", 1, 0),
-    "mean_waiting_time": ("AWT", 1, 0),
-    "utilisation": ("UTIL", 100, 2),
-}
-"""Our metric: its name in the thesis, the factor of the unit, and the digits printed there."""
+DIGITS = {"SLDwA": 4, "ARTwW": 0, "AWT": 0, "UTIL": 2}
+"""Digits after the point that the thesis prints."""
 UNSORTED = ", unsorted FCFS"
 _HALF = {"when": "half", "legacy_fcfs_list_order": True}
 POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -57,10 +51,8 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
 def planning_section(shared: Path, logs: list[str] | None = None) -> str:
     """Return the table of planning and dynP for some logs, by default for all."""
     given = read_published(Path(dynp.__file__).parent)
-    lines = [
-        "| log | policy | metric | ours | reference | thesis |",
-        "|---|---|---|---:|---:|---:|",
-    ]
+    head = "| log | policy | metric | ours | reference | thesis |"
+    lines = [head, "|---|---|---|---:|---:|---:|"]
     for log in given["reference"] if logs is None else logs:
         if log != "columns":
             lines += planning_rows(shared, log, given)
@@ -79,9 +71,8 @@ def planning_rows(shared: Path, log: str, given: dict[str, Any]) -> list[str]:
         )
         overall = result.metrics["overall"]
         reference = given["reference"][log].get(policy, [None])
-        for (metric, (name, factor, digits)), wanted in zip(
-            METRICS.items(), reference, strict=False
-        ):
+        for (name, digits), wanted in zip(DIGITS.items(), reference, strict=False):
+            metric, factor = METRICS[name]
             ours = overall[metric] * factor
             places = digits + 2
             shown = f"{ours:.{places}f}"
@@ -98,10 +89,10 @@ def planning_rows(shared: Path, log: str, given: dict[str, Any]) -> list[str]:
 def of_thesis(given: dict[str, Any], trace: str, policy: str, metric: str) -> list[float]:
     """Return the thesis's values, which are several where it contradicts itself."""
     tables = ("table5_1", "table5_2") if metric == "SLDwA" else ()
-    found = [in_column(given[table], (trace,), policy) for table in tables]
+    printed = [in_column(given[table], (trace,), policy) for table in tables]
     if policy == "fcfs":
-        found.append(in_column(given["table3_6"], (trace,), metric))
-    return list(dict.fromkeys(value for value in found if value is not None))
+        printed.append(in_column(given["table3_6"], (trace,), metric))
+    return list(dict.fromkeys(value for value in printed if value is not None))
 
 
 def recorded_parts(shared: Path) -> dict[str, str]:
@@ -124,18 +115,3 @@ def page(shared: Path) -> str:
         "planning": planning_section(shared),
     }
     return filled(TEXT, parts)
-
-
-def main() -> None:
-    """Write the page."""
-    parser = argparse.ArgumentParser(
-        "python -m batsched_studies.conformance", description="Write docs/conformance.md."
-    )
-    parser.add_argument("--shared", type=Path, required=True, help="folder of logs and recordings")
-    parser.add_argument("--output", type=Path, default=PAGE, help="default: docs/conformance.md")
-    arguments = parser.parse_args()
-    write_whole(arguments.output, page(arguments.shared))
-
-
-if __name__ == "__main__":
-    main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -45,8 +46,7 @@ class PassesOfPredictsim:
         """Answer one message of the simulator."""
         decisions: list[Any] = []
         for part in self._parts(message):
-            reply = self._answer(m.Message(message.now, part))
-            decisions += reply.events
+            decisions += self._answer(m.Message(message.now, part)).events
         for decision in decisions:
             if type(decision) is m.ExecuteJob:
                 estimate = self._estimates.pop(decision.job_id)
@@ -79,7 +79,7 @@ PASSES = {"instant": "per instant", "event": "per event", "predictsim": "as pred
 
 @dataclass(frozen=True)
 class Variant:
-    """A policy with its options, when it runs, and why it differs from the published one."""
+    """A policy with its options, when it runs, and why it differs (a name in ``CAUSES``)."""
 
     policy: str
     options: dict[str, Any] = field(default_factory=dict)
@@ -103,62 +103,12 @@ class Schedule:
     makespan: float
 
 
-FIRST = {"extra_nodes": "first"}
-ALL = {"extra_nodes": "instant"}
-SJBF = {"backfill_order": "sjf"}
-BY_EVENT = "order of events within an instant: predictsim takes submissions before ends and runs "
-BY_EVENT += "a pass after each; jobs that end exactly at their estimate are free from the first on"
-BY_DUE = "ends at the estimate: they free their processors one by one here, together and at once "
-BY_DUE += "in predictsim"
-BY_EXTRA = "extra nodes: those that come free at the shadow time itself count up to the first that "
-BY_EXTRA += "suffices, in predictsim all of them"
-BOTH = "both: extra nodes, and the order of events"
-NO_EXTRA = "no extra nodes: only jobs that end by the shadow time overtake"
-FIXED = "no extra nodes, and the shadow time stays when jobs end early"
-SLACK = "the head may be delayed by half its estimate"
-CONSERVATIVE = "every waiting job has a reservation, not the head alone"
-FCFS = "nobody overtakes"
-
-OTHER_RULES = [
-    Variant("conservative_streit", {}, "instant", NO_EXTRA),
-    Variant("easy_fixed", {}, "instant", FIXED),
-    Variant("slack", {}, "instant", SLACK),
-    Variant("conservative", {}, "instant", CONSERVATIVE),
-    Variant("fcfs", {}, "instant", FCFS),
-]
-BY_ORDER = "the jobs behind the head are tried shortest first"
-BY_QUEUE = "the whole queue is shortest first, so the head is another job"
+COMPARISONS = tomllib.loads(Path(__file__).with_name("comparisons.toml").read_text("utf-8"))
+CAUSES: dict[str, str] = COMPARISONS["causes"]
 VARIANTS = {
-    "easy_exact": [
-        Variant("easy", ALL),
-        Variant("easy", ALL, "predictsim"),
-        Variant("easy", ALL, "event", BY_DUE),
-        Variant("easy", FIRST, "instant", BY_EXTRA),
-        Variant("easy", ALL | SJBF, "instant", BY_ORDER),
-        *OTHER_RULES,
-    ],
-    "easy_requested": [
-        Variant("easy", ALL, "predictsim"),
-        Variant("easy", ALL, "event", BY_DUE),
-        Variant("easy", ALL, "instant", BY_EVENT),
-        Variant("easy", FIRST, "predictsim", BY_EXTRA),
-        Variant("easy", FIRST, "instant", BOTH),
-        Variant("easy", ALL | SJBF, "instant", BY_ORDER),
-        *OTHER_RULES,
-    ],
-    "easy_sjbf_exact": [
-        Variant("easy", ALL | SJBF, "predictsim"),
-        Variant(
-            "easy", ALL | SJBF, "instant",
-            "jobs submitted together: in predictsim the first may be backfilled before a shorter "
-            "one has arrived",
-        ),
-        Variant("easy", ALL | SJBF, "event", BY_DUE),
-        Variant("easy", FIRST | SJBF, "instant", BOTH),
-        Variant("easy", ALL, "instant", "the jobs behind the head are tried in queue order"),
-        Variant("easy", ALL | {"order": "sjf"}, "instant", BY_QUEUE),
-    ],
-}  # fmt: skip
+    name: [Variant(**variant) for variant in variants]
+    for name, variants in COMPARISONS["published"].items()
+}
 """Variants by published file, the one that must fit first."""
 
 
@@ -217,8 +167,8 @@ def differing(theirs: Schedule, ours: Schedule) -> list[str]:
     def both(name: str) -> tuple[float, float]:
         return theirs.starts.get(name, never), ours.starts.get(name, never)
 
-    found = [name for name in names if both(name)[0] != both(name)[1]]
-    return sorted(found, key=lambda name: (min(both(name)), name))
+    different = [name for name in names if both(name)[0] != both(name)[1]]
+    return sorted(different, key=lambda name: (min(both(name)), name))
 
 
 def share(theirs: Schedule, different: list[str]) -> str:
@@ -233,7 +183,7 @@ def row(theirs: Schedule, ours: Schedule, variant: Variant) -> str:
     different = differing(theirs, ours)
     metrics_of = (f"{ours.mean_wait:.4f}", f"{ours.slowdown:.6f}", f"{ours.makespan:.0f}")
     cells = (variant.label, PASSES[variant.passes], *metrics_of, share(theirs, different))
-    cause = variant.cause if different else ""
+    cause = CAUSES.get(variant.cause, "") if different else ""
     return line(*cells, len(different), first_other(theirs, ours, different, ".0f"), cause)
 
 
@@ -245,7 +195,7 @@ def first_other(theirs: Schedule, ours: Schedule, different: list[str], digits: 
     return f"job {name}: {theirs.starts[name]:{digits}}, ours {ours.starts[name]:{digits}}"
 
 
-def table(shared: Path, site: str, name: str, variants: list[Variant] | None = None) -> list[str]:
+def table(shared: Path, site: str, name: str) -> list[str]:
     """Return the table of a published schedule, a line each."""
     theirs = published(shared, site, name)
     lines = [
@@ -255,6 +205,6 @@ def table(shared: Path, site: str, name: str, variants: list[Variant] | None = N
         f"| **published** | | {theirs.mean_wait:.4f} | {theirs.slowdown:.6f} "
         f"| {theirs.makespan:.0f} | | | | |",
     ]
-    for variant in VARIANTS[name] if variants is None else variants:
+    for variant in VARIANTS[name]:
         lines.append(row(theirs, simulated(shared, site, name, variant), variant))
     return lines

@@ -19,10 +19,11 @@ from batsched_py.transport import Partner
 from batsched_py.transport.conversation import Conversation
 from batsched_py.transport.exchange_replay import first_difference, pairs
 from batsched_py.transport.recording import Record, read_exchange
-from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_studies.conformance.published_schedules import (
+    CAUSES,
+    COMPARISONS,
     Schedule,
     differing,
     first_other,
@@ -31,17 +32,17 @@ from batsched_studies.conformance.published_schedules import (
 )
 from batsched_studies.filled_page import line
 
-TWIN = f"{Path(__file__).parent / 'twins.py'}:ConservativeBySets"
-
 
 @dataclass(frozen=True)
 class Comparison:
-    """A recorded run, our policy, and why the two differ."""
+    """A recorded run, our policy, and why the two differ (a name in ``CAUSES``)."""
 
     run: str
     policy: str
+    """A name, or ``file.py:Class`` of this folder."""
     cause: str = ""
     label: str = ""
+    """The policy as the page writes it; its name if empty."""
     options: dict[str, Any] = field(default_factory=dict)
     delay: float = 0.0
     """Seconds by which estimates are longer than the walltimes."""
@@ -49,61 +50,15 @@ class Comparison:
     """A field of the recorded EXECUTE_JOB that is not compared."""
 
     @property
-    def name(self) -> str:
-        """The policy as the page writes it."""
-        return self.label or f"`{self.policy}`"
+    def scheduler(self) -> str:
+        """The policy as plug-ins are named."""
+        in_a_file = ".py:" in self.policy
+        return str(Path(__file__).parent / self.policy) if in_a_file else self.policy
 
 
-BY_COUNT = "batsched plans processors by number, ours counts them; and it adds 5 s to walltimes"
-CONTIGUOUS = (
-    "pybatsim gives each job neighbouring processors: job 23 needs 8 and finds 0-1 and 10-15 "
-)
-CONTIGUOUS += "free. Whether this is all, we do not know"
-MAPPING = "equal but for the field `mapping`, which batsched sends without need"
-FIVE = "5 ms: the recorded scheduler takes them for each event; the order of starts is the same"
-RANDOM300 = "40_random300_"
-COMPARISONS = [
-    Comparison("30_batsched_fcfs_small", "fcfs"),
-    Comparison("30_batsched_fcfs_fast_small", "fcfs"),
-    Comparison("30_batsched_easy_bf_small", "easy"),
-    Comparison("30_batsched_easy_bf_fast_small", "easy_fixed"),
-    Comparison("30_batsched_conservative_bf_small", "conservative"),
-    Comparison("30_batsched_filler_small", "filler", MAPPING, without="mapping"),
-    Comparison("31_pybatsim_easyBackfill_small", "easy"),
-    Comparison("31_pybatsim_fillerSched_small", "filler", FIVE),
-    Comparison(f"{RANDOM300}batsched_fcfs", "fcfs"),
-    Comparison(f"{RANDOM300}batsched_fcfs_fast", "fcfs"),
-    Comparison(f"{RANDOM300}batsched_easy_bf", "easy"),
-    Comparison(
-        f"{RANDOM300}batsched_easy_bf_fast", "easy",
-        "batsched fixes the shadow time when the head is chosen, and has no extra nodes",
-    ),
-    Comparison(f"{RANDOM300}batsched_easy_bf_fast", "easy_fixed"),
-    Comparison(f"{RANDOM300}batsched_filler", "filler", MAPPING, without="mapping"),
-    Comparison(f"{RANDOM300}pybatsim_easyBackfill", "easy", CONTIGUOUS),
-    Comparison(f"{RANDOM300}batsched_conservative_bf", "conservative", BY_COUNT),
-    Comparison(
-        f"{RANDOM300}batsched_conservative_bf", "conservative",
-        "the processors by number are left", "`conservative`, walltimes 5 s longer", delay=5.0,
-    ),
-    Comparison(
-        f"{RANDOM300}batsched_conservative_bf", TWIN, "the 5 s are left", "twin by number",
-        {"delay": 0},
-    ),
-    Comparison(
-        f"{RANDOM300}batsched_conservative_bf", TWIN, "", "twin by number, 5 s longer", {"delay": 5}
-    ),
-]  # fmt: skip
+RUNS = [Comparison(**compared) for compared in COMPARISONS["recorded"]["runs"]]
 """The runs with a counterpart, in the order of the page."""
-
-NO_COUNTERPART = {
-    "30_batsched_killer_small": "starts one job per message and kills it 10 s later",
-    "30_batsched_killer2_small": "kills the running job at the next event, then starts another "
-    "5 s later",
-    "30_batsched_rejecter_small": "rejects every job",
-    "30_batsched_sequencer_small": "one job at a time",
-    "30_batsched_submitter": "submits jobs of its own",
-}
+NO_COUNTERPART: dict[str, str] = COMPARISONS["recorded"]["no_counterpart"]
 """Recorded runs whose scheduler tests Batsim; no policy of ours does the same."""
 
 
@@ -114,10 +69,10 @@ def folder(shared: Path, run: str) -> Path:
 
 def exchange(shared: Path, run: str, without: str | None = None) -> list[tuple[Record, Record]]:
     """Return the recorded messages with their replies, ``without`` a field of EXECUTE_JOB."""
-    found = pairs(read_exchange(folder(shared, run) / "exchange.jsonl"))
+    recorded = pairs(read_exchange(folder(shared, run) / "exchange.jsonl"))
     if without is None:
-        return found
-    return [(message, _without(reply, without)) for message, reply in found]
+        return recorded
+    return [(message, _without(reply, without)) for message, reply in recorded]
 
 
 def _without(reply: Record, name: str) -> Record:
@@ -133,19 +88,19 @@ def equal_replies(shared: Path, comparison: Comparison) -> tuple[int, int]:
     recorded = exchange(shared, comparison.run, comparison.without)
 
     def scheduler(_: m.SimulationBegins) -> Partner:
-        kind = load(SCHEDULERS, comparison.policy)
-        policy = make(kind, comparison.policy, (), comparison.options)
+        kind = load(SCHEDULERS, comparison.scheduler)
+        policy = make(kind, comparison.scheduler, (), comparison.options)
         return DecisionProcess(policy, six_decimals=True).answer
 
-    found = first_difference(recorded, Conversation(scheduler))
-    if found is None:
+    difference = first_difference(recorded, Conversation(scheduler))
+    if difference is None:
         return len(recorded), len(recorded)
-    return [message.n for message, _ in recorded].index(found.n), len(recorded)
+    return [message.n for message, _ in recorded].index(difference.n), len(recorded)
 
 
-def of_csv(path: Path) -> Schedule:
-    """Return the schedule of a recorded ``jobs.csv``, without rejected jobs."""
-    table = read_jobs(path)
+def recorded_schedule(shared: Path, run: str) -> Schedule:
+    """Return what the recorded scheduler did, without the jobs that it rejected."""
+    table = read_jobs(folder(shared, run) / "out_jobs.csv")
     values = metrics.overall(table.only_ran)
     starts = zip(table.text_column("job_id"), table.start.tolist(), table.ran, strict=True)
     return Schedule(
@@ -156,30 +111,21 @@ def of_csv(path: Path) -> Schedule:
     )
 
 
-def recorded_schedule(shared: Path, run: str) -> Schedule:
-    """Return what the recorded scheduler did."""
-    return of_csv(folder(shared, run) / "out_jobs.csv")
-
-
 def our_schedule(shared: Path, comparison: Comparison) -> Schedule:
     """Simulate the input of a recorded run under our policy."""
     source = folder(shared, comparison.run)
+    workload = load_workload(source / "workload0.json", make_rules())
+    for job in workload.jobs if comparison.delay else ():
+        assert job.walltime is not None
+        job.estimate = job.walltime + comparison.delay
     result = simulate(
-        _workload(source / "workload0.json", comparison.delay),
+        workload,
         platform=next(source.glob("*.xml")),
-        scheduler=comparison.policy,
+        scheduler=comparison.scheduler,
         scheduler_options=comparison.options,
     )
     assert isinstance(result.output, EmbeddedOutput)
     return of_output(result.output)
-
-
-def _workload(path: Path, delay: float) -> Workload:
-    workload = load_workload(path, make_rules())
-    for job in workload.jobs if delay else ():
-        assert job.walltime is not None
-        job.estimate = job.walltime + delay
-    return workload
 
 
 def row(shared: Path, comparison: Comparison) -> str:
@@ -187,21 +133,19 @@ def row(shared: Path, comparison: Comparison) -> str:
     theirs = recorded_schedule(shared, comparison.run)
     ours = our_schedule(shared, comparison)
     different = differing(theirs, ours)
+    equal, total = (0, 0) if comparison.delay else equal_replies(shared, comparison)
+    replies = f"all {total}" if equal == total else f"{equal} of {total}"
     return line(
         f"`{comparison.run}`",
-        comparison.name,
-        "" if comparison.delay else _said(*equal_replies(shared, comparison)),
+        comparison.label or f"`{comparison.policy}`",
+        "" if comparison.delay else replies,
         *(f"{schedule.mean_wait:.2f}" for schedule in (theirs, ours)),
         *(f"{schedule.slowdown:.4f}" for schedule in (theirs, ours)),
         share(theirs, different),
         len(different),
         first_other(theirs, ours, different, "g"),
-        comparison.cause,
+        CAUSES.get(comparison.cause, ""),
     )
-
-
-def _said(equal: int, total: int) -> str:
-    return f"all {total}" if equal == total else f"{equal} of {total}"
 
 
 def table(shared: Path) -> list[str]:
@@ -210,7 +154,7 @@ def table(shared: Path) -> list[str]:
         "| run | ours | equal replies | mean wait [s] | ours | mean bounded slowdown | ours "
         "| identical starts | others | first other start | cause |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---|---|",
-        *(row(shared, comparison) for comparison in COMPARISONS),
+        *(row(shared, comparison) for comparison in RUNS),
     ]
 
 

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import pandas as pd
-
-from batsched_py.report import Column, Table
+from batsched_py.report import Table
 from batsched_py.units import HOUR, MINUTE
-from batsched_studies.creasy.texts import TEXTS
+from batsched_studies.creasy import TEXTS
 from batsched_users.behaviour.empirical_distributions import Quantiles
 from batsched_users.behaviour.think_times import continuation
 from batsched_users.models.site import SiteDistributions
@@ -25,8 +23,8 @@ _PIECES = 20
 
 def at_250(published: Mapping[str, Any], name: str) -> tuple[float, float]:
     """Return a number under EASY and under CREASY 6000 with 250 users."""
-    own = published["at_250"][name]
-    return float(own["0"]), float(own["6000"])
+    printed = published["at_250"][name]
+    return float(printed["0"]), float(printed["6000"])
 
 
 def jobs_in_system(throughput: float, response: float) -> float:
@@ -104,19 +102,12 @@ def drawn(distributions: SiteDistributions) -> Drawn:
     )
 
 
-def table(published: Mapping[str, Any], model: Drawn) -> Table:
+def table(published: Mapping[str, Any], model: Drawn) -> Table | None:
     """Return what the paper's numbers imply beside what the distributions have."""
     numbers = _implied(published, model)
     names = ("what", "published", "ours", "says")
     rows = [{name: row[name].format(**numbers) for name in names} for row in published["checks"]]
-    shown = (
-        Column("what"),
-        Column("published", "from the paper", kind="published"),
-        Column("ours", "distributions here", kind="ours"),
-        Column("says", "which says"),
-    )
-    title = "What the paper's numbers imply"
-    return Table("checks", title, pd.DataFrame(rows), shown, TEXTS["checks"])
+    return TEXTS.table("checks", rows)
 
 
 def _implied(published: Mapping[str, Any], model: Drawn) -> dict[str, Any]:

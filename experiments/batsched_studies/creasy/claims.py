@@ -90,14 +90,14 @@ def _sessions(runs: Runs) -> Iterator[Verdict]:
 
 def _alike(runs: Runs) -> Iterator[Verdict]:
     easy = runs.where(nb_users=50, alpha=EASY)
-    others = [
-        runs.where(nb_users=50, alpha=alpha) for alpha in runs.labels("alpha") if alpha != EASY
-    ]
-    others = [own for own in others if own]
+    by_alpha = {alpha: runs.where(nb_users=50, alpha=alpha) for alpha in runs.labels("alpha")}
+    others = [creasy for alpha, creasy in by_alpha.items() if alpha != EASY and creasy]
     if not easy or not others:
         return
     names = ("throughput", "response", "slowdown", "session_length")
-    most = {name: max((own.change(name, easy).value for own in others), key=abs) for name in names}
+    most = {
+        name: max((creasy.change(name, easy).value for creasy in others), key=abs) for name in names
+    }
     texts = [f"{TITLES[name]} {value:+.1f} %" for name, value in most.items()]
     yield Verdict(
         "With 50 users all policies are alike",
@@ -109,8 +109,8 @@ def _alike(runs: Runs) -> Iterator[Verdict]:
 
 def _monotone(runs: Runs) -> Iterator[Verdict]:
     alphas = sorted(runs.labels("alpha"))
-    own = {alpha: runs.where(nb_users=250, alpha=alpha) for alpha in alphas}
-    means = {alpha: found.mean("throughput") for alpha, found in own.items() if found}
+    by_alpha = {alpha: runs.where(nb_users=250, alpha=alpha) for alpha in alphas}
+    means = {alpha: creasy.mean("throughput") for alpha, creasy in by_alpha.items() if creasy}
     if len(means) < 3:
         return
     values = [mean.value for mean in means.values()]

@@ -18,8 +18,8 @@ from batsched_py.report.kit.beside_published import printed
 from batsched_py.report.kit.charts import Chart, numbers, scale_of
 from batsched_py.report.kit.estimates import drawn
 from batsched_py.report.kit.selection import Runs
+from batsched_studies.creasy import TEXTS
 from batsched_studies.creasy.tables import CLASSES, EASY, MOST, TITLES, system
-from batsched_studies.creasy.texts import TEXTS
 
 ALPHAS = (0, 1500, 3000, 4500, 6000)
 POLICIES = [system(alpha) for alpha in ALPHAS]
@@ -48,10 +48,10 @@ def _by_users(runs: Runs, name: str, published: Mapping[str, Any]) -> Figure:
     rows, theirs = [], []
     for alpha, policy in zip(ALPHAS, POLICIES, strict=True):
         for users in sorted(runs.labels("nb_users")):
-            own = runs.where(alpha=alpha, nb_users=users)
+            of_case = runs.where(alpha=alpha, nb_users=users)
             value = printed(published, f"at_{users}", name, alpha)
-            if own:
-                rows.append({"policy": policy, "x": users, **drawn(own.mean(name))})
+            if of_case:
+                rows.append({"policy": policy, "x": users, **drawn(of_case.mean(name))})
             if value is not None:
                 theirs.append({"policy": policy, "x": users, "paper": value})
     title = TITLES[name]
@@ -97,9 +97,9 @@ def _lines(rows: list[dict[str, Any]], theirs: list[dict[str, Any]], x: str, y: 
 def _by_class(runs: Runs) -> Figure | None:
     rows = []
     for alpha, policy in zip(ALPHAS, POLICIES, strict=True):
-        own = runs.where(alpha=alpha, nb_users=250)
-        for name in CLASSES if own else ():
-            rows.append({"policy": policy, "x": TITLES[name], **drawn(own.mean(name))})
+        of_policy = runs.where(alpha=alpha, nb_users=250)
+        for name in CLASSES if of_policy else ():
+            rows.append({"policy": policy, "x": TITLES[name], **drawn(of_policy.mean(name))})
     if not rows:
         return None
     policies = {row["policy"] for row in rows}
@@ -118,9 +118,9 @@ def _by_class(runs: Runs) -> Figure | None:
 def _by_alpha(runs: Runs, published: Mapping[str, Any]) -> Figure | None:
     easy, rows = runs.where(nb_users=250, alpha=EASY), []
     for alpha in ALPHAS[1:]:
-        own = runs.where(nb_users=250, alpha=alpha)
-        if own and easy:
-            change = own.change("throughput", easy)
+        creasy = runs.where(nb_users=250, alpha=alpha)
+        if creasy and easy:
+            change = creasy.change("throughput", easy)
             paper = published["throughput_gain"][str(alpha)]
             rows.append({"policy": "ours", "x": alpha, **drawn(change), "paper": paper})
     if not rows:
@@ -147,18 +147,18 @@ def _by_alpha(runs: Runs, published: Mapping[str, Any]) -> Figure | None:
 
 def room_figure(frame: pd.DataFrame, name: str, label: str) -> Figure | None:
     """Return CREASY's gain against the room that EASY leaves, a point per row where both are."""
-    known = frame.dropna(subset=["room", "gain"])
-    if known.empty:
+    shown = frame.dropna(subset=["room", "gain"])
+    if shown.empty:
         return None
     title = "CREASY 6000: gain (%)"
     gain = alt.Y("gain:Q", title=title)
     names = ("nodes", "utilisation", "room", "gain", "low", "high")
-    base = alt.Chart(known.where(known.notna(), None)).encode(
+    base = alt.Chart(shown.where(shown.notna(), None)).encode(
         x=alt.X("room:Q", title="room above EASY for any policy (%)", scale=alt.Scale(padding=20)),
         tooltip=[f"{label}:N", *numbers(*names, digits=".3~g")],
     )
     layers = [base.mark_point(filled=True, size=60, color=palette.BLUE).encode(y=gain)]
-    if known["low"].notna().any():
+    if shown["low"].notna().any():
         rule = base.mark_rule(color=palette.BLUE)
         layers.append(rule.encode(y=alt.Y("low:Q", title=title), y2="high:Q"))
     texts = base.mark_text(align="left", dx=7, dy=-5, fontSize=10)

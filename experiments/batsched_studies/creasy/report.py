@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.report import Part, Report
-from batsched_py.report.kit.beside_published import read_published
 from batsched_py.report.kit.selection import Runs
 from batsched_py.report.kit.tables import sections
-from batsched_studies.creasy import checks, claims, figures, room, tables
+from batsched_studies.creasy import TEXTS, checks, claims, figures, room, tables
 from batsched_users.models.site import SHIPPED, SiteDistributions
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 def report(results: CampaignResults) -> Report:
     """Return tables, figures and verdicts of the runs that are there."""
-    published = read_published(results.study)
+    published = TEXTS.published
     runs = tables.read(results.runs)
     return Report(
         title=results.title,

@@ -13,55 +13,36 @@ from typing import Any
 from batsched_py.report import Column, Table
 from batsched_py.report.kit.estimates import UNKNOWN, cells
 from batsched_py.report.kit.selection import Runs
-from batsched_py.report.kit.tables import columns, table
+from batsched_studies.creasy import TEXTS
 from batsched_studies.creasy.tables import CLASSES, EASY, MOST
-from batsched_studies.creasy.texts import TEXTS
 
 UNLIMITED = 16_384
 """Processors on which hardly anybody ever waits."""
 MORE = 60_000
 """An alpha beyond the paper's: criticality is then worth at most 40 hours of seniority, not 4."""
-_COLUMNS = (
-    *columns(nodes="processors"),
-    *columns(decimals=0, utilisation="EASY: utilisation (%)"),
-    *columns(decimals=1, throughput="throughput (jobs/h)"),
-    *columns(decimals=0, response="response (min)", run_time="mean run time (min)"),
-    *columns("slowdown", decimals=1),
-    *columns(decimals=2, session_length="jobs per session"),
-    *columns(decimals=1, unlimited="throughput if nobody waits"),
-    *columns(decimals=0, room="room for any policy (%)"),
-    Column("gain", "CREASY 6000: throughput (%)", 1, kind="ours"),
-    *columns(decimals=1, kind="ours", low="from", high="to"),
-    Column("to_1_min", "response <= 1 min (%)", 0),
-    Column("1_to_10_min", "1 to 10 min (%)", 0),
-    Column("over_10_min", "> 10 min (%)", 0),
-)
-_MORE = (
-    Column("more", "CREASY 60,000: throughput (%)", 1, kind="ours"),
-    Column("more_to_1_min", "response <= 1 min (%)", 0),
-)
 
 
 def by_machine(runs: Runs) -> Table | None:
     """Return the table of machine sizes, if there are several."""
     nodes = sorted(int(size) for size in runs.labels("nodes"))
     unlimited = runs.where(nodes=UNLIMITED, alpha=EASY)
-    found = [_row(runs.where(nodes=size), unlimited) for size in nodes if len(nodes) > 1]
-    rows = [row for row in found if row]
-    return table("machines", "Machines of several sizes", rows, (*_COLUMNS, *_MORE), TEXTS["room"])
+    rows = [_row(runs.where(nodes=size), unlimited) for size in nodes if len(nodes) > 1]
+    shown = [row for row in rows if row]
+    return TEXTS.table("room", shown, "machines", title="Machines of several sizes")
 
 
 def by_reading(runs: Runs) -> Table | None:
     """Return the table of readings, if there are any."""
     rows = []
     for reading in runs.labels("reading"):
-        own = runs.where(reading=reading)
-        unlimited = own.where(nodes=UNLIMITED, alpha=EASY)
-        for size in sorted(int(size) for size in own.labels("nodes")):
-            row = _row(own.where(nodes=size), unlimited) if size != UNLIMITED else None
+        of_reading = runs.where(reading=reading)
+        unlimited = of_reading.where(nodes=UNLIMITED, alpha=EASY)
+        for size in sorted(int(size) for size in of_reading.labels("nodes")):
+            row = _row(of_reading.where(nodes=size), unlimited) if size != UNLIMITED else None
             if row:
                 rows.append({"reading": reading, **row})
-    return table("readings", "Other readings", rows, (Column("reading"), *_COLUMNS), TEXTS["room"])
+    shown = (Column("reading"), *TEXTS.columns("room")[:-2])  # no run has an alpha beyond
+    return TEXTS.table("room", rows, "readings", columns=shown, title="Other readings")
 
 
 def room(throughput: float, utilisation: float, unlimited: float) -> float:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import nan
 from typing import Any
 
 import pandas as pd
 
-from batsched_py.report import Column, Table
+from batsched_py.report import Table
 from batsched_py.report.kit.beside_published import compared, printed
 from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.selection import Quantity, Runs
-from batsched_py.report.kit.tables import columns, table
-from batsched_py.support.statistics import Interval
+from batsched_py.report.kit.tables import columns
 from batsched_py.units import HOUR
-from batsched_studies.creasy.texts import TEXTS
+from batsched_studies.creasy import TEXTS
 
 EASY = 0
 """The alpha with which CREASY is EASY."""
@@ -57,64 +56,45 @@ def at_250(runs: Runs, published: Mapping[str, Any]) -> Iterator[Table | None]:
     rows: list[dict[str, Any]] = []
     for name in (*PRINTED, "bounded_slowdown"):
         numbers = [printed(published, "at_250", name, alpha, otherwise=nan) for alpha in (0, MOST)]
-        for alpha, own, number in zip((EASY, MOST), (easy, most), numbers, strict=True):
-            if own:
-                rows.append(_row(TITLES[name], alpha, own.values(name), own.mean(name), number))
-        if easy and most:
-            number = 100 * (numbers[1] / numbers[0] - 1)
-            rows.append(_changed(TITLES[name], most.change(name, easy), number))
-    yield _comparison("at_250_users", "250 users", rows)
+        change = 100 * (numbers[1] / numbers[0] - 1)
+        rows += _rows(TITLES[name], name, (easy, most), (*numbers, change))
+    yield TEXTS.table("comparison", rows, "at_250_users", title="250 users")
     rows = []
     for name in CLASSES if easy and most else ():
         title = f"response (min), run time {TITLES[name]}"
-        for alpha, own in ((EASY, easy), (MOST, most)):
-            rows.append(_row(title, alpha, own.values(name), own.mean(name), nan))
-        rows.append(_changed(title, most.change(name, easy), published["response_change"][name]))
-    yield _comparison("by_run_time", "250 users, by run time", rows)
+        change = published["response_change"][name]
+        rows += _rows(title, name, (easy, most), (nan, nan, change))
+    yield TEXTS.table("comparison", rows, "by_run_time", title="250 users, by run time")
 
 
-def _row(
-    title: str, alpha: int, values: pd.Series[float], mean: Interval, number: float
-) -> dict[str, Any]:
-    row = {"what": title, "system": system(alpha), **cells(mean, nb="replications")}
-    return row | compared(values, number)
-
-
-def _changed(title: str, change: Interval, number: float) -> dict[str, Any]:
-    row = {"what": title, "system": "change (%)", **cells(change, nb="replications")}
-    return row | {"published": number, "difference": nan, "spreads": nan}
-
-
-def _comparison(name: str, title: str, rows: list[dict[str, Any]]) -> Table | None:
-    shown = (
-        *columns(what="mean of the replications", system="policy"),
-        *columns("ours", kind="ours", low="from", high="to"),
-        Column("published", "paper", kind="published"),
-        Column("difference", "difference (%)", 0, kind="difference"),
-        Column("spreads", "in spreads", 1, kind="difference"),
-    )
-    return table(name, title, rows, shown, TEXTS["comparison"])
+def _rows(
+    title: str, name: str, sides: tuple[Runs, Runs], numbers: Sequence[float]
+) -> Iterator[dict[str, Any]]:
+    """Yield a quantity under EASY, under CREASY, and its change, each beside the paper's number."""
+    for alpha, runs, number in zip((EASY, MOST), sides, numbers, strict=False):
+        if runs:
+            row = {"what": title, "system": system(alpha)}
+            row |= cells(runs.mean(name), nb="replications")
+            yield row | compared(runs.values(name), number)
+    easy, most = sides
+    if easy and most:
+        row = {"what": title, "system": "change (%)"}
+        row |= cells(most.change(name, easy), nb="replications")
+        yield row | {"published": numbers[-1], "difference": nan, "spreads": nan}
 
 
 def by_alpha(runs: Runs, published: Mapping[str, Any]) -> Table | None:
     """Return the change against EASY with 250 users by alpha."""
     easy, rows = runs.where(nb_users=250, alpha=EASY), []
     for alpha in sorted(runs.labels("alpha")):
-        own = runs.where(nb_users=250, alpha=alpha)
-        if alpha == EASY or not own or not easy:
+        creasy = runs.where(nb_users=250, alpha=alpha)
+        if alpha == EASY or not creasy or not easy:
             continue
-        row = {"alpha": alpha, **cells(own.change("throughput", easy), "gain")}
+        row = {"alpha": alpha, **cells(creasy.change("throughput", easy), "gain")}
         row["published"] = printed(published, "throughput_gain", alpha, otherwise=nan)
         names = ("response", "slowdown", "session_length")
-        rows.append(row | {name: own.change(name, easy).value for name in names})
-    shown = (
-        *columns("alpha"),
-        *columns(decimals=1, kind="ours", gain="throughput", low="from", high="to"),
-        Column("published", "throughput, paper", kind="published"),
-        *columns("response", "slowdown", decimals=1, session_length="jobs per session"),
-    )
-    title = "Change against EASY with 250 users, by alpha (%)"
-    return table("by_alpha", title, rows, shown, "Means over the replications, paired by seed.")
+        rows.append(row | {name: creasy.change(name, easy).value for name in names})
+    return TEXTS.table("by_alpha", rows)
 
 
 def by_users(runs: Runs) -> Table | None:
@@ -123,9 +103,8 @@ def by_users(runs: Runs) -> Table | None:
     rows = []
     for alpha in sorted(runs.labels("alpha")):
         for users in sorted(runs.labels("nb_users")):
-            if own := runs.where(alpha=alpha, nb_users=users):
-                means = {name: own.mean(name).value for name in names}
+            if of_case := runs.where(alpha=alpha, nb_users=users):
+                means = {name: of_case.mean(name).value for name in names}
                 rows.append({"policy": system(alpha), "users": users, **means})
     shown = columns("policy", "users", {name: TITLES[name] for name in names})
-    title = "All policies and numbers of users"
-    return table("by_users", title, rows, shown, "Means over the replications.")
+    return TEXTS.table("by_users", rows, columns=shown)

@@ -1,1 +1,8 @@
 """S. Schlagkamp, JSSPP 2015: think times that grow with response times."""
+
+from pathlib import Path
+
+from batsched_py.report.kit.texts import Texts
+
+TEXTS = Texts(Path(__file__).parent)
+PUBLISHED = TEXTS.published

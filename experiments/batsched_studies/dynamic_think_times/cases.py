@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, isnan, nan
 from typing import Any
@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report.kit.selection import SEED, Quantity, Runs, rows
+from batsched_py.support.statistics import Interval, paired_ratio
 from batsched_py.units import WEEK
+from batsched_studies.dynamic_think_times import PUBLISHED
 from batsched_users.behaviour.think_times import ThinkTime
 from batsched_users.models.weekly import PUBLISHED as PARAMETERS
 from batsched_users.models.weekly import read_parameters
@@ -106,18 +108,18 @@ def groups(runs: Runs) -> Iterator[tuple[dict[str, Any], Runs]]:
 
     def place(group: tuple[tuple[Any, ...], Runs]) -> tuple[Any, ...]:
         reading, scheduler, nodes, think = group[0]
-        known = SCHEDULERS.index(scheduler) if scheduler in SCHEDULERS else len(SCHEDULERS)
+        order = SCHEDULERS.index(scheduler) if scheduler in SCHEDULERS else len(SCHEDULERS)
         constant = minutes(think)
         last = inf if isnan(constant) else constant
-        return readings.index(reading), known, scheduler, -nodes, last
+        return readings.index(reading), order, scheduler, -nodes, last
 
-    for key, own in sorted(runs.groups(*CASE), key=place):
-        yield dict(zip(CASE, key, strict=True)), own
+    for key, replications in sorted(runs.groups(*CASE), key=place):
+        yield dict(zip(CASE, key, strict=True)), replications
 
 
-def printed(numbers: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Medians]]:
+def printed() -> Iterator[tuple[dict[str, Any], Medians]]:
     """Yield the published cases (scheduler, nodes, think), and what is printed of them."""
-    for scheduler, sizes in numbers["cases"].items():
+    for scheduler, sizes in PUBLISHED["cases"].items():
         for nodes, thinks in sizes.items():
             for think, metrics in thinks.items():
                 yield {"scheduler": scheduler, "nodes": int(nodes), "think": think}, metrics
@@ -131,8 +133,18 @@ def at_equal_work(runs: Runs) -> Runs:
     all if there are less than two constant think times.
     """
     columns = [name for metric in QUALITY for name in (metric.name, f"{metric.name}_constant")]
-    found = [_at_equal_work(own.frame) for _, own in runs.groups(SEED)]
-    return Runs(pd.DataFrame([row for row in found if row], columns=[SEED, *columns]))
+    rows = [_at_equal_work(replication.frame) for _, replication in runs.groups(SEED)]
+    return Runs(pd.DataFrame([row for row in rows if row], columns=[SEED, *columns]))
+
+
+def ratios_at_equal_work(pairs: Runs) -> dict[str, Interval]:
+    """Return ``lin`` in relation to constant think times by metric, from :func:`at_equal_work`."""
+    return {
+        metric.name: paired_ratio(
+            pairs.values(metric.name), pairs.values(f"{metric.name}_constant")
+        )
+        for metric in QUALITY
+    }
 
 
 def _at_equal_work(runs: pd.DataFrame) -> dict[str, float]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 from batsched_py.report import Verdict
 from batsched_py.report.kit.selection import Runs
-from batsched_py.support.statistics import Interval, paired_ratio
+from batsched_py.support.statistics import Interval
+from batsched_studies.dynamic_think_times import PUBLISHED
 from batsched_studies.dynamic_think_times import cases as c
 
 CONSTANT = ("c20", "c120", "c240")
@@ -32,16 +32,16 @@ Ratios = Mapping[str, Interval]
 """By what is compared."""
 
 
-def verdicts(runs: Runs, numbers: dict[str, Any], reading: str) -> list[Verdict]:
+def verdicts(runs: Runs, reading: str) -> list[Verdict]:
     """Return what the runs of a reading say of each claim."""
-    own = runs.where(reading=reading)
-    if not own:
+    runs = runs.where(reading=reading)
+    if not runs:
         return [Verdict(title, None, "") for title in TITLES]
-    beside, tolerance = _think_times(own), equal(numbers)
+    beside, tolerance = _think_times(runs), equal()
     return [
-        _all(FALLS, _falls(own), _less),
-        _all(BEATS, _systems(own, ("art", "awt", "asd")), _less),
-        _all(NOT_AWRT, _systems(own, ("awrt",)), lambda ratio: ratio.high >= 1),
+        _all(FALLS, _falls(runs), _less),
+        _all(BEATS, _systems(runs, ("art", "awt", "asd")), _less),
+        _all(NOT_AWRT, _systems(runs, ("awrt",)), lambda ratio: ratio.high >= 1),
         _all(MORE, {at: r for at, r in beside.items() if "workload" in at}, _more),
         _all(
             EQUAL,
@@ -49,31 +49,31 @@ def verdicts(runs: Runs, numbers: dict[str, Any], reading: str) -> list[Verdict]
             lambda ratio: _within(ratio, 1 / tolerance, tolerance),
             f" Equal: within a factor of {tolerance:.2f}, the largest of the paper's own medians.",
         ),
-        _all(BETTER, _gains(own), _better),
+        _all(BETTER, _gains(runs), _better),
     ]
 
 
-def equal(numbers: dict[str, Any]) -> float:
+def equal() -> float:
     """Return the largest ratio of a metric of lin and c120 that the paper calls about equal."""
     ratios: list[float] = []
     for scheduler in c.SCHEDULERS:
-        lin, base = (numbers["cases"][scheduler]["1024"][think] for think in ("lin", "c120"))
+        lin, base = (PUBLISHED["cases"][scheduler]["1024"][think] for think in ("lin", "c120"))
         ratios += [lin[metric.name][1] / base[metric.name][1] for metric in c.QUALITY]
     return max(max(ratio, 1 / ratio) for ratio in ratios)
 
 
-def stated(runs: Runs, numbers: dict[str, Any]) -> Verdict:
+def stated(runs: Runs) -> Verdict:
     """Return whether the published numbers can be those of the stated set-up."""
     claim = "The published metrics are those of the stated users (p_a = 0.5, 9 to 17, one job each)"
     needs, ours, within = [], [], []
-    for case, printed in c.printed(numbers):
-        own = runs.where(reading=c.STATED, **case)
-        if not own:
+    for case, printed in c.printed():
+        replications = runs.where(reading=c.STATED, **case)
+        if not replications:
             continue
         needs.append(c.needed(case["nodes"], case["think"], printed).share)
-        ours.append(float(own.values("busy").median()) / c.ACTIVE_WEEKS)
+        ours.append(replications.median("busy") / c.ACTIVE_WEEKS)
         for name, (_, middle, _) in printed.items():
-            low, high = own.values(name).quantile([0.025, 0.975])
+            low, high = replications.values(name).quantile([0.025, 0.975])
             within.append(bool(low <= middle <= high))
     if not needs:
         return Verdict(claim, None, "")
@@ -89,35 +89,33 @@ def stated(runs: Runs, numbers: dict[str, Any]) -> Verdict:
 
 def _falls(runs: Runs) -> Ratios:
     ratios = {}
-    for (scheduler, nodes), own in runs.groups("scheduler", "nodes"):
+    for (scheduler, nodes), of_system in runs.groups("scheduler", "nodes"):
         for shorter, longer in pairwise(CONSTANT):
-            ratio = own.where(think=longer).ratio("work", own.where(think=shorter))
+            ratio = of_system.where(think=longer).ratio("work", of_system.where(think=shorter))
             ratios[f"{longer} / {shorter}, {scheduler} {nodes}"] = ratio
     return ratios
 
 
 def _systems(runs: Runs, metrics: Iterable[str]) -> Ratios:
     ratios: dict[str, Interval] = {}
-    for (nodes, think), own in runs.groups("nodes", "think"):
-        easy, fcfs = (own.where(scheduler=name) for name in ("easy", "fcfs"))
+    for (nodes, think), of_users in runs.groups("nodes", "think"):
+        easy, fcfs = (of_users.where(scheduler=name) for name in ("easy", "fcfs"))
         ratios |= {f"{name.upper()}, {nodes} {think}": easy.ratio(name, fcfs) for name in metrics}
     return ratios
 
 
 def _think_times(runs: Runs) -> Ratios:
     ratios: dict[str, Interval] = {}
-    for (scheduler,), own in runs.where(nodes=1024).groups("scheduler"):
-        lin, base = (own.where(think=think) for think in ("lin", "c120"))
+    for (scheduler,), of_system in runs.where(nodes=1024).groups("scheduler"):
+        lin, base = (of_system.where(think=think) for think in ("lin", "c120"))
         ratios |= {f"{m.title}, {scheduler}": lin.ratio(m.name, base) for m in c.METRICS}
     return ratios
 
 
 def _gains(runs: Runs) -> Ratios:
-    own = c.at_equal_work(runs.where(scheduler="fcfs", nodes=128))
-    return {
-        metric.title: paired_ratio(own.values(metric.name), own.values(f"{metric.name}_constant"))
-        for metric in c.QUALITY
-    }
+    pairs = c.at_equal_work(runs.where(scheduler="fcfs", nodes=128))
+    ratios = c.ratios_at_equal_work(pairs)
+    return {metric.title: ratios[metric.name] for metric in c.QUALITY}
 
 
 def _less(ratio: Interval) -> bool | None:
@@ -146,22 +144,22 @@ def _all(
     finite = {at: ratio for at, ratio in ratios.items() if ratio.low == ratio.low}
     if not finite:
         return Verdict(title, None, "")
-    found = {at: holds(ratio) for at, ratio in finite.items()}
-    wrong, unclear = ([at for at in found if found[at] is what] for what in (False, None))
+    answers = {at: holds(ratio) for at, ratio in finite.items()}
+    wrong, unclear = ([at for at in answers if answers[at] is what] for what in (False, None))
     low = min(finite, key=lambda at: finite[at].value)
     high = max(finite, key=lambda at: finite[at].value)
     shown = dict.fromkeys((low, high)) if len(finite) > 4 else finite
     evidence = f"In {len(finite) - len(wrong) - len(unclear)} of {len(finite)} comparisons"
-    evidence += f": {'; '.join(_said(at, finite[at]) for at in shown)}."
+    evidence += f": {'; '.join(_in_words(at, finite[at]) for at in shown)}."
     for what, those in (("Not", wrong), ("Undecided", unclear)):
         evidence += f" {what} in {_named(those, finite)}." if those else ""
     return Verdict(title, False if wrong else None if unclear else True, evidence + more)
 
 
 def _named(wrong: Sequence[str], ratios: Ratios) -> str:
-    shown = "; ".join(_said(at, ratios[at]) for at in wrong[:3])
+    shown = "; ".join(_in_words(at, ratios[at]) for at in wrong[:3])
     return shown + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
 
 
-def _said(at: str, ratio: Interval) -> str:
+def _in_words(at: str, ratio: Interval) -> str:
     return f"{at} {ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"

@@ -14,8 +14,8 @@ from batsched_py.report.kit.charts import numbers as formatted
 from batsched_py.report.kit.selection import Quantity, Runs
 from batsched_py.support.statistics import quantiles
 from batsched_py.units import WEEK
+from batsched_studies.dynamic_think_times import TEXTS
 from batsched_studies.dynamic_think_times import cases as c
-from batsched_studies.dynamic_think_times.texts import TEXTS
 
 SYSTEMS = {"fcfs": "#1f77b4", "fcfs paper": "#9ecae1", "easy": "#e6820e", "easy paper": "#fdc38d"}
 SCHEDULERS = alt.Scale(domain=["fcfs", "easy"], range=[SYSTEMS["fcfs"], SYSTEMS["easy"]])
@@ -30,18 +30,18 @@ NAMES = ("low", "quarter", "median", "three_quarters", "high")
 Rows = list[dict[str, Any]]
 
 
-def distributions(runs: Runs, numbers: Mapping[str, Any]) -> Iterator[Figure | None]:
+def distributions(runs: Runs) -> Iterator[Figure | None]:
     """Yield a figure for each metric: all cases, the published quantiles beside them."""
     for metric in c.METRICS:
         rows = []
-        for case, own in c.groups(runs):
-            found = zip(NAMES, quantiles(own.values(metric.name), AT), strict=True)
-            rows.append(_place(case["scheduler"], case) | dict(found))
+        for case, replications in c.groups(runs):
+            ours = zip(NAMES, quantiles(replications.values(metric.name), AT), strict=True)
+            rows.append(_place(case["scheduler"], case) | dict(ours))
         there = {(row["nodes"], row["think"]) for row in rows}
-        for case, medians in c.printed(numbers):
+        for case, medians in c.printed():
             if metric.name in medians and (case["nodes"], case["think"]) in there:
-                found = zip(("low", "median", "high"), medians[metric.name], strict=True)
-                rows.append(_place(f"{case['scheduler']} paper", case) | dict(found))
+                theirs = zip(("low", "median", "high"), medians[metric.name], strict=True)
+                rows.append(_place(f"{case['scheduler']} paper", case) | dict(theirs))
         thinks = list(dict.fromkeys(case["think"] for case, _ in c.groups(runs)))
         yield _distribution(rows, metric, thinks) if rows else None
 
@@ -79,15 +79,15 @@ def _by_machine(*layers: Chart) -> Chart:
     return chart.resolve_scale(y="independent")
 
 
-def workload(runs: Runs, numbers: Mapping[str, Any]) -> Figure | None:
+def workload(runs: Runs) -> Figure | None:
     """Return the workload against the mean think time, lin at the mean of its own."""
     rows: Rows = []
-    for case, own in c.groups(runs):
-        work = quantiles(own.values("work"))
-        rows.append(_point("ours", case, work, float(own.values("art").median())))
+    for case, replications in c.groups(runs):
+        work = quantiles(replications.values("work"))
+        rows.append(_point("ours", case, work, replications.median("art")))
     if not rows:
         return None
-    for case, medians in c.printed(numbers):
+    for case, medians in c.printed():
         if any(row["nodes"] == case["nodes"] for row in rows):
             rows.append(_point("paper", case, medians["work"], medians["art"][1]))
     names = ("minutes", "low", "median", "high")
@@ -124,11 +124,11 @@ def _point(whose: str, case: Mapping[str, Any], work: list[float], art: float) -
 def equal_work(runs: Runs) -> Figure | None:
     """Return each metric against the work, constant think times joined by lines."""
     rows = []
-    for case, own in c.groups(runs):
-        work = float(own.values("work").median())
+    for case, replications in c.groups(runs):
+        work = replications.median("work")
         for metric in c.QUALITY:
             row = {name: case[name] for name in ("scheduler", "nodes", "think")} | {"work": work}
-            row |= {"metric": metric.title, "value": float(own.values(metric.name).median())}
+            row |= {"metric": metric.title, "value": replications.median(metric.name)}
             rows.append(row | {"mark": "lin" if case["think"] == "lin" else "constant"})
     if not {"lin", "constant"} <= {row["mark"] for row in rows}:
         return None
@@ -155,17 +155,17 @@ def equal_work(runs: Runs) -> Figure | None:
     return TEXTS.figure("equal_work_curves", chart)
 
 
-def readings(runs: Runs, numbers: Mapping[str, Any]) -> Figure | None:
+def readings(runs: Runs) -> Figure | None:
     """Return mean response against work of each reading, the paper's beside them."""
     names = ["paper", *runs.labels("reading")]
     rows: Rows = []
-    for case, medians in c.printed(numbers) if len(names) > 2 else ():
+    for case, medians in c.printed() if len(names) > 2 else ():
         place = {"system": f"{case['scheduler']}, {case['nodes']} cores", "think": case["think"]}
-        own = runs.where(**case)
-        for (reading,), of_it in own.groups("reading"):
-            values = {name: float(of_it.values(name).median()) for name in ("work", "art")}
+        of_case = runs.where(**case)
+        for (reading,), replications in of_case.groups("reading"):
+            values = {name: replications.median(name) for name in ("work", "art")}
             rows.append({**place, "reading": reading, **values})
-        if own:
+        if of_case:
             paper = {"work": medians["work"][1], "art": medians["art"][1]}
             rows.append({**place, "reading": "paper", **paper})
     if not rows:

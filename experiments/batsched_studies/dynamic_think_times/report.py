@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.report import Part, Report, Table, Text
-from batsched_py.report.kit.beside_published import read_published
 from batsched_py.report.kit.selection import Runs
-from batsched_py.report.kit.tables import columns, sections, table
-from batsched_studies.dynamic_think_times import cases, claims, figures, tables
-from batsched_studies.dynamic_think_times.texts import TEXTS
+from batsched_py.report.kit.tables import columns, sections
+from batsched_studies.dynamic_think_times import TEXTS, cases, claims, figures, tables
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
@@ -19,22 +16,21 @@ if TYPE_CHECKING:
 
 def report(results: CampaignResults) -> Report:
     """Return tables, figures and verdicts of the runs that are there."""
-    numbers = read_published(Path(__file__).parent)
     runs = cases.read(results.runs)
-    said = claims.verdicts(runs, numbers, cases.STATED)
+    verdicts = claims.verdicts(runs, cases.STATED)
     return Report(
         title="Dynamic think times in generative simulations",
         source=TEXTS["source"],
         summary=_summary(runs),
-        sections=tuple(sections(_parts(runs, numbers))) if runs else (),
-        verdicts=(*said, claims.stated(runs, numbers)) if runs else tuple(said),
+        sections=tuple(sections(_parts(runs))) if runs else (),
+        verdicts=(*verdicts, claims.stated(runs)) if runs else tuple(verdicts),
     )
 
 
 def _summary(runs: Runs) -> str:
     if not runs:
         return "No runs."
-    number = [len(own) for _, own in runs.groups(*cases.CASE)]
+    number = [len(replications) for _, replications in runs.groups(*cases.CASE)]
     least, most = min(number), max(number)
     each = str(most) if least == most else f"{least} to {most}"
     return (
@@ -44,31 +40,30 @@ def _summary(runs: Runs) -> str:
     )
 
 
-def _parts(runs: Runs, numbers: dict[str, Any]) -> Iterator[tuple[str, Iterable[Part | None]]]:
+def _parts(runs: Runs) -> Iterator[tuple[str, Iterable[Part | None]]]:
     stated = runs.where(reading=cases.STATED)
-    yield "Beside the paper", [tables.as_published(runs, numbers)]
-    yield "Distributions over the replications", figures.distributions(stated, numbers)
-    yield "Schedulers", [tables.schedulers(runs, numbers)]
-    yield "Think times", [tables.think_times(runs, numbers), figures.workload(stated, numbers)]
-    equal_work = [tables.equal_work(runs, numbers), figures.equal_work(stated)]
+    yield "Beside the paper", [tables.as_published(runs)]
+    yield "Distributions over the replications", figures.distributions(stated)
+    yield "Schedulers", [tables.schedulers(runs)]
+    yield "Think times", [tables.think_times(runs), figures.workload(stated)]
+    equal_work = [tables.equal_work(runs), figures.equal_work(stated)]
     yield "Metrics at equal work", equal_work
-    why = [tables.user_time(runs, numbers), tables.readings(runs, numbers)]
-    why += [_claims_by_reading(runs, numbers)]
-    others = [figures.readings(runs, numbers), tables.independent(runs, numbers)]
+    why = [tables.user_time(runs), tables.readings(runs)]
+    why += [_claims_by_reading(runs)]
+    others = [figures.readings(runs), tables.independent(runs)]
     yield "Why the waits are not the paper's", [Text(TEXTS["argument"]), *why, *others]
     yield "All cases", [tables.all_cases(runs)]
 
 
-def _claims_by_reading(runs: Runs, numbers: dict[str, Any]) -> Table | None:
+def _claims_by_reading(runs: Runs) -> Table | None:
     """Return which claims hold under each reading, None if there is but one."""
     readings = runs.labels("reading")
     rows: list[dict[str, Any]] = []
     for reading in readings if len(readings) > 1 else ():
-        said = claims.verdicts(runs, numbers, reading)
-        rows.append({"reading": reading, **{str(n): v.holds for n, v in enumerate(said, 1)}})
+        verdicts = enumerate(claims.verdicts(runs, reading), 1)
+        rows.append({"reading": reading, **{str(number): v.holds for number, v in verdicts}})
     titles = {str(number): title for number, title in enumerate(claims.TITLES, 1)}
-    asked = [n for n in titles if any(row[n] is not None for row in rows)]
-    note = "; ".join(f"({n}) {titles[n]}" for n in asked)
-    shown = columns("reading", {n: f"({n})" for n in asked})
-    title = "Claims that hold under each reading"
-    return table("claims_by_reading", title, rows, shown, f"{note}.")
+    asked = [number for number in titles if any(row[number] is not None for row in rows)]
+    shown = columns("reading", {number: f"({number})" for number in asked})
+    told = "; ".join(f"({number}) {titles[number]}" for number in asked)
+    return TEXTS.table("claims_by_reading", rows, columns=shown, claims=told)

@@ -1,1 +1,8 @@
 """A. Streit, PhD thesis, 2003: self-tuning planning."""
+
+from pathlib import Path
+
+from batsched_py.report.kit.texts import Texts
+
+TEXTS = Texts(Path(__file__).parent)
+PUBLISHED = TEXTS.published

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from batsched_py.report import Verdict
 from batsched_studies.dynp.load import (
     STATIC,
@@ -23,30 +25,27 @@ ALIKE = 0.1
 """Two policies that differ by fewer per cent are alike: none is better."""
 
 
-def verdicts(runs: Iterable[Measured], loads: Iterable[Load]) -> Iterator[Verdict]:
-    """Yield a verdict for each claim and log that there are runs for."""
-    groups: dict[tuple[str, str | None, str], dict[tuple[str, str], dict[float | str, float]]] = {}
-    for run in runs:
-        lists = (run.policy.fcfs_list or None,) if run.policy.fcfs_list else ("sorted", "legacy")
-        for kind in lists:
-            own = groups.setdefault((run.log, run.trace, kind or ""), {})
-            _add(own, run)
-    for (log, trace, kind), own in groups.items():
-        if any(policy.split()[-1] in ("full", "half") for _, policy in own):
-            said = log if kind == "sorted" else f"{log} (FCFS as the list lies)"
-            for verdict in _of_log(trace, own):
-                yield Verdict(verdict.claim, verdict.holds, verdict.evidence, said)
-    for load in loads:
-        for verdict in _of_load(load):
-            yield Verdict(verdict.claim, verdict.holds, verdict.evidence, f"{load.log}, synthetic")
-
-
-_Own = dict[tuple[str, str], dict["float | str", float]]
+_Values = dict[tuple[str, str], dict["float | str", float]]
 """By estimates and policy: SLDwA by slackness, or by self-tuning metric."""
 
 
-def _add(own: _Own, run: Measured) -> None:
-    values = own.setdefault((run.estimates, run.policy.key), {})
+def verdicts(runs: Iterable[Measured], loads: Iterable[Load]) -> Iterator[Verdict]:
+    """Yield a verdict for each claim and log that there are runs for."""
+    groups: dict[tuple[str, str | None, str], _Values] = {}
+    for run in runs:
+        for kind in [run.policy.fcfs_list] if run.policy.fcfs_list else ["sorted", "legacy"]:
+            _add(groups.setdefault((run.log, run.trace, kind), {}), run)
+    for (log, trace, kind), values in groups.items():
+        if any(policy.split()[-1] in ("full", "half") for _, policy in values):
+            where = log if kind == "sorted" else f"{log} (FCFS as the list lies)"
+            yield from (replace(verdict, log=where) for verdict in _of_log(trace, values))
+    for load in loads:
+        where = f"{load.log}, synthetic"
+        yield from (replace(verdict, log=where) for verdict in _of_load(load))
+
+
+def _add(by_policy: _Values, run: Measured) -> None:
+    values = by_policy.setdefault((run.estimates, run.policy.key), {})
     value = run.values[SLDWA]
     if run.policy.plain:
         values[0] = values["ARTwW"] = value
@@ -56,11 +55,11 @@ def _add(own: _Own, run: Measured) -> None:
         values[run.policy.metric] = value
 
 
-def _of_log(trace: str | None, own: _Own) -> Iterator[Verdict]:
+def _of_log(trace: str | None, by_policy: _Values) -> Iterator[Verdict]:
     plain = {
         policy: values[0]
-        for (kind, policy), values in own.items()
-        if kind == "user" and values.get(0)
+        for (estimates, policy), values in by_policy.items()
+        if estimates == "user" and values.get(0)
     }
     yield from _against_static(trace, plain)
     for when in ("half", "full"):
@@ -71,9 +70,9 @@ def _of_log(trace: str | None, own: _Own) -> Iterator[Verdict]:
     yield from _less(claim, plain, "advanced full", "advanced half")
     claim = "The SJF-preferred decider is better than the FCFS-preferred one."
     yield from _less(claim, plain, "sjf-preferred full", "fcfs-preferred full")
-    yield from _metrics(own)
-    yield from _slackness(own)
-    yield from _perfect(own)
+    yield from _metrics(by_policy)
+    yield from _slackness(by_policy)
+    yield from _perfect(by_policy)
 
 
 def _against_static(trace: str | None, plain: dict[str, float]) -> Iterator[Verdict]:
@@ -82,11 +81,8 @@ def _against_static(trace: str | None, plain: dict[str, float]) -> Iterator[Verd
     best = min(STATIC, key=lambda order: plain.get(order, float("inf")))
     gain = 100 * (1 - plain["advanced full"] / plain[best])
     expected = GAINS_ON.get(trace or "", True)
-    claim = (
-        "dynP (advanced, full) is better than the best static policy."
-        if expected
-        else "dynP (advanced, full) is worse than the best static policy."
-    )
+    word = "better" if expected else "worse"
+    claim = f"dynP (advanced, full) is {word} than the best static policy."
     evidence = (
         f"SLDwA {plain['advanced full']:.4f}, best static policy {best.upper()} "
         f"{plain[best]:.4f}: a gain of {gain:+.2f} %."
@@ -95,9 +91,9 @@ def _against_static(trace: str | None, plain: dict[str, float]) -> Iterator[Verd
     yield Verdict(claim, None if tie else (gain > 0) == expected, evidence)
 
 
-def _tie(one: float, other: float) -> bool:
+def _tie(first: float, second: float) -> bool:
     """Tell whether two values are equal in all digits of the evidence: that is no answer."""
-    return f"{one:.4f}" == f"{other:.4f}"
+    return f"{first:.4f}" == f"{second:.4f}"
 
 
 def _less(claim: str, plain: dict[str, float], better: str, worse: str) -> Iterator[Verdict]:
@@ -108,33 +104,31 @@ def _less(claim: str, plain: dict[str, float], better: str, worse: str) -> Itera
         yield Verdict(claim, None if tie else share >= ALIKE, evidence)
 
 
-def _metrics(own: _Own) -> Iterator[Verdict]:
-    for (estimates, policy), values in own.items():
+def _metrics(by_policy: _Values) -> Iterator[Verdict]:
+    for (estimates, policy), values in by_policy.items():
         named = {str(name): value for name, value in values.items() if isinstance(name, str)}
         if estimates == "user" and len(named) > 2:
             best = min(named, key=lambda name: named[name])
-            when = policy.split()[-1]
-            yield Verdict(
-                f"ARTwW is the best self-tuning metric ({when} self-tuning).",
-                best == "ARTwW",
-                f"Best is {best} with {named[best]:.4f}; ARTwW has {named['ARTwW']:.4f}.",
-            )
+            claim = f"ARTwW is the best self-tuning metric ({policy.split()[-1]} self-tuning)."
+            evidence = f"Best is {best} with {named[best]:.4f}; ARTwW has {named['ARTwW']:.4f}."
+            yield Verdict(claim, best == "ARTwW", evidence)
 
 
-def _slackness(own: _Own) -> Iterator[Verdict]:
-    for (estimates, policy), values in own.items():
+def _slackness(by_policy: _Values) -> Iterator[Verdict]:
+    for (estimates, policy), values in by_policy.items():
         slack = {key: value for key, value in values.items() if not isinstance(key, str)}
         if estimates == "user" and len(slack) > 2 and 0 in slack:
             others = [value for key, value in slack.items() if key]
             mean = sum(others) / len(others)
             shown = ", ".join(f"{key:g} %: {value:.4f}" for key, value in sorted(slack.items()))
-            yield Verdict(
-                f"Slackness does not pay in general ({policy}).", slack[0] <= mean, f"{shown}."
-            )
+            claim = f"Slackness does not pay in general ({policy})."
+            yield Verdict(claim, slack[0] <= mean, f"{shown}.")
 
 
-def _perfect(own: _Own) -> Iterator[Verdict]:
-    user, perfect = (own.get((kind, "advanced full"), {}).get(0) for kind in ("user", "perfect"))
+def _perfect(by_policy: _Values) -> Iterator[Verdict]:
+    user, perfect = (
+        by_policy.get((kind, "advanced full"), {}).get(0) for kind in ("user", "perfect")
+    )
     if user and perfect:
         yield Verdict(
             "Perfect estimates make dynP better (advanced, full).",
@@ -159,10 +153,10 @@ def _ordered(load: Load, metric: str, shrink: float) -> dict[str, float]:
     """Return the values of the static policies; none if they had not the same sets."""
     cells = {name: LoadCase(name, 0, shrink) for name in STATIC}
     sets = [set(load.cells.get(cell, {}).get(metric, {})) for cell in cells.values()]
-    if not sets[0] or any(own != sets[0] for own in sets):
+    if not sets[0] or any(other != sets[0] for other in sets):
         return {}
-    values = {name: load.value(cell, metric) for name, cell in cells.items()}
-    return {name: own.value for name, own in values.items() if own}
+    means = {name: load.value(cell, metric) for name, cell in cells.items()}
+    return {name: mean.value for name, mean in means.items() if mean}
 
 
 def _ljf(load: Load) -> Iterator[Verdict]:
@@ -199,8 +193,8 @@ def _sjf(load: Load) -> Iterator[Verdict]:
 
 
 def _on_sjf(load: Load, policy: str, metric: str, unit: str) -> Iterator[Verdict]:
-    own = average_gain(load, policy, 0, metric)
-    if own is None:
+    gain = average_gain(load, policy, 0, metric)
+    if gain is None:
         return
     # The thesis's mean gain of SJF-preferred in SLDwA on KTH is negative (-0.72 %).
     expected = not (load.trace == "KTH" and policy.startswith("sjf") and metric == SLDWA)
@@ -208,24 +202,21 @@ def _on_sjf(load: Load, policy: str, metric: str, unit: str) -> Iterator[Verdict
     name = policy.removesuffix(" full")
     claim = f"dynP ({name}) is {word} than SJF in {metric}, averaged over the factors."
     evidence = (
-        f"{own.value:+.2f} {unit} ({own.low:+.2f} to {own.high:+.2f}, 95 % over {own.nb} sets) at "
-        f"the factors {', '.join(f'{f:g}' for f in common_factors(load, policy))}."
+        f"{gain.value:+.2f} {unit} ({gain.low:+.2f} to {gain.high:+.2f}, 95 % over {gain.nb} sets) "
+        f"at the factors {', '.join(f'{f:g}' for f in common_factors(load, policy))}."
     )
-    known = own.nb > 1 and own.low * own.high > 0 and whole(load, policy)
-    yield Verdict(claim, (own.value > 0) == expected if known else None, evidence)
+    clear = gain.nb > 1 and gain.low * gain.high > 0 and whole(load, policy)
+    yield Verdict(claim, (gain.value > 0) == expected if clear else None, evidence)
 
 
 def _less_with_slackness(load: Load) -> Iterator[Verdict]:
     for policy, values in slacknesses(load):
         gains = {s: average_gain(load, policy, s, SLDWA) for s in values}
-        there = {s: own.value for s, own in gains.items() if own is not None}
+        there = {s: gain.value for s, gain in gains.items() if gain is not None}
         if len(there) < 3 or min(there) > 0:
             continue
         shown = ", ".join(f"{s:g} %: {gain:+.2f} %" for s, gain in there.items())
-        yield Verdict(
-            f"More than 2 % of slackness leaves little of the gain over SJF ({policy}).",
-            max((abs(gain) for s, gain in there.items() if s > 2), default=0.0)
-            < 0.5 * abs(there[0])
-            or max(gain for s, gain in there.items() if s > 2) < there[0],
-            f"{shown}.",
-        )
+        more = [gain for s, gain in there.items() if s > 2]
+        little = max(map(abs, more), default=0.0) < 0.5 * abs(there[0]) or max(more) < there[0]
+        claim = f"More than 2 % of slackness leaves little of the gain over SJF ({policy})."
+        yield Verdict(claim, little, f"{shown}.")

@@ -6,7 +6,7 @@ thesis's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import altair as alt
@@ -19,6 +19,7 @@ from batsched_py.report.kit.charts import Chart, numbers, scale_of
 from batsched_py.report.kit.estimates import drawn
 from batsched_py.report.kit.selection import slug
 from batsched_py.support.statistics import Interval
+from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.load import (
     Load,
     LoadCase,
@@ -28,7 +29,6 @@ from batsched_studies.dynp.load import (
     slacknesses,
 )
 from batsched_studies.dynp.measures import Measured
-from batsched_studies.dynp.texts import TEXTS
 
 LABELS = {
     "fcfs": "FCFS",
@@ -43,36 +43,33 @@ COLOURS = dict(zip(LABELS.values(), _COLOURS, strict=True))
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
 SHAPES = dict(zip(LABELS.values(), _SHAPES, strict=True))
 MONTHLY = ("fcfs", "sjf", "ljf", "advanced full")
-Published = Mapping[str, Any]
 Lines = list[dict[str, Any]]
 
 
-def figures(
-    runs: Iterable[Measured], loads: Iterable[Load], published: Published
-) -> Iterator[Figure | None]:
+def figures(runs: Iterable[Measured], loads: Iterable[Load]) -> Iterator[Figure | None]:
     """Yield the figures that the runs allow."""
-    yield from monthly_figures(runs, published)
+    yield from monthly_figures(runs)
     for load in loads:
-        yield load_figure(load, "SLDwA", published)
-        yield load_figure(load, "UTIL", published)
-        yield slackness_figure(load, published)
+        yield load_figure(load, "SLDwA")
+        yield load_figure(load, "UTIL")
+        yield slackness_figure(load)
 
 
-def monthly_figures(runs: Iterable[Measured], published: Published) -> Iterator[Figure]:
+def monthly_figures(runs: Iterable[Measured]) -> Iterator[Figure]:
     """Yield SLDwA by month of submission, for each log with two policies or more."""
     logs: dict[str, dict[str, Measured]] = {}
     for run in runs:
         usual = run.policy.plain and run.estimates == "user"
         if usual and run.policy.key in MONTHLY and run.months:
-            own = logs.setdefault(run.log, {})
-            if not run.policy.legacy_fcfs_list_order or run.policy.key not in own:
-                own[run.policy.key] = run
-    for log, own in logs.items():
-        if len(own) > 1:
+            by_policy = logs.setdefault(run.log, {})
+            if not run.policy.legacy_fcfs_list_order or run.policy.key not in by_policy:
+                by_policy[run.policy.key] = run
+    for log, by_policy in logs.items():
+        if len(by_policy) > 1:
             lines = []
-            for policy, run in own.items():
+            for policy, run in by_policy.items():
                 for month, values in run.months.items():
-                    thesis = in_column(published, ("monthly", run.trace, month), policy)
+                    thesis = in_column(PUBLISHED, ("monthly", run.trace, month), policy)
                     lines.append(_point(policy, month, Interval(values.sldwa, *_UNKNOWN), thesis))
             yield TEXTS.figure(
                 "monthly_figures",
@@ -85,15 +82,15 @@ def monthly_figures(runs: Iterable[Measured], published: Published) -> Iterator[
 _UNKNOWN = (float("nan"), float("nan"), 1)
 
 
-def load_figure(load: Load, metric: str, published: Published) -> Figure | None:
+def load_figure(load: Load, metric: str) -> Figure | None:
     """Return a metric by shrinking factor; None if there is one factor only."""
     lines = []
     for policy in load.policies():
         for shrink in load.factors():
-            own = load.value(LoadCase(policy, 0, shrink), metric)
-            if own is not None and policy in LABELS:
-                thesis = of_load(published, load, metric, shrink, policy)
-                lines.append(_point(policy, shrink, own, thesis))
+            ours = load.value(LoadCase(policy, 0, shrink), metric)
+            if ours is not None and policy in LABELS:
+                thesis = of_load(load, metric, shrink, policy)
+                lines.append(_point(policy, shrink, ours, thesis))
     if len({line["x"] for line in lines}) < 2:
         return None
     unit = " (%)" if metric == "UTIL" else ""
@@ -106,15 +103,15 @@ def load_figure(load: Load, metric: str, published: Published) -> Figure | None:
     )
 
 
-def slackness_figure(load: Load, published: Published) -> Figure | None:
+def slackness_figure(load: Load) -> Figure | None:
     """Return the average gain over SJF by slackness."""
     lines = []
     for policy, values in slacknesses(load):
         for slackness in values if policy in LABELS else ():
-            own = average_gain(load, policy, slackness, "SLDwA")
-            if own is not None:
-                thesis = of_gain(published, load, policy, slackness)
-                lines.append(_point(policy, slackness, own, thesis))
+            ours = average_gain(load, policy, slackness, "SLDwA")
+            if ours is not None:
+                thesis = of_gain(load, policy, slackness)
+                lines.append(_point(policy, slackness, ours, thesis))
     if not lines:
         return None
     return TEXTS.figure(

@@ -15,6 +15,7 @@ import numpy as np
 from batsched_py.report.kit.beside_published import in_column
 from batsched_py.report.kit.selection import log_name
 from batsched_py.support.statistics import Interval, bootstrap, trimmed_mean
+from batsched_studies.dynp import PUBLISHED
 from batsched_studies.dynp.measures import options_of, policy_of, values_of
 
 if TYPE_CHECKING:
@@ -48,8 +49,8 @@ class Load:
     """The trace of the thesis; None if its sets were made otherwise."""
     cells: dict[LoadCase, Values] = field(default_factory=dict)
     """Per cell and metric (SLDwA, UTIL in per cent) the value of each set."""
-    found: dict[Any, Interval | None] = field(default_factory=dict)
-    """What was computed: tables, figures and verdicts ask for the same."""
+    computed: dict[Any, Interval | None] = field(default_factory=dict)
+    """Tables, figures and verdicts ask for the same."""
 
     def factors(self) -> list[float]:
         """The shrinking factors that were run, from no to most load."""
@@ -64,17 +65,17 @@ class Load:
         values = self.cells.get(cell, {}).get(metric)
         if not values:
             return None
-        if (cell, metric) not in self.found:
-            own = bootstrap(list(values.values()), trimmed, resamples=RESAMPLES)
-            self.found[cell, metric] = own
-        return self.found[cell, metric]
+        key = (cell, metric)
+        if key not in self.computed:
+            self.computed[key] = bootstrap(list(values.values()), trimmed, resamples=RESAMPLES)
+        return self.computed[key]
 
     def gain(self, cell: LoadCase, base: LoadCase, metric: str) -> Interval | None:
         """Return the gain of a cell on another one, over the sets that both have."""
         return mean_gain(self, [(cell, base)], metric)
 
 
-def read_loads(results: CampaignResults, published: Mapping[str, Any]) -> list[Load]:
+def read_loads(results: CampaignResults) -> list[Load]:
     """Return the runs of synthetic sets by log."""
     loads: dict[tuple[str, str | None], Load] = {}
     for _, run in results.runs.iterrows():
@@ -82,21 +83,19 @@ def read_loads(results: CampaignResults, published: Mapping[str, Any]) -> list[L
         if policy is None or run["users"] != "synthetic" or policy.metric != "ARTwW":
             continue
         log, options = log_name(run["log"]), options_of(run, "user_options")
-        trace = _trace(published, log, int(run["nb_res"]), options)
+        trace = _trace(log, int(run["nb_res"]), options)
         load = loads.setdefault((log, trace), Load(log, trace))
         name = policy.key + (" (legacy)" if policy.legacy_fcfs_list_order else "")
         cell = LoadCase(name, policy.slackness, options.get("shrink", 1.0))
         values = load.cells.setdefault(cell, {"SLDwA": {}, "UTIL": {}})
-        for metric, own in values.items():
-            own[int(run.get("replication", 0))] = values_of(run)[metric]
+        for metric, by_set in values.items():
+            by_set[int(run.get("replication", 0))] = values_of(run)[metric]
     return list(loads.values())
 
 
-def _trace(
-    published: Mapping[str, Any], log: str, nodes: int, options: Mapping[str, Any]
-) -> str | None:
-    trace: str | None = published["logs"].get(log)
-    if trace is None or published["traces"][trace]["nodes"] != nodes:
+def _trace(log: str, nodes: int, options: Mapping[str, Any]) -> str | None:
+    trace: str | None = PUBLISHED["logs"].get(log)
+    if trace is None or PUBLISHED["traces"][trace]["nodes"] != nodes:
         return None
     as_published = options.get("arrivals") in ("thesis", trace) and "alpha" not in options
     return trace if as_published and options.get("jobs", PUBLISHED_JOBS) == PUBLISHED_JOBS else None
@@ -121,9 +120,9 @@ def mean_gain(
     Sets are drawn anew, not single values: each set is a replication of all cells.
     """
     key = (tuple(pairs), metric)
-    if key not in load.found:
-        load.found[key] = _mean_gain(load, *key)
-    return load.found[key]
+    if key not in load.computed:
+        load.computed[key] = _mean_gain(load, *key)
+    return load.computed[key]
 
 
 def _mean_gain(
@@ -132,10 +131,10 @@ def _mean_gain(
     cells = [load.cells.get(cell, {}).get(metric, {}) for pair in listed for cell in pair]
     if not cells or not all(cells):
         return None
-    common = sorted(set.intersection(*(set(own) for own in cells)))
+    common = sorted(set.intersection(*map(set, cells)))
     if not common:
         return None
-    array = np.array([[own[number] for number in common] for own in cells])
+    array = np.array([[by_set[number] for number in common] for by_set in cells])
     how = GAIN[metric]
 
     def statistic(drawn: Any) -> float:
@@ -178,11 +177,9 @@ def whole(load: Load, policy: str, slackness: float = 0) -> bool:
     return set(common_factors(load, policy, slackness)) >= {1.0, 0.9, 0.8, 0.7, 0.6}
 
 
-def of_load(
-    published: Mapping[str, Any], load: Load, metric: str, shrink: float, policy: str
-) -> Any:
+def of_load(load: Load, metric: str, shrink: float, policy: str) -> Any:
     """Return the level of a policy at a factor in Tables A.13 and A.15, None if there is none."""
-    return in_column(published, ("load", metric, load.trace, factor(shrink)), policy)
+    return in_column(PUBLISHED, ("load", metric, load.trace, factor(shrink)), policy)
 
 
 def factor(shrink: float) -> str:
@@ -190,18 +187,17 @@ def factor(shrink: float) -> str:
     return f"{shrink:g}" if shrink < 1 else "1.0"
 
 
-def of_gain(published: Mapping[str, Any], load: Load, policy: str, slackness: float) -> Any:
+def of_gain(load: Load, policy: str, slackness: float) -> Any:
     """Return the average gain over SJF in Table 5.13; None if not all its factors were run."""
     path = ("load_slackness_gains", load.trace, policy)
-    known = whole(load, policy, slackness)
-    return in_column(published, path, slackness) if known else None
+    return in_column(PUBLISHED, path, slackness) if whole(load, policy, slackness) else None
 
 
 def slacknesses(load: Load) -> Iterator[tuple[str, list[float]]]:
     """Yield each policy that was run with slackness, and its values of slackness."""
-    found: dict[str, set[float]] = {}
+    by_policy: dict[str, set[float]] = {}
     for cell in load.cells:
-        found.setdefault(cell.policy, set()).add(cell.slackness)
-    for policy, values in found.items():
+        by_policy.setdefault(cell.policy, set()).add(cell.slackness)
+    for policy, values in by_policy.items():
         if len(values) > 1:
             yield policy, sorted(values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from batsched_py.report import Column, Table
@@ -11,6 +11,7 @@ from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.selection import slug
 from batsched_py.report.kit.tables import columns, table, where_known
 from batsched_py.support.statistics import Interval
+from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.load import (
     BASES,
     GAIN,
@@ -23,13 +24,11 @@ from batsched_studies.dynp.load import (
     slacknesses,
     whole,
 )
-from batsched_studies.dynp.texts import TEXTS
 
 AVERAGE = "average"
-Published = Mapping[str, Any]
 
 
-def parts(loads: list[Load], published: Published) -> Iterator[tuple[str, Iterable[Table | None]]]:
+def parts(loads: list[Load]) -> Iterator[tuple[str, Iterable[Table | None]]]:
     """Yield the titles of sections and their tables."""
     kinds = {
         "Tables A.13 and A.15: synthetic job sets under more load": level_table,
@@ -38,7 +37,7 @@ def parts(loads: list[Load], published: Published) -> Iterator[tuple[str, Iterab
         "Tables A.17 and A.18: SLDwA by slackness": slackness_table,
     }
     for title, make in kinds.items():
-        yield title, [make(load, published) for load in loads]
+        yield title, [make(load) for load in loads]
 
 
 def _sorted(policy: str) -> str:
@@ -46,12 +45,12 @@ def _sorted(policy: str) -> str:
     return policy.removesuffix(" (legacy)")
 
 
-def _estimate(metric: str, own: Interval, thesis: float | None) -> dict[str, Any]:
+def _estimate(metric: str, ours: Interval, thesis: float | None) -> dict[str, Any]:
     names = (metric, f"{metric}, low", f"{metric}, high")
-    return cells(own, *names) | {f"{metric}, thesis": thesis}
+    return cells(ours, *names) | {f"{metric}, thesis": thesis}
 
 
-def level_table(load: Load, published: Published) -> Table | None:
+def level_table(load: Load) -> Table | None:
     """Return SLDwA and UTIL of each policy at each factor."""
     rows: list[dict[str, Any]] = []
     marks = []
@@ -59,18 +58,18 @@ def level_table(load: Load, published: Published) -> Table | None:
         for policy in load.policies():
             row: dict[str, Any] = {"shrink": shrink, "policy": policy}
             for metric in ("SLDwA", "UTIL"):
-                own = load.value(LoadCase(policy, 0, shrink), metric)
-                if own is None:
+                ours = load.value(LoadCase(policy, 0, shrink), metric)
+                if ours is None:
                     continue
-                thesis = of_load(published, load, metric, shrink, _sorted(policy))
-                row |= _estimate(metric, own, thesis)
+                thesis = of_load(load, metric, shrink, _sorted(policy))
+                row |= _estimate(metric, ours, thesis)
                 if thesis is not None:
-                    points = own.value - thesis
+                    points = ours.value - thesis
                     difference = points if metric == "UTIL" else 100 * points / thesis
                     row[f"{metric}, difference"] = difference
-                    if own.low <= thesis <= own.high:
+                    if ours.low <= thesis <= ours.high:
                         marks.append((len(rows), metric))
-                row["sets"] = own.nb
+                row["sets"] = ours.nb
             if len(row) > 2:
                 rows.append(row)
     shown = [Column("shrink", "factor", 1), *columns("policy", "sets")]
@@ -86,7 +85,7 @@ def level_table(load: Load, published: Published) -> Table | None:
     return table(name, load.log, rows, where_known(rows, shown), TEXTS["levels"], marks)
 
 
-def gain_table(load: Load, published: Published) -> Table | None:
+def gain_table(load: Load) -> Table | None:
     """Return the gain of each policy on its base, by factor and averaged."""
     rows = []
     for policy in load.policies():
@@ -95,52 +94,43 @@ def gain_table(load: Load, published: Published) -> Table | None:
         for shrink in factors if base else ():
             row = {"policy": policy, "base": base, "factor": str(shrink)}
             for metric in ("SLDwA", "UTIL"):
-                row |= _gain(load, published, policy, str(base), shrink, metric)
+                row |= _gain(load, policy, str(base), shrink, metric)
             if len(row) > 3:
                 rows.append(row)
-    shown = [*columns("policy", base="on", factor="factor")]
-    for metric, unit in (("SLDwA", "%"), ("UTIL", "points")):
-        titles = {metric: f"{metric} ({unit})", f"{metric}, low": "from", f"{metric}, high": "to"}
-        shown += columns(titles, decimals=2, kind="ours")
-        shown.append(Column(f"{metric}, thesis", "thesis", 2, "published"))
-    name = slug("load_gains", load.log)
-    return table(name, load.log, rows, where_known(rows, shown), TEXTS["gains"])
+    return _table("load_gains", load, rows)
 
 
-def _gain(
-    load: Load, published: Published, policy: str, base: str, shrink: float | str, metric: str
-) -> dict[str, Any]:
+def _table(key: str, load: Load, rows: list[dict[str, Any]]) -> Table | None:
+    shown = where_known(rows, TEXTS.columns(key))
+    return TEXTS.table(key, rows, slug(key, load.log), columns=shown, log=load.log)
+
+
+def _gain(load: Load, policy: str, base: str, shrink: float | str, metric: str) -> dict[str, Any]:
     name = _sorted(policy)
     if isinstance(shrink, str):
-        own = average_gain(load, policy, 0, metric) if whole(load, policy) else None
-        thesis = in_column(published, ("load_gains", metric, load.trace), name)
+        ours = average_gain(load, policy, 0, metric) if whole(load, policy) else None
+        thesis = in_column(PUBLISHED, ("load_gains", metric, load.trace), name)
     else:
-        own = load.gain(LoadCase(policy, 0, shrink), LoadCase(base, 0, shrink), metric)
-        new, old = (of_load(published, load, metric, shrink, each) for each in (name, base))
+        ours = load.gain(LoadCase(policy, 0, shrink), LoadCase(base, 0, shrink), metric)
+        new, old = (of_load(load, metric, shrink, each) for each in (name, base))
         thesis = None if new is None or old is None else GAIN[metric](new, old)
-    return {} if own is None else _estimate(metric, own, thesis)
+    return {} if ours is None else _estimate(metric, ours, thesis)
 
 
-def slackness_gain_table(load: Load, published: Published) -> Table | None:
+def slackness_gain_table(load: Load) -> Table | None:
     """Return the average gain over SJF by slackness; of the factors that were run."""
     rows = []
     for policy, values in slacknesses(load):
         for slackness in values:
-            own = average_gain(load, policy, slackness, "SLDwA")
-            if own is not None:
-                row = {"policy": policy, "slackness": slackness, **cells(own, "gain")}
-                thesis = of_gain(published, load, policy, slackness)
+            ours = average_gain(load, policy, slackness, "SLDwA")
+            if ours is not None:
+                row = {"policy": policy, "slackness": slackness, **cells(ours, "gain")}
+                thesis = of_gain(load, policy, slackness)
                 rows.append(row | {"thesis": thesis})
-    shown = (
-        *(Column("policy"), Column("slackness", "slackness (%)", 0)),
-        *columns(decimals=2, kind="ours", gain="gain (%)", low="from", high="to"),
-        Column("thesis", "thesis", 2, "published"),
-    )
-    name = slug("load_slackness_gains", load.log)
-    return table(name, load.log, rows, where_known(rows, shown), TEXTS["gains"])
+    return _table("load_slackness_gains", load, rows)
 
 
-def slackness_table(load: Load, published: Published) -> Table | None:
+def slackness_table(load: Load) -> Table | None:
     """Return SLDwA by factor (lines) and slackness (columns)."""
     rows = []
     for policy, values in slacknesses(load):
@@ -148,9 +138,9 @@ def slackness_table(load: Load, published: Published) -> Table | None:
             row: dict[str, Any] = {"policy": policy, "shrink": shrink}
             path = ("load_slackness", load.trace, _sorted(policy), factor(shrink))
             for value in values:
-                own = load.value(LoadCase(policy, value, shrink), "SLDwA")
-                row[f"{value:g}"] = None if own is None else own.value
-                row[f"{value:g}, thesis"] = in_column(published, path, value)
+                ours = load.value(LoadCase(policy, value, shrink), "SLDwA")
+                row[f"{value:g}"] = None if ours is None else ours.value
+                row[f"{value:g}, thesis"] = in_column(PUBLISHED, path, value)
             rows.append(row)
     shown = [Column("policy"), Column("shrink", "factor", 1)]
     for value in sorted({value for _, values in slacknesses(load) for value in values}):

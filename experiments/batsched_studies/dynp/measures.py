@@ -11,6 +11,7 @@ import pandas as pd
 
 from batsched_py.report.kit.selection import log_name
 from batsched_py.workload.clock import parse_time_zone
+from batsched_studies.dynp import PUBLISHED
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
@@ -91,7 +92,7 @@ class Measured:
     """What the policy counted; empty if it did not."""
 
 
-def read_runs(results: CampaignResults, published: dict[str, Any]) -> Iterator[Measured]:
+def read_runs(results: CampaignResults) -> Iterator[Measured]:
     """Yield the runs of recorded jobs in the order of the campaign; others are left out."""
     for _, run in results.runs.iterrows():
         policy = policy_of(run)
@@ -99,8 +100,8 @@ def read_runs(results: CampaignResults, published: dict[str, Any]) -> Iterator[M
             continue
         stored = results.settings(run)
         log, nodes = log_name(run["log"]), int(run["nb_res"])
-        trace = _trace(published, log, nodes, run)
-        clock = published["traces"][trace]["clock"] if trace else stored["time_zone"]
+        trace = _trace(log, nodes, run)
+        clock = PUBLISHED["traces"][trace]["clock"] if trace else stored["time_zone"]
         start = stored["unix_start_time"]
         yield Measured(
             log=log,
@@ -134,8 +135,8 @@ def policy_of(run: Any) -> Policy | None:
         return Policy(order=options.get("order", "fcfs"))
     if run["scheduler"] != "dynp":
         return None
-    known = {field.name for field in fields(Policy)} - {"order"}
-    return Policy(**{name: value for name, value in options.items() if name in known})
+    names = {field.name for field in fields(Policy)} - {"order"}
+    return Policy(**{name: value for name, value in options.items() if name in names})
 
 
 def by_month(jobs: pd.DataFrame, unix_start_time: float, clock: str) -> dict[str, Month]:
@@ -154,13 +155,13 @@ def by_month(jobs: pd.DataFrame, unix_start_time: float, clock: str) -> dict[str
     )
     when = pd.to_datetime(submitted + unix_start_time, unit="s", utc=True)
     months = when.dt.tz_convert(parse_time_zone(clock)).dt.strftime("%Y-%m")
-    by = sums.groupby(months).sum()
-    return {str(m): Month(int(own.jobs), own.response / own.area) for m, own in by.iterrows()}
+    by_month = sums.groupby(months).sum().iterrows()
+    return {str(m): Month(int(sum_.jobs), sum_.response / sum_.area) for m, sum_ in by_month}
 
 
-def _trace(published: dict[str, Any], log: str, nodes: int, run: Any) -> str | None:
-    name: str | None = published["logs"].get(log)
+def _trace(log: str, nodes: int, run: Any) -> str | None:
+    name: str | None = PUBLISHED["logs"].get(log)
     whole = pd.isna(run.get("first")) and run.get("speed_factor", 1.0) in (1.0, None)
-    if name is None or not whole or nodes != published["traces"][name]["nodes"]:
+    if name is None or not whole or nodes != PUBLISHED["traces"][name]["nodes"]:
         return None
     return name

@@ -6,60 +6,54 @@ not run is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 from batsched_py.report import Report
-from batsched_py.report.kit.beside_published import read_published
 from batsched_py.report.kit.tables import sections
-from batsched_studies.dynp import claims, figures, layout, load_tables, tables
+from batsched_studies.dynp import PUBLISHED, TEXTS, claims, figures, layout, load_tables, tables
 from batsched_studies.dynp.load import Load, read_loads
 from batsched_studies.dynp.measures import Measured, read_runs
-from batsched_studies.dynp.texts import TEXTS
 
 
 def report(results: Any) -> Report:
     """Return the tables, figures and verdicts that the runs of a campaign allow."""
-    published = read_published(Path(__file__).parent)
     runs, loads = [], []
     if len(results.runs):
-        runs, loads = list(read_runs(results, published)), read_loads(results, published)
-    values, counted = tables.build(runs, published), tables.cases(runs, published)
+        runs, loads = list(read_runs(results)), read_loads(results)
+    values, counted = tables.build(runs), tables.cases(runs)
     parts = (
         *layout.parts(values, counted),
-        *load_tables.parts(loads, published),
-        ("Figures", figures.figures(runs, loads, published)),
+        *load_tables.parts(loads),
+        ("Figures", figures.figures(runs, loads)),
     )
     return Report(
         title="dynP: self-tuning planning",
         source=TEXTS["source"],
         sections=tuple(sections(parts)),
         verdicts=tuple(claims.verdicts(runs, loads)),
-        summary=TEXTS["summary"] + "\n\n" + "\n".join(_compared(runs, loads, published)),
+        summary=TEXTS["summary"] + "\n\n" + "\n".join(_compared(runs, loads)),
     )
 
 
-def _compared(
-    runs: list[Measured], loads: list[Load], published: Mapping[str, Any]
-) -> Iterator[str]:
+def _compared(runs: list[Measured], loads: list[Load]) -> Iterator[str]:
     """Yield what each log is compared with, as items of a list."""
-    yield from dict.fromkeys(f"- {compared(run, published)}" for run in runs)
+    yield from dict.fromkeys(f"- {compared(run)}" for run in runs)
     for load in loads:
         sets = max(len(values["SLDwA"]) for values in load.cells.values())
         as_thesis = f"the thesis's {load.trace}" if load.trace else "not those of the thesis"
         yield f"- {load.log}: up to {sets} synthetic job sets; {as_thesis}."
 
 
-def compared(run: Measured, published: Mapping[str, Any]) -> str:
+def compared(run: Measured) -> str:
     """Return a sentence on what a run is compared with."""
     ours = f"{run.log}: {run.jobs:,} jobs, {run.nodes} nodes, {run.size} sizes; "
     if run.trace is not None:
-        thesis = published["traces"][run.trace]
+        thesis = PUBLISHED["traces"][run.trace]
         months = f"months by the clock of UTC{thesis['clock']}"
         return f"{ours}the thesis's {run.trace}: {thesis['jobs']:,} jobs; {months}."
-    trace = published["logs"].get(run.log)
-    if trace is not None and published["traces"][trace]["nodes"] != run.nodes:
-        nodes = published["traces"][trace]["nodes"]
+    trace = PUBLISHED["logs"].get(run.log)
+    if trace is not None and PUBLISHED["traces"][trace]["nodes"] != run.nodes:
+        nodes = PUBLISHED["traces"][trace]["nodes"]
         return f"{ours}not compared: {trace} of the thesis has {nodes} nodes."
     return f"{ours}the thesis has no such log."

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from batsched_py.report.kit.beside_published import in_column as _printed
+from batsched_studies.dynp import PUBLISHED
 from batsched_studies.dynp.load import STATIC
 from batsched_studies.dynp.measures import Measured
 
@@ -26,35 +27,34 @@ UNITS = {"jobs": "1", "SLDwA": "1", "ARTwW": "s", "AWT": "s", "UTIL": "%", GAIN:
 class Row:
     """One value of a table beside that of the thesis; None = not known."""
 
-    table: str
-    log: str
-    policy: str
-    fcfs_list: str
-    estimates: str
-    month: str
-    """``YYYY-MM``; empty for the whole log."""
+    run: Measured
     metric: str
-    """``jobs`` of a month are those of all policies, which is empty then."""
-    unit: str
+    """``jobs`` of a month are those of all policies."""
     ours: float
     thesis: float | None
     reference: float | None = None
     """Of the independent simulator (``published.toml``)."""
+    month: str = ""
+    """``YYYY-MM``; empty for the whole log."""
 
     @property
-    def relative_difference(self) -> float | None:
-        """Ours relative to the thesis, per cent."""
-        return None if not self.thesis else 100 * (self.ours / self.thesis - 1)
+    def unit(self) -> str:
+        """The unit of the metric."""
+        return UNITS[self.metric]
+
+    @property
+    def difference(self) -> float | None:
+        """Ours minus the thesis, for what is no percentage in per cent of the thesis."""
+        if self.unit == "%":
+            return None if self.thesis is None else self.ours - self.thesis
+        return 100 * (self.ours / self.thesis - 1) if self.thesis else None
 
 
 @dataclass(frozen=True)
 class Case:
     """How often something happened in a run of dynP, beside the thesis; None = not known."""
 
-    log: str
-    policy: str
-    fcfs_list: str
-    estimates: str
+    run: Measured
     what: str
     """``steps``, ``case``, ``switches``, ``no switch`` or ``started``."""
     which: str
@@ -66,7 +66,7 @@ class Case:
     thesis_share: float | None
 
 
-def build(runs: Iterable[Measured], published: dict[str, Any]) -> dict[str, list[Row]]:
+def build(runs: Iterable[Measured]) -> dict[str, list[Row]]:
     """Return the rows of each table that has any; each has a title in ``layout.py``."""
     runs = list(runs)
     dynp = [run for run in runs if not run.policy.order]
@@ -74,23 +74,23 @@ def build(runs: Iterable[Measured], published: dict[str, Any]) -> dict[str, list
     parts = {
         "static": (run for run in runs if run.policy.order and run.estimates == "user"),
         "deciders": (run for run in plain if run.estimates == "user" and not _preferred(run)),
-        "estimates": _of_table5_7(runs, published),
+        "estimates": _of_table5_7(runs),
         "metrics": _if_any((run for run in dynp if not run.policy.slackness), "metric", "ARTwW"),
         "slackness": _if_any((r for r in dynp if r.policy.metric == "ARTwW"), "slackness", 0),
         "monthly": (run for run in runs if run.policy.plain and run.estimates == "user"),
     }
     best = _best_static(runs)
     tables = {
-        name: [row for run in part for row in _BUILDERS[name](run, published, best)]
+        name: [row for run in part for row in _BUILDERS[name](run, best)]
         for name, part in parts.items()
     }
-    tables["monthly"] = [*_month_jobs(runs, published), *tables["monthly"]]
+    tables["monthly"] = [*_month_jobs(runs), *tables["monthly"]]
     return {name: rows for name, rows in tables.items() if rows}
 
 
-def cases(runs: Iterable[Measured], published: dict[str, Any]) -> list[Case]:
+def cases(runs: Iterable[Measured]) -> list[Case]:
     """Return what the runs of dynP counted."""
-    return [case for run in runs if "steps" in run.statistics for case in _cases(run, published)]
+    return [case for run in runs if "steps" in run.statistics for case in _cases(run)]
 
 
 _Best = dict[tuple[str, int, str], float]
@@ -106,11 +106,11 @@ def _if_any(runs: Iterable[Measured], option: str, usual: object) -> list[Measur
     return runs if any(getattr(run.policy, option) != usual for run in runs) else []
 
 
-def _of_table5_7(runs: Iterable[Measured], published: dict[str, Any]) -> list[Measured]:
-    columns = published["table5_7"]["columns"]
-    own = [run for run in runs if run.policy.plain and run.policy.key in columns]
-    needed = any(_preferred(run) or run.estimates == "perfect" for run in own)
-    return own if needed else []
+def _of_table5_7(runs: Iterable[Measured]) -> list[Measured]:
+    columns = PUBLISHED["table5_7"]["columns"]
+    tabled = [run for run in runs if run.policy.plain and run.policy.key in columns]
+    needed = any(_preferred(run) or run.estimates == "perfect" for run in tabled)
+    return tabled if needed else []
 
 
 def _best_static(runs: Iterable[Measured]) -> _Best:
@@ -121,110 +121,92 @@ def _best_static(runs: Iterable[Measured]) -> _Best:
     values: dict[tuple[str, int, str], dict[str, float]] = {}
     for run in runs:
         if run.policy.order:
-            own = values.setdefault((run.log, run.nodes, run.estimates), {})
-            own[run.policy.order] = run.values["SLDwA"]
-    return {key: min(own.values()) for key, own in values.items() if {"fcfs", "sjf"} <= set(own)}
+            by_order = values.setdefault((run.log, run.nodes, run.estimates), {})
+            by_order[run.policy.order] = run.values["SLDwA"]
+    return {
+        place: min(by_order.values())
+        for place, by_order in values.items()
+        if {"fcfs", "sjf"} <= set(by_order)
+    }
 
 
-def _row(
-    table: str,
-    run: Measured,
-    metric: str,
-    thesis: float | None,
-    ours: float | None = None,
-    **more: Any,
-) -> Row:
-    return Row(
-        table=table,
-        log=run.log,
-        policy=run.policy.label,
-        fcfs_list=run.policy.fcfs_list,
-        estimates=run.estimates,
-        month=more.pop("month", ""),
-        metric=metric,
-        unit=UNITS[metric],
-        ours=run.values[metric] if ours is None else ours,
-        thesis=thesis,
-        **more,
-    )
+def _row(run: Measured, metric: str, thesis: float | None, reference: float | None = None) -> Row:
+    return Row(run, metric, run.values[metric], thesis, reference)
 
 
-def _static(run: Measured, published: dict[str, Any], best: _Best) -> Iterator[Row]:
+def _static(run: Measured, best: _Best) -> Iterator[Row]:
     key = run.policy.key
     for metric in ("SLDwA", "ARTwW", "AWT", "UTIL"):
-        thesis = _printed(published["table5_1"], (run.trace,), key) if metric == "SLDwA" else None
+        thesis = _printed(PUBLISHED["table5_1"], (run.trace,), key) if metric == "SLDwA" else None
         if metric != "SLDwA" and key == "fcfs":
-            thesis = _printed(published["table3_6"], (run.trace,), metric)
-        yield _row("static", run, metric, thesis, reference=_reference(run, published, metric))
+            thesis = _printed(PUBLISHED["table3_6"], (run.trace,), metric)
+        yield _row(run, metric, thesis, _reference(run, metric))
 
 
-def _reference(run: Measured, published: dict[str, Any], metric: str) -> float | None:
+def _reference(run: Measured, metric: str) -> float | None:
     if run.trace is None or run.policy.legacy_fcfs_list_order or run.estimates != "user":
         return None
-    if published["reference_size"].get(run.log, run.size) != run.size:
+    if PUBLISHED["reference_size"].get(run.log, run.size) != run.size:
         return None
-    value: float | None = _printed(published["reference"], (run.log, run.policy.label), metric)
+    value: float | None = _printed(PUBLISHED["reference"], (run.log, run.policy.label), metric)
     return value
 
 
-def _decider(run: Measured, published: dict[str, Any], best: _Best) -> Iterator[Row]:
-    thesis = _printed(published["table5_2"], (run.trace,), run.policy.key)
-    static = dict(published["table5_1"]).get(run.trace)
-    own = _reference(run, published, "SLDwA")
-    yield _row("deciders", run, "SLDwA", thesis, reference=own)
-    yield from _gain("deciders", run, thesis, static, best)
+def _decider(run: Measured, best: _Best) -> Iterator[Row]:
+    thesis = _printed(PUBLISHED["table5_2"], (run.trace,), run.policy.key)
+    static = dict(PUBLISHED["table5_1"]).get(run.trace)
+    yield _row(run, "SLDwA", thesis, _reference(run, "SLDwA"))
+    yield from _gain(run, thesis, static, best)
 
 
-def _estimate(run: Measured, published: dict[str, Any], best: _Best) -> Iterator[Row]:
-    thesis = _printed(published["table5_7"], (run.estimates, run.trace), run.policy.key)
-    static = published["table5_7"][run.estimates].get(run.trace)
-    yield _row("estimates", run, "SLDwA", thesis)
+def _estimate(run: Measured, best: _Best) -> Iterator[Row]:
+    thesis = _printed(PUBLISHED["table5_7"], (run.estimates, run.trace), run.policy.key)
+    static = PUBLISHED["table5_7"][run.estimates].get(run.trace)
+    yield _row(run, "SLDwA", thesis)
     if not run.policy.order:
-        yield from _gain("estimates", run, thesis, static and static[:2], best)
+        yield from _gain(run, thesis, static and static[:2], best)
 
 
 def _gain(
-    table: str, run: Measured, thesis: float | None, static: list[float] | None, best: _Best
+    run: Measured, thesis: float | None, static: list[float] | None, best: _Best
 ) -> Iterator[Row]:
     """Yield by how much a run is better than the best static policy, per cent of the latter."""
-    own = best.get((run.log, run.nodes, run.estimates))
-    if own is None:
-        return
-    printed = 100 * (1 - thesis / min(static)) if thesis and static else None
-    yield _row(table, run, GAIN, printed, ours=100 * (1 - run.values["SLDwA"] / own))
+    ours = best.get((run.log, run.nodes, run.estimates))
+    if ours is not None:
+        printed = 100 * (1 - thesis / min(static)) if thesis and static else None
+        yield Row(run, GAIN, 100 * (1 - run.values["SLDwA"] / ours), printed)
 
 
-def _metric(run: Measured, published: dict[str, Any], best: _Best) -> Iterator[Row]:
+def _metric(run: Measured, best: _Best) -> Iterator[Row]:
     policy = run.policy
     for metric, table in (("SLDwA", "table5_5"), ("UTIL", "table5_6")):
-        path = (run.trace, policy.when) if policy.decider == "advanced" else (None,)
-        known = run.estimates == "user"
-        thesis = _printed(published[table], path, policy.metric) if known else None
-        yield _row("metrics", run, metric, thesis)
+        compared = policy.decider == "advanced" and run.estimates == "user"
+        path = (run.trace, policy.when) if compared else (None,)
+        yield _row(run, metric, _printed(PUBLISHED[table], path, policy.metric))
 
 
-def _slackness(run: Measured, published: dict[str, Any], best: _Best) -> Iterator[Row]:
+def _slackness(run: Measured, best: _Best) -> Iterator[Row]:
     policy = run.policy
-    known = policy.when == "full" and run.estimates == "user"
-    path = (run.trace, policy.decider) if known else (None,)
-    yield _row("slackness", run, "SLDwA", _printed(published["table5_8"], path, policy.slackness))
+    compared = policy.when == "full" and run.estimates == "user"
+    path = (run.trace, policy.decider) if compared else (None,)
+    yield _row(run, "SLDwA", _printed(PUBLISHED["table5_8"], path, policy.slackness))
 
 
-def _month(run: Measured, published: dict[str, Any], best: _Best) -> Iterator[Row]:
-    for month, own in run.months.items():
-        thesis = _printed(published["monthly"], (run.trace, month), run.policy.key)
-        yield _row("monthly", run, "SLDwA", thesis, ours=own.sldwa, month=month)
+def _month(run: Measured, best: _Best) -> Iterator[Row]:
+    for name, month in run.months.items():
+        thesis = _printed(PUBLISHED["monthly"], (run.trace, name), run.policy.key)
+        yield Row(run, "SLDwA", month.sldwa, thesis, month=name)
 
 
-def _month_jobs(runs: Iterable[Measured], published: dict[str, Any]) -> Iterator[Row]:
+def _month_jobs(runs: Iterable[Measured]) -> Iterator[Row]:
     """Yield the number of jobs of each month, once per log."""
     first: dict[str, Measured] = {}
     for run in runs:
         first.setdefault(run.log, run)
     for run in first.values():
-        for month, own in run.months.items():
-            thesis = _printed(published["monthly"], (run.trace, month), "jobs")
-            yield Row("monthly", run.log, "", "", "", month, "jobs", "1", own.jobs, thesis)
+        for name, month in run.months.items():
+            thesis = _printed(PUBLISHED["monthly"], (run.trace, name), "jobs")
+            yield Row(run, "jobs", month.jobs, thesis, month=name)
 
 
 _BUILDERS = {
@@ -237,26 +219,20 @@ _BUILDERS = {
 }
 
 
-def _cases(run: Measured, published: dict[str, Any]) -> Iterator[Case]:
+def _cases(run: Measured) -> Iterator[Case]:
     counted = run.statistics
-    place = (run.log, run.policy.label, run.policy.fcfs_list, run.estimates)
     steps, started = counted["steps"], sum(counted["started"].values())
-    thesis = _thesis_counts(run, published)
+    thesis = _thesis_counts(run)
     of_steps = sum(thesis[key] for key in thesis if key[0] == "case") or thesis.get(("steps", ""))
     of_started = sum(count for (what, _), count in thesis.items() if what == "started")
     for what, which, count in _counts(counted):
         whole, printed_whole = (started, of_started) if what == "started" else (steps, of_steps)
         printed = thesis.get((what, which))
-        printed_share = None if printed is None or not printed_whole else printed / printed_whole
-        yield Case(
-            *place,
-            what,
-            which,
-            count,
-            100 * count / whole if whole else 0.0,
-            printed,
-            None if printed_share is None else 100 * printed_share,
-        )
+        printed_share = None
+        if printed is not None and printed_whole:
+            printed_share = 100 * (printed / printed_whole)
+        share = 100 * count / whole if whole else 0.0
+        yield Case(run, what, which, count, share, printed, printed_share)
 
 
 def _counts(counted: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
@@ -270,25 +246,20 @@ def _counts(counted: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
         yield "started", order, counted["started"].get(order, 0)
 
 
-def _thesis_counts(run: Measured, published: dict[str, Any]) -> dict[tuple[str, str], int]:
+def _thesis_counts(run: Measured) -> dict[tuple[str, str], int]:
     """Return the counts of the thesis by what and which; empty if there are none of the run."""
     if run.estimates != "user" or run.policy.metric != "ARTwW" or run.trace is None:
         return {}
     label = run.policy.label
-    table = published["table5_3"]
-    counts: dict[tuple[str, str], int] = {}
-    for case in CASES:
-        value = _printed(table, (run.trace, case), label)
-        if value is not None:
-            counts["case", case] = value
-    usage = published["usage"]
+    table, usage = PUBLISHED["table5_3"], PUBLISHED["usage"]
+    printed = {("case", case): _printed(table, (run.trace, case), label) for case in CASES}
     for column in usage["columns"]:
-        value = _printed(usage, (run.trace, label), column)
-        if value is not None:
-            what, _, which = column.partition(" ")
-            counts[(column, "") if column == "no switch" else (what, which)] = value
+        what, _, which = column.partition(" ")
+        place = (column, "") if column == "no switch" else (what, which)
+        printed[place] = _printed(usage, (run.trace, label), column)
+    counts = {place: value for place, value in printed.items() if value is not None}
     not_started = [n for (what, _), n in counts.items() if what in ("switches", "no switch")]
-    half = published["half_steps"].get(run.trace, {}).get(label)
+    half = PUBLISHED["half_steps"].get(run.trace, {}).get(label)
     if not_started or half:
         counts["steps", ""] = half or sum(not_started)
     return counts

@@ -1,1 +1,7 @@
 """M. Madon, G. Da Costa, J.-M. Pierson, FGCS 2024: replay with feedback."""
+
+from pathlib import Path
+
+from batsched_py.report.kit.texts import Texts
+
+TEXTS = Texts(Path(__file__).parent)

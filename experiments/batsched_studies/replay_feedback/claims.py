@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 import pandas as pd
 
 from batsched_py.report import Verdict
 from batsched_py.units import DAY
-from batsched_studies.replay_feedback import models, spread, tables
+from batsched_studies.replay_feedback import TEXTS, models, spread, tables
 from batsched_studies.replay_feedback.session_graphs import Graphs
-from batsched_studies.replay_feedback.texts import TEXTS
 
 SLOW = ("fcfs", "perf/2", "infra/2")
 """Infrastructures that serve the recorded load worse than the original one."""
@@ -58,9 +57,9 @@ def _rankings(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
 
 
 def _of_tables(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
-    key = _log_and_size
-    for (log, size), own in groupby(sorted(cells, key=key), key):
-        values = {(c.infrastructure, c.replay, c.metric): c.ours for c in own}
+    key = attrgetter("log", "size")
+    for (log, size), of_log in groupby(sorted(cells, key=key), key):
+        values = {(c.infrastructure, c.replay, c.metric): c.ours for c in of_log}
         where = f"{log}, {size} sizes"
         for claim, comparisons in (
             (TEXTS["signs"], _signs(values)),
@@ -77,33 +76,30 @@ _Values = dict[tuple[str, str, str], float]
 _Comparisons = list[tuple[bool, str]]
 
 
-def _log_and_size(cell: tables.Cell) -> tuple[str, str]:
-    return cell.log, cell.size
-
-
 def _signs(values: _Values) -> _Comparisons:
-    found = []
+    comparisons = []
     for name in (*FAST, *SLOW):
         for replay in FEEDBACK:
             days = values.get((name, replay, "mean_lateness"))
             if days is not None:
                 right = days < 0 if name in FAST else days > 0
-                found.append((right, f"{name} {replay} {days:.2f} d"))
-    return found
+                comparisons.append((right, f"{name} {replay} {days:.2f} d"))
+    return comparisons
 
 
 def _smaller_with_feedback(values: _Values) -> _Comparisons:
-    found = []
-    for name, replay, rigid, own in _beside_rigid(values, "mean_waiting_time"):
-        factor = f" ({rigid / own:.1f} times)" if own else ""
-        found.append((rigid > own, f"{name} rigid {rigid:.2f} d, {replay} {own:.2f} d{factor}"))
-    return found
+    comparisons = []
+    for name, replay, rigid, wait in _beside_rigid(values, "mean_waiting_time"):
+        factor = f" ({rigid / wait:.1f} times)" if wait else ""
+        text = f"{name} rigid {rigid:.2f} d, {replay} {wait:.2f} d{factor}"
+        comparisons.append((rigid > wait, text))
+    return comparisons
 
 
 def _longer_with_feedback(values: _Values) -> _Comparisons:
     return [
-        (own > rigid, f"{name} rigid {rigid:.0f} d, {replay} {own:.0f} d")
-        for name, replay, rigid, own in _beside_rigid(values, "makespan")
+        (makespan > rigid, f"{name} rigid {rigid:.0f} d, {replay} {makespan:.0f} d")
+        for name, replay, rigid, makespan in _beside_rigid(values, "makespan")
     ]
 
 
@@ -111,25 +107,26 @@ def _beside_rigid(values: _Values, metric: str) -> Iterator[tuple[str, str, floa
     for name in SLOW:
         rigid = values.get((name, "rigid", metric))
         for replay in FEEDBACK:
-            own = values.get((name, replay, metric))
-            if rigid is not None and own is not None:
-                yield name, replay, rigid, own
+            feedback = values.get((name, replay, metric))
+            if rigid is not None and feedback is not None:
+                yield name, replay, rigid, feedback
 
 
 def _graph_claims(graphs: Sequence[Graphs]) -> Iterator[Verdict]:
-    for own in graphs:
-        largest = (own.published or {})["largest_arity_a60"]
+    for of_log in graphs:
+        largest = (of_log.published or {})["largest_arity_a60"]
         claim = f"With a60 no session waits for more than {largest} sessions (Fig. 6)"
-        yield Verdict(claim, own.arity <= largest, f"At most {own.arity}.", own.log)
+        evidence = f"At most {of_log.arity}."
+        yield Verdict(claim, of_log.arity <= largest, evidence, of_log.log)
         claim = "Think times: of a0 75 % are below 10 h and 35 % below 1 h, of a60 50 % and 13 %"
-        pairs = own.shares()
+        pairs = of_log.shares()
         holds = all(round(100 * ours) == round(100 * theirs) for _, ours, theirs in pairs)
         evidence = ", ".join(
             f"{name} {100 * ours:.1f} % (paper {100 * theirs:.0f} %)"
             for name, ours, theirs in pairs
         )
         text = f"{evidence}. Each edge of the graphs counts once."
-        yield Verdict(f"{claim} (Fig. 6, to the per cent)", holds, text, own.log)
+        yield Verdict(f"{claim} (Fig. 6, to the per cent)", holds, text, of_log.log)
 
 
 def _shaken(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
@@ -149,11 +146,11 @@ def _shaken(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
 
 
 def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:
-    for (log, size), own in spread.resampled_runs(runs).groupby(["log", "size"]):
-        order = pd.DataFrame(spread.order_rows(own))
+    for (log, size), of_log in tables.by_log(spread.resampled_runs(runs)):
+        order = pd.DataFrame(spread.order_rows(of_log))
         for replay in FEEDBACK:
-            found = [tables.ranked(late) for late in spread.lateness_by_replication(own, replay)]
-            answers = [answer for answer in found if answer is not None]
+            lateness = spread.lateness_by_replication(of_log, replay)
+            answers = [right for right in map(tables.ranked, lateness) if right is not None]
             if not answers:
                 continue
             rows = order[order["replay"] == replay]
@@ -174,8 +171,7 @@ def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:
 
 
 def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
-    own = models.model_runs(runs)
-    for (log, size), runs_of_log in own.groupby(["log", "size"]):
+    for (log, size), runs_of_log in tables.by_log(models.model_runs(runs)):
         days = runs_of_log.assign(days=pd.to_numeric(runs_of_log["mean_lateness"]) / DAY)
         means = days.pivot_table("days", "replay", "infrastructure")
         for model in [name for name in models.OTHERS if name in means.index]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -19,13 +18,11 @@ import pandas as pd
 
 from batsched_py import metrics
 from batsched_py.report import Figure
-from batsched_py.report.kit.beside_published import read_published
 from batsched_py.report.kit.charts import Chart
 from batsched_py.report.kit.selection import slug
 from batsched_py.units import DAY, MONTH
 from batsched_py.workload.clock import local_hours
-from batsched_studies.replay_feedback import replays, session_graphs, tables
-from batsched_studies.replay_feedback.texts import TEXTS
+from batsched_studies.replay_feedback import TEXTS, replays, session_graphs, tables
 
 WINDOW_START = 14 * DAY
 WINDOW_MONTHS = (4, 6, 8)
@@ -54,7 +51,7 @@ def submissions(study: replays.Study) -> Chart:
     """Fig. 2: histogram of submissions over time, rigid against feedback (a60)."""
     names = study.infrastructures("rigid", "a60")
     times = [study.replays[name, replay].submit for name in names for replay in ("rigid", "a60")]
-    first, last = min(own.min() for own in times) / DAY, max(own.max() for own in times) / DAY
+    first, last = min(map(np.min, times)) / DAY, max(map(np.max, times)) / DAY
     width = next(days for days in (1, 7, 14, 28, 56) if last / days <= _BINS or days == 56)
     edges = np.arange(first // width * width, last + width, width)
     frame = _counts(study, "day", edges, lambda times: np.histogram(times / DAY, edges)[0])
@@ -94,8 +91,8 @@ def cumulative(study: replays.Study) -> Chart:
     frames = []
     for name in names:
         for replay in ("rigid", "a60"):
-            own = study.replays[name, replay]
-            for kind, times in (("submitted", own.submit), ("finished", own.finish)):
+            jobs = study.replays[name, replay]
+            for kind, times in (("submitted", jobs.submit), ("finished", jobs.finish)):
                 curve = _count_curve(times / DAY, 60)
                 shade = replays.COLOURS[name] if replay == "a60" else "#888888"
                 place = {"infrastructure": name, "replay": replay, "jobs_are": kind}
@@ -122,7 +119,7 @@ def lateness_of_users(study: replays.Study) -> Chart:
     """Fig. 4: mean lateness of each user against the number of its jobs (a60)."""
     names = study.infrastructures("a60")
     frame = pd.concat(
-        study.replays[name, "a60"].of_users().assign(infrastructure=name) for name in names
+        replays.of_users(study.replays[name, "a60"]).assign(infrastructure=name) for name in names
     )
     frame["days"] = (frame["lateness"] / DAY).round(3)
     base = alt.Chart(width=_WIDTH, height=_HEIGHT)
@@ -142,12 +139,12 @@ def additional_lateness(study: replays.Study) -> Chart:
     spread = np.random.default_rng(0)  # sideways only, so that points do not hide each other
     frames = []
     for name in names:
-        users = study.replays[name, "a60"].of_users()
+        users = replays.of_users(study.replays[name, "a60"])
         users = users[users["jobs"] > 1]
         seconds = (2 * users["lateness"] / (users["jobs"] - 1)).round(2)
         aside = spread.uniform(0.55, 0.95, len(users)).round(3)
-        own = users.assign(infrastructure=name, seconds=seconds, aside=aside)
-        frames.append(own.drop(columns="lateness"))
+        drawn = users.assign(infrastructure=name, seconds=seconds, aside=aside)
+        frames.append(drawn.drop(columns="lateness"))
     frame = pd.concat(frames)
     base = alt.Chart(frame, width="container", height=380).encode(
         x=alt.X("infrastructure:N", sort=names, title=None, axis=alt.Axis(labelAngle=0)),
@@ -170,8 +167,7 @@ def additional_lateness(study: replays.Study) -> Chart:
 
 def session_graph_figure(study: replays.Study) -> Chart:
     """Fig. 6: longest path, arity and think times of the session graphs, a0 against a60."""
-    published = read_published(Path(__file__).parent)
-    return session_graphs.chart(session_graphs.of_study(study, published))
+    return session_graphs.chart(session_graphs.of_study(study, TEXTS.published))
 
 
 def differences(study: replays.Study) -> Chart:
@@ -183,8 +179,8 @@ def differences(study: replays.Study) -> Chart:
             if (name, before) in study.replays and (name, after) in study.replays:
                 earlier, later = study.replays[name, before], study.replays[name, after]
                 days, shares = replays.quantile_curve((later.submit - earlier.submit) / DAY, 80)
-                own = {"days": days.round(4), "share": shares.round(4), "infrastructure": name}
-                frames.append(pd.DataFrame({**own, "replays": f"from {before} to {after}"}))
+                curve = {"days": days.round(4), "share": shares.round(4), "infrastructure": name}
+                frames.append(pd.DataFrame({**curve, "replays": f"from {before} to {after}"}))
     if not frames:
         raise replays.MissingError("no infrastructure has two replays to compare")
     base = alt.Chart(width=330, height=250)
@@ -195,7 +191,7 @@ def differences(study: replays.Study) -> Chart:
         tooltip=["replays", "infrastructure", "days", "share"],
     )
     zero = base.mark_rule(strokeWidth=0.5).encode(x=alt.datum(0))
-    there = [text for text in _PAIRS if any((own["replays"] == text).any() for own in frames)]
+    there = [text for text in _PAIRS if any((frame["replays"] == text).any() for frame in frames)]
     facet = alt.Facet("replays:N", sort=there, title=None)
     return (zero + lines).facet(facet, data=pd.concat(frames), columns=2)
 
@@ -237,16 +233,12 @@ def windows(study: replays.Study) -> Chart:
     lengths = list(_window_lengths(study))
     rows = []
     for length, text in lengths:
-        for (name, replay), own in study.replays.items():
-            values = metrics.window(_job_table(own), WINDOW_START, length)
-            place = {"window": text, "infrastructure": name, "replay": replay, "nodes": own.nb_res}
-            rows.append(
-                place
-                | {
-                    "jobs_per_day": round(values["throughput_per_day"], 3),
-                    "busy_nodes": round(values["mean_busy_processors"], 3),
-                }
-            )
+        for (name, replay), jobs in study.replays.items():
+            values = metrics.window(jobs, WINDOW_START, length)
+            row: dict[str, Any] = {"window": text, "infrastructure": name, "replay": replay}
+            row["nodes"] = jobs.nb_processors
+            row["jobs_per_day"] = round(values["throughput_per_day"], 3)
+            rows.append(row | {"busy_nodes": round(values["mean_busy_processors"], 3)})
     frame = pd.DataFrame(rows)
     base = alt.Chart(width=max(200, 620 // len(lengths)), height=150).encode(
         x=alt.X("infrastructure:N", sort=names, title=None)
@@ -271,21 +263,9 @@ def windows(study: replays.Study) -> Chart:
     )
 
 
-def _job_table(own: Any) -> metrics.JobTable:
-    return metrics.JobTable(
-        submit=own.submit,
-        start=own.start,
-        finish=own.finish,
-        execution=own.finish - own.start,
-        size=own.size,
-        original_submit=own.original,
-        user=own.user.to_list(),
-    )
-
-
 def _window_lengths(study: replays.Study) -> Iterator[tuple[float, str]]:
     """Yield length (seconds) and title of the windows that fit into the recorded log."""
-    span = max(replay.original.max() for replay in study.replays.values())
+    span = max(jobs.original_submit.max() for jobs in study.replays.values())
     fitting = [m for m in WINDOW_MONTHS if WINDOW_START + m * MONTH <= span]
     for months in fitting:
         yield months * MONTH, f"{months} months of 30 days"
@@ -330,15 +310,15 @@ def first_jobs(study: replays.Study) -> Chart:
     if not there:
         raise replays.MissingError("there is no replay with feedback")
     lines = pd.concat(
-        _first_jobs(own.lateness).assign(infrastructure=name, replay=replay, of="whole replay")
-        for (name, replay), own in study.replays.items()
+        _first_jobs(jobs.lateness).assign(infrastructure=name, replay=replay, of="whole replay")
+        for (name, replay), jobs in study.replays.items()
         if replay in there
     )
     points = study.prefixes
     if len(points):
         points = points[points["replay"].isin(there)].assign(
-            jobs=lambda own: pd.to_numeric(own["first"]),
-            seconds=lambda own: pd.to_numeric(own["additional_lateness"]).round(3),
+            jobs=pd.to_numeric(points["first"]),
+            seconds=pd.to_numeric(points["additional_lateness"]).round(3),
             of="first jobs alone",
         )
         points = points[[*lines.columns]]

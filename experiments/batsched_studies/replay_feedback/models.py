@@ -15,15 +15,15 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from batsched_py.report import Column, Figure, Part, Section, Text
+from batsched_py.report import Column, Part, Section, Text
 from batsched_py.report.kit import palette
 from batsched_py.report.kit.charts import Chart, scale_of
 from batsched_py.report.kit.selection import log_name, slug
-from batsched_py.report.kit.tables import columns, sections, table, where_known
+from batsched_py.report.kit.tables import columns, sections, where_known
 from batsched_py.support.statistics import finite, quantiles
-from batsched_studies.replay_feedback.spread import interval_panel
-from batsched_studies.replay_feedback.tables import INFRASTRUCTURES, NAMES, UNITS, printed
-from batsched_studies.replay_feedback.texts import TEXTS
+from batsched_studies.replay_feedback import TEXTS
+from batsched_studies.replay_feedback.spread import figure, interval_panel, where
+from batsched_studies.replay_feedback.tables import INFRASTRUCTURES, NAMES, UNITS, by_log, printed
 
 MODELS = {
     "rigid": palette.RECORDED,
@@ -58,25 +58,19 @@ def model_runs(runs: pd.DataFrame) -> pd.DataFrame:
 def model_sections(runs: pd.DataFrame, published: dict[str, Any]) -> Iterator[Section]:
     """Yield tables and figures of the user models; nothing if there are none."""
     parts: list[Part | None] = []
-    for (log, size), own in model_runs(runs).groupby(["log", "size"]):
-        name, where = slug(log, size), f"({log}, {size} sizes)"
-        rows = model_rows(own, str(log), published)
+    for place, of_log in by_log(model_runs(runs)):
+        rows = model_rows(of_log, place[0], published)
         shown = list(columns("infrastructure", "model", nb_runs="seeds"))
-        for metric in [metric for metric in METRICS if metric in own]:
+        for metric in [metric for metric in METRICS if metric in of_log]:
             shown.append(Column(metric, METRICS[metric][0], _DECIMALS.get(metric, 2), "ours"))
             shown.append(Column(f"{metric}_published", "paper", 2, "published"))
-        title = f"User models {where}"
-        parts.append(
-            table(f"models_{name}", title, rows, where_known(rows, shown), TEXTS["models_note"])
-        )
-        chart = model_chart(pd.DataFrame(rows))
-        title = f"Mean lateness and wait {where}"
-        parts.append(Figure(f"fig_models_{name}", title, chart, TEXTS["models_figure"]))
-        hours = hours_frame(own)
+        name, shown = slug("models", *place), list(where_known(rows, shown))
+        parts.append(TEXTS.table("models", rows, name, columns=shown, where=where(*place)))
+        parts.append(figure("models", *place, model_chart(pd.DataFrame(rows))))
+        hours = hours_frame(of_log)
         if len(hours):
-            title = f"When users submit, by the hour of the day {where}"
-            caption = f"On {_day_infrastructure(own)}, local time; rigid is as recorded."
-            parts.append(Figure(f"fig_hours_{name}", title, hours_chart(hours), caption))
+            recorded = _day_infrastructure(of_log)
+            parts.append(figure("hours", *place, hours_chart(hours), infrastructure=recorded))
     yield from sections([("Other user models", [Text(TEXTS["models"]), *parts])] if parts else [])
 
 
@@ -127,12 +121,12 @@ def _day_infrastructure(runs: pd.DataFrame) -> str:
 
 def hours_frame(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the share of submissions in each hour of the day, by model; empty if not measured."""
-    own = runs[runs["infrastructure"] == _day_infrastructure(runs)]
+    recorded = runs[runs["infrastructure"] == _day_infrastructure(runs)]
     rows = []
     for model in MODELS:
-        of_model = own[own["replay"] == model]
+        of_model = recorded[recorded["replay"] == model]
         for hour in range(24):
-            if f"share_at_{hour:02d}" in own and len(of_model):
+            if f"share_at_{hour:02d}" in recorded and len(of_model):
                 share = round(float(of_model[f"share_at_{hour:02d}"].mean()), 5)
                 rows.append({"model": model, "hour": hour, "share": share})
     return pd.DataFrame(rows).dropna()
@@ -144,7 +138,7 @@ def hours_chart(frame: pd.DataFrame) -> Chart:
     reacting = [model for model in there if model != "rigid"] or there
     rigid = frame[frame["model"] == "rigid"].set_index("hour")["share"]
     shown = frame[frame["model"].isin(reacting)].assign(
-        recorded=lambda own: own["hour"].map(rigid), end=lambda own: own["hour"] + 1
+        recorded=lambda shares: shares["hour"].map(rigid), end=lambda shares: shares["hour"] + 1
     )
     base = alt.Chart(width=190, height=120).encode(
         x=alt.X("hour:Q", title="hour of the day", scale=alt.Scale(domain=[0, 24])),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.errors import BatschedError
+from batsched_py.metrics import JobTable
 from batsched_py.report.kit import palette
 from batsched_py.report.kit.charts import Chart, scale_of
 from batsched_py.report.kit.selection import log_name
@@ -43,31 +45,11 @@ class MissingError(Exception):
     """A figure cannot be drawn; the message says why."""
 
 
-@dataclass(frozen=True)
-class Replay:
-    """The jobs of one run, in recorded order; all columns of shape (n,), seconds, nan = none."""
-
-    nb_res: int
-    """Processors of the platform."""
-    original: Column
-    """Recorded submission times; 0 is the first of them."""
-    submit: Column
-    start: Column
-    finish: Column
-    size: Column
-    user: pd.Series[str]
-
-    @property
-    def lateness(self) -> Column:
-        """Replayed minus recorded submission time."""
-        return self.submit - self.original
-
-    def of_users(self) -> pd.DataFrame:
-        """Return name, number of jobs, and mean lateness (seconds) of each user."""
-        groups = pd.Series(self.lateness).groupby(self.user.to_numpy())
-        return pd.DataFrame({"jobs": groups.size(), "lateness": groups.mean()}).reset_index(
-            names="user"
-        )
+def of_users(jobs: JobTable) -> pd.DataFrame:
+    """Return name, number of jobs, and mean lateness (seconds) of each user."""
+    groups = pd.Series(jobs.lateness).groupby(np.array(jobs.user, dtype=object))
+    means = {"jobs": groups.size(), "lateness": groups.mean()}
+    return pd.DataFrame(means).reset_index(names="user")
 
 
 @dataclass
@@ -76,8 +58,10 @@ class Study:
 
     log: str
     workload: Workload
-    replays: dict[tuple[str, str], Replay]
-    """Runs of the whole log by (infrastructure, replay), where their jobs were kept."""
+    replays: dict[tuple[str, str], JobTable]
+    """Runs of the whole log by (infrastructure, replay), where their jobs were kept.
+
+    The jobs are in recorded order; times are from the first recorded submission."""
     prefixes: pd.DataFrame
     """Runs of the first jobs of the log only: infrastructure, replay, first, and metrics."""
     graphs: Any = None
@@ -107,41 +91,38 @@ def studies(results: CampaignResults) -> Iterator[Study]:
         if column not in runs:
             runs[column] = np.nan
     runs = runs.sort_values("shake", kind="stable", na_position="first")
-    for log, own in runs.groupby("log"):
-        size = "requested" if "requested" in set(own["size"]) else own["size"].iloc[0]
-        own = own[own["size"] == size].drop_duplicates(["infrastructure", "replay", "first"])
-        whole = own[own["first"].isna() & own["replay"].isin(tables.REPLAYS)]
-        kept = [(run, jobs) for run, jobs in _kept(results, whole)]
-        if kept:
-            replays = {
-                (run["infrastructure"], run["replay"]): read(run, jobs) for run, jobs in kept
-            }
+    for log, of_log in runs.groupby("log"):
+        size = "requested" if "requested" in set(of_log["size"]) else of_log["size"].iloc[0]
+        drawn = of_log[of_log["size"] == size]
+        drawn = drawn.drop_duplicates(["infrastructure", "replay", "first"])
+        whole = drawn[drawn["first"].isna() & drawn["replay"].isin(tables.REPLAYS)]
+        replays = {}
+        for _, run in whole.iterrows():
+            with suppress(BatschedError, OSError):  # only metrics were kept
+                replays[run["infrastructure"], run["replay"]] = read(run, results.jobs(run))
+        if replays:
             workload = results.workload(whole.iloc[0])
-            yield Study(str(log), workload, replays, own[own["first"].notna()])
+            yield Study(str(log), workload, replays, drawn[drawn["first"].notna()])
 
 
-def _kept(results: CampaignResults, runs: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
-    for _, run in runs.iterrows():
-        try:
-            yield run, results.jobs(run)
-        except (BatschedError, OSError):  # only metrics were kept
-            continue
-
-
-def read(run: Any, jobs: pd.DataFrame) -> Replay:
+def read(run: Any, jobs: pd.DataFrame) -> JobTable:
     """Return the jobs of a run in recorded order."""
     number = pd.to_numeric(jobs["job_id"], errors="coerce").to_numpy(dtype=float)
     original = jobs["original_submission_time"].to_numpy(dtype=float)
     jobs = jobs.iloc[np.lexsort((number, original))]
-    origin = original.min()
-    return Replay(
-        nb_res=int(run["nb_res"]),
-        original=jobs["original_submission_time"].to_numpy(dtype=float) - origin,
-        submit=jobs["submission_time"].to_numpy(dtype=float) - origin,
-        start=jobs["starting_time"].to_numpy(dtype=float) - origin,
-        finish=jobs["finish_time"].to_numpy(dtype=float) - origin,
+    names = ("original_submission_time", "submission_time", "starting_time", "finish_time")
+    recorded, submit, start, finish = (
+        jobs[name].to_numpy(dtype=float) - original.min() for name in names
+    )
+    return JobTable(
+        submit=submit,
+        start=start,
+        finish=finish,
+        execution=finish - start,
         size=jobs["requested_number_of_resources"].to_numpy(dtype=float),
-        user=jobs["user"].astype(str),
+        original_submit=recorded,
+        user=jobs["user"].astype(str).to_list(),
+        nb_processors=int(run["nb_res"]),
     )
 
 

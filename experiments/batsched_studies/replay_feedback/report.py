@@ -7,15 +7,20 @@ It says what the runs at hand allow: of ``campaign.toml`` tables and figures, of
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.report import Part, Report, Text
-from batsched_py.report.kit.beside_published import read_published
 from batsched_py.report.kit.tables import sections
-from batsched_studies.replay_feedback import claims, figures, models, session_graphs, spread, tables
+from batsched_studies.replay_feedback import (
+    TEXTS,
+    claims,
+    figures,
+    models,
+    session_graphs,
+    spread,
+    tables,
+)
 from batsched_studies.replay_feedback.replays import MissingError, Study, studies
-from batsched_studies.replay_feedback.texts import TEXTS
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
@@ -28,7 +33,7 @@ def report(results: CampaignResults) -> Report:
     runs = results.runs
     if runs.empty:
         return Report(TITLE, TEXTS["source"], (), summary="No run has finished yet.")
-    published = read_published(Path(__file__).parent)
+    published = TEXTS.published
     of_models = len(models.model_runs(runs))
     cells = [] if of_models else tables.compare(runs, published)
     logs = [] if of_models else list(studies(results))

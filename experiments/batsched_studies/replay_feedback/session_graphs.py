@@ -44,14 +44,14 @@ class Graphs:
 
     def shares(self) -> list[tuple[str, float, float]]:
         """Return what share of think times is below 1 and 10 hours: name, ours, published."""
-        found = []
+        shares = []
         printed = self.published["think_times"] if self.published else {}
         for minutes in MINUTES:
             for text, published in printed.get(f"a{minutes}", {}).items():
                 times = self.think_times[minutes]
                 ours = float((times < _HOURS[text] * HOUR).mean()) if len(times) else 0.0
-                found.append((f"a{minutes} < {text}", ours, published))
-        return found
+                shares.append((f"a{minutes} < {text}", ours, published))
+        return shares
 
     def published_points(self) -> list[dict[str, Any]]:
         """Return the published shares as points beside the curves."""
@@ -82,7 +82,7 @@ def graphs_of(log: str, workload: Workload, published: dict[str, Any] | None) ->
     for minutes in MINUTES:
         try:
             sessions = partition(workload.jobs, Delimitation.parse(f"arrival:{minutes}"))
-            graphs = [build_graph(own) for own in sessions.values()]
+            graphs = [build_graph(of_user) for of_user in sessions.values()]
         except UsageError as error:
             raise replays.MissingError(f"there are no session graphs: {error}") from None
         longest[minutes] = [graph.longest_path() for graph in graphs]
@@ -100,9 +100,9 @@ def chart(graphs: Graphs) -> Chart:
 
 def _counted(values: Mapping[int, Sequence[int]], title: str, scale: Any) -> Chart:
     """Return pairs of integers, larger points where there are more users; and the diagonal."""
-    pairs = pd.DataFrame({f"a{minutes}": own for minutes, own in values.items()})
+    pairs = pd.DataFrame({f"a{minutes}": of_users for minutes, of_users in values.items()})
     frame = pairs.value_counts(sort=False).rename("users").reset_index()
-    ends = pd.DataFrame({"a0": [1, frame["a60"].max()]}).assign(a60=lambda own: own["a0"])
+    ends = pd.DataFrame({"a0": [1, frame["a60"].max()]}).assign(a60=lambda ends: ends["a0"])
     options: dict[str, Any] = {
         "scale": alt.Scale(type=scale),
         "axis": alt.Axis(grid=False, tickCount=5),
@@ -123,8 +123,8 @@ def _think_times(graphs: Graphs) -> Chart:
     for minutes, times in graphs.think_times.items():
         if len(times):
             hours, shares = replays.quantile_curve(np.maximum(times, 1) / HOUR, _POINTS)
-            own = {"sessions": f"a{minutes}", "hours": hours.round(5), "share": shares.round(4)}
-            curves.append(pd.DataFrame(own))
+            curve = {"sessions": f"a{minutes}", "hours": hours.round(5), "share": shares.round(4)}
+            curves.append(pd.DataFrame(curve))
     frame = pd.concat(curves) if curves else pd.DataFrame(columns=["sessions", "hours", "share"])
     printed = pd.DataFrame(graphs.published_points())
     base = alt.Chart(width=_SIDE, height=_SIDE).encode(

@@ -15,39 +15,38 @@ import altair as alt
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from batsched_py.report import Column, Figure, Part, Section, Table, Text
+from batsched_py.report import Figure, Part, Section, Table, Text
 from batsched_py.report.kit import palette
 from batsched_py.report.kit.charts import Chart, scale_of
 from batsched_py.report.kit.estimates import cells as estimated
 from batsched_py.report.kit.selection import log_name, slug
-from batsched_py.report.kit.tables import columns, sections, table, where_known
+from batsched_py.report.kit.tables import sections
 from batsched_py.support.statistics import (
     Beside,
-    Interval,
     beside,
     bootstrap,
     paired_difference,
     quantiles,
 )
+from batsched_studies.replay_feedback import TEXTS
 from batsched_studies.replay_feedback.tables import (
     INFRASTRUCTURES,
     RANKING,
     REPLAYS,
     UNITS,
     Cell,
+    by_log,
     metrics_of,
     nearest,
     of_run,
     printed,
 )
-from batsched_studies.replay_feedback.texts import TEXTS
 
 BASE = "easy"
 """The infrastructure that others are compared with."""
 _SHOWN = ("makespan", "mean_waiting_time", "mean_lateness")
 _TABULATED = ("makespan", "mean_waiting_time", "max_waiting_time", "mean_lateness")
 """Relative and additional lateness follow from the mean."""
-_PLACE = columns("infrastructure", "replay", "quantity")
 Rows = list[dict[str, Any]]
 
 
@@ -55,55 +54,51 @@ def resampled_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs of resampled logs, with short log names."""
     if "people" not in runs:
         return runs.iloc[:0]
-    own = runs[runs["people"].notna()]
-    return own.assign(log=own["log"].map(log_name))
+    resampled = runs[runs["people"].notna()]
+    return resampled.assign(log=resampled["log"].map(log_name))
 
 
-def _shown(rows: Rows, shown: Sequence[Column]) -> tuple[Column, ...]:
-    """Return the columns without those about published values, if nothing was published."""
+def _table(key: str, log: str, size: str, rows: Rows, **values: Any) -> Table | None:
+    """Return a table without the columns about published values, if nothing was published."""
     about = {"published", "spreads", "inside", "within"}
-    known = len(where_known(rows, columns("published", kind="published")))
-    return tuple(column for column in shown if known or column.name not in about)
+    shown = TEXTS.columns(key)
+    if rows and not any(row.get("published") is not None for row in rows):
+        shown = tuple(column for column in shown if column.name not in about)
+    values["where"] = where(log, size)
+    return TEXTS.table(key, rows, slug(key, log, size), columns=shown, **values)
+
+
+def where(log: str, size: str) -> str:
+    """Return what titles say of the place of runs."""
+    return f"({log}, {size} sizes)"
+
+
+def figure(key: str, log: str, size: str, chart: Chart, **values: Any) -> Figure:
+    """Return a chart of the runs of a log and size."""
+    name = slug("fig", key, log, size)
+    return TEXTS.figure(key, chart, name=name, where=where(log, size), **values)
 
 
 def shake_sections(cells: Sequence[Cell]) -> Iterator[Section]:
     """Yield what is to be said of shaken runs; nothing if there are none."""
     parts: list[Part | None] = []
     several = [cell for cell in cells if len(cell.values) > 1]
-    shown = (
-        *(*_PLACE, Column("nb_runs", "runs")),
-        *columns("median", "minimum", "maximum", decimals=2, kind="ours"),
-        Column("published", "paper", decimals=2, kind="published"),
-        Column("spreads", decimals=1, kind="difference"),
-        Column("inside"),
-    )
-    for log, size in sorted({(cell.log, cell.size) for cell in several}):
-        rows = [_spread_row(cell) for cell in several if (cell.log, cell.size) == (log, size)]
-        title = f"Spread by the order of simultaneous events ({log}, {size} sizes)"
-        parts.append(
-            table(
-                f"shake_{slug(log, size)}",
-                title,
-                rows,
-                _shown(rows, shown),
-                TEXTS["shake"],
-            )
-        )
+    for place in sorted({(cell.log, cell.size) for cell in several}):
+        rows = [_spread_row(cell) for cell in several if (cell.log, cell.size) == place]
         chart = interval_chart(pd.DataFrame(rows), ("minimum", "median", "maximum"))
-        caption = "Lines: all runs; points: medians; diamonds: the paper's values."
-        parts.append(Figure(f"fig_shake_{slug(log, size)}", title, chart, caption))
+        parts += [_table("shake", *place, rows), figure("shake", *place, chart)]
     yield from sections([("The order of simultaneous events", parts)])
 
 
 def _spread_row(cell: Cell) -> dict[str, Any]:
-    own = _beside(cell.values, cell.published)
+    ours = _beside(cell.values, cell.published)
     return of_run((cell.infrastructure, cell.replay), cell.metric, cell.unit) | {
-        "nb_runs": own.nb,
-        "median": own.ours,
+        "nb_runs": ours.nb,
+        "median": ours.ours,
         "minimum": min(cell.values),
         "maximum": max(cell.values),
         "published": cell.published,
-        "spreads": None if cell.published is None else own.spreads,
+        "spreads": None if cell.published is None else ours.spreads,
         "inside": cell.inside,
     }
 
@@ -119,29 +114,18 @@ def _beside(values: ArrayLike, published: float | None) -> Beside:
 def confidence_sections(runs: pd.DataFrame, published: dict[str, Any]) -> Iterator[Section]:
     """Yield what is to be said of resampled logs; nothing if there are none."""
     parts: list[Part | None] = []
-    for (log, size), own in resampled_runs(runs).groupby(["log", "size"]):
-        name, where = slug(log, size), f"({log}, {size} sizes)"
-        rows = confidence_rows(own, str(log), published)
-        parts.append(_confidence_table(name, f"Resampled logs {where}", rows))
+    for place, of_log in by_log(resampled_runs(runs)):
+        rows = confidence_rows(of_log, place[0], published)
         chart = interval_chart(pd.DataFrame(rows), ("low", "median", "high"))
-        title = f"Resampled logs {where}"
-        parts.append(Figure(f"fig_confidence_{name}", title, chart, TEXTS["confidence_figure"]))
-        parts.append(_paired_table(name, where, paired_rows(own, str(log), published)))
-        parts.append(_order_table(name, where, order_rows(own)))
+        pairs = paired_rows(of_log, place[0], published)
+        parts += [
+            _table("confidence", *place, rows),
+            figure("confidence", *place, chart),
+            _table("paired", *place, pairs, base=BASE),
+            TEXTS.table("order", order_rows(of_log), slug("order", *place), where=where(*place)),
+        ]
     title = "Confidence by resampled logs"
     yield from sections([(title, [Text(TEXTS["confidence"]), *parts])] if parts else [])
-
-
-def _confidence_table(name: str, title: str, rows: Rows) -> Table | None:
-    shown = (
-        *(*_PLACE, Column("nb_runs", "logs"), Column("mean", decimals=2, kind="ours")),
-        *columns(decimals=2, kind="ours", mean_low="95 % from", mean_high="to"),
-        *columns(decimals=2, kind="ours", low="2.5 %", median="50 %", high="97.5 %"),
-        Column("published", "paper", 2, "published"),
-        Column("spreads", "spreads", 1, "difference"),
-        Column("within"),
-    )
-    return table(f"confidence_{name}", title, rows, _shown(rows, shown), TEXTS["confidence_table"])
 
 
 def confidence_rows(runs: pd.DataFrame, log: str, published: dict[str, Any]) -> Rows:
@@ -159,30 +143,18 @@ def confidence_rows(runs: pd.DataFrame, log: str, published: dict[str, Any]) -> 
 
 
 def _intervals(values: ArrayLike, published: float | None) -> dict[str, Any]:
-    own = _beside(values, published)
-    known = published is not None
+    ours = _beside(values, published)
+    compared = published is not None
     return {
-        "nb_runs": own.nb,
+        "nb_runs": ours.nb,
         **estimated(bootstrap(values), "mean", "mean_low", "mean_high"),
-        "low": own.low,
-        "median": own.ours,
-        "high": own.high,
+        "low": ours.low,
+        "median": ours.ours,
+        "high": ours.high,
         "published": published,
-        "spreads": own.spreads if known else None,
-        "within": own.within if known and own.nb > 1 else None,
+        "spreads": ours.spreads if compared else None,
+        "within": ours.within if compared and ours.nb > 1 else None,
     }
-
-
-def _paired_table(name: str, where: str, rows: Rows) -> Table | None:
-    shown = (
-        *(*_PLACE, Column("nb_runs", "pairs"), Column("difference", "difference", 2, "ours")),
-        *columns(decimals=2, kind="ours", low="95 % from", high="to"),
-        Column("published", "paper", 2, "published"),
-        Column("clear", "sign is clear"),
-    )
-    note = TEXTS["paired_table"].format(base=BASE)
-    title = f"Differences to {BASE}, replication by replication {where}"
-    return table(f"paired_{name}", title, rows, _shown(rows, shown), note) if rows else None
 
 
 def paired_rows(runs: pd.DataFrame, log: str, published: dict[str, Any]) -> Rows:
@@ -197,29 +169,18 @@ def paired_rows(runs: pd.DataFrame, log: str, published: dict[str, Any]) -> Rows
                 continue
             ours, base = (pairs[name] / UNITS[unit] for name in (infrastructure, BASE))
             runs_of = ((infrastructure, replay), (BASE, replay))
-            one, other = (printed(published, log, run, metric) for run in runs_of)
-            difference = None if one is None or other is None else one - other
-            row = _difference(paired_difference(ours, base))
-            clear = row.pop("clear")
+            theirs, of_base = (printed(published, log, run, metric) for run in runs_of)
+            difference = None if theirs is None or of_base is None else theirs - of_base
             place = of_run((infrastructure, replay), metric, unit)
-            rows.append(place | row | {"published": difference, "clear": clear})
+            rows.append(place | _difference(ours, base, published=difference))
     return rows
 
 
-def _difference(interval: Interval) -> dict[str, Any]:
-    clear = None if interval.nb < 2 else bool(interval.low > 0 or interval.high < 0)
-    return {"nb_runs": interval.nb, **estimated(interval, "difference"), "clear": clear}
-
-
-def _order_table(name: str, where: str, rows: Rows) -> Table | None:
-    shown = (
-        *columns("replay", "earlier", "later", nb_runs="pairs"),
-        Column("difference", "difference of mean lateness (d)", 2, "ours"),
-        *columns(decimals=2, kind="ours", low="95 % from", high="to"),
-        *columns(nb_right="logs in this order", clear="sign is clear"),
-    )
-    title = f"The ranking, replication by replication {where}"
-    return table(f"order_{name}", title, rows, shown, TEXTS["order_table"])
+def _difference(ours: pd.Series[float], base: pd.Series[float], **more: Any) -> dict[str, Any]:
+    """Return the difference of pairs, more cells, and whether its sign is clear."""
+    mean = paired_difference(ours, base)
+    clear = None if mean.nb < 2 else bool(mean.low > 0 or mean.high < 0)
+    return {"nb_runs": mean.nb, **estimated(mean, "difference"), **more, "clear": clear}
 
 
 def order_rows(runs: pd.DataFrame) -> Rows:
@@ -229,11 +190,9 @@ def order_rows(runs: pd.DataFrame) -> Rows:
         pairs = _pairs(runs, "mean_lateness", replay) / UNITS["d"]
         for earlier, later in pairwise(RANKING):
             if {earlier, later} <= set(pairs):
-                row = _difference(paired_difference(pairs[later], pairs[earlier]))
-                clear = row.pop("clear")
                 right = int((pairs[later] > pairs[earlier]).sum())
-                row = {"replay": replay, "earlier": earlier, "later": later, **row}
-                rows.append(row | {"nb_right": right, "clear": clear})
+                row = {"replay": replay, "earlier": earlier, "later": later}
+                rows.append(row | _difference(pairs[later], pairs[earlier], nb_right=right))
     return rows
 
 
@@ -245,9 +204,9 @@ def lateness_by_replication(runs: pd.DataFrame, replay: str) -> Iterator[dict[st
 
 def _pairs(runs: pd.DataFrame, metric: str, replay: str) -> pd.DataFrame:
     """Return a row for each replication, a column for each infrastructure; SI units."""
-    own = runs[runs["replay"] == replay]
-    own = own.assign(**{metric: pd.to_numeric(own[metric])})
-    return own.pivot_table(metric, "replication", "infrastructure")
+    of_replay = runs[runs["replay"] == replay]
+    numbers = of_replay.assign(**{metric: pd.to_numeric(of_replay[metric])})
+    return numbers.pivot_table(metric, "replication", "infrastructure")
 
 
 def interval_chart(frame: pd.DataFrame, ends: tuple[str, str, str]) -> Chart:
@@ -256,14 +215,13 @@ def interval_chart(frame: pd.DataFrame, ends: tuple[str, str, str]) -> Chart:
     colours = (palette.RECORDED, palette.ORANGE, palette.BLUE)
     scale = scale_of(dict(zip(REPLAYS, colours, strict=True)), REPLAYS)
     for metric in _SHOWN:
-        own = frame[frame["metric"] == metric]
         kept = ["infrastructure", "replay", "quantity", "nb_runs", *ends, "published"]
-        if len(own):
-            shown = own[kept].copy()
+        shown = frame[frame["metric"] == metric][kept].copy()
+        if len(shown):
             colour = alt.Color("replay:N", scale=scale)
             offset = alt.YOffset("replay:N", sort=list(REPLAYS))
             base = alt.Chart(width=200, height=230).encode(yOffset=offset, color=colour)
-            title, wait = str(own["quantity"].iloc[0]), metric == "mean_waiting_time"
+            title, wait = str(shown["quantity"].iloc[0]), metric == "mean_waiting_time"
             options = {"log": True} if wait else {"zero": False}
             charts.append(interval_panel(shown, (*ends, "published"), title, base, 35, options))
     return alt.hconcat(*charts).resolve_scale(color="shared")
@@ -293,8 +251,8 @@ def interval_panel(
     axis = alt.Axis(tickCount=4, labelOverlap="greedy")
 
     def x(column: str) -> alt.X:
-        said = f"{title}, logarithmic" if log else title
-        return alt.X(f"{column}:Q", title=said, scale=scale, axis=axis)
+        of_axis = f"{title}, logarithmic" if log else title
+        return alt.X(f"{column}:Q", title=of_axis, scale=scale, axis=axis)
 
     base = base.properties(data=frame).encode(
         y=alt.Y("infrastructure:N", sort=list(INFRASTRUCTURES), title=None),

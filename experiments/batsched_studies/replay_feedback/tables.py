@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby, pairwise, product
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -20,9 +21,9 @@ import pandas as pd
 from batsched_py.report import Column, Table
 from batsched_py.report.kit import beside_published
 from batsched_py.report.kit.selection import log_name, slug
-from batsched_py.report.kit.tables import columns, table, where_known
+from batsched_py.report.kit.tables import columns, where_known
 from batsched_py.units import DAY
-from batsched_studies.replay_feedback.texts import TEXTS
+from batsched_studies.replay_feedback import TEXTS
 
 TABLES = ("table1", "table2")
 INFRASTRUCTURES = ("easy", "fcfs", "perf*2", "perf/2", "infra*2", "infra/2")
@@ -101,7 +102,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class LatenessRanking:
     """The infrastructures of one replay by mean lateness, earliest first."""
 
     log: str
@@ -155,21 +156,27 @@ def whole_runs(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.sort_values("shake", kind="stable", na_position="first")
 
 
+def by_log(runs: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
+    """Yield log and size, and the runs that have them."""
+    for (log, size), of_log in runs.groupby(["log", "size"]):
+        yield (str(log), str(size)), of_log
+
+
 def compare(runs: pd.DataFrame, published: dict[str, Any]) -> list[Cell]:
     """Return the cells of both tables, in the paper's order, for each log and size.
 
     ``runs`` has a row per run, values in SI units.
     """
-    found: dict[Any, pd.DataFrame] = dict(iter(whole_runs(runs).groupby(_KEY)))
-    logs = sorted({(log, size) for log, size, _, _ in found})
+    groups: dict[Any, pd.DataFrame] = dict(iter(whole_runs(runs).groupby(_KEY)))
+    logs = sorted({(log, size) for log, size, _, _ in groups})
     cells: list[Cell] = []
     for of, (log, size) in product(TABLES, logs):
         for run in product(INFRASTRUCTURES, REPLAYS):
-            own = found.get((log, size, *run))
-            if own is None or (of == "table2" and run[1] == "rigid"):
+            repeats = groups.get((log, size, *run))
+            if repeats is None or (of == "table2" and run[1] == "rigid"):
                 continue
             for metric, unit in zip(published[of]["metrics"], published[of]["units"], strict=True):
-                values = tuple((pd.to_numeric(own[metric]) / UNITS[unit]).to_list())
+                values = tuple((pd.to_numeric(repeats[metric]) / UNITS[unit]).to_list())
                 value = printed(published, log, run, metric)
                 cells.append(Cell(of, log, size, *run, metric, unit, values, value))
     return cells
@@ -178,8 +185,8 @@ def compare(runs: pd.DataFrame, published: dict[str, Any]) -> list[Cell]:
 def count(cells: Sequence[Cell]) -> list[Count]:
     """Return the counts of each table, log and size that has published values."""
     counts = []
-    for group, own in groupby(cells, lambda cell: (cell.table, cell.log, cell.size)):
-        compared = [cell for cell in own if cell.published is not None]
+    for place, of_table in groupby(cells, lambda cell: (cell.table, cell.log, cell.size)):
+        compared = [cell for cell in of_table if cell.published is not None]
         if not compared:
             continue
         rows = [all(cell.equal for cell in row) for _, row in rows_of(compared)]
@@ -187,20 +194,20 @@ def count(cells: Sequence[Cell]) -> list[Count]:
         values = sum(bool(cell.equal) for cell in compared)
         inside = sum(bool(cell.inside) for cell in spread)
         sizes = (len(rows), sum(rows), len(compared), values, len(spread), inside)
-        counts.append(Count(*group, *sizes))
+        counts.append(Count(*place, *sizes))
     return counts
 
 
-def rank(cells: Sequence[Cell]) -> list[Ranking]:
+def rank(cells: Sequence[Cell]) -> list[LatenessRanking]:
     """Return the rankings of section 5, one per log, size and replay with feedback."""
     lateness: dict[tuple[str, str, str], dict[str, float]] = {}
     for cell in cells:
         if cell.metric == "mean_lateness" and cell.infrastructure in RANKING:
-            own = lateness.setdefault((cell.log, cell.size, cell.replay), {})
-            own[cell.infrastructure] = cell.ours
+            of_replay = lateness.setdefault((cell.log, cell.size, cell.replay), {})
+            of_replay[cell.infrastructure] = cell.ours
     return [
-        Ranking(*key, dict(sorted(own.items(), key=lambda item: item[1])), ranked(own))
-        for key, own in lateness.items()
+        LatenessRanking(*key, dict(sorted(of_replay.items(), key=itemgetter(1))), ranked(of_replay))
+        for key, of_replay in lateness.items()
     ]
 
 
@@ -230,8 +237,8 @@ def rows_of(cells: Iterable[Cell]) -> Iterator[tuple[tuple[str, str], list[Cell]
 
 def tables(cells: Iterable[Cell], published: dict[str, Any]) -> Iterator[Table | None]:
     """Yield each table for each log and size, ours beside the published values."""
-    for (name, log, size), own in groupby(cells, lambda c: (c.table, c.log, c.size)):
-        lines = list(rows_of(own))
+    for (name, log, size), of_table in groupby(cells, lambda c: (c.table, c.log, c.size)):
+        lines = list(rows_of(of_table))
         several = any(len(cell.values) > 1 for _, row in lines for cell in row)
         shaken = "; ours is the first of several orders of events" if several else ""
         compared = any(cell.published is not None for _, row in lines for cell in row)
@@ -242,13 +249,17 @@ def tables(cells: Iterable[Cell], published: dict[str, Any]) -> Iterator[Table |
             shown.append(Column(f"{cell.metric}_difference", "difference", 2, "difference"))
         shown += columns(all_digits="all digits") if compared else ()
         rows = [_row(*line) for line in lines]
-        yield table(
-            slug(name, log, size),
-            f"{published[name]['title']} ({log}, {size} sizes{shaken})",
+        yield TEXTS.table(
+            "published",
             rows,
-            where_known(rows, shown),
-            TEXTS["tables"] if compared else "Nothing was published for this log.",
+            slug(name, log, size),
             [(at, cell.metric) for at, (_, row) in enumerate(lines) for cell in row if cell.equal],
+            where_known(rows, shown),
+            title=published[name]["title"],
+            log=log,
+            size=size,
+            shaken=shaken,
+            note=TEXTS["tables"] if compared else "Nothing was published for this log.",
         )
 
 
@@ -265,11 +276,6 @@ def _row(run: tuple[str, str], cells: list[Cell]) -> dict[str, Any]:
 
 def count_table(counts: Sequence[Count]) -> Table | None:
     """Return a table of the counts, None if nothing was published."""
-    values = {"values": "", "equal_values": "with the printed digits"}
-    shown = columns(
-        *("table", "log", "size", "rows"), {"equal_rows": "with all printed digits"}, values
-    )
-    if any(counted.spread_values for counted in counts):
-        shown += columns(inside_values="published inside the spread")
-    title = "How many rows and values are reproduced"
-    return table("counts", title, [asdict(counted) for counted in counts], shown)
+    several = any(counted.spread_values for counted in counts)
+    shown = TEXTS.columns("counts") if several else TEXTS.columns("counts")[:-1]
+    return TEXTS.table("counts", [asdict(counted) for counted in counts], columns=shown)

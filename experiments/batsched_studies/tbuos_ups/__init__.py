@@ -1,1 +1,8 @@
 """N. Zakay, PhD thesis, chapters 4 and 5: what changes when users react."""
+
+from pathlib import Path
+
+from batsched_py.report.kit.texts import Texts
+
+TEXTS = Texts(Path(__file__).parent)
+PUBLISHED = TEXTS.published

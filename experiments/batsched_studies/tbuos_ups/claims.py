@@ -19,6 +19,7 @@ from batsched_py.metrics import saturated
 from batsched_py.report.kit.pairing import paired
 from batsched_py.report.kit.selection import log_name
 from batsched_py.support.statistics import Interval, finite, paired_ratio
+from batsched_studies.tbuos_ups import PUBLISHED
 
 OPEN = ("rigid", "resampled")
 FEEDBACK = ("adjusted", "distribution", "fluid", "fluid 5")
@@ -90,18 +91,7 @@ CLAIMS = (
     Claim("x", TBUOS, "easy", "easy", WEEKS, GREATER, base_replay="resampled"),
     Claim("x", ("resampled",), "easy", "easy", SESSION, GREATER, base_replay="tbuos"),
 )
-TITLES = {
-    "i": "Open replay: EASY and FCFS have the same throughput",
-    "ii": "Feedback alone: the same jobs, but users take longer or shorter",
-    "iii": "TBUOS: EASY has more throughput than FCFS",
-    "iv": "The mean wait varies less from seed to seed under TBUOS than under open resampling",
-    "v": "UPS has at least the throughput of EASY under TBUOS, more with a_user; no change if open",
-    "vi": "A machine twice as large has more throughput under TBUOS, not if open",
-    "vii": "Under TBUOS, UPS has more throughput if users are ranked by load than by recency",
-    "viii": "With EASY, feedback makes mean waits shorter or longer than open replay as printed",
-    "ix": "CTC with 430 instead of 336 processors has more throughput under TBUOS, not if open",
-    "x": "Under TBUOS users are active in more weeks than in open resampling, in shorter sessions",
-}
+TITLES: dict[str, str] = PUBLISHED["claims"]
 
 
 @dataclass(frozen=True)
@@ -144,7 +134,7 @@ def read(rows: pd.DataFrame) -> Runs:
         log=rows["log"].map(log_name), system=[_system(row) for _, row in rows.iterrows()]
     )
     groups = rows.groupby(["log", "replay", "system"])
-    runs = {place: own.set_index("seed") for place, own in groups}
+    runs = {place: by_seed.set_index("seed") for place, by_seed in groups}
     places = product(rows["log"].unique(), REPLAYS, SYSTEMS)
     return {place: runs[place] for place in places if place in runs}
 
@@ -160,22 +150,21 @@ def logs_of(runs: Runs) -> list[str]:
     return list(dict.fromkeys(log for log, _, _ in runs))
 
 
-def is_saturated(own: pd.DataFrame) -> NDArray[np.bool_]:
+def is_saturated(runs: pd.DataFrame) -> NDArray[np.bool_]:
     """Return of each run whether its backlog grows by more than a job a week."""
-    return np.array([saturated(growth) for growth in own["backlog_growth"]], dtype=bool)
+    return np.array([saturated(growth) for growth in runs["backlog_growth"]], dtype=bool)
 
 
-def column(own: pd.DataFrame, metric: str) -> NDArray[np.float64]:
+def column(runs: pd.DataFrame, metric: str) -> NDArray[np.float64]:
     """Return the values of a metric that are defined, run by run."""
-    return finite(own[metric]) if metric in own else np.empty(0)
+    return finite(runs[metric]) if metric in runs else np.empty(0)
 
 
 def effects(runs: Runs) -> list[Effect]:
     """Return the comparisons that the runs allow, claim by claim."""
-    places = product(CLAIMS, logs_of(runs))
     return [
         effect
-        for claim, log in places
+        for claim, log in product(CLAIMS, logs_of(runs))
         for replay in claim.replays
         for effect in _effects(claim, runs, log, replay)
     ]
@@ -186,38 +175,42 @@ def _effects(claim: Claim, runs: Runs, log: str, replay: str) -> Iterator[Effect
     if not all(place in runs for place in places):
         return
     ours, base = paired(*(runs[place].sort_index() for place in places))
+    if claim.base_replay:
+        compared = (log, f"{replay} / {claim.base_replay}", claim.system)
+    else:
+        compared = (log, replay, f"{claim.system} / {claim.base}")
     judged_stable = replay in OPEN and not claim.base_replay
     unstable = (is_saturated(ours) | is_saturated(base)) & judged_stable
-    across = bool(claim.base_replay)
-    said = f"{replay} / {claim.base_replay}" if across else replay
-    ratio = claim.system if across else f"{claim.system} / {claim.base}"
     if len(ours):
-        which = ("all", int(unstable.sum()))
-        yield _effect(claim, (log, said, ratio), which, ours, base)
+        yield _effect(claim, compared, "all", int(unstable.sum()), ours, base)
     if unstable.any() and not unstable.all():
-        yield _effect(claim, (log, said, ratio), ("stable", 0), ours[~unstable], base[~unstable])
+        yield _effect(claim, compared, "stable", 0, ours[~unstable], base[~unstable])
 
 
 def _effect(
-    claim: Claim, place: Place, which: tuple[str, int], ours: pd.DataFrame, base: pd.DataFrame
+    claim: Claim,
+    compared: tuple[str, str, str],
+    which: str,
+    nb_saturated: int,
+    ours: pd.DataFrame,
+    base: pd.DataFrame,
 ) -> Effect:
     mine, theirs = (side[claim.metric].to_numpy(dtype=float) for side in (ours, base))
     ratios = mine / theirs
-    interval = paired_ratio(mine, theirs)
-    holds = _as_expected(claim.expected, interval, bool((ratios == 1).all()))
-    above, least, most = int((ratios > 1).sum()), float(ratios.min()), float(ratios.max())
-    compared = (claim.number, *place, claim.metric, which[0])
-    estimate = (interval.value, interval.low, interval.high)
-    counts = (len(ratios), which[1], above)
-    return Effect(*compared, *counts, least, *estimate, most, claim.expected, holds)
+    mean = paired_ratio(mine, theirs)
+    counts = (len(ratios), nb_saturated, int((ratios > 1).sum()))
+    spread = (float(ratios.min()), mean.value, mean.low, mean.high, float(ratios.max()))
+    holds = _as_expected(claim.expected, mean, bool((ratios == 1).all()))
+    told = (claim.number, *compared, claim.metric, which)
+    return Effect(*told, *counts, *spread, claim.expected, holds)
 
 
 def _as_expected(expected: str, ratio: Interval, same: bool) -> bool:
-    known = ratio.nb > 1
+    several = ratio.nb > 1
     return {
         SAME: same,
         EQUAL: abs(ratio.value - 1) <= TOLERANCE,
         DIFFERENT: abs(ratio.value - 1) > TOLERANCE,
-        GREATER: (ratio.low if known else ratio.value) > 1,
-        NOT_LESS: (ratio.high if known else ratio.value) >= 1,
+        GREATER: (ratio.low if several else ratio.value) > 1,
+        NOT_LESS: (ratio.high if several else ratio.value) >= 1,
     }[expected]

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from batsched_py.errors import BatschedError
 from batsched_py.report import Part, Report, Text
-from batsched_py.report.kit.beside_published import read_published
 from batsched_py.report.kit.selection import log_name
 from batsched_py.report.kit.tables import sections
-from batsched_studies.tbuos_ups import figures, tables
+from batsched_studies.tbuos_ups import TEXTS, figures, tables
 from batsched_studies.tbuos_ups.claims import Effect, effects, read
-from batsched_studies.tbuos_ups.texts import TEXTS
 from batsched_studies.tbuos_ups.verdicts import verdicts
 from batsched_studies.tbuos_ups.waits import calmer, spreads, waits
 
@@ -29,10 +26,9 @@ if TYPE_CHECKING:
 
 def report(results: CampaignResults) -> Report:
     """Return the tables, figures and verdicts that the runs of a campaign allow."""
-    published = read_published(Path(__file__).parent)
     runs = read(results.runs)
     compared = effects(runs)
-    spread, wait = spreads(runs, published), waits(runs, published)
+    spread, wait = spreads(runs), waits(runs)
     parts = {
         "Systems and users": tables.level_tables(runs, _recorded(results)),
         "Comparisons": _comparisons(compared),
@@ -48,7 +44,7 @@ def report(results: CampaignResults) -> Report:
     )
 
 
-def _comparisons(compared: Sequence[Effect]) -> Iterable[Part]:
+def _comparisons(compared: Sequence[Effect]) -> Iterable[Part | None]:
     return [Text(tables.HOW), *tables.effect_tables(compared)] if compared else []
 
 

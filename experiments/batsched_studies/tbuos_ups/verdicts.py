@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -21,6 +21,7 @@ from batsched_studies.tbuos_ups.waits import SEEDS
 
 CHANGE = (GREATER, DIFFERENT)
 """Expectations that something will change."""
+CLAIMS_OF_CHANGE = {claim.number for claim in CLAIMS if claim.expected in CHANGE}
 SURE = 0.975
 """Share of bootstrap draws from which on an order is told."""
 
@@ -37,42 +38,31 @@ def verdicts(
     count; where all are, nothing is said, nor where only those things were compared that are to
     stay as they are. A claim that no run is about has one verdict without log.
     """
-    found: list[Verdict] = []
+    verdicts: list[Verdict] = []
     for number, title in TITLES.items():
+        claim = f"({number}) {title}"
         if number == "iv":
-            own = list(_of_spreads(title, spreads, calmer))
+            by_log = list(_of_spreads(claim, spreads, calmer))
         elif number == "viii":
-            own = list(_of_waits(title, waits))
+            by_log = list(_of_waits(claim, waits))
         else:
-            own = list(_of_effects(title, [e for e in effects if e.claim == number]))
-        nothing = Verdict(f"({number}) {title}", None, "No run is about it.")
-        found += [_numbered(number, verdict) for verdict in own] or [nothing]
-    return found
+            by_log = list(_of_effects(claim, [e for e in effects if e.claim == number]))
+        verdicts += by_log or [Verdict(claim, None, "No run is about it.")]
+    return verdicts
 
 
-def _numbered(number: str, verdict: Verdict) -> Verdict:
-    claim = f"({number}) {verdict.claim}"
-    return Verdict(claim, verdict.holds, verdict.evidence, verdict.log)
-
-
-def _of_effects(title: str, effects: Iterable[Effect]) -> Iterator[Verdict]:
-    by_log: dict[str, list[Effect]] = {}
-    for effect in effects:
-        by_log.setdefault(effect.log, []).append(effect)
-    for log, own in by_log.items():
-        judged = [effect for effect in own if not effect.saturated]
-        change = {effect.claim for effect in own if effect.expected in CHANGE}
-        says = judged and (change or own[0].claim not in _claims_of_change())
-        if not says:
-            missing = "Every open run is saturated." if not judged else "Only open replay was run."
-            yield Verdict(title, None, missing, log)
-            continue
-        holds = all(effect.holds for effect in judged)
-        yield Verdict(title, holds, _evidence(judged), log)
-
-
-def _claims_of_change() -> set[str]:
-    return {claim.number for claim in CLAIMS if claim.expected in CHANGE}
+def _of_effects(title: str, effects: Sequence[Effect]) -> Iterator[Verdict]:
+    for log in dict.fromkeys(effect.log for effect in effects):
+        compared = [effect for effect in effects if effect.log == log]
+        judged = [effect for effect in compared if not effect.saturated]
+        changed = any(effect.expected in CHANGE for effect in compared)
+        if not judged:
+            yield Verdict(title, None, "Every open run is saturated.", log)
+        elif not changed and compared[0].claim in CLAIMS_OF_CHANGE:
+            yield Verdict(title, None, "Only open replay was run.", log)
+        else:
+            holds = all(effect.holds for effect in judged)
+            yield Verdict(title, holds, _evidence(judged), log)
 
 
 def _evidence(effects: Sequence[Effect]) -> str:
@@ -127,13 +117,14 @@ def _of_waits(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
     """Claim viii: the usual EASY is judged, since the text tells it so; the other is beside it."""
     if waits.empty:
         return
-    known = waits[waits["replay"] != "rigid"].dropna(subset=["ours_to_rigid", "thesis_to_rigid"])
-    for log, own in known.groupby("log", sort=False):
-        said = "; ".join(
+    ratios = waits[waits["replay"] != "rigid"].dropna(subset=["ours_to_rigid", "thesis_to_rigid"])
+    for log, of_log in ratios.groupby("log", sort=False):
+        evidence = "; ".join(
             f"{wait.replay}, {wait.system}: {wait.ours_to_rigid:.2f} of open replay "
             f"(thesis {wait.thesis_to_rigid:.2f})"
-            for wait in rows(own)
+            for wait in rows(of_log)
         )
-        judged = own[own["system"] == "easy"]
+        judged = of_log[of_log["system"] == "easy"]
         as_printed = (judged["ours_to_rigid"] < 1) == (judged["thesis_to_rigid"] < 1)
-        yield Verdict(title, bool(as_printed.all()) if len(judged) else None, said + ".", str(log))
+        holds = bool(as_printed.all()) if len(judged) else None
+        yield Verdict(title, holds, f"{evidence}.", str(log))

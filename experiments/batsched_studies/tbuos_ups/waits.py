@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from batsched_py.metrics import max_over_min
 from batsched_py.report.kit.beside_published import printed
 from batsched_py.report.kit.estimates import cells
 from batsched_py.support.statistics import RESAMPLES, bootstrap, finite, quantiles
+from batsched_studies.tbuos_ups import PUBLISHED
 from batsched_studies.tbuos_ups.claims import EASY, WAIT, Runs, column, is_saturated, logs_of
 
 Floats = NDArray[np.float64]
@@ -22,7 +22,7 @@ FLUID = {"fluid 5": "fluid"}
 """As chapter 5 describes the model; the thesis's table of waits is in chapter 4."""
 
 
-def spreads(runs: Runs, published: Mapping[str, Any]) -> pd.DataFrame:
+def spreads(runs: Runs) -> pd.DataFrame:
     """Return how the mean wait (s) varies over the seeds, open resampling and TBUOS (claim iv).
 
     Columns: ``ratio`` is the largest over the smallest, with its 95 % bootstrap interval over the
@@ -30,15 +30,15 @@ def spreads(runs: Runs, published: Mapping[str, Any]) -> pd.DataFrame:
     quantile, which hangs less on single seeds; ``difference`` is relative to the thesis.
     """
     rows = []
-    for (log, replay, system), own in runs.items():
-        if replay not in published["ratios"] or system not in ("fcfs", *EASY):
+    for (log, replay, system), by_seed in runs.items():
+        if replay not in PUBLISHED["ratios"] or system not in ("fcfs", *EASY):
             continue
-        comparable = system in EASY and len(own) >= SEEDS
-        trace = published["logs"].get(log) if comparable else None
-        thesis = printed(published, "ratios", replay, trace)
-        stable = own[~is_saturated(own)]
-        for which, some in (("all", own), ("stable", stable)):
-            if len(some) > 1 and (which == "all" or len(some) < len(own)):
+        comparable = system in EASY and len(by_seed) >= SEEDS
+        trace = PUBLISHED["logs"].get(log) if comparable else None
+        thesis = printed(PUBLISHED, "ratios", replay, trace)
+        stable = by_seed[~is_saturated(by_seed)]
+        for which, some in (("all", by_seed), ("stable", stable)):
+            if len(some) > 1 and (which == "all" or len(some) < len(by_seed)):
                 row = {"log": log, "replay": replay, "system": system, "which": which}
                 rows.append(row | _spread(finite(some[WAIT]), thesis))
     return pd.DataFrame(rows)
@@ -71,15 +71,15 @@ def calmer(runs: Runs) -> dict[str, float]:
     It is the share of bootstrap draws, of the runs of both, in which the largest over the smallest
     mean wait is smaller under TBUOS. Only where both have :data:`SEEDS` runs.
     """
-    found = {}
+    shares = {}
     for log in logs_of(runs):
         places = [(log, replay, "easy") for replay in ("tbuos", "resampled")]
         waits = [column(runs[place], WAIT) for place in places if place in runs]
         if len(waits) == 2 and min(map(len, waits)) >= SEEDS:
             rng = np.random.default_rng(0)
             tbuos, open_ = (_drawn_ratios(values, rng) for values in waits)
-            found[log] = float((tbuos < open_).mean())
-    return found
+            shares[log] = float((tbuos < open_).mean())
+    return shares
 
 
 def _drawn_ratios(waits: Floats, rng: np.random.Generator) -> Floats:
@@ -88,23 +88,23 @@ def _drawn_ratios(waits: Floats, rng: np.random.Generator) -> Floats:
     return np.asarray(drawn.max(axis=1) / drawn.min(axis=1))
 
 
-def waits(runs: Runs, published: Mapping[str, Any]) -> pd.DataFrame:
+def waits(runs: Runs) -> pd.DataFrame:
     """Return the average waits (s) of the replays of a log with EASY; none without open replay.
 
     ``ours_to_rigid`` and ``thesis_to_rigid`` are relative to open replay of the log.
     """
     rows = []
-    for (log, replay, system), own in runs.items():
+    for (log, replay, system), by_seed in runs.items():
         name = FLUID.get(replay, replay)
         rigid = runs.get((log, "rigid", system))
-        if system not in EASY or name not in published["waits"] or rigid is None:
+        if system not in EASY or name not in PUBLISHED["waits"] or rigid is None:
             continue
-        trace = published["logs"].get(log)
-        ours, reference = (float(column(side, WAIT).mean()) for side in (own, rigid))
+        trace = PUBLISHED["logs"].get(log)
+        ours, reference = (float(column(side, WAIT).mean()) for side in (by_seed, rigid))
         thesis, conventional = (
-            printed(published, "waits", model, trace) for model in (name, "rigid")
+            printed(PUBLISHED, "waits", model, trace) for model in (name, "rigid")
         )
-        row = {"log": log, "replay": replay, "system": system, "seeds": len(own), "ours": ours}
+        row = {"log": log, "replay": replay, "system": system, "seeds": len(by_seed), "ours": ours}
         row |= {"thesis": thesis, "difference": ours / thesis - 1 if thesis else None}
         row["ours_to_rigid"] = ours / reference if ours and reference else None
         row["thesis_to_rigid"] = thesis / conventional if thesis and conventional else None

@@ -44,9 +44,9 @@ class Printed(NamedTuple):
 
 def measures(columns: JobColumns) -> list[float]:
     """Return the three stack depths and the Hurst parameter."""
-    known = columns.select(columns.run_time >= 0)
+    ended = columns.select(columns.run_time >= 0)
     depths = [
-        mean_depth(stack_depths(known.attribute(name), tolerance=tolerance))
+        mean_depth(stack_depths(ended.attribute(name), tolerance=tolerance))
         for name, tolerance in STACKS.items()
     ]
     return [*depths, hurst(columns.ran.submit)]
@@ -60,8 +60,8 @@ def of_log(shared: Path, log: str) -> list[float]:
 def of_resampled(shared: Path, log: str, seed: int) -> list[float]:
     """Measure a resampled workload of the same length, every job at its recorded time."""
     source = jobs_of(path_of(shared, HERE[log]), walltime="requested", size="allocated")
-    made = play(Resampled(source, seed=seed), lambda job, now: now)  # no one looks at ends
-    jobs = [msgspec.structs.replace(one.job, submit_time=one.submit) for one in made]
+    drawn = play(Resampled(source, seed=seed), lambda job, now: now)  # no one looks at ends
+    jobs = [msgspec.structs.replace(played.job, submit_time=played.submit) for played in drawn]
     return measures(columns_of_workload(msgspec.structs.replace(source, jobs=jobs)))
 
 
@@ -84,13 +84,11 @@ def locality_rows(log: str, ours: list[float], resampled: list[list[float]]) -> 
         digits = theirs.digits
         cells = [f"{theirs.original:.{digits}f}", f"{original:.{digits}f}"]
         cells.append(f"{theirs.mean:.{digits}f} ± {theirs.deviation:.{digits}f}")
+        ours_of_resampled = ["", ""]
         if values:
-            mean = float(np.mean(values))
-            spread = float(np.std(values, ddof=1))
-            cells += [f"{mean:.{digits}f} ± {spread:.{digits}f}", within(mean, theirs)]
-        else:
-            cells += ["", ""]
-        lines.append(line(versions(log), theirs.name, *cells))
+            mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
+            ours_of_resampled = [f"{mean:.{digits}f} ± {spread:.{digits}f}", within(mean, theirs)]
+        lines.append(line(versions(log), theirs.name, *cells, *ours_of_resampled))
     return lines
 
 
@@ -105,12 +103,12 @@ def similarity_rows(shared: Path, log: str) -> dict[str, list[str]]:
     jobs = columns_of_log(rows_of(path_of(shared, HERE[log])), size="allocated").ran
     lines = {}
     for attribute, measure in MEASURES.items():
-        found = similarity(jobs, attribute, measure)
+        users = similarity(jobs, attribute, measure)
         theirs = printed_locality()["similarity"][attribute][log]
-        ours = [*found.compare(0, 1), *found.compare(1, 2)]
+        ours = [*users.compare(0, 1), *users.compare(1, 2)]
         most = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
         cells = [shares(part[half : half + 3]) for half in (0, 3) for part in (theirs, ours)]
-        row = line(versions(log), len(found.user), *cells, f"{most:.3f}")
+        row = line(versions(log), len(users.user), *cells, f"{most:.3f}")
         lines[f"similarity_{attribute}"] = [row]
     return lines
 

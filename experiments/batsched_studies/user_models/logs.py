@@ -7,29 +7,23 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from batsched_py.report.kit.beside_published import read_published
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.swf import SwfLog, read_swf
 
 ROOT = Path(__file__).parents[3]
-HERE = {
-    "KTH-SP2": "KTH-SP2-1996-2",
-    "SDSC-SP2": "SDSC-SP2-1998-4.1-cln",
-    "CTC-SP2": "CTC-SP2-1996-3.1-cln",
-    "LANL-CM5": "LANL-CM5-1994-4.1-cln",
-    "HPC2N": "HPC2N-2002-2.2-cln",
-    "SDSC-DS": "SDSC-DS-2004-2.1-cln",
-    "SDSC-BLUE": "SDSC-BLUE-2000-4.2-cln",
-    "CEA-Curie": "CEA-Curie-2011-2.1-cln",
-}
-"""The file at hand that is nearest to the one of Zakay's thesis."""
 
 
 @lru_cache
 def printed() -> dict[str, Any]:
     """Return what the studies print."""
-    return tomllib.loads(Path(__file__).with_name("published.toml").read_text(encoding="utf-8"))
+    return read_published(Path(__file__).parent)
+
+
+HERE: dict[str, str] = printed()["zakay"]["here"]
+"""By log the file at hand that is nearest to the one of Zakay's thesis."""
 
 
 @lru_cache

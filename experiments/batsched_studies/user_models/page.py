@@ -7,14 +7,11 @@ The folder has the logs (swf/).
 
 from __future__ import annotations
 
-import argparse
-import os
 from collections import defaultdict
 from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from batsched_py.support.atomic_files import write_whole
 from batsched_studies.filled_page import DOCS, filled
 from batsched_studies.user_models import locality, sessions, thinking
 from batsched_studies.user_models.logs import HERE, printed
@@ -37,7 +34,7 @@ def tables(shared: Path, workers: int) -> dict[str, str]:
         others = submit_others(pool, shared)
         lines: dict[str, list[str]] = defaultdict(list)
         for log in HERE:
-            resampled = [one.result() for one in drawn[log]]
+            resampled = [task.result() for task in drawn[log]]
             lines["locality"] += locality.locality_rows(log, measured[log].result(), resampled)
         for task in others:
             for name, rows in task.result().items():
@@ -70,21 +67,4 @@ def mean_run_time() -> str:
 
 def page(shared: Path, workers: int) -> str:
     """Return the whole page."""
-    parts = {**tables(shared, workers), "mean_run_time": mean_run_time()}
-    return filled(TEXT, parts)
-
-
-def main() -> None:
-    """Write the page."""
-    parser = argparse.ArgumentParser(
-        "python -m batsched_studies.user_models", description="Write docs/user-models.md."
-    )
-    parser.add_argument("--shared", type=Path, required=True, help="folder of logs")
-    parser.add_argument("--output", type=Path, default=PAGE, help="default: docs/user-models.md")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
-    arguments = parser.parse_args()
-    write_whole(arguments.output, page(arguments.shared, arguments.jobs))
-
-
-if __name__ == "__main__":
-    main()
+    return filled(TEXT, {**tables(shared, workers), "mean_run_time": mean_run_time()})

@@ -32,12 +32,12 @@ def counts_of(shared: Path, log: str, rule: str) -> Counts:
 
 def counts_rows(shared: Path, log: str) -> list[str]:
     """Return the line of jobs, batches and sessions."""
-    found = counts_of(shared, log, BY_ARRIVAL)
-    ours = (found.jobs, found.batches, found.sessions)
+    counts = counts_of(shared, log, BY_ARRIVAL)
+    ours = (counts.jobs, counts.batches, counts.sessions)
     theirs = printed()["zakay"]["counts"][log]
     texts = (" / ".join(f"{number:,}" for number in numbers) for numbers in (theirs, ours))
     off = " / ".join(apart(*pair) for pair in zip(ours, theirs, strict=True))
-    singles = f"{found.single_job_batches:.1%} | {found.single_job_sessions:.1%}"
+    singles = f"{counts.single_job_batches:.1%} | {counts.single_job_sessions:.1%}"
     return [line(versions(log), *texts, off, singles.replace("%", " %"))]
 
 
@@ -45,17 +45,13 @@ def length_rows(shared: Path, log: str) -> list[str]:
     """Return the lines of long sessions, one for each delimitation that has something printed."""
     lines = []
     for rule, (share, longest) in printed()["zakay"]["lengths"][log].items():
-        found = counts_of(shared, log, rule)
-        ours = f"{100 * found.long_sessions:.1f} %"
+        counts = counts_of(shared, log, rule)
+        ours = f"{100 * counts.long_sessions:.1f} %"
         if "+" in rule:
-            ours = f"10^{log10(found.long_sessions):.1f}"
-        lines.append(line(versions(log), f"`{rule}`", share, ours, longest, whole(found)))
+            ours = f"10^{log10(counts.long_sessions):.1f}"
+        minutes = f"{counts.longest_session:,.0f}"
+        lines.append(line(versions(log), f"`{rule}`", share, ours, longest, minutes))
     return lines
-
-
-def whole(found: Counts) -> str:
-    """Return the length of the longest session, minutes."""
-    return f"{found.longest_session:,.0f}"
 
 
 def think_rows(shared: Path, log: str) -> list[str]:
@@ -63,42 +59,37 @@ def think_rows(shared: Path, log: str) -> list[str]:
     times = think_times(jobs_that_ran(shared, log))
     last = distance(times.unique_last, times.common_last)
     both = distance(times.common_last, times.common_max)
-    return [
-        line(
-            versions(log),
-            f"{len(times.common_last):,}",
-            f"{both:.3f}",
-            f"{last:.3f}",
-            f"{distance(times.unique_max, times.common_max):.3f}",
-        )
-    ]
+    most = distance(times.unique_max, times.common_max)
+    shares = (f"{share:.3f}" for share in (both, last, most))
+    return [line(versions(log), f"{len(times.common_last):,}", *shares)]
 
 
 def session_rows(shared: Path, log: str) -> dict[str, list[str]]:
     """Return the lines of a log for all three tables of sessions."""
     lengths = length_rows(shared, log) if log in printed()["zakay"]["lengths"] else []
-    return {
-        "counts": counts_rows(shared, log),
-        "lengths": lengths,
-        "think": think_rows(shared, log),
-    }
+    counts, think = counts_rows(shared, log), think_rows(shared, log)
+    return {"counts": counts, "lengths": lengths, "think": think}
+
+
+def sizes_of_pools(shared: Path, log: str, edge_weeks: float) -> list[tuple[int, int]]:
+    """Return users and jobs of the pool of long-term users, and of that of temporary ones."""
+    delimitation = Delimitation.parse(BY_ARRIVAL)
+    pools = make_pools(jobs_that_ran(shared, log), delimitation, edge_weeks=edge_weeks)
+    return [
+        (len(pool), sum(len(batch.jobs) for trace in pool for batch in trace.batches))
+        for pool in (pools.long_term, pools.temporary)
+    ]
 
 
 def pool_rows(shared: Path, log: str) -> dict[str, list[str]]:
     """Return the line of a log in the table of pools."""
     users, jobs, *temporary = printed()["zakay"]["pools"][log]
     cells = [f"{users:,} / {jobs:,}"]
-    for place, weeks in enumerate(EDGES):
-        pools = make_pools(
-            jobs_that_ran(shared, log), Delimitation.parse(BY_ARRIVAL), edge_weeks=weeks
-        )
-        found = [
-            (len(pool), sum(len(batch.jobs) for trace in pool for batch in trace.batches))
-            for pool in (pools.long_term, pools.temporary)
-        ]
-        if not place:
-            cells += [bold(found[0], (users, jobs)), "{:,} / {:,}".format(*temporary)]
-        cells.append(bold(found[1], tuple(temporary)))
+    for weeks in EDGES:
+        long_term, of_edges = sizes_of_pools(shared, log, weeks)
+        if weeks == EDGES[0]:
+            cells += [bold(long_term, (users, jobs)), "{:,} / {:,}".format(*temporary)]
+        cells.append(bold(of_edges, tuple(temporary)))
     return {"pools": [line(versions(log), *cells)]}
 
 

@@ -5,27 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from batsched_studies.filled_page import line
-from batsched_studies.user_models.logs import jobs_of, path_of, rows_of, versions
+from batsched_studies.user_models.logs import jobs_of, path_of, printed, rows_of, versions
 from batsched_users.learning.learn_site import continuation_by_response, site_facts
 from batsched_users.learning.learn_think_times import ThinkTimeFit, fits, think_time_pairs
 from batsched_users.measures.job_columns import columns_of_log
 
-PAPER_LOGS = {
-    "KTH-SP2": "KTH-SP2-1996-2.1-cln",
-    "SDSC-SP2": "SDSC-SP2-1998-4.2-cln",
-    "LANL-CM5": "LANL-CM5-1994-4.1-cln",
-    "HPC2N": "HPC2N-2002-2.2-cln",
-    "OSC": "OSC-Clust-2000-3.1-cln",
-}
-"""Five of Schlagkamp's six logs; ANL Intrepid is not at hand."""
-SITE_LOGS = {
-    "SDSC-Par": "SDSC-Par-1996-3.1-cln",
-    "CTC-SP2": "CTC-SP2-1996-3.1-cln",
-    "KTH-SP2": "KTH-SP2-1996-2.1-cln",
-    "SDSC-SP2": "SDSC-SP2-1998-4.2-cln",
-    "SDSC-BLUE": "SDSC-BLUE-2000-4.2-cln",
-}
-"""The files at hand of the five logs of Shmueli and Feitelson."""
+PAPER_LOGS: dict[str, str] = printed()["schlagkamp"]["here"]
+SITE_LOGS: dict[str, str] = printed()["site"]["here"]
 FOLLOWS = "CTC-SP2"
 """The log that follows the paper's formula."""
 
@@ -54,15 +40,10 @@ def fact_rows(shared: Path, log: str) -> dict[str, list[str]]:
     """Return the line of facts of a log."""
     file = SITE_LOGS[log]
     facts = site_facts(jobs_of(path_of(shared, file), walltime="requested"))
-    shares = (
-        facts.negative_think_times,
-        facts.by_day,
-        facts.on_weekdays,
-        facts.at_most_a_minute,
-        facts.power_of_two,
-    )
-    cells = [f"{100 * share:.0f} %" for share in shares]
-    cells.insert(3, f"{facts.median_run_time:,.0f} s")
+    by_time = (facts.negative_think_times, facts.by_day, facts.on_weekdays)
+    cells = [f"{100 * share:.0f} %" for share in by_time]
+    cells.append(f"{facts.median_run_time:,.0f} s")
+    cells += [f"{100 * share:.0f} %" for share in (facts.at_most_a_minute, facts.power_of_two)]
     used = versions(log, "site", file)
     return {"facts": [line(used, f"{facts.nb_jobs:,}", *cells)]}
 
@@ -72,17 +53,11 @@ def continuation_rows(shared: Path) -> dict[str, list[str]]:
     paths = [path_of(shared, file) for file in SITE_LOGS.values()]
     workloads = [jobs_of(path, walltime="requested") for path in paths]
     alone = workloads[list(SITE_LOGS).index(FOLLOWS)]
+    lines = []
     bins = zip(continuation_by_response(workloads), continuation_by_response([alone]), strict=True)
-    return {
-        "continuation": [
-            line(
-                f"{one.least:g} to {one.below:g}" if one.below < float("inf") else "more",
-                f"{one.nb_jobs:,}",
-                f"{one.expected:.3f}",
-                f"{one.observed:.3f}",
-                f"{other.expected:.3f}",
-                f"{other.observed:.3f}",
-            )
-            for one, other in bins
-        ]
-    }
+    for of_all, of_alone in bins:
+        least, below = of_all.least, of_all.below
+        minutes = f"{least:g} to {below:g}" if below < float("inf") else "more"
+        shares = (of_all.expected, of_all.observed, of_alone.expected, of_alone.observed)
+        lines.append(line(minutes, f"{of_all.nb_jobs:,}", *(f"{share:.3f}" for share in shares)))
+    return {"continuation": lines}
