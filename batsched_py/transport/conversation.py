@@ -115,22 +115,20 @@ def serve(
     answering raises; the simulator is told, if it asks within :data:`FAREWELL` seconds.
     """
     simulator: SocketRequest | None = None
-    waiting: SocketRequest | None = None
     deadline = monotonic() + limits.first
     try:
         while not conversation.ended:
-            waiting = request = _next(socket, conversation, limits, simulator, deadline)
+            request = _next(socket, conversation, limits, simulator, deadline)
             try:
                 reply = _answer(conversation, request, recorder)
             except Unexpected as error:
                 _refuse(socket, request, str(error))
-                waiting = None
                 continue
+            simulator = request
             socket.reply(request, reply)
-            simulator, waiting = request, None
             deadline = monotonic() + limits.silence
     except BaseException as error:
-        _take_leave(socket, simulator, waiting, refusal(str(error) or type(error).__name__))
+        _take_leave(socket, simulator, refusal(str(error) or type(error).__name__))
         raise
 
 
@@ -191,20 +189,14 @@ def _refuse(socket: SchedulerSocket, request: SocketRequest, reason: str) -> Non
     socket.reply(request, refusal(reason))
 
 
-def _take_leave(
-    socket: SchedulerSocket,
-    simulator: SocketRequest | None,
-    waiting: SocketRequest | None,
-    reason: bytes,
-) -> None:
+def _take_leave(socket: SchedulerSocket, simulator: SocketRequest | None, reason: bytes) -> None:
     """Tell the simulator that there will be no more answers: now, or when it asks next.
 
-    An interruption may come between a reply and the note that it was sent. What is said now is
-    then not heard, so the next question is waited for in any case.
+    It may have begun just now, and not be known yet.
     """
-    if waiting is not None:
-        socket.reply(waiting, reason)
-        simulator = waiting
+    if (request := socket.unanswered) is not None:
+        socket.reply(request, reason)
+        simulator = simulator or request
     if simulator is None:
         return
     deadline = monotonic() + FAREWELL

@@ -17,6 +17,7 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from batsched_py.errors import SimulationError, UsageError
+from batsched_py.support.signals import held_signals
 from batsched_py.transport.closing import Closing
 
 DEFAULT = "tcp://127.0.0.1:28000"
@@ -65,6 +66,8 @@ class SchedulerSocket(Closing):
         self._bound = True
         self.address = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
         """The address as it was bound, with the port that was found."""
+        self.unanswered: SocketRequest | None = None
+        """The last request, until its reply is sent."""
 
     def close(self) -> None:
         """Send what is still to be sent, and close."""
@@ -77,7 +80,9 @@ class SchedulerSocket(Closing):
 
     def reply(self, request: SocketRequest, raw: bytes) -> None:
         """Answer a request; nothing happens if who asked is gone."""
-        self._socket.send_multipart([request.sender, b"", raw])
+        with held_signals():
+            self._socket.send_multipart([request.sender, b"", raw])
+            self.unanswered = None
 
     def receive(
         self, timeout: float, simulator: SocketRequest | None = None
@@ -90,22 +95,29 @@ class SchedulerSocket(Closing):
         deadline = monotonic() + timeout
         while True:
             try:
-                frames = self._socket.recv_multipart(copy=False)
+                with held_signals():
+                    self.unanswered = _request(self._socket.recv_multipart(copy=False))
             except zmq.Again:
                 if simulator is not None and self._is_lost(simulator):
                     raise SimulationError("the connection was closed by the other side") from None
                 if monotonic() >= deadline:
                     return None
                 continue
-            if len(frames) > 2 and not frames[1].bytes:  # else it is no request
-                return SocketRequest(
-                    frames[0].bytes, [frame.bytes for frame in frames[2:]], _connection(frames[2])
-                )
+            if self.unanswered is not None:
+                return self.unanswered
 
     def _is_lost(self, request: SocketRequest) -> bool:
         while self._monitor.poll(0):
             self._lost.add(recv_monitor_message(self._monitor)["value"])
         return request.connection in self._lost
+
+
+def _request(frames: list[zmq.Frame]) -> SocketRequest | None:
+    """Return what a message asks, None for what is no request."""
+    if len(frames) < 3 or frames[1].bytes:
+        return None
+    contents = [frame.bytes for frame in frames[2:]]
+    return SocketRequest(frames[0].bytes, contents, _connection(frames[2]))
 
 
 def _connection(frame: zmq.Frame) -> int:

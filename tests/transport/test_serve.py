@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import pytest
 import zmq
 
 from batsched_py.errors import BatschedError, ProtocolError, SimulationError, UsageError
+from batsched_py.support.signals import stop_signals
 from batsched_py.transport import conversation
 from batsched_py.transport import scheduler_socket as transport
 from batsched_py.transport.scheduler_socket import SchedulerSocket
@@ -23,6 +27,7 @@ from helpers.wire import (
     conversing,
     decisions,
     ends,
+    fcfs,
     peer,
     serving,
     submitted,
@@ -138,6 +143,58 @@ def test_a_simulator_that_computes_is_told_when_it_asks(
         assert given_up.wait(LIMIT)
         assert b"said nothing for 0.1 s" in ask(batsim, submitted("a"))
     assert isinstance(server.error, SimulationError)
+
+
+class _CtrlC:
+    """A socket; during the n-th call of a method that is not in vain somebody presses Ctrl-C."""
+
+    def __init__(self, socket: zmq.Socket[bytes], method: str, number: int) -> None:
+        self._socket, self._method, self._left = socket, method, number
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._socket, name)
+        return partial(self._call, method) if name == self._method else method
+
+    def _call(self, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        result = method(*arguments, **named)
+        self._left -= 1
+        if self._left == 0:
+            signal.raise_signal(signal.SIGINT)
+        return result
+
+
+@pytest.mark.parametrize(
+    ("method", "number", "replies"),
+    [
+        ("recv_multipart", 1, 0),
+        ("send_multipart", 1, 1),
+        ("recv_multipart", 2, 1),
+        ("send_multipart", 2, 2),
+    ],
+)
+def test_an_interruption_loses_no_question(
+    method: str, number: int, replies: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever was just read or said: the simulator's question, or its next one, is refused."""
+    monkeypatch.setattr(conversation, "FAREWELL", LIMIT)
+    heard: list[bytes] = []
+
+    def simulator(address: str) -> None:
+        with peer(address) as batsim:
+            for raw in (begins(), submitted("a"), completed("a", "0", 1.0)):
+                heard.append(ask(batsim, raw))
+                if not heard[-1].startswith(b"{"):
+                    return
+
+    limits = conversation.WaitLimits(first=LIMIT, silence=LIMIT)
+    with SchedulerSocket(f"ipc://{tmp_path}/s") as endpoint, stop_signals():
+        batsim = Thread(target=simulator, args=(endpoint.address,), daemon=True)
+        batsim.start()
+        monkeypatch.setattr(endpoint, "_socket", _CtrlC(endpoint._socket, method, number))
+        with pytest.raises(KeyboardInterrupt):
+            conversation.serve(endpoint, conversation.Conversation(fcfs), limits)
+    batsim.join(LIMIT)
+    assert [reply.startswith(b"{") for reply in heard] == [True] * replies + [False]
 
 
 @pytest.mark.parametrize("begun", [True, False])
