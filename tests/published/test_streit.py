@@ -26,7 +26,7 @@ LONG = pytest.mark.long
 # log, policy; SLDwA, ARTwW [s], AWT [s], UTIL. On SDSC these are the thesis's digits
 # (Tables 3.6 and 5.1), on KTH those of an independent simulator with the same jobs.
 STATIC = [
-    (SDSC, "fcfs", (6.826071, 63_918.14, 21_064.25, 0.824811)),
+    pytest.param(SDSC, "fcfs", (6.826071, 63_918.14, 21_064.25, 0.824811), marks=LONG),
     pytest.param(SDSC, "sjf", (12.566181, 117_667.53, 37_466.50, 0.811331), marks=LONG),
     pytest.param(SDSC, "ljf", (26.820670, 251_144.09, 44_198.77, 0.824706), marks=LONG),
     (KTH, "fcfs", (3.101298, 28_613.16, 7_936.17, 0.685613)),
