@@ -75,8 +75,8 @@ def test_share_of_long_sessions(
     ("log", "cut", "exponent"),
     [
         (BLUE, 120, -3.0),  # "slightly above"
-        (BLUE, 60, -3.9),
-        (BLUE, 30, -3.9),
+        pytest.param(BLUE, 60, -3.9, marks=pytest.mark.long),
+        pytest.param(BLUE, 30, -3.9, marks=pytest.mark.long),
         (SP2, 120, -3.4),
         (SP2, 60, -3.7),
         (SP2, 30, -3.9),

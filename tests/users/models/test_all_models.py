@@ -42,6 +42,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 GENERATIVE = ("site", "tbuos", "resampled", "weekly")
 
 MODELS = sorted(set(plugins.names(plugins.USERS)))
+BEHIND_A_SOCKET = ("feedback", "site", "tbuos")
+"""With processes of their own in every run; the others in the long one."""
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,15 @@ def make(model: str, log: Workload, folder: Path, **further: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(
+            model, marks=() if model in ("feedback", "tbuos", "site") else pytest.mark.long
+        )
+        for model in MODELS
+    ],
+)
 def test_behind_a_socket_as_in_process(model: str, log: Workload, tmp_path: Path) -> None:
     """Nothing relies on being in the simulator's process: the files are byte-equal."""
     settings: dict[str, Any] = {"users": model, "user_options": options_of(model, tmp_path)}
