@@ -184,7 +184,7 @@ from batsched_py.campaign.cluster.executor import job_script
 assert job_script({SLURM!r})
 assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=LIMIT)
 
 
 # Runs on a cluster of processes

@@ -19,6 +19,7 @@ import yaml
 from batsched_py.support.own_command import PROGRAM
 from helpers import calling
 from helpers.other_programs import free_address
+from helpers.waiting import LIMIT
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -130,7 +131,7 @@ def test_all_commands_work(page: Path, port: str, tmp_path: Path) -> None:
                 else subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
             )
             assert done.returncode == 0, (line, done.stderr)
-            assert [server.wait(60) for server in servers] == [0] * len(servers), line
+            assert [server.wait(LIMIT) for server in servers] == [0] * len(servers), line
     finally:
         for server in servers:
             server.kill()

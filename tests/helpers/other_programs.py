@@ -27,9 +27,9 @@ REQUIREMENTS = (
 )
 INSTALL_LIMIT = 240.0
 """Seconds for all of the installation."""
-RUN_LIMIT = 60.0
+RUN_LIMIT = 300.0
 """Seconds for a simulation, which takes less than one."""
-REPLY_LIMIT = 30
+REPLY_LIMIT = 150
 """Seconds that each side waits for a message of the other."""
 
 

@@ -19,6 +19,7 @@ import yaml
 from batsched_py.campaign.campaign_file import find_campaign
 from helpers import calling
 from helpers.other_programs import free_address
+from helpers.waiting import LIMIT
 
 ROOT = Path(__file__).resolve().parents[2]
 BATSCHED = [sys.executable, "-m", "batsched_py"]
@@ -208,9 +209,9 @@ def test_the_two_services_of_profile_batsim_give_the_embedded_schedule(
         subprocess.Popen(ours, cwd=ROOT, stdout=file, stderr=file) as scheduler,
     ):
         try:
-            run = subprocess.run(batsim, cwd=ROOT, capture_output=True, text=True, timeout=120)
+            run = subprocess.run(batsim, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT)
             assert run.returncode == 0, run.stderr + said.read_text()
-            assert scheduler.wait(timeout=60) == 0, said.read_text()
+            assert scheduler.wait(timeout=LIMIT) == 0, said.read_text()
         finally:
             scheduler.kill()
     assert starts(tmp_path / "batsim_jobs.csv") == starts(embedded / "embedded_jobs.csv")

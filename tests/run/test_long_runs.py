@@ -219,7 +219,7 @@ def passes(script: str) -> None:
         [sys.executable, "-W", "error", "-c", head + script],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT,
         check=False,
     )
     assert (ran.stderr, ran.returncode) == ("", 0)
@@ -233,6 +233,7 @@ def test_a_write_that_is_half_done(count: int) -> None:
         f"count = {count}"
         + """
 from batsched_py.errors import OutputError
+from helpers.waiting import LIMIT
 spool.append(list(range(100)))
 resource.setrlimit(resource.RLIMIT_FSIZE, (5000, resource.RLIM_INFINITY))
 try:

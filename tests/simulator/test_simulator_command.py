@@ -24,6 +24,7 @@ from batsched_py.support.own_command import PROGRAM
 from batsched_py.transport import simulator_socket as front
 from batsched_py.transport.recording import read_exchange
 from helpers.calling import Called, command
+from helpers.waiting import LIMIT
 
 PLATFORM = """<?xml version="1.0"?>
 <platform version="4.1">
@@ -445,7 +446,7 @@ def test_interrupted_while_it_waits(asked: signal.Signals, at: int, folder: Path
                 listening.send(NOTHING.replace(b"{now}", b"0"))
             listening.recv()
             process.send_signal(asked)
-            said = process.communicate(timeout=60)[1]
+            said = process.communicate(timeout=LIMIT)[1]
         finally:
             process.kill()
             process.wait()
