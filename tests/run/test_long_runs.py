@@ -41,6 +41,7 @@ from batsched_py.support.temporary_rows import Spool
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.batsim_workload import read_workload
 from batsched_py.workload.sample_log import cached_sample_log
+from helpers.waiting import LIMIT
 
 
 class Loops:
@@ -233,7 +234,6 @@ def test_a_write_that_is_half_done(count: int) -> None:
         f"count = {count}"
         + """
 from batsched_py.errors import OutputError
-from helpers.waiting import LIMIT
 spool.append(list(range(100)))
 resource.setrlimit(resource.RLIMIT_FSIZE, (5000, resource.RLIM_INFINITY))
 try:
