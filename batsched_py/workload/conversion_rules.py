@@ -8,11 +8,7 @@ import msgspec
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.json_values import did_you_mean
-
-Drop = Literal[
-    "zero-runtime", "no-request", "no-allocation", "too-wide", "cancelled", "failed", "no-user"
-]
-"""Kinds of jobs that a rule may drop."""
+from batsched_py.workload.drop_rules import Drop
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from batsched_py.errors import UsageError
 from batsched_py.support.json_values import whole
 from batsched_py.workload.clock import clock_of
 from batsched_py.workload.conversion_rules import Rules, as_dict, describe
+from batsched_py.workload.drop_rules import kept_rows
 from batsched_py.workload.swf import SwfLog
 from batsched_py.workload.workload import REFERENCE_SPEED, Workload, WorkloadJob
 
@@ -27,7 +27,7 @@ def workload_from_log(log: SwfLog, rules: Rules, *, speed_factor: float = 1.0) -
     dropped = list(rules.drop)
     if rules.unknown_user == "drop" and "no-user" not in dropped:
         dropped.append("no-user")
-    rows = _kept_rows(log, columns.size, dropped, notes)
+    rows = kept_rows(log, columns.size, dropped, notes)
     if rules.first is not None:
         rows = rows[: rules.first]
     if not len(rows):
@@ -49,36 +49,6 @@ def workload_from_log(log: SwfLog, rules: Rules, *, speed_factor: float = 1.0) -
 
 
 Column = NDArray[np.float64]
-_IMPOSSIBLE = ("no-size", "negative-runtime")
-"""Kinds that are always dropped: these cannot be simulated."""
-
-
-def _kept_rows(
-    log: SwfLog, size: Column, drop: Iterable[str], notes: list[str]
-) -> NDArray[np.intp]:
-    """Return the rows of ``log`` that stay, and note how many go for which reason.
-
-    ``size`` is the number of processors of each job under the rules.
-    """
-    run_time, status = log.column("run_time"), log.column("status")
-    of_kind: dict[str, NDArray[np.bool_]] = {
-        "no-size": size <= 0,
-        "negative-runtime": run_time < 0,
-        "zero-runtime": run_time == 0,
-        "no-request": log.column("requested_time") <= 0,
-        "no-allocation": log.column("allocated_processors") <= 0,
-        "too-wide": size > log.max_processors,
-        "cancelled": status == 5,
-        "failed": status == 0,
-        "no-user": log.column("user") < 0,
-    }
-    kept = np.ones(len(log), dtype=bool)
-    for kind in (*_IMPOSSIBLE, *drop):
-        dropped = int((kept & of_kind[kind]).sum())
-        if dropped:
-            notes.append(f"{dropped} jobs were dropped: {kind}")
-        kept &= ~of_kind[kind]
-    return np.flatnonzero(kept)
 
 
 class _Columns:

@@ -23,10 +23,24 @@ from batsched_py.errors import InputError, LogError, UsageError, parameter
 from batsched_py.support.atomic_files import write_whole
 
 FIELDS = (
-    *("job_number", "submit_time", "wait_time", "run_time", "allocated_processors"),
-    *("average_cpu_time", "used_memory", "requested_processors", "requested_time"),
-    *("requested_memory", "status", "user", "group", "executable", "queue", "partition"),
-    *("preceding_job", "think_time"),
+    "job_number",
+    "submit_time",
+    "wait_time",
+    "run_time",
+    "allocated_processors",
+    "average_cpu_time",
+    "used_memory",
+    "requested_processors",
+    "requested_time",
+    "requested_memory",
+    "status",
+    "user",
+    "group",
+    "executable",
+    "queue",
+    "partition",
+    "preceding_job",
+    "think_time",
 )
 """The 18 fields of a line, in order."""
 UNKNOWN = -1
