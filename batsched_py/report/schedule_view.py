@@ -6,7 +6,6 @@ most jobs waited. What is left out is said.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -50,8 +49,11 @@ def schedules_of(results: CampaignResults) -> Schedules:
     shown = []
     for at in rows:
         row = results.runs.iloc[at]
-        with suppress(BatschedError, OSError):  # jobs were not kept, or are there no more
-            shown.append({"run": at, **one_schedule(results.jobs(row), int(row["nb_res"]))})
+        try:
+            jobs = results.jobs(row)
+        except (BatschedError, OSError):  # they were not kept, or are there no more
+            continue
+        shown.append({"run": at, **one_schedule(jobs, int(row["nb_res"]))})
     return Schedules(shown, _note(results, len(rows), len(shown)))
 
 

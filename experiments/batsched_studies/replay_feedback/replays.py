@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -98,8 +97,11 @@ def studies(results: CampaignResults) -> Iterator[Study]:
         whole = drawn[drawn["first"].isna() & drawn["replay"].isin(tables.REPLAYS)]
         replays = {}
         for _, run in whole.iterrows():
-            with suppress(BatschedError, OSError):  # only metrics were kept
-                replays[run["infrastructure"], run["replay"]] = read(run, results.jobs(run))
+            try:
+                jobs = results.jobs(run)
+            except (BatschedError, OSError):  # only metrics were kept
+                continue
+            replays[run["infrastructure"], run["replay"]] = read(run, jobs)
         if replays:
             workload = results.workload(whole.iloc[0])
             yield Study(str(log), workload, replays, drawn[drawn["first"].notna()])
