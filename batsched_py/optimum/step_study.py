@@ -181,9 +181,17 @@ def compare(
         seconds = None
         if time_scale != EXACT:
             seconds = float(scale(makespan, run_time) if time_scale == AUTO else time_scale)
-        limits = {"time_limit": time_limit, "mip_rel_gap": mip_rel_gap}
         plans = list(step.plans.values())
-        solution = _interruptible(partial(solve, step.instance, plans, scale=seconds, **limits))
+        solution = _interruptible(
+            partial(
+                solve,
+                step.instance,
+                plans,
+                scale=seconds,
+                time_limit=time_limit,
+                mip_rel_gap=mip_rel_gap,
+            )
+        )
         chosen = step.plans[step.chosen]
         yield StepComparison(
             time=now,

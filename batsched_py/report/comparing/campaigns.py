@@ -35,8 +35,11 @@ if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
 
 MAIN = (
-    *("mean_waiting_time", "mean_bounded_slowdown", "mean_turnaround_time"),
-    *("utilisation", "throughput_per_hour"),
+    "mean_waiting_time",
+    "mean_bounded_slowdown",
+    "mean_turnaround_time",
+    "utilisation",
+    "throughput_per_hour",
 )
 """Metrics of the figure and of the table by group; all are in the table of differences."""
 LARGEST = 25
@@ -357,7 +360,8 @@ def _about(results: CampaignResults) -> dict[str, Any]:
     for name in Settings.__struct_fields__:
         if name in runs and name not in (*about, *results.axes, "seed"):
             values = runs[name].map(str).unique()
-            about |= {name: values[0]} if len(values) == 1 else {}
+            if len(values) == 1:
+                about[name] = values[0]
     return about
 
 

@@ -68,9 +68,9 @@ def shift_of_starts(pairs: pd.DataFrame) -> Figure:
         .properties(width="container", height=_HIGH)
         .interactive()
     )
-    some = f"{len(kept)} of {len(rows)} jobs, the largest shifts among them. "
+    part = f"{len(kept)} of {len(rows)} jobs, the largest shifts among them. "
     axis = f"The vertical axis is logarithmic beyond {60 * _NEAR:g} minutes on either side of 0."
-    caption = some * (len(kept) < len(rows)) + axis
+    caption = part + axis if len(kept) < len(rows) else axis
     return Figure("shift_of_starts", "When starts moved, and how far", chart, caption)
 
 

@@ -12,8 +12,13 @@ from batsched_py.report.document import Table
 from batsched_py.report.kit.tables import columns
 
 ALWAYS = (
-    *("run.scheduler", "run.users", "run.seed", "input.name", "input.sha256"),
-    *("nb_processors", "versions.batsched_py"),
+    "run.scheduler",
+    "run.users",
+    "run.seed",
+    "input.name",
+    "input.sha256",
+    "nb_processors",
+    "versions.batsched_py",
 )
 """Settings that are shown even if they are equal."""
 _NO_SETTINGS = ("metrics", "wall_time", "nb_messages", "statistics", "notes")

@@ -69,8 +69,10 @@ def shifts(pairs: pd.DataFrame) -> Table:
     shown = (
         *columns("event", "jobs", "moved", "earlier", "later"),
         *columns(mean="mean shift (s)", median="median (s)", decimals=1, kind="difference"),
-        *(Column("most_earlier", "most earlier (s)", 1), Column("job_earlier", "job")),
-        *(Column("most_later", "most later (s)", 1), Column("job_later", "job")),
+        Column("most_earlier", "most earlier (s)", 1),
+        Column("job_earlier", "job"),
+        Column("most_later", "most later (s)", 1),
+        Column("job_later", "job"),
     )
     note = "Shifts are B - A, over the jobs that are in both (starts and ends: that ran in both)."
     return Table.of_rows("shifts", "When jobs came, started and ended", rows, shown, note)

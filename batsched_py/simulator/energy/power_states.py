@@ -77,8 +77,9 @@ class PowerManagement:
             self._done(machines, pstate, now)
             return
         times.pop(0.0, None)  # these are there, and may be switched again before the others are
+        longest = max(times)
         for lasts, hosts in sorted(times.items()):
-            done = machines if lasts == max(times) else 0
+            done = machines if lasts == longest else 0
             self._agenda.at(now + lasts, partial(self._reached, hosts, pstate, to_sleep, done))
 
     def _reached(self, hosts: int, pstate: int, to_sleep: bool, done: int) -> None:
