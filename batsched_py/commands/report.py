@@ -65,12 +65,12 @@ def _serve(folder: Path, port: int | None) -> None:
     from batsched_py.report.forms.live_server import ADDRESS, PORT, LiveReport, served
 
     open_results(folder)  # to say at once that it is no campaign
-    with (
-        stop_signals(),
-        served(LiveReport(lambda: open_results(folder)), PORT if port is None else port) as server,
-    ):
-        print(f"the report is at http://{ADDRESS}:{server.server_port}/ (Ctrl-C ends)", flush=True)
+    with stop_signals():
         try:
-            Event().wait()
-        except KeyboardInterrupt:
+            live = LiveReport(lambda: open_results(folder))
+            with served(live, PORT if port is None else port) as server:
+                address = f"http://{ADDRESS}:{server.server_port}/"
+                print(f"the report is at {address} (Ctrl-C ends)", flush=True)
+                Event().wait()
+        except KeyboardInterrupt:  # from the moment that it can be known where the report is
             print("\nthe server has ended", flush=True)

@@ -14,7 +14,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from batsched_py.commands import report as report_command
 from helpers.calling import command
+from helpers.waiting import LIMIT
 
 CAMPAIGN = """
 name = "small"
@@ -106,9 +108,24 @@ def test_serve_says_where_and_ends_with_a_line(folder: Path) -> None:
         address = re.search(r"http://127\.0\.0\.1:\d+/", said)
         assert address is not None, said
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        state = json.load(opener.open(f"{address.group()}state.json", timeout=30))
+        state = json.load(opener.open(f"{address.group()}state.json", timeout=LIMIT))
         assert state["planned"] in (0, 2)  # 0 before the first look
         server.send_signal(signal.SIGINT)
         rest = server.stdout.read()
-        assert server.wait(30) == 0
+        assert server.wait(LIMIT) == 0
     assert rest.split("\n")[-2:] == ["the server has ended", ""]
+
+
+def test_serve_may_be_ended_from_the_moment_it_says_where(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who reads the line may ask for the end before the next instruction."""
+
+    def read_by_somebody_quick(text: str, *, flush: bool) -> None:
+        print(text, flush=flush)
+        if "Ctrl-C ends" in text:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(report_command, "print", read_by_somebody_quick, raising=False)
+    report_command.report(folder, serve=True, port=0)
+    assert capsys.readouterr().out.endswith("the server has ended\n")
