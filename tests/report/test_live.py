@@ -105,6 +105,10 @@ def test_head_has_no_body_and_post_is_not_known(client: Client) -> None:
     status, headers, text = client.get("/", method="HEAD")
     assert (status, text) == (200, b"")
     assert int(headers["Content-Length"]) > 100_000
+    with socket.create_connection(("127.0.0.1", client.port)) as raw:  # a client that reads all
+        raw.sendall(f"HEAD / HTTP/1.0\r\nHost: localhost:{client.port}\r\n\r\n".encode())
+        with raw.makefile("rb") as answer:
+            assert answer.read().endswith(b"\r\n\r\n")
     assert client.get("/", method="POST")[0] == 501
 
 
