@@ -124,9 +124,10 @@ def test_an_error_tells_its_parameters() -> None:
     assert str(error) == f"{error}" == "nodes and platform: give one"
 
 
-FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]+")
+FLAG = re.compile(r"(?<![\w`'\"-])(?:--[a-z][\w-]+|-[a-zA-Z](?!\w)(?!$))")
 QUOTED = re.compile(r"`batsched-py [^`]*`")
-OTHERS = {"--energy", "--enable-redis", "--enable-dynamic-jobs", "--always", "--dirty", "--abbrev"}
+OTHERS = {"--always", "--dirty", "--abbrev", "--energy", "--enable-redis", "--enable-dynamic-jobs"}
+OTHERS |= {"-p", "-s", "-w"}
 """Options that Batsim has to be started with, and git's."""
 SCHEMAS = {"batsched_py/run/settings.py", "batsched_py/simulator/options.py"}
 
