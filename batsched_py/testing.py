@@ -41,6 +41,7 @@ from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.workload import REFERENCE_SPEED
 
 __all__ = [
     "DrawnJob",
@@ -85,7 +86,7 @@ def workload(
     for number, job in enumerate(jobs):
         content: dict[str, Any] = {"type": profile, "delay": job.run}
         if profile != "delay" or not job.run:
-            content = {"type": "parallel_homogeneous", "cpu": job.run * 1e9, "com": 0}
+            content = {"type": "parallel_homogeneous", "cpu": job.run * REFERENCE_SPEED, "com": 0}
         profiles[f"r{job.run}"] = content
         walltime = job.run if job.walltime == -1 else job.walltime
         made.append(

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError, UsageError
+from batsched_py.units import HOUR
 from batsched_users.behaviour.think_times import ThinkTime
 from batsched_users.measures.job_columns import Column, JobColumns
 
-BOUND = 28_800.0
-"""Eight hours, the paper's bound of a think time, in seconds."""
+BOUND = 8 * HOUR
+"""The paper's bound of a think time, in seconds."""
 
 
 class Pairs(msgspec.Struct, frozen=True, eq=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from batsched_py.units import DAY, HOUR
+from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_py.workload import Workload
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.random_streams import Chance, Seed
@@ -69,7 +69,7 @@ class InHours:
         calendar, cycle = self._calendar, self._cycle
         if not cycle.is_open(calendar, now):
             return cycle.next_opening(calendar, now)
-        if self._random.random() < continuation(visit.response / 60):
+        if self._random.random() < continuation(visit.response / MINUTE):
             gap = self._inside.draw(reason, self._random)
             return now + (recorded_gap(batch, reason) if gap is None else gap)
         gap = self._between.draw(reason, self._random)
