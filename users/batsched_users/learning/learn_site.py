@@ -27,16 +27,13 @@ from batsched_users.behaviour.empirical_distributions import (
     learn_quantiles,
     learn_table,
 )
-from batsched_users.behaviour.weekly_activity import EVENING, MORNING
+from batsched_users.behaviour.weekly_activity import EVENING, LONGEST_BREAK, MORNING
 from batsched_users.learning.ideal_machine import run_time
 from batsched_users.measures.job_columns import Column, JobColumns, Rows, columns_of_workload
 from batsched_users.models.site import SiteDistributions
 
 SESSION_END = 20 * MINUTE
 """A think time of so many seconds, or more, is a break: the session is over."""
-LONGEST_BREAK = 8 * HOUR
-"""Of the breaks that are learnt, in seconds; what is longer belongs to activity cycles."""
-
 RESPONSES = (0.0, 1, 2, 5, 10, 20, 40, 60, 120, 240, 480, 960, float("inf"))
 """Edges of bins of response times, minutes."""
 
