@@ -111,10 +111,10 @@ def columns_of_log(log: SwfLog, *, size: str = "requested") -> JobColumns:
     that are not positive, negative waits and run times, and ends without either. Raises
     :class:`UsageError`.
     """
-    one, other = log.column("requested_processors"), log.column("allocated_processors")
+    wanted, other = log.column("requested_processors"), log.column("allocated_processors")
     if one_of("size", size, ("requested", "allocated")) == "allocated":
-        one, other = other, one
-    processors = np.where(one > 0, one, other)
+        wanted, other = other, wanted
+    processors = np.where(wanted > 0, wanted, other)
     submit, wait, run = map(log.column, ("submit_time", "wait_time", "run_time"))
     start, zone, _ = clock_of(log)
     return JobColumns(
