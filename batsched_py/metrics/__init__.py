@@ -23,7 +23,7 @@ from batsched_py.metrics.saturation import backlog_growth, saturated
 from batsched_py.metrics.slowdown import BOUND, mean_bounded_slowdown
 from batsched_py.metrics.users import jobs_by_hour_of_week
 from batsched_py.metrics.waiting import max_over_min, mean_waiting_time
-from batsched_py.metrics.windows import window, windows
+from batsched_py.metrics.time_windows import window, windows
 from batsched_py.results.job_table import JobTable
 
 __all__ = [
