@@ -40,6 +40,7 @@ from batsched_py.model.user_model import UserModel
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.support.option_values import one_of
 from batsched_py.workload import Workload, WorkloadJob
 
 __all__ = [
@@ -79,8 +80,10 @@ def workload(
     """Return the jobs as a workload for a machine of so many processors.
 
     Their ids are ``names``, or 0000, 0001, ... in the order given. ``profile`` is the Batsim type
-    of their profiles.
+    of their profiles, ``parallel_homogeneous`` or ``delay`` (a job of run time 0 has the former);
+    raises :class:`UsageError` for any other.
     """
+    one_of("profile", profile, ("parallel_homogeneous", "delay"))
     made, profiles = [], {}
     for number, job in enumerate(jobs):
         content: dict[str, Any] = {"type": profile, "delay": job.run}

@@ -17,7 +17,7 @@ from batsched_py.campaign.finished_runs import ERROR, PREFIX, RUN_JSON, finished
 from batsched_py.campaign.planned_runs import REPLICATION, PlannedRun
 from batsched_py.campaign.preparation import PreparedRun, axes_of
 from batsched_py.campaign.run_identity import provenance
-from batsched_py.errors import BatschedError, InputError, UsageError
+from batsched_py.errors import BatschedError, InputError, UsageError, parameter
 from batsched_py.metrics import METRICS
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.run.settings import SETTINGS, Settings
@@ -83,7 +83,7 @@ def check_folder(campaign: Campaign, out: Path) -> None:
     if other != campaign.name:
         raise UsageError(
             f"{out} is the folder of the campaign {other!r}, this one is {campaign.name!r}: give "
-            "another folder by -e"
+            f"another folder as {parameter('out')}"
         )
 
 

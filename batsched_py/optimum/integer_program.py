@@ -74,7 +74,7 @@ class Program:
         )
         self._matrix = self._make_matrix(instance)
 
-    @extra("optimum")
+    @extra("scipy")
     def _make_matrix(self, instance: Instance) -> Any:
         """Return the constraints: one row for each point, then one for each class."""
         from scipy.sparse import coo_array
