@@ -67,5 +67,6 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
-    """Show names in docstrings as code, without their modules."""
-    return _ROLE.sub(lambda role: f"<code>{role[1].rpartition('.')[2]}</code>", html)
+    """Show docstrings as their tools do: names as code, without modules, one colon before code."""
+    html = _ROLE.sub(lambda role: f"<code>{role[1].rpartition('.')[2]}</code>", html)
+    return html.replace("::</p>", ":</p>")
