@@ -366,7 +366,7 @@ def test_the_clock_decides_on_the_month(clock: str, month: str) -> None:
             "requested_number_of_resources": [1],
         }
     )
-    assert list(measures.by_month(jobs, KTH_START, clock)) == [month]
+    assert measures.by_month(jobs, KTH_START, clock)["name"].to_list() == [month]
 
 
 def test_a_log_that_does_not_say_when_it_began_has_no_months() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from batsched_py.report import Table
 from batsched_py.units import HOUR, MINUTE
-from batsched_studies.creasy import TEXTS
+from batsched_studies.creasy import PUBLISHED, TEXTS
 from batsched_users.behaviour.empirical_distributions import Quantiles
 from batsched_users.behaviour.think_times import continuation
 from batsched_users.models.site import SiteDistributions
@@ -102,11 +102,11 @@ def drawn(distributions: SiteDistributions) -> Drawn:
     )
 
 
-def table(published: Mapping[str, Any], model: Drawn) -> Table | None:
+def table(model: Drawn) -> Table | None:
     """Return what the paper's numbers imply beside what the distributions have."""
-    numbers = _implied(published, model)
+    numbers = _implied(PUBLISHED, model)
     names = ("what", "published", "ours", "says")
-    rows = [{name: row[name].format(**numbers) for name in names} for row in published["checks"]]
+    rows = [{name: row[name].format(**numbers) for name in names} for row in PUBLISHED["checks"]]
     return TEXTS.table("checks", rows)
 
 

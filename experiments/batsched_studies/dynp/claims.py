@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from batsched_py.report import Verdict
+from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.load import (
     STATIC,
     Load,
@@ -62,14 +63,13 @@ def _of_log(trace: str | None, by_policy: _Values) -> Iterator[Verdict]:
         if estimates == "user" and values.get(0)
     }
     yield from _against_static(trace, plain)
-    for when in ("half", "full"):
-        names = (f"advanced {when}", f"simple {when}")
-        claim = f"With {when} self-tuning the advanced decider is better than the simple one."
-        yield from _less(claim, plain, *names)
-    claim = "Full self-tuning is slightly better than half (advanced decider)."
-    yield from _less(claim, plain, "advanced full", "advanced half")
-    claim = "The SJF-preferred decider is better than the FCFS-preferred one."
-    yield from _less(claim, plain, "sjf-preferred full", "fcfs-preferred full")
+    for claim, policies in PUBLISHED["better"].items():
+        better, worse = (plain.get(policy) for policy in policies)
+        if better is not None and worse is not None:
+            share = 100 * (1 - better / worse)
+            holds = None if _tie(better, worse) else share >= ALIKE
+            values = {"better": better, "worse": worse, "share": share}
+            yield TEXTS.verdict("better", holds, claim=claim, **values)
     yield from _metrics(by_policy)
     yield from _slackness(by_policy)
     yield from _perfect(by_policy)
@@ -81,14 +81,10 @@ def _against_static(trace: str | None, plain: dict[str, float]) -> Iterator[Verd
     best = min(STATIC, key=lambda order: plain.get(order, float("inf")))
     gain = 100 * (1 - plain["advanced full"] / plain[best])
     expected = GAINS_ON.get(trace or "", True)
-    word = "better" if expected else "worse"
-    claim = f"dynP (advanced, full) is {word} than the best static policy."
-    evidence = (
-        f"SLDwA {plain['advanced full']:.4f}, best static policy {best.upper()} "
-        f"{plain[best]:.4f}: a gain of {gain:+.2f} %."
-    )
     tie = _tie(plain["advanced full"], plain[best])
-    yield Verdict(claim, None if tie else (gain > 0) == expected, evidence)
+    values = {"dynp": plain["advanced full"], "static": plain[best], "gain": gain}
+    values |= {"word": "better" if expected else "worse", "order": best.upper()}
+    yield TEXTS.verdict("static", None if tie else (gain > 0) == expected, **values)
 
 
 def _tie(first: float, second: float) -> bool:
@@ -96,22 +92,13 @@ def _tie(first: float, second: float) -> bool:
     return f"{first:.4f}" == f"{second:.4f}"
 
 
-def _less(claim: str, plain: dict[str, float], better: str, worse: str) -> Iterator[Verdict]:
-    if better in plain and worse in plain:
-        share = 100 * (1 - plain[better] / plain[worse])
-        evidence = f"SLDwA {plain[better]:.4f} and {plain[worse]:.4f}: {share:+z.2f} %."
-        tie = _tie(plain[better], plain[worse])
-        yield Verdict(claim, None if tie else share >= ALIKE, evidence)
-
-
 def _metrics(by_policy: _Values) -> Iterator[Verdict]:
     for (estimates, policy), values in by_policy.items():
         named = {str(name): value for name, value in values.items() if isinstance(name, str)}
         if estimates == "user" and len(named) > 2:
             best = min(named, key=lambda name: named[name])
-            claim = f"ARTwW is the best self-tuning metric ({policy.split()[-1]} self-tuning)."
-            evidence = f"Best is {best} with {named[best]:.4f}; ARTwW has {named['ARTwW']:.4f}."
-            yield Verdict(claim, best == "ARTwW", evidence)
+            values = {"when": policy.split()[-1], "best": best, "least": named[best]}
+            yield TEXTS.verdict("metric", best == "ARTwW", **values, usual=named["ARTwW"])
 
 
 def _slackness(by_policy: _Values) -> Iterator[Verdict]:
@@ -121,8 +108,7 @@ def _slackness(by_policy: _Values) -> Iterator[Verdict]:
             others = [value for key, value in slack.items() if key]
             mean = sum(others) / len(others)
             shown = ", ".join(f"{key:g} %: {value:.4f}" for key, value in sorted(slack.items()))
-            claim = f"Slackness does not pay in general ({policy})."
-            yield Verdict(claim, slack[0] <= mean, f"{shown}.")
+            yield TEXTS.verdict("slackness", slack[0] <= mean, policy=policy, shown=shown)
 
 
 def _perfect(by_policy: _Values) -> Iterator[Verdict]:
@@ -130,11 +116,8 @@ def _perfect(by_policy: _Values) -> Iterator[Verdict]:
         by_policy.get((kind, "advanced full"), {}).get(0) for kind in ("user", "perfect")
     )
     if user and perfect:
-        yield Verdict(
-            "Perfect estimates make dynP better (advanced, full).",
-            None if _tie(perfect, user) else perfect < user,
-            f"SLDwA {perfect:.4f} with perfect, {user:.4f} with the users' estimates.",
-        )
+        holds = None if _tie(perfect, user) else perfect < user
+        yield TEXTS.verdict("perfect", holds, perfect=perfect, user=user)
 
 
 # Synthetic sets ----------------------------------------------------------------------------------
@@ -163,14 +146,12 @@ def _ljf(load: Load) -> Iterator[Verdict]:
     factors = [f for f in load.factors() if len(_ordered(load, SLDWA, f)) == len(STATIC)]
     if not factors:
         return
-    slow = [f for f in factors if _last(_ordered(load, SLDWA, f)) == "ljf"]
-    used = [f for f in factors if _last(_ordered(load, "UTIL", f)) == "ljf"]
-    evidence = (
-        f"Worst SLDwA at {len(slow)} of {len(factors)} factors, highest utilisation (or as high "
-        f"as another's) at {len(used)}."
+    slow, used = (
+        sum(_last(_ordered(load, metric, factor)) == "ljf" for factor in factors)
+        for metric in (SLDWA, "UTIL")
     )
-    claim = "Of the static policies LJF has the highest utilisation and the worst SLDwA."
-    yield Verdict(claim, len(slow) == len(used) == len(factors), evidence)
+    holds = slow == used == len(factors)
+    yield TEXTS.verdict("ljf", holds, slow=slow, used=used, factors=len(factors))
 
 
 def _last(values: dict[str, float]) -> str:
@@ -183,13 +164,8 @@ def _sjf(load: Load) -> Iterator[Verdict]:
     slow, used = _ordered(load, SLDWA, shrink), _ordered(load, "UTIL", shrink)
     if shrink > 0.6 or not {"fcfs", "sjf"} <= set(slow):
         return
-    evidence = (
-        f"Factor {shrink:g}: SLDwA {slow['sjf']:.2f} (FCFS {slow['fcfs']:.2f}), utilisation "
-        f"{used['sjf']:.2f} % (FCFS {used['fcfs']:.2f} %)."
-    )
     holds = min(slow, key=lambda name: slow[name]) == "sjf" and used["sjf"] == min(used.values())
-    claim = "At the highest load SJF has the lowest SLDwA and the lowest utilisation."
-    yield Verdict(claim, holds, evidence)
+    yield TEXTS.verdict("sjf", holds, factor=shrink, slow=slow, used=used)
 
 
 def _on_sjf(load: Load, policy: str, metric: str, unit: str) -> Iterator[Verdict]:
@@ -198,15 +174,17 @@ def _on_sjf(load: Load, policy: str, metric: str, unit: str) -> Iterator[Verdict
         return
     # The thesis's mean gain of SJF-preferred in SLDwA on KTH is negative (-0.72 %).
     expected = not (load.trace == "KTH" and policy.startswith("sjf") and metric == SLDWA)
-    word = "better" if expected else "worse"
-    name = policy.removesuffix(" full")
-    claim = f"dynP ({name}) is {word} than SJF in {metric}, averaged over the factors."
-    evidence = (
-        f"{gain.value:+.2f} {unit} ({gain.low:+.2f} to {gain.high:+.2f}, 95 % over {gain.nb} sets) "
-        f"at the factors {', '.join(f'{f:g}' for f in common_factors(load, policy))}."
-    )
     clear = gain.nb > 1 and gain.low * gain.high > 0 and whole(load, policy)
-    yield Verdict(claim, (gain.value > 0) == expected if clear else None, evidence)
+    yield TEXTS.verdict(
+        "beside_sjf",
+        (gain.value > 0) == expected if clear else None,
+        policy=policy.removesuffix(" full"),
+        word="better" if expected else "worse",
+        metric=metric,
+        gain=gain,
+        unit=unit,
+        factors=", ".join(f"{f:g}" for f in common_factors(load, policy)),
+    )
 
 
 def _less_with_slackness(load: Load) -> Iterator[Verdict]:
@@ -218,5 +196,4 @@ def _less_with_slackness(load: Load) -> Iterator[Verdict]:
         shown = ", ".join(f"{s:g} %: {gain:+.2f} %" for s, gain in there.items())
         more = [gain for s, gain in there.items() if s > 2]
         little = max(map(abs, more), default=0.0) < 0.5 * abs(there[0]) or max(more) < there[0]
-        claim = f"More than 2 % of slackness leaves little of the gain over SJF ({policy})."
-        yield Verdict(claim, little, f"{shown}.")
+        yield TEXTS.verdict("little", little, policy=policy, shown=shown)

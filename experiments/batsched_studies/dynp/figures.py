@@ -7,6 +7,7 @@ thesis's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import nan
 from typing import Any
 
 import altair as alt
@@ -17,7 +18,7 @@ from batsched_py.report.kit import palette
 from batsched_py.report.kit.beside_published import in_column
 from batsched_py.report.kit.charts import Chart, numbers, scale_of
 from batsched_py.report.kit.estimates import drawn
-from batsched_py.report.kit.selection import slug
+from batsched_py.report.kit.selection import rows, slug
 from batsched_py.support.statistics import Interval
 from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.load import (
@@ -60,7 +61,7 @@ def monthly_figures(runs: Iterable[Measured]) -> Iterator[Figure]:
     logs: dict[str, dict[str, Measured]] = {}
     for run in runs:
         usual = run.policy.plain and run.estimates == "user"
-        if usual and run.policy.key in MONTHLY and run.months:
+        if usual and run.policy.key in MONTHLY and len(run.months):
             by_policy = logs.setdefault(run.log, {})
             if not run.policy.legacy_fcfs_list_order or run.policy.key not in by_policy:
                 by_policy[run.policy.key] = run
@@ -68,18 +69,16 @@ def monthly_figures(runs: Iterable[Measured]) -> Iterator[Figure]:
         if len(by_policy) > 1:
             lines = []
             for policy, run in by_policy.items():
-                for month, values in run.months.items():
-                    thesis = in_column(PUBLISHED, ("monthly", run.trace, month), policy)
-                    lines.append(_point(policy, month, Interval(values.sldwa, *_UNKNOWN), thesis))
+                for month in rows(run.months):
+                    thesis = in_column(PUBLISHED, ("monthly", run.trace, month.name), policy)
+                    ours = Interval(month.sldwa, nan, nan, 1)
+                    lines.append(_point(policy, month.name, ours, thesis))
             yield TEXTS.figure(
                 "monthly_figures",
                 _chart(lines, "month", "month of submission", "SLDwA", log=True),
                 name=slug("sldwa_by_month", log),
                 log=log,
             )
-
-
-_UNKNOWN = (float("nan"), float("nan"), 1)
 
 
 def load_figure(load: Load, metric: str) -> Figure | None:

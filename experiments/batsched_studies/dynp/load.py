@@ -6,8 +6,9 @@ those of such means, (base - new) / base; points for UTIL, which is in per cent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class LoadCase:
     shrink: float
 
 
-@dataclass
+@dataclass(eq=False)
 class Load:
     """The runs of the synthetic sets of a log."""
 
@@ -49,8 +50,6 @@ class Load:
     """The trace of the thesis; None if its sets were made otherwise."""
     cells: dict[LoadCase, Values] = field(default_factory=dict)
     """Per cell and metric (SLDwA, UTIL in per cent) the value of each set."""
-    computed: dict[Any, Interval | None] = field(default_factory=dict)
-    """Tables, figures and verdicts ask for the same."""
 
     def factors(self) -> list[float]:
         """The shrinking factors that were run, from no to most load."""
@@ -62,17 +61,12 @@ class Load:
 
     def value(self, cell: LoadCase, metric: str) -> Interval | None:
         """Return the trimmed mean of a cell with its bootstrap interval; None if not run."""
-        values = self.cells.get(cell, {}).get(metric)
-        if not values:
-            return None
-        key = (cell, metric)
-        if key not in self.computed:
-            self.computed[key] = bootstrap(list(values.values()), trimmed, resamples=RESAMPLES)
-        return self.computed[key]
+        values = tuple(self.cells.get(cell, {}).get(metric, {}).values())
+        return _mean(values) if values else None
 
     def gain(self, cell: LoadCase, base: LoadCase, metric: str) -> Interval | None:
         """Return the gain of a cell on another one, over the sets that both have."""
-        return mean_gain(self, [(cell, base)], metric)
+        return mean_gain(self, ((cell, base),), metric)
 
 
 def read_loads(results: CampaignResults) -> list[Load]:
@@ -112,23 +106,20 @@ def trimmed_rows(array: Any) -> Any:
     return np.sort(array, axis=1)[:, drop : array.shape[1] - drop].mean(axis=1)
 
 
+@cache  # tables, figures and verdicts ask for the same
+def _mean(values: tuple[float, ...]) -> Interval:
+    return bootstrap(values, trimmed, resamples=RESAMPLES)
+
+
+@cache
 def mean_gain(
-    load: Load, pairs: Iterable[tuple[LoadCase, LoadCase]], metric: str
+    load: Load, pairs: tuple[tuple[LoadCase, LoadCase], ...], metric: str
 ) -> Interval | None:
     """Return the mean gain over pairs of a cell and its base, with its bootstrap interval.
 
     Sets are drawn anew, not single values: each set is a replication of all cells.
     """
-    key = (tuple(pairs), metric)
-    if key not in load.computed:
-        load.computed[key] = _mean_gain(load, *key)
-    return load.computed[key]
-
-
-def _mean_gain(
-    load: Load, listed: tuple[tuple[LoadCase, LoadCase], ...], metric: str
-) -> Interval | None:
-    cells = [load.cells.get(cell, {}).get(metric, {}) for pair in listed for cell in pair]
+    cells = [load.cells.get(cell, {}).get(metric, {}) for pair in pairs for cell in pair]
     if not cells or not all(cells):
         return None
     common = sorted(set.intersection(*map(set, cells)))
@@ -157,9 +148,8 @@ def average_gain(load: Load, policy: str, slackness: float, metric: str) -> Inte
     if base is None:
         return None
     factors = common_factors(load, policy, slackness)
-    return mean_gain(
-        load, [(LoadCase(policy, slackness, f), LoadCase(base, 0, f)) for f in factors], metric
-    )
+    pairs = ((LoadCase(policy, slackness, f), LoadCase(base, 0, f)) for f in factors)
+    return mean_gain(load, tuple(pairs), metric)
 
 
 def common_factors(load: Load, policy: str, slackness: float = 0) -> list[float]:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from batsched_py.report import Report
-from batsched_py.report.kit.tables import sections
 from batsched_studies.dynp import PUBLISHED, TEXTS, claims, figures, layout, load_tables, tables
 from batsched_studies.dynp.load import Load, read_loads
 from batsched_studies.dynp.measures import Measured, read_runs
@@ -27,13 +26,8 @@ def report(results: Any) -> Report:
         *load_tables.parts(loads),
         ("Figures", figures.figures(runs, loads)),
     )
-    return Report(
-        title="dynP: self-tuning planning",
-        source=TEXTS["source"],
-        sections=tuple(sections(parts)),
-        verdicts=tuple(claims.verdicts(runs, loads)),
-        summary=TEXTS["summary"] + "\n\n" + "\n".join(_compared(runs, loads)),
-    )
+    summary = TEXTS["summary"] + "\n\n" + "\n".join(_compared(runs, loads))
+    return TEXTS.report(parts, claims.verdicts(runs, loads), summary)
 
 
 def _compared(runs: list[Measured], loads: list[Load]) -> Iterator[str]:
