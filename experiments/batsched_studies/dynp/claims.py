@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -68,8 +69,8 @@ def _of_log(trace: str | None, by_policy: _Values) -> Iterator[Verdict]:
         if better is not None and worse is not None:
             share = 100 * (1 - better / worse)
             holds = None if _tie(better, worse) else share >= ALIKE
-            values = {"better": better, "worse": worse, "share": share}
-            yield TEXTS.verdict("better", holds, claim=claim, **values)
+            told: dict[str, Any] = {"better": better, "worse": worse, "share": share}
+            yield TEXTS.verdict("better", holds, claim=claim, **told)
     yield from _metrics(by_policy)
     yield from _slackness(by_policy)
     yield from _perfect(by_policy)
@@ -82,9 +83,9 @@ def _against_static(trace: str | None, plain: dict[str, float]) -> Iterator[Verd
     gain = 100 * (1 - plain["advanced full"] / plain[best])
     expected = GAINS_ON.get(trace or "", True)
     tie = _tie(plain["advanced full"], plain[best])
-    values = {"dynp": plain["advanced full"], "static": plain[best], "gain": gain}
-    values |= {"word": "better" if expected else "worse", "order": best.upper()}
-    yield TEXTS.verdict("static", None if tie else (gain > 0) == expected, **values)
+    told: dict[str, Any] = {"dynp": plain["advanced full"], "static": plain[best], "gain": gain}
+    told |= {"word": "better" if expected else "worse", "order": best.upper()}
+    yield TEXTS.verdict("static", None if tie else (gain > 0) == expected, **told)
 
 
 def _tie(first: float, second: float) -> bool:
@@ -97,8 +98,8 @@ def _metrics(by_policy: _Values) -> Iterator[Verdict]:
         named = {str(name): value for name, value in values.items() if isinstance(name, str)}
         if estimates == "user" and len(named) > 2:
             best = min(named, key=lambda name: named[name])
-            values = {"when": policy.split()[-1], "best": best, "least": named[best]}
-            yield TEXTS.verdict("metric", best == "ARTwW", **values, usual=named["ARTwW"])
+            told: dict[str, Any] = {"best": best, "least": named[best], "usual": named["ARTwW"]}
+            yield TEXTS.verdict("metric", best == "ARTwW", when=policy.split()[-1], **told)
 
 
 def _slackness(by_policy: _Values) -> Iterator[Verdict]:

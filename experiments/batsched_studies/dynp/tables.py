@@ -74,14 +74,13 @@ def build(runs: Iterable[Measured]) -> dict[str, list[Row]]:
     dynp = [run for run in runs if not run.policy.order]
     users = [run for run in runs if run.estimates == "user"]
     plain = [run for run in users if run.policy.plain]
+    deciding = [run for run in plain if not (run.policy.order or _preferred(run))]
     no_slack = [run for run in dynp if not run.policy.slackness]
     usual_metric = [run for run in dynp if run.policy.metric == "ARTwW"]
     best = _best_static(runs)
     parts = {
         "static": (_static(run) for run in users if run.policy.order),
-        "deciders": (
-            _decider(run, best) for run in plain if not run.policy.order and not _preferred(run)
-        ),
+        "deciders": (_decider(run, best) for run in deciding),
         "estimates": (_estimate(run, best) for run in _of_table5_7(runs)),
         "metrics": (_metric(run) for run in _if_any(no_slack, "metric", "ARTwW")),
         "slackness": (_slackness(run) for run in _if_any(usual_metric, "slackness", 0)),
