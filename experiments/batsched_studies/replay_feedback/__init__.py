@@ -5,3 +5,4 @@ from pathlib import Path
 from batsched_py.report.kit.texts import Texts
 
 TEXTS = Texts(Path(__file__).parent)
+PUBLISHED = TEXTS.published

@@ -167,7 +167,7 @@ def additional_lateness(study: replays.Study) -> Chart:
 
 def session_graph_figure(study: replays.Study) -> Chart:
     """Fig. 6: longest path, arity and think times of the session graphs, a0 against a60."""
-    return session_graphs.chart(session_graphs.of_study(study, TEXTS.published))
+    return session_graphs.chart(session_graphs.of_study(study))
 
 
 def differences(study: replays.Study) -> Chart:

@@ -15,7 +15,6 @@ from batsched_py.errors import BatschedError
 from batsched_py.metrics import JobTable
 from batsched_py.report.kit import palette
 from batsched_py.report.kit.charts import Chart, scale_of
-from batsched_py.report.kit.selection import log_name
 from batsched_studies.replay_feedback import tables
 
 if TYPE_CHECKING:
@@ -82,15 +81,8 @@ def studies(results: CampaignResults) -> Iterator[Study]:
     Of several job sizes or orders of simultaneous events the first is drawn (requested; the given
     order). Nothing for logs of which no jobs were kept, or that were resampled.
     """
-    runs = results.runs
-    if "people" in runs:
-        runs = runs[runs["people"].isna()]
-    runs = runs.assign(log=runs["log"].map(log_name))
-    for column in ("first", "shake"):
-        if column not in runs:
-            runs[column] = np.nan
-    runs = runs.sort_values("shake", kind="stable", na_position="first")
-    for log, of_log in runs.groupby("log"):
+    runs = tables.read(results.runs)
+    for log, of_log in runs[runs["people"].isna()].groupby("log"):
         size = "requested" if "requested" in set(of_log["size"]) else of_log["size"].iloc[0]
         drawn = of_log[of_log["size"] == size]
         drawn = drawn.drop_duplicates(["infrastructure", "replay", "first"])

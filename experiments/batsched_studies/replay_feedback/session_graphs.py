@@ -15,7 +15,7 @@ from batsched_py.errors import UsageError
 from batsched_py.report.kit.charts import Chart
 from batsched_py.units import HOUR
 from batsched_py.workload import Workload
-from batsched_studies.replay_feedback import replays
+from batsched_studies.replay_feedback import PUBLISHED, replays
 
 MINUTES = (0, 60)
 _HOURS = {"1 h": 1, "10 h": 10}
@@ -63,10 +63,10 @@ class Graphs:
         ]
 
 
-def of_study(study: replays.Study, published: dict[str, Any]) -> Graphs:
+def of_study(study: replays.Study) -> Graphs:
     """Return the graphs of a log, made once; raises ``MissingError`` where there are none."""
     if study.graphs is None:
-        printed = published["graphs"] if study.log in published["logs"] else None
+        printed = PUBLISHED["graphs"] if study.log in PUBLISHED["logs"] else None
         study.graphs = graphs_of(study.log, study.workload, printed)
     graphs: Graphs = study.graphs
     return graphs
