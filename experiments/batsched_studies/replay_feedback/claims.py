@@ -149,9 +149,10 @@ def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:
             answers = [right for right in map(tables.ranked, lateness) if right is not None]
             if answers:
                 differences = "; ".join(
-                    f"{o.later} minus {o.earlier} {o.difference:.2f} d ({o.low:.2f} to {o.high:.2f})"
-                    for o in order
-                    if o.replay == replay
+                    f"{row.later} minus {row.earlier} {row.difference:.2f} d "
+                    f"({row.low:.2f} to {row.high:.2f})"
+                    for row in order
+                    if row.replay == replay
                 )
                 told: dict[str, Any] = {"replay": replay, "logs": len(answers)}
                 told["ordered"] = sum(answers)

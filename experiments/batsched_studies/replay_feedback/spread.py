@@ -88,7 +88,7 @@ def _spread_row(cell: tables.Cell) -> dict[str, Any]:
 
 
 def _beside(values: ArrayLike, published: float | None) -> Beside:
-    """Return values beside the number tables.nearest to their median that is tables.printed as published."""
+    """Return values beside the number nearest to their median that is printed as published."""
     if published is None:
         return beside(values, float("nan"))
     (middle,) = quantiles(values, (0.5,))
@@ -176,10 +176,8 @@ def _pairs(runs: pd.DataFrame, metric: str, replay: str) -> pd.DataFrame:
     """Return a row for each replication, a column for each infrastructure; as in the tables."""
     of_replay = runs[runs["replay"] == replay]
     numbers = of_replay.assign(**{metric: pd.to_numeric(of_replay[metric])})
-    return (
-        numbers.pivot_table(metric, "replication", "infrastructure")
-        / tables.UNITS[tables.METRICS[metric][0]]
-    )
+    unit, _ = tables.METRICS[metric]
+    return numbers.pivot_table(metric, "replication", "infrastructure") / tables.UNITS[unit]
 
 
 def interval_chart(frame: pd.DataFrame, ends: tuple[str, str, str]) -> Chart:
