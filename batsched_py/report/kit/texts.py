@@ -63,12 +63,11 @@ class Texts:
         caption = self._figures[key]["caption"].format(**values)
         return Figure(name or key, self.title(key, **values), chart, caption)
 
-    def verdict(self, key: str, holds: bool | None, log: str = "", **values: Any) -> Verdict:
-        """Return whether the claim of this key holds, with the evidence for it."""
-        claim, evidence = (
-            self._verdicts[key][text].format(**values) for text in ("claim", "evidence")
-        )
-        return Verdict(claim, holds, evidence, log)
+    def verdict(self, key: str, holds: bool | None = None, log: str = "", **values: Any) -> Verdict:
+        """Return whether the claim of this key holds, with its evidence if there are values."""
+        texts = self._verdicts[key]
+        evidence = texts["evidence"].format(**values) if values else ""
+        return Verdict(texts["claim"].format(**values), holds, evidence, log)
 
     def report(
         self,
