@@ -9,15 +9,7 @@ from msgspec.structs import replace
 
 from batsched_py.report import Verdict
 from batsched_studies.dynp import PUBLISHED, TEXTS
-from batsched_studies.dynp.load import (
-    STATIC,
-    Load,
-    LoadCase,
-    average_gain,
-    common_factors,
-    slacknesses,
-    whole,
-)
+from batsched_studies.dynp.load import STATIC, Load
 from batsched_studies.dynp.measures import Measured
 
 GAINS_ON = {"CTC": True, "LANL": True, "KTH": False, "SDSC": False}
@@ -135,11 +127,10 @@ def _of_load(load: Load) -> Iterator[Verdict]:
 
 def _ordered(load: Load, metric: str, shrink: float) -> dict[str, float]:
     """Return the values of the static policies; none if they had not the same sets."""
-    cells = {name: LoadCase(name, 0, shrink) for name in STATIC}
-    sets = [set(load.cells.get(cell, {}).get(metric, {})) for cell in cells.values()]
+    sets = [set(load.values(name, shrink, metric).index) for name in STATIC]
     if not sets[0] or any(other != sets[0] for other in sets):
         return {}
-    means = {name: load.value(cell, metric) for name, cell in cells.items()}
+    means = {name: load.mean(name, shrink, metric) for name in STATIC}
     return {name: mean.value for name, mean in means.items() if mean}
 
 
@@ -170,12 +161,12 @@ def _sjf(load: Load) -> Iterator[Verdict]:
 
 
 def _on_sjf(load: Load, policy: str, metric: str, unit: str) -> Iterator[Verdict]:
-    gain = average_gain(load, policy, 0, metric)
+    gain = load.average_gain(policy, 0, metric)
     if gain is None:
         return
     # The thesis's mean gain of SJF-preferred in SLDwA on KTH is negative (-0.72 %).
     expected = not (load.trace == "KTH" and policy.startswith("sjf") and metric == SLDWA)
-    clear = gain.nb > 1 and gain.low * gain.high > 0 and whole(load, policy)
+    clear = gain.nb > 1 and gain.low * gain.high > 0 and load.whole(policy)
     yield TEXTS.verdict(
         "beside_sjf",
         (gain.value > 0) == expected if clear else None,
@@ -184,13 +175,13 @@ def _on_sjf(load: Load, policy: str, metric: str, unit: str) -> Iterator[Verdict
         metric=metric,
         gain=gain,
         unit=unit,
-        factors=", ".join(f"{f:g}" for f in common_factors(load, policy)),
+        factors=", ".join(f"{f:g}" for f in load.common_factors(policy)),
     )
 
 
 def _less_with_slackness(load: Load) -> Iterator[Verdict]:
-    for policy, values in slacknesses(load):
-        gains = {s: average_gain(load, policy, s, SLDWA) for s in values}
+    for policy, values in load.slacknesses():
+        gains = {s: load.average_gain(policy, s, SLDWA) for s in values}
         there = {s: gain.value for s, gain in gains.items() if gain is not None}
         if len(there) < 3 or min(there) > 0:
             continue

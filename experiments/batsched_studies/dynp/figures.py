@@ -21,14 +21,7 @@ from batsched_py.report.kit.estimates import drawn
 from batsched_py.report.kit.selection import rows, slug
 from batsched_py.support.statistics import Interval
 from batsched_studies.dynp import PUBLISHED, TEXTS
-from batsched_studies.dynp.load import (
-    Load,
-    LoadCase,
-    average_gain,
-    of_gain,
-    of_load,
-    slacknesses,
-)
+from batsched_studies.dynp.load import Load
 from batsched_studies.dynp.measures import Measured
 
 LABELS = {
@@ -86,9 +79,9 @@ def load_figure(load: Load, metric: str) -> Figure | None:
     lines = []
     for policy in load.policies():
         for shrink in load.factors():
-            ours = load.value(LoadCase(policy, 0, shrink), metric)
+            ours = load.mean(policy, shrink, metric)
             if ours is not None and policy in LABELS:
-                thesis = of_load(load, metric, shrink, policy)
+                thesis = load.thesis(metric, shrink, policy)
                 lines.append(_point(policy, shrink, ours, thesis))
     if len({line["x"] for line in lines}) < 2:
         return None
@@ -105,11 +98,11 @@ def load_figure(load: Load, metric: str) -> Figure | None:
 def slackness_figure(load: Load) -> Figure | None:
     """Return the average gain over SJF by slackness."""
     lines = []
-    for policy, values in slacknesses(load):
+    for policy, values in load.slacknesses():
         for slackness in values if policy in LABELS else ():
-            ours = average_gain(load, policy, slackness, "SLDwA")
+            ours = load.average_gain(policy, slackness, "SLDwA")
             if ours is not None:
-                thesis = of_gain(load, policy, slackness)
+                thesis = load.thesis_gain(policy, slackness)
                 lines.append(_point(policy, slackness, ours, thesis))
     if not lines:
         return None

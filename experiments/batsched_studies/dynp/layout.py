@@ -11,18 +11,10 @@ import pandas as pd
 from batsched_py.report import Column, Table
 from batsched_py.report.kit.selection import slug
 from batsched_py.report.kit.tables import columns, where_known
-from batsched_studies.dynp import TEXTS
+from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.tables import Case, Row
 
-TITLES = {
-    "static": "Tables 3.6 and 5.1: static policies",
-    "deciders": "Table 5.2: deciders",
-    "estimates": "Table 5.7: preferred deciders and perfect estimates",
-    "metrics": "Tables 5.5 and 5.6: self-tuning metrics",
-    "slackness": "Table 5.8: slackness",
-    "monthly": "Tables A.1 to A.4, A.9 to A.12: SLDwA by month of submission",
-    "cases": "Tables 5.3, 5.4 and 5.9: cases, switches and started jobs",
-}
+TITLES: dict[str, str] = PUBLISHED["sections"]
 _DECIMALS = {"1": 4, "s": 0, "%": 2}
 _OfRun = TypeVar("_OfRun", Row, Case)
 _Lines = dict[Any, dict[str, Any]]

@@ -34,7 +34,8 @@ def _compared(runs: list[Measured], loads: list[Load]) -> Iterator[str]:
     """Yield what each log is compared with, as items of a list."""
     yield from dict.fromkeys(f"- {compared(run)}" for run in runs)
     for load in loads:
-        sets = max(len(values["SLDwA"]) for values in load.cells.values())
+        cases = load.runs.groups("policy", "slackness", "shrink")
+        sets = max(len(of_case) for _, of_case in cases)
         as_thesis = f"the thesis's {load.trace}" if load.trace else "not those of the thesis"
         yield f"- {load.log}: up to {sets} synthetic job sets; {as_thesis}."
 

@@ -16,10 +16,7 @@ from batsched_studies.dynp import PUBLISHED
 from batsched_studies.dynp.load import STATIC
 from batsched_studies.dynp.measures import Measured
 
-CASES = (
-    *("1", "2", "3", "4a", "4b", "4c", "5", "6a", "6b", "6c"),
-    *("7", "8a", "8b", "8c", "9", "10a", "10b", "10c"),
-)
+CASES = tuple(PUBLISHED["table5_3"]["SDSC"])
 """Cases of a decision (Table 4.3)."""
 GAIN = "gain on best static"
 UNITS = {"jobs": "1", "SLDwA": "1", "ARTwW": "s", "AWT": "s", "UTIL": "%", GAIN: "%"}

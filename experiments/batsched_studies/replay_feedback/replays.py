@@ -50,7 +50,7 @@ def of_users(jobs: JobTable) -> pd.DataFrame:
     return pd.DataFrame(means).reset_index(names="user")
 
 
-@dataclass
+@dataclass(eq=False)
 class Study:
     """All that the figures of one log are drawn from."""
 
@@ -62,8 +62,6 @@ class Study:
     The jobs are in recorded order; times are from the first recorded submission."""
     prefixes: pd.DataFrame
     """Runs of the first jobs of the log only: infrastructure, replay, first, and metrics."""
-    graphs: Any = None
-    """Session graphs, once they were made (:func:`session_graphs.of_study`)."""
     notes: list[str] = field(default_factory=list)
     """What could not be drawn, or was drawn otherwise, and why."""
 

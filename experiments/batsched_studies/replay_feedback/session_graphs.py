@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import altair as alt
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from batsched_py.errors import UsageError
 from batsched_py.report.kit.charts import Chart
 from batsched_py.units import HOUR
-from batsched_py.workload import Workload
 from batsched_studies.replay_feedback import PUBLISHED, replays
 
 MINUTES = (0, 60)
@@ -63,17 +63,9 @@ class Graphs:
         ]
 
 
+@lru_cache(maxsize=4)  # a figure and the claims ask for those of each log
 def of_study(study: replays.Study) -> Graphs:
     """Return the graphs of a log, made once; raises ``MissingError`` where there are none."""
-    if study.graphs is None:
-        printed = PUBLISHED["graphs"] if study.log in PUBLISHED["logs"] else None
-        study.graphs = graphs_of(study.log, study.workload, printed)
-    graphs: Graphs = study.graphs
-    return graphs
-
-
-def graphs_of(log: str, workload: Workload, published: dict[str, Any] | None) -> Graphs:
-    """Return the graphs of a workload; raises ``MissingError`` where they cannot be made."""
     # Part of the distribution, but not of batsched_py, which must not need it.
     from batsched_users.sessions.delimitation import Delimitation, partition
     from batsched_users.sessions.session_graph import build_graph
@@ -81,14 +73,15 @@ def graphs_of(log: str, workload: Workload, published: dict[str, Any] | None) ->
     longest, widest, times = {}, {}, {}
     for minutes in MINUTES:
         try:
-            sessions = partition(workload.jobs, Delimitation.parse(f"arrival:{minutes}"))
+            sessions = partition(study.workload.jobs, Delimitation.parse(f"arrival:{minutes}"))
             graphs = [build_graph(of_user) for of_user in sessions.values()]
         except UsageError as error:
             raise replays.MissingError(f"there are no session graphs: {error}") from None
         longest[minutes] = [graph.longest_path() for graph in graphs]
         widest[minutes] = [max(graph.arity(), default=0) for graph in graphs]
         times[minutes] = np.array([time for graph in graphs for time in graph.think_times()])
-    return Graphs(log, longest, widest, times, published)
+    published = PUBLISHED["graphs"] if study.log in PUBLISHED["logs"] else None
+    return Graphs(study.log, longest, widest, times, published)
 
 
 def chart(graphs: Graphs) -> Chart:
