@@ -417,7 +417,8 @@ def test_claims_about_session_graphs() -> None:
     graphs = session_graphs.Graphs(
         KTH, {0: [1], 60: [1]}, {0: [40], 60: [12]}, {0: times, 60: times}, PUBLISHED["graphs"]
     )
-    assert graphs.shares()[:2] == [("a0 < 1 h", 0.0, 0.35), ("a0 < 10 h", 0.75, 0.75)]
+    shares = graphs.shares()[["sessions", "hours", "ours", "share"]].to_numpy().tolist()
+    assert shares[:2] == [["a0", 1, 0.0, 0.35], ["a0", 10, 0.75, 0.75]]
     arity, think_times = claims.verdicts([], all_runs(), [graphs])
     assert (arity.holds, think_times.holds) == (False, False)
     assert "At most 12" in arity.evidence

@@ -64,8 +64,8 @@ def stated(runs: Runs) -> Verdict:
         replications = runs.where(reading=c.STATED, **case)
         if not replications:
             continue
-        needs.append(c.needed(case["nodes"], case["think"], printed).share)
-        ours.append(replications.median("busy") / c.ACTIVE_WEEKS)
+        needs.append(c.needed(case["nodes"], case["think"], printed)["share"])
+        ours.append(100 * (replications.median("busy") / c.ACTIVE_WEEKS))
         for name, (_, middle, _) in printed.items():
             low, high = replications.values(name).quantile([0.025, 0.975])
             within.append(bool(low <= middle <= high))
@@ -73,7 +73,7 @@ def stated(runs: Runs) -> Verdict:
         return TEXTS.verdict("stated")
     told: dict[str, Any] = {"within": sum(within), "medians": len(within)}
     told["needs"], told["ours"] = (
-        f"{100 * min(shares):.0f} to {100 * max(shares):.0f} %" for shares in (needs, ours)
+        f"{min(shares):.0f} to {max(shares):.0f} %" for shares in (needs, ours)
     )
     return TEXTS.verdict("stated", all(within), **told)
 

@@ -124,11 +124,11 @@ def _graph_claims(graphs: Sequence[Graphs]) -> Iterator[Verdict]:
         largest = (of_log.published or {})["largest_arity_a60"]
         holds = of_log.arity <= largest
         yield TEXTS.verdict("arity", holds, of_log.log, largest=largest, arity=of_log.arity)
-        pairs = of_log.shares()
-        holds = all(round(100 * ours) == round(100 * theirs) for _, ours, theirs in pairs)
+        points = list(rows(of_log.shares()))
+        holds = all(round(100 * point.ours) == round(100 * point.share) for point in points)
         shares = ", ".join(
-            f"{name} {100 * ours:.1f} % (paper {100 * theirs:.0f} %)"
-            for name, ours, theirs in pairs
+            f"{p.sessions} < {p.hours} h {100 * p.ours:.1f} % (paper {100 * p.share:.0f} %)"
+            for p in points
         )
         yield TEXTS.verdict("think_times", holds, of_log.log, shares=shares)
 

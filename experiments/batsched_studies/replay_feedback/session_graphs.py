@@ -42,25 +42,20 @@ class Graphs:
         """The largest arity of a60."""
         return max(self.widest[60], default=0)
 
-    def shares(self) -> list[tuple[str, float, float]]:
-        """Return what share of think times is below 1 and 10 hours: name, ours, published."""
-        shares = []
-        printed = self.published["think_times"] if self.published else {}
-        for minutes in MINUTES:
-            for text, published in printed.get(f"a{minutes}", {}).items():
-                times = self.think_times[minutes]
-                ours = float((times < _HOURS[text] * HOUR).mean()) if len(times) else 0.0
-                shares.append((f"a{minutes} < {text}", ours, published))
-        return shares
+    def shares(self) -> pd.DataFrame:
+        """Return what share of think times is below some ``hours``, by ``sessions``.
 
-    def published_points(self) -> list[dict[str, Any]]:
-        """Return the published shares as points beside the curves."""
+        ``share`` is the published one; empty if nothing was published.
+        """
+        points = []
         printed = self.published["think_times"] if self.published else {}
-        return [
-            {"sessions": sessions, "hours": _HOURS[text], "share": share}
-            for sessions, shares in printed.items()
-            for text, share in shares.items()
-        ]
+        for minutes, times in self.think_times.items():
+            sessions = f"a{minutes}"
+            for text, share in printed.get(sessions, {}).items():
+                point = {"sessions": sessions, "hours": _HOURS[text], "share": share}
+                ours = float((times < _HOURS[text] * HOUR).mean()) if len(times) else 0.0
+                points.append(point | {"ours": ours})
+        return pd.DataFrame(points)
 
 
 @lru_cache(maxsize=4)  # a figure and the claims ask for those of each log
@@ -119,7 +114,7 @@ def _think_times(graphs: Graphs) -> Chart:
             curve = {"sessions": f"a{minutes}", "hours": hours.round(5), "share": shares.round(4)}
             curves.append(pd.DataFrame(curve))
     frame = pd.concat(curves) if curves else pd.DataFrame(columns=["sessions", "hours", "share"])
-    printed = pd.DataFrame(graphs.published_points())
+    printed = graphs.shares().drop(columns="ours", errors="ignore")
     base = alt.Chart(width=_SIDE, height=_SIDE).encode(
         x=alt.X(
             "hours:Q",
