@@ -23,13 +23,8 @@ from batsched_studies.creasy.tables import CLASSES, EASY, MOST, TITLES, system
 
 ALPHAS = (0, 1500, 3000, 4500, 6000)
 POLICIES = [system(alpha) for alpha in ALPHAS]
-COLOURS = dict(
-    zip(
-        POLICIES,
-        (palette.BLACK, palette.ORANGE, palette.SKY, palette.GREEN, palette.BLUE),
-        strict=True,
-    )
-)
+_COLOURS = (palette.BLACK, palette.ORANGE, palette.SKY, palette.GREEN, palette.BLUE)
+COLOURS = dict(zip(POLICIES, _COLOURS, strict=True))
 SHAPES = dict(zip(POLICIES, ("circle", "square", "triangle-up", "diamond", "cross"), strict=True))
 BY_USERS = {"throughput": 10, "session_length": 10, "response": 11, "slowdown": 11}
 """To each quantity the figure of the paper."""

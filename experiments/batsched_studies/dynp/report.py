@@ -42,13 +42,9 @@ def _compared(runs: list[Measured], loads: list[Load]) -> Iterator[str]:
 
 def compared(run: Measured) -> str:
     """Return a sentence on what a run is compared with."""
-    ours = f"{run.log}: {run.jobs:,} jobs, {run.nodes} nodes, {run.size} sizes; "
-    if run.trace is not None:
-        thesis = PUBLISHED["traces"][run.trace]
-        months = f"months by the clock of UTC{thesis['clock']}"
-        return f"{ours}the thesis's {run.trace}: {thesis['jobs']:,} jobs; {months}."
-    trace = PUBLISHED["logs"].get(run.log)
-    if trace is not None and PUBLISHED["traces"][trace]["nodes"] != run.nodes:
-        nodes = PUBLISHED["traces"][trace]["nodes"]
-        return f"{ours}not compared: {trace} of the thesis has {nodes} nodes."
-    return f"{ours}the thesis has no such log."
+    trace = run.trace or PUBLISHED["logs"].get(run.log)
+    thesis = PUBLISHED["traces"].get(trace, {})
+    key = "compared" if run.trace else "no_such_log"
+    if not run.trace and thesis.get("nodes", run.nodes) != run.nodes:
+        key = "other_nodes"
+    return TEXTS["run"].format(run=run) + TEXTS[key].format(trace=trace, thesis=thesis)
