@@ -14,13 +14,13 @@ This package has all the names that the author of a policy or of a user model ne
 
 and :func:`simulate`, which runs it: ``simulate("log.swf", scheduler="greedy.py:Greedy")``.
 
-What is in ``__all__`` here and in :mod:`batsched_py.testing` is public, and described in
-docs/plugins.md. Everything else is internal and may change with any version.
+The names in ``__all__`` are public, as are those of a few more modules; docs/plugins.md has the
+list. Everything else is internal and may change with any version.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from batsched_py.errors import BatschedError
 from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
@@ -35,16 +35,19 @@ from batsched_py.model.policy import (
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.timeline import Timeline
 from batsched_py.model.waiting_reason import WaitingReason
+from batsched_py.support.lazy_names import lazy_names
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 if TYPE_CHECKING:
     from batsched_py.model.user_model import UserModel
     from batsched_py.report.comparing.campaigns import compare_campaigns
-    from batsched_py.report.comparing.runs import compare_runs
+    from batsched_py.report.comparing.runs import RunComparison, compare_runs
     from batsched_py.run.result import Result
     from batsched_py.run.simulate import simulate
     from batsched_py.schedulers.easy import shadow_time_and_extra_nodes
+    from batsched_py.workload.conversion_rules import Rules, make_rules
     from batsched_py.workload.load import load_workload
+    from batsched_py.workload.log_archive import find_log
 
 __all__ = [
     "BatschedError",
@@ -59,6 +62,8 @@ __all__ = [
     "ObservedScheduler",
     "Reject",
     "Result",
+    "Rules",
+    "RunComparison",
     "Scheduler",
     "Start",
     "Timeline",
@@ -69,26 +74,25 @@ __all__ = [
     "WorkloadJob",
     "compare_campaigns",
     "compare_runs",
+    "find_log",
     "load_workload",
+    "make_rules",
     "shadow_time_and_extra_nodes",
     "simulate",
 ]
 
 # Imported when asked for: a policy file needs neither the simulator nor numpy.
-_LAZY = {
-    "Result": "batsched_py.run.result",
-    "UserModel": "batsched_py.model.user_model",
-    "compare_campaigns": "batsched_py.report.comparing.campaigns",
-    "compare_runs": "batsched_py.report.comparing.runs",
-    "load_workload": "batsched_py.workload.load",
-    "shadow_time_and_extra_nodes": "batsched_py.schedulers.easy",
-    "simulate": "batsched_py.run.simulate",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        from importlib import import_module
-
-        return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "batsched_py.model.user_model": "UserModel",
+        "batsched_py.report.comparing.campaigns": "compare_campaigns",
+        "batsched_py.report.comparing.runs": "RunComparison compare_runs",
+        "batsched_py.run.result": "Result",
+        "batsched_py.run.simulate": "simulate",
+        "batsched_py.schedulers.easy": "shadow_time_and_extra_nodes",
+        "batsched_py.workload.conversion_rules": "Rules make_rules",
+        "batsched_py.workload.load": "load_workload",
+        "batsched_py.workload.log_archive": "find_log",
+    },
+)

@@ -20,6 +20,7 @@ from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.user_model import UserModel, given, jobs_due, next_due
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text
 from batsched_py.workload.workload import WorkloadJob
@@ -317,7 +318,7 @@ class DecisionProcess:
         del self._jobs[job.id]
         self._reply.append(m.RejectJob(timestamp=self.now, job_id=job.id))
         self._must_schedule = True
-        self._tell_users(job, "REJECTED")
+        self._tell_users(job, REJECTED)
 
     def _kill(self, job: Job) -> None:
         if job.state is not JobState.RUNNING:

@@ -45,7 +45,7 @@ class BatschedError(Exception):
 
     def text(self, shown: Callable[[str], str]) -> str:
         """Return the message, each parameter ``shown`` instead of its name."""
-        return _PARAMETER.sub(lambda found: shown(found[1]), super().__str__())
+        return _PARAMETER.sub(lambda match: shown(match[1]), super().__str__())
 
     @property
     def parameters(self) -> list[str]:

@@ -37,10 +37,13 @@ from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.user_model import UserModel
+from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.support.option_values import one_of
 from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.workload import REFERENCE_SPEED
 
 __all__ = [
     "DrawnJob",
@@ -79,13 +82,15 @@ def workload(
     """Return the jobs as a workload for a machine of so many processors.
 
     Their ids are ``names``, or 0000, 0001, ... in the order given. ``profile`` is the Batsim type
-    of their profiles.
+    of their profiles, ``parallel_homogeneous`` or ``delay`` (a job of run time 0 has the former);
+    raises :class:`UsageError` for any other.
     """
+    one_of("profile", profile, ("parallel_homogeneous", "delay"))
     made, profiles = [], {}
     for number, job in enumerate(jobs):
         content: dict[str, Any] = {"type": profile, "delay": job.run}
         if profile != "delay" or not job.run:
-            content = {"type": "parallel_homogeneous", "cpu": job.run * 1e9, "com": 0}
+            content = {"type": "parallel_homogeneous", "cpu": job.run * REFERENCE_SPEED, "com": 0}
         profiles[f"r{job.run}"] = content
         walltime = job.run if job.walltime == -1 else job.walltime
         made.append(
@@ -126,12 +131,12 @@ def run(
 def starts(outcome: Outcome) -> list[float | None]:
     """Return the start times (seconds) in the order of the job ids, None for a rejected job."""
     ended = sorted(outcome.jobs, key=lambda job: job.description.id)
-    return [None if job.final_state == "REJECTED" else job.start_time for job in ended]
+    return [None if job.final_state == REJECTED else job.start_time for job in ended]
 
 
 def check_machine(outcome: Outcome) -> None:
     """Assert that every job that ran was alone on its processors, after its submission."""
-    ran = [job for job in outcome.jobs if job.final_state != "REJECTED"]
+    ran = [job for job in outcome.jobs if job.final_state != REJECTED]
     for job in ran:
         assert job.alloc.bit_count() == job.description.size
         assert job.alloc < 1 << outcome.nb_processors
@@ -180,7 +185,7 @@ def drawing(outcome: Outcome, seconds_per_column: float = 1.0) -> str:
 
 def _line(job: SimulatedJob, seconds: float) -> str:
     wanted = job.description
-    rejected = job.final_state == "REJECTED"
+    rejected = job.final_state == REJECTED
     start = job.finish_time if rejected else job.start_time
     limit = job.finish_time if wanted.walltime is None else start + wanted.walltime
     submit, begin, end, latest = (

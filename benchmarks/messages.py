@@ -32,7 +32,7 @@ from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
 
 
-class Timed:
+class TimedConversation:
     """A conversation whose answers are timed."""
 
     def __init__(self, conversation: Conversation) -> None:
@@ -86,7 +86,7 @@ def main() -> None:
     dynamic = arguments.users != "rigid"
     settings = ProcessSettings(scheduler="easy", users=arguments.users)
     process = make_process(settings, workload if dynamic else None, six_decimals=True)
-    timed = Timed(Conversation(lambda begins: process.answer))
+    timed = TimedConversation(Conversation(lambda begins: process.answer))
     with tempfile.TemporaryDirectory() as folder, SchedulerSocket(f"ipc://{folder}/s") as endpoint:
         platform = Path(folder, "platform.xml")
         platform.write_text(homogeneous_xml(workload.nb_res))

@@ -43,8 +43,8 @@ CLUSTER = """<?xml version='1.0'?>
 """
 
 
-class Timed(SimulatorSocket):
-    """A front that counts the seconds that ZeroMQ and the scheduler take."""
+class TimedSocket(SimulatorSocket):
+    """A socket that counts the seconds that ZeroMQ and the scheduler take."""
 
     away = 0.0
 
@@ -72,15 +72,15 @@ def share_of_a_message(load: Workload, folder: str) -> None:
     scheduler = Process(target=listen, args=(address,))
     scheduler.start()
     options = Options(trace_machines=True)
-    with Timed(address, 60) as front:
+    with TimedSocket(address, 60) as socket:
         begin = perf_counter()
-        outcome = Simulator(homogeneous(load.nb_res), [load], options).run(front)
-        own = (perf_counter() - begin - front.away) / outcome.nb_messages
+        outcome = Simulator(homogeneous(load.nb_res), [load], options).run(socket)
+        share = (perf_counter() - begin - socket.away) / outcome.nb_messages
     scheduler.join()
     bare = time_echo(folder, 20_000, 350)
     print(
-        f"{outcome.nb_messages} messages: the simulator's share {own * 1e6:.1f} us a message, "
-        f"a bare echo {bare * 1e6:.1f} us, ratio {own / bare:.2f}"
+        f"{outcome.nb_messages} messages: the simulator's share {share * 1e6:.1f} us a message, "
+        f"a bare echo {bare * 1e6:.1f} us, ratio {share / bare:.2f}"
     )
 
 

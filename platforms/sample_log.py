@@ -22,6 +22,7 @@ from math import exp, log
 from pathlib import Path
 from random import Random
 
+from batsched_py import units
 from batsched_py.errors import UsageError
 from batsched_py.support.atomic_files import write_whole
 
@@ -29,8 +30,7 @@ GENERATOR_VERSION = 1
 """Increased whenever the same seed gives another log; the name of its copy in the cache has it."""
 PROCESSORS = 64
 USERS = 46
-HOUR = 3_600  # whole numbers, as all times here
-DAY = 86_400
+HOUR, DAY = int(units.HOUR), int(units.DAY)  # whole numbers, as all times here
 UNIX_START_TIME = 1_767_567_600
 """Monday 5 January 2026, 00:00 in Paris."""
 

@@ -1,24 +1,72 @@
-"""What is public: the names that docs/plugins.md promises, and no others."""
+"""What is public: the names that docs/plugins.md promises, and no others; pages use only these."""
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[1] / "docs" / "plugins.md").read_text()
-MODULES = ["batsched_py", "batsched_py.testing"]
+ROOT = Path(__file__).parents[1]
+PROMISE = (ROOT / "docs" / "plugins.md").read_text()
+MODULES = re.findall(r"^\| from `([\w.]+)` \|", PROMISE, re.M)
+FOR_CONTRIBUTORS = {"architecture.md", "CHANGELOG.md", "CONTRIBUTING.md", "RELEASING.md"}
+"""Pages whose prose speaks of what is internal."""
+PAGES = [
+    page
+    for pattern in ("*.md", "docs/*.md", "experiments/**/*.md")
+    for page in sorted(ROOT.glob(pattern))
+]
+OURS = ("batsched_py", "batsched_users", "batsched_studies")
+CODE = re.compile(r"```python\n(.*?)```", re.S)
+IN_PROSE = re.compile(r'(?<!entry-points\.")\b(?:batsched_py|batsched_users)(?:\.\w+)+')
 
 
 def promised(module: str) -> list[str]:
     """Return the names in the first column of the table ``| from `module` | ...``."""
-    _, _, rest = PAGE.partition(f"| from `{module}` |")
+    _, _, rest = PROMISE.partition(f"| from `{module}` |")
     rows = rest.partition("\n\n")[0].splitlines()[2:]
     return [name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+
+
+def is_public(path: str) -> bool:
+    """Tell whether a path with dots is a public module or a public name of one."""
+    module, _, name = path.rpartition(".")
+    return path in MODULES or (module in MODULES and name in import_module(module).__all__)
+
+
+def imported(code: str) -> Iterator[str]:
+    """Yield what of ours some code imports: modules, or names after their modules."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            paths = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            paths = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from (path for path in paths if path.partition(".")[0] in OURS)
+
+
+def test_the_promise_is_of_these_modules() -> None:
+    """More of them is a decision; the page of the site describes the same."""
+    assert MODULES == [
+        "batsched_py",
+        "batsched_py.testing",
+        "batsched_py.metrics",
+        "batsched_py.report",
+        "batsched_py.report.kit",
+        "batsched_py.report.kit.palette",
+        "batsched_users",
+        "batsched_users.analytic",
+    ]
+    described = re.findall(r"^::: ([\w.]+)$", (ROOT / "docs" / "api.md").read_text(), re.M)
+    assert described == MODULES
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -32,6 +80,45 @@ def test_what_is_exported_is_what_is_promised(module: str) -> None:
 def test_every_name_is_there(module: str) -> None:
     for name in import_module(module).__all__:
         assert getattr(import_module(module), name).__doc__, name
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_name_is_that_of_a_module(module: str) -> None:
+    """Which of both one gets would depend on what was imported before; the site shows the other."""
+    package = import_module(module)
+    if hasattr(package, "__path__"):
+        assert not [name for name in package.__all__ if find_spec(f"{module}.{name}")]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_other_names_are_told(module: str) -> None:
+    with pytest.raises(AttributeError, match=rf"{module}.*no_such_name"):
+        _ = import_module(module).no_such_name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_pages_use_public_names_only(page: Path) -> None:
+    text = page.read_text()
+    paths = [path for code in CODE.findall(text) for path in imported(code)]
+    if page.name not in FOR_CONTRIBUTORS:
+        paths += IN_PROSE.findall(CODE.sub("", text))
+    internal = [path for path in paths if not is_public(path)]
+    assert not internal
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from batsched_py.model.job import Job",
+        "from batsched_py import model",
+        "from batsched_py import *",
+        "import batsched_py.run.simulate as s",
+        "def f():\n    from batsched_py.report.kit.selection import Runs",
+        "import batsched_studies.dynp",
+    ],
+)
+def test_internal_imports_are_seen(code: str) -> None:
+    assert not all(map(is_public, imported(code)))
 
 
 def imported_by(program: str) -> set[str]:
@@ -49,3 +136,10 @@ def test_a_policy_file_costs_little() -> None:
 
 def test_the_kit_needs_no_pytest() -> None:
     assert not {"pytest", "hypothesis", "procset"} & imported_by("import batsched_py.testing")
+
+
+def test_a_report_without_charts_needs_no_figures() -> None:
+    """Charts are of the extra ``figures``; users and reports are imported when asked for."""
+    program = "import batsched_users, batsched_py.report; from batsched_py.report.kit import table"
+    assert not {"altair", "matplotlib", "networkx"} & imported_by(program)
+    assert not {"numpy", "pandas"} & imported_by("import batsched_users, batsched_py.report.kit")

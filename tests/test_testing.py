@@ -35,6 +35,11 @@ def test_all_signs() -> None:
     )
 
 
+def test_a_type_of_profile_that_is_not_drawn_is_refused() -> None:
+    with pytest.raises(UsageError, match="profile"):
+        workload([DrawnJob(0, 1, 1)], 1, "parallel_homogeneous_total")
+
+
 def test_what_is_said_of_another_schedule() -> None:
     with pytest.raises(AssertionError) as raised:
         assert_drawing(Fcfs(), EASY, processors=4)

@@ -17,7 +17,7 @@ from batsched_py.campaign.finished_runs import ERROR, PREFIX, RUN_JSON, finished
 from batsched_py.campaign.planned_runs import REPLICATION, PlannedRun
 from batsched_py.campaign.preparation import PreparedRun, axes_of
 from batsched_py.campaign.run_identity import provenance
-from batsched_py.errors import BatschedError, InputError, UsageError
+from batsched_py.errors import BatschedError, InputError, UsageError, parameter
 from batsched_py.metrics import METRICS
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.run.settings import SETTINGS, Settings
@@ -83,7 +83,7 @@ def check_folder(campaign: Campaign, out: Path) -> None:
     if other != campaign.name:
         raise UsageError(
             f"{out} is the folder of the campaign {other!r}, this one is {campaign.name!r}: give "
-            "another folder by -e"
+            f"another folder as {parameter('out')}"
         )
 
 
@@ -171,10 +171,16 @@ class CampaignResults:
 
         Raises :class:`UsageError` if it was not kept, with the command that gives it.
         """
-        path = Path(run["folder"]) / f"{PREFIX}_jobs.csv"
-        if not path.is_file():
+        jobs = self.kept_jobs(run)
+        if jobs is None:
+            path = _jobs_path(run)
             raise UsageError(f"{path} was not kept; this gives it: {self.command(run)}")
-        return _read_jobs(path)
+        return jobs
+
+    def kept_jobs(self, run: Any) -> pd.DataFrame | None:
+        """Return what :meth:`jobs` returns, None if it was not kept."""
+        path = _jobs_path(run)
+        return _read_jobs(path) if path.is_file() else None
 
     def workload(self, run: Any) -> Workload:
         """Return the recorded workload of a row of :attr:`runs`."""
@@ -274,6 +280,10 @@ def _of_one_type(frame: pd.DataFrame) -> pd.DataFrame:
     }
     mixed = [name for name, types in kinds.items() if len(types) > 1 and types != {int, float}]
     return frame.assign(**{str(name): frame[name].map(text) for name in mixed})
+
+
+def _jobs_path(run: Any) -> Path:
+    return Path(run["folder"]) / f"{PREFIX}_jobs.csv"
 
 
 @lru_cache(maxsize=1)

@@ -19,7 +19,6 @@ from typing import Any
 
 import msgspec
 
-import batsched_py
 from batsched_py.run.backends.dispatch import launcher
 from batsched_py.run.result import versions
 from batsched_py.run.settings import EMBEDDED, Settings
@@ -161,7 +160,7 @@ def provenance() -> dict[str, Any]:
 
 
 def _revision() -> str | None:
-    checkout = Path(batsched_py.__file__).parents[1]
+    checkout = Path(__file__).parents[2]
     if not (checkout / ".git").exists():  # of an installed package
         return None
     command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=12"]

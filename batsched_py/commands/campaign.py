@@ -236,8 +236,9 @@ def _write_results(folder: Path, with_report: bool) -> None:
     from rich.console import Console
 
     from batsched_py.campaign.campaign_folder import open_results
+    from batsched_py.report.campaign_report import report_of
+    from batsched_py.report.forms.publish import publish
     from batsched_py.report.forms.terminal import print_report
-    from batsched_py.report.publish import publish, report_of
 
     results = open_results(folder)
     if results.runs.empty:

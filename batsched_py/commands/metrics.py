@@ -40,7 +40,7 @@ def metrics(
     by_user: Annotated[
         bool, typer.Option("--per-user", help="Those of each user's own jobs, a row per user.")
     ] = False,
-    known: Annotated[
+    list_all: Annotated[
         bool, typer.Option("--list", help="List all metrics with formula and source instead.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -50,7 +50,7 @@ def metrics(
     if as_json and as_csv:
         raise UsageError("--json and --csv: one of them")
     names = _chosen(only or [])
-    if known:
+    if list_all:
         if file is not None or by_user:
             raise UsageError("--list is about no file: leave out FILE and --per-user")
         rows = _registry(names or list(METRICS))

@@ -46,8 +46,9 @@ def report(
 
 def _write(folder: Path, output: Path | None) -> None:
     from batsched_py.campaign.campaign_folder import open_results
+    from batsched_py.report.campaign_report import report_of
     from batsched_py.report.forms.export_files import FOLDER, PAGE
-    from batsched_py.report.publish import publish, report_of
+    from batsched_py.report.forms.publish import publish
 
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--output {output}: expected a name that ends with .html")

@@ -15,6 +15,7 @@ from batsched_py.errors import BatschedError, InputError, PluginError, ProtocolE
 from batsched_py.explain.job_watch import Watch
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.handshake import check_version
 from batsched_py.transport.exchange_replay import pairs
 from batsched_py.transport.recording import Record, read_exchange
@@ -214,4 +215,4 @@ class RecordedUsers:
     def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
         """Note the end; a rejection may be what others wait for."""
         self._out -= 1
-        self._rejected += state == "REJECTED"
+        self._rejected += state == REJECTED

@@ -9,11 +9,11 @@ from batsched_py.explain.job_watch import Ended, Happened, Started
 from batsched_py.explain.waiting_lines import Explanation, Line
 from batsched_py.model.waiting_reason import Why
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.units import DAY, HOUR, MINUTE
 
 LISTED = 5
 """Jobs that a list names; of the others it says how many they are."""
-_DAY, _HOUR, _MINUTE = 86_400, 3_600, 60
-_UNITS = (("d", _DAY, "h", _HOUR), ("h", _HOUR, "min", _MINUTE), ("min", _MINUTE, "s", 1))
+_UNITS = (("d", DAY, "h", HOUR), ("h", HOUR, "min", MINUTE), ("min", MINUTE, "s", 1.0))
 
 
 def in_words(told: Explanation) -> Iterator[str]:
@@ -209,8 +209,8 @@ def _cause(told: Explanation, started: Started) -> str:
 
 def at(time: float) -> str:
     """Write a time in seconds, and as days and clock."""
-    days, rest = divmod(int(time), _DAY)
-    clock = f"{rest // _HOUR:02}:{rest % _HOUR // _MINUTE:02}:{rest % _MINUTE:02}"
+    days, rest = divmod(int(time), int(DAY))
+    clock = f"{rest // HOUR:02.0f}:{rest % HOUR // MINUTE:02.0f}:{rest % MINUTE:02.0f}"
     day = f"{days} d " if days else ""
     return f"t={time:.15g} ({day}{clock})"
 
@@ -219,7 +219,7 @@ def lasting(seconds: float) -> str:
     """Write a duration for people, its two largest units; with the seconds beyond a minute."""
     if seconds == inf:
         return "an unknown time"
-    if seconds < _MINUTE:
+    if seconds < MINUTE:
         return f"{seconds:.6g} s"
     unit, size, next_unit, next_size = next(row for row in _UNITS if seconds >= row[1])
     whole, rest = divmod(seconds, size)

@@ -18,12 +18,12 @@ of the machine (:attr:`Metric.of_machine`) are over all jobs of a table, the oth
 from __future__ import annotations
 
 from batsched_py.metrics.machine import makespan, queue_length_distribution
-from batsched_py.metrics.registry import COUNTS, METRICS, overall, per_user
+from batsched_py.metrics.registry import COUNTS, METRICS, Metric, overall, per_user
 from batsched_py.metrics.saturation import backlog_growth, saturated
 from batsched_py.metrics.slowdown import BOUND, mean_bounded_slowdown
+from batsched_py.metrics.time_windows import window, windows
 from batsched_py.metrics.users import jobs_by_hour_of_week
 from batsched_py.metrics.waiting import max_over_min, mean_waiting_time
-from batsched_py.metrics.windows import window, windows
 from batsched_py.results.job_table import JobTable
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "COUNTS",
     "METRICS",
     "JobTable",
+    "Metric",
     "backlog_growth",
     "jobs_by_hour_of_week",
     "makespan",

@@ -117,6 +117,7 @@ _ALL = (
 )
 
 METRICS: dict[str, Metric] = {metric.compute.__name__: metric for metric in _ALL}
+"""All metrics by name, in the order of ``_run.json``."""
 
 _PER_USER = ("mean_waiting_time", "mean_lateness", "relative_lateness", "additional_lateness")
 

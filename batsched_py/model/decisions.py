@@ -42,3 +42,4 @@ class CallMeLater(msgspec.Struct, gc=False, eq=False):
 
 
 Decision = Start | Reject | Kill | CallMeLater
+"""What :meth:`Scheduler.schedule` yields."""

@@ -74,7 +74,7 @@ class Program:
         )
         self._matrix = self._make_matrix(instance)
 
-    @extra("optimum")
+    @extra("scipy")
     def _make_matrix(self, instance: Instance) -> Any:
         """Return the constraints: one row for each point, then one for each class."""
         from scipy.sparse import coo_array
@@ -121,11 +121,11 @@ class Program:
         return Relaxed(float(result.fun), result.x, result.lower.marginals)
 
     def solve(
-        self, relaxed: Relaxed | None, known: float, seconds: float, mip_rel_gap: float
+        self, relaxed: Relaxed | None, upper_bound: float, seconds: float, mip_rel_gap: float
     ) -> Solved:
-        """Solve with integrality, where ``known`` is the value of some plan.
+        """Solve with integrality, where ``upper_bound`` is the value of some plan.
 
-        What would cost more than ``known`` by its reduced costs is left out of the program.
+        What would cost more than ``upper_bound`` by its reduced costs is left out of the program.
         """
         from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -133,7 +133,7 @@ class Program:
         bound = 0.0  # nobody starts before now
         if relaxed is not None:
             bound = relaxed.value
-            slack = known - bound + 1e-6 * (1 + abs(known))
+            slack = upper_bound - bound + 1e-6 * (1 + abs(upper_bound))
             columns = np.flatnonzero(relaxed.reduced_costs <= slack)
         least = np.concatenate((np.full(len(self._points), -inf), self._counts))
         most = np.concatenate((self._free, self._counts))
@@ -149,7 +149,7 @@ class Program:
             solution = np.zeros(len(self._costs))
             solution[columns] = np.round(result.x)
         if result.mip_dual_bound is not None:
-            bound = max(bound, min(result.mip_dual_bound, known))
+            bound = max(bound, min(result.mip_dual_bound, upper_bound))
         return Solved(solution, bound, result.status == 0)
 
     def starts_of(self, x: Any) -> list[float]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from batsched_py.errors import InvariantError, UsageError
 from batsched_py.model.timeline import Timeline
+from batsched_py.units import MINUTE
 
-MINUTE = 60
 _TINY = 1e-9  # of a cell, for times that are not whole in binary
 
 
@@ -100,7 +100,7 @@ def loss_percent(best: Plan, other: Plan) -> float:
 
 def scale(
     makespan: float, accumulated_run_time: float, memory_mb: float = 2000, x: float = 0.001
-) -> int:
+) -> float:
     """Return the time scale in seconds, in full minutes, that ``memory_mb`` megabytes allow.
 
     sqrt(makespan * accumulated run time * x / memory), rounded up (Streit 2003, eq. 4.7), both

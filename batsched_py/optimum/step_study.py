@@ -108,7 +108,7 @@ def collect(
     step is selected.
     """
     if options.get("limits"):
-        raise UsageError("-O limits: the integer program knows no limits of the site")
+        raise UsageError("limits: the integer program knows no limits of the site")
     policy = plugins.make(Dynp, "dynp", (), dict(options))
     collector = policy.observer = _Collector(selection)
     machine = homogeneous(workload.nb_res if nodes is None else nodes)

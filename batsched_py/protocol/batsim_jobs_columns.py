@@ -4,6 +4,9 @@ from __future__ import annotations
 
 REJECTED = "REJECTED"
 SUCCESS = "COMPLETED_SUCCESSFULLY"
+FAILED = "COMPLETED_FAILED"
+WALLTIME_REACHED = "COMPLETED_WALLTIME_REACHED"
+KILLED = "COMPLETED_KILLED"
 LEAST_EXECUTION_TIME = 1e-5
 """Batsim writes this run time (seconds) for a job that took none."""
 

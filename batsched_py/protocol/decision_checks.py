@@ -19,12 +19,13 @@ import msgspec
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.dynamic_registration import Registration, split_id
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import from_text, to_text
 from batsched_py.workload.profile_types import profile_type
 
-TERMINAL = ("COMPLETED_", "REJECTED")
+TERMINAL = ("COMPLETED_", REJECTED)
 
 
 class _LiveJob(msgspec.Struct, gc=False):

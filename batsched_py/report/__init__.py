@@ -1,9 +1,31 @@
 """Reports of campaigns: what a study says (:mod:`document`), and the forms in which it is shown.
 
-A study's ``report(results)`` returns a :class:`Report` of tables, figures and verdicts. The same
-report is printed to a terminal, written as CSV, Markdown, PNG and SVG, and as one HTML file.
+A study's ``report(results)`` gets :class:`CampaignResults` and returns a :class:`Report` of tables,
+figures and verdicts. The same report is printed to a terminal, written as CSV, Markdown, PNG and
+SVG, and as one HTML file.
 """
 
-from batsched_py.report.document import Column, Figure, Part, Report, Section, Table, Text, Verdict
+from __future__ import annotations
 
-__all__ = ["Column", "Figure", "Part", "Report", "Section", "Table", "Text", "Verdict"]
+from typing import TYPE_CHECKING
+
+from batsched_py.report.document import Column, Figure, Part, Report, Section, Table, Text, Verdict
+from batsched_py.support.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from batsched_py.campaign.campaign_folder import CampaignResults
+
+__all__ = [
+    "CampaignResults",
+    "Column",
+    "Figure",
+    "Part",
+    "Report",
+    "Section",
+    "Table",
+    "Text",
+    "Verdict",
+]
+
+# Imported when asked for: it comes with pandas.
+__getattr__ = lazy_names(__name__, {"batsched_py.campaign.campaign_folder": "CampaignResults"})

@@ -102,6 +102,7 @@ class Text(msgspec.Struct, frozen=True):
 
 
 Part = Table | Figure | Text
+"""What a section has."""
 
 
 class Section(msgspec.Struct, frozen=True):

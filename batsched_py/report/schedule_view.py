@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batsched_py.errors import BatschedError
 from batsched_py.metrics import BOUND
 from batsched_py.report.packed_columns import rounded
 from batsched_py.support.processor_sets import from_text, intervals
@@ -49,11 +48,9 @@ def schedules_of(results: CampaignResults) -> Schedules:
     shown = []
     for at in rows:
         row = results.runs.iloc[at]
-        try:
-            jobs = results.jobs(row)
-        except (BatschedError, OSError):  # they were not kept, or are there no more
-            continue
-        shown.append({"run": at, **one_schedule(jobs, int(row["nb_res"]))})
+        jobs = results.kept_jobs(row)
+        if jobs is not None:
+            shown.append({"run": at, **one_schedule(jobs, int(row["nb_res"]))})
     return Schedules(shown, _note(results, len(rows), len(shown)))
 
 

@@ -149,7 +149,7 @@ class JobTable(msgspec.Struct, dict=True):
         return pd.DataFrame(series).assign(measured=self.measured)
 
     def select(self, rows: NDArray[Any]) -> JobTable:
-        """Return the table of the given rows (indices or mask), without :attr:`columns`."""
+        """Return the table of the given rows (indices or mask), without numbers and texts."""
         return JobTable(
             submit=self.submit[rows],
             start=self.start[rows],

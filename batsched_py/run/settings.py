@@ -18,7 +18,7 @@ from batsched_py.errors import UsageError, parameter
 from batsched_py.support.option_values import parse_time
 from batsched_py.support.setting_fields import Setting, setting_fields
 from batsched_py.units import MINUTE, WEEK
-from batsched_py.workload.conversion_rules import Rules, make_rules
+from batsched_py.workload.conversion_rules import PRESETS, Rules, choices, make_rules
 
 if TYPE_CHECKING:
     File = str | Path
@@ -75,36 +75,34 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     rules: Annotated[
         Rules | str,
         Setting(
-            "How a log becomes jobs: replay-feedback, predictsim or dynp; the options below change "
-            "single rules.",
+            f"How a log becomes jobs: {', '.join(PRESETS)}; the options below change single rules.",
             "PRESET",
         ),
     ] = "replay-feedback"
-    size: Annotated[str | None, Setting("Processors of a job.", "requested|allocated")] = None
+    size: Annotated[str | None, Setting("Processors of a job.", "|".join(choices("size")))] = None
     walltime: Annotated[
         str | None,
         Setting(
             "Kill limit; double: max(request, 2 x run time); exact: none, policies are told the "
             "run time.",
-            "requested|double|exact",
+            "|".join(choices("walltime")),
         ),
     ] = None
-    runtime: Annotated[str | None, Setting("Run time of a job.", "recorded|cut-at-request")] = None
-    drop: Annotated[
+    runtime: Annotated[
         str | None,
-        Setting(
-            "Jobs to leave out: zero-runtime, no-request, no-allocation, too-wide, cancelled, "
-            "failed, no-user.",
-            "KIND,...",
-        ),
+        Setting("Run time of a job.", "|".join(choices("runtime"))),
+    ] = None
+    drop: Annotated[
+        str | None, Setting(f"Jobs to leave out: {', '.join(choices('drop'))}.", "KIND,...")
     ] = None
     unknown_user: Annotated[
         str | None,
         Setting(
-            "Jobs of unknown users: all of one user, each of its own, or left out.", "one|each|drop"
+            "Jobs of unknown users: all of one user, each of its own, or left out.",
+            "|".join(choices("unknown_user")),
         ),
     ] = None
-    profile: Annotated[str | None, Setting("What a job does.", "delay|parallel_homogeneous")] = None
+    profile: Annotated[str | None, Setting("What a job does.", "|".join(choices("profile")))] = None
     first: Annotated[int | None, Setting("Only the first N jobs.", "N")] = None
     skip_bad_lines: Annotated[bool, Setting("Leave malformed lines out and count them.")] = False
     seed: Annotated[int, Setting("Seed of the users' chance.")] = 0

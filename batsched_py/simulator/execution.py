@@ -8,7 +8,7 @@ from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.protocol.batsim_jobs_columns import KILLED, REJECTED
 from batsched_py.protocol.decision_checks import check_mapping
 from batsched_py.simulator.agenda import Agenda, Timer
 from batsched_py.simulator.energy.consumption import Energy
@@ -19,8 +19,6 @@ from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.profiles import Composed, Profile
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.processor_sets import numbers, to_text
-
-KILLED = "COMPLETED_KILLED"
 
 
 class Execution:

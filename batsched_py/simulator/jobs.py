@@ -9,6 +9,7 @@ import msgspec
 
 from batsched_py.errors import ProtocolError, WorkloadError
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.batsim_jobs_columns import FAILED, SUCCESS, WALLTIME_REACHED
 from batsched_py.protocol.dynamic_registration import Registration
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.options import Options
@@ -51,8 +52,8 @@ class SimulatedJob(msgspec.Struct, eq=False, gc=False):
 def final_state(return_code: int) -> str:
     """Return Batsim's state of a job that ended: to it, any code below 0 means its walltime."""
     if return_code == 0:
-        return "COMPLETED_SUCCESSFULLY"
-    return "COMPLETED_FAILED" if return_code > 0 else "COMPLETED_WALLTIME_REACHED"
+        return SUCCESS
+    return FAILED if return_code > 0 else WALLTIME_REACHED
 
 
 class JobRegistry:

@@ -155,10 +155,10 @@ class _Parser:
 
     def _composed(self, name: str, profile: Mapping[str, Any], depth: int) -> Profile:
         names, repeat = profile.get("seq"), profile.get("repeat", 1)
-        known = isinstance(names, list) and all(
+        are_profiles = isinstance(names, list) and all(
             isinstance(part, str) and part in self._profiles for part in names
         )
-        if not names or not known:
+        if not names or not are_profiles:
             raise WorkloadError(f"profile {name!r}: seq is {names!r}, expected names of profiles")
         if not is_integer(repeat) or repeat < 1:
             raise WorkloadError(f"profile {name!r}: repeat is {repeat!r}, expected at least 1")

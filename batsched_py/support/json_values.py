@@ -10,9 +10,9 @@ from typing import Any, TypeGuard
 _EXACT = 2**53  # beyond, floats have no odd numbers, and an integer would claim digits
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``" (did you mean 'easy'?)"`` if something like ``name`` is known, else nothing."""
-    close = get_close_matches(name, list(known), n=1, cutoff=0.5)
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return ``" (did you mean 'easy'?)"`` if one of ``names`` is like ``name``, else nothing."""
+    close = get_close_matches(name, list(names), n=1, cutoff=0.5)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 

@@ -71,8 +71,8 @@ def load_file(place: str) -> Any:
     if module is None:
         raise PluginError(f"{place}: {path_text!r} is not a Python file")
     if not hasattr(module, attribute):
-        known = ", ".join(n for n, v in vars(module).items() if inspect.isclass(v))
-        raise PluginError(f"{place}: no {attribute!r} in the file; its classes are: {known}")
+        classes = ", ".join(n for n, v in vars(module).items() if inspect.isclass(v))
+        raise PluginError(f"{place}: no {attribute!r} in the file; its classes are: {classes}")
     return getattr(module, attribute)
 
 
@@ -200,9 +200,9 @@ def _load_registered(group: str, name: str) -> Any:
         ) from error
 
 
-def _unknown(name: str, known: list[str], what: str) -> str:
-    there = ", ".join(known) or "none"
-    return f"there is no {what} called {name!r}{did_you_mean(name, known)}; there are: {there}"
+def _unknown(name: str, registered: list[str], what: str) -> str:
+    there = ", ".join(registered) or "none"
+    return f"there is no {what} called {name!r}{did_you_mean(name, registered)}; there are: {there}"
 
 
 def _check_method(plugin: type[Any], method: str, expected: tuple[str, ...], what: str) -> None:

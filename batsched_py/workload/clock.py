@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from batsched_py.errors import InputError
+from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_py.workload.swf import SwfLog
 
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
-_HOUR = 3_600
 
 
 def clock_of(log: SwfLog) -> tuple[float | None, str, str]:
@@ -29,7 +29,7 @@ def clock_of(log: SwfLog) -> tuple[float | None, str, str]:
     if name and _exists(name):
         return start, name, f"clock time is that of {name} (TimeZoneString){origin}"
     wrong = f" ({name!r} in TimeZoneString is no known zone)" if name else ""
-    if offset is not None and abs(offset) < 24 * _HOUR:
+    if offset is not None and abs(offset) < DAY:
         zone = _fixed(offset)
         return start, zone, f"clock time has the fixed offset {zone} (TimeZone){wrong}{origin}"
     return start, "UTC", f"clock time is UTC: the log does not say its time zone{wrong}{origin}"
@@ -58,7 +58,7 @@ def local_hours(
     """
     unix = np.asarray(times, dtype=float) + (unix_start_time or 0.0)
     zone = parse_time_zone(time_zone)
-    hours, inverse = np.unique(np.floor(unix / _HOUR).astype(np.int64), return_inverse=True)
+    hours, inverse = np.unique(np.floor(unix / HOUR).astype(np.int64), return_inverse=True)
     try:
         offsets = np.array([_offset(int(hour), zone) for hour in hours.tolist()], dtype=float)
     except (ValueError, OverflowError, OSError):
@@ -66,12 +66,12 @@ def local_hours(
             f"a time of {np.max(unix):g} s since 1970 is beyond the calendar: expected seconds"
         ) from None
     local = unix + offsets[inverse]
-    result: NDArray[np.float64] = (local / _HOUR + 3 * 24) % 168  # 1970-01-01 was a Thursday
+    result: NDArray[np.float64] = (local / HOUR + 3 * 24) % 168  # 1970-01-01 was a Thursday
     return result
 
 
 def _offset(hour: int, zone: tzinfo) -> float:
-    moment = datetime.fromtimestamp(hour * _HOUR, zone)
+    moment = datetime.fromtimestamp(hour * HOUR, zone)
     return (moment.utcoffset() or timedelta()).total_seconds()
 
 
@@ -84,7 +84,7 @@ def _exists(name: str) -> bool:
 
 
 def _fixed(offset: float) -> str:
-    minutes = round(abs(offset) / 60)
+    minutes = round(abs(offset) / MINUTE)
     return f"{'-' if offset < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
 
 

@@ -59,22 +59,25 @@ def make_rules(preset: Rules | str = "replay-feedback", **changes: Any) -> Rules
     if changes.get("drop") is not None:
         changes["drop"] = tuple(changes["drop"])
     kept = {name: value for name, value in changes.items() if value is not None}
-    hints = get_type_hints(Rules)
     for name, value in kept.items():
-        if name not in hints:
-            raise UsageError(_unknown("rule", name, list(hints)))
+        if name not in Rules.__struct_fields__:
+            raise UsageError(_unknown("rule", name, list(Rules.__struct_fields__)))
         if name == "first":
             if not isinstance(value, int) or value < 1:
                 raise UsageError(
                     f"{parameter(name)} {value}: expected a number of jobs, at least 1"
                 )
             continue
-        allowed = get_args(Drop) if name == "drop" else get_args(hints[name])
         for text in value if name == "drop" else (value,):
-            if text not in allowed:
-                raise UsageError(_unknown(parameter(name), text, list(allowed)))
+            if text not in choices(name):
+                raise UsageError(_unknown(parameter(name), text, list(choices(name))))
     rules = PRESETS[preset] if isinstance(preset, str) else preset
     return msgspec.structs.replace(rules, **kept)
+
+
+def choices(rule: str) -> tuple[str, ...]:
+    """Return the values that a rule may have (``drop``: that its parts may have)."""
+    return get_args(Drop if rule == "drop" else get_type_hints(Rules)[rule])
 
 
 def describe(rules: Rules) -> str:

@@ -134,10 +134,10 @@ def _verify(path: Path, entry: ArchiveLog, url: str) -> None:
         content = gzip.decompress(path.read_bytes())
     except (OSError, EOFError, zlib.error):
         raise LogError(f"{url} is not a whole gzip file: try again; {_BY_HAND}") from None
-    found = hashlib.sha256(content).hexdigest()
-    if entry.sha256 is not None and found != entry.sha256:
+    sha256 = hashlib.sha256(content).hexdigest()
+    if entry.sha256 is not None and sha256 != entry.sha256:
         raise LogError(
-            f"{url} is not the log known by that name: its SHA-256 is {found}, "
+            f"{url} is not the log known by that name: its SHA-256 is {sha256}, "
             f"expected {entry.sha256}; {_BY_HAND}"
         )
     try:

@@ -34,8 +34,8 @@ def workload_from_log(log: SwfLog, rules: Rules, *, speed_factor: float = 1.0) -
         raise UsageError(f"{log.path}: the rules leave no job of {len(log)}: {describe(rules)}")
     profiles: dict[str, dict[str, Any]] = {}
     jobs = list(columns.jobs(rows, profiles, speed_factor))
-    unix_start_time, time_zone, said = clock_of(log)
-    notes.append(said)
+    unix_start_time, time_zone, note = clock_of(log)
+    notes.append(note)
     return Workload(
         name=log.path.name,
         nb_res=log.max_processors,

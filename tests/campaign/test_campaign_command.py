@@ -17,7 +17,7 @@ from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.runner import execute
 from batsched_py.errors import InputError, PluginError, UsageError
-from batsched_py.report.publish import report_of
+from batsched_py.report.campaign_report import report_of
 from batsched_py.support.own_command import PROGRAM
 from helpers.calling import command
 from helpers.campaigns import CampaignFolder

@@ -100,6 +100,16 @@ def test_no_command_is_overlooked() -> None:
                 assert not unmarked, f"{name_of(page)}: write `$ {unmarked[0]}`"
 
 
+@pytest.mark.parametrize("name", ["campaigns.md", "reports.md", "users.md"])
+def test_code_works(name: str) -> None:
+    """What others show as a file is run by their commands; functions are defined here only."""
+    blocks = list(BLOCK.finditer((DOCS / name).read_text()))
+    code = [block["text"] for block in blocks if block["language"] == "python"]
+    assert code
+    for text in code:
+        exec(compile(text, name, "exec"), {})
+
+
 @pytest.fixture(scope="module")
 def port() -> str:
     """A port that is free."""

@@ -140,6 +140,18 @@ def test_the_rectangles(tmp_path: Path) -> None:
     assert {text.get_text() for text in axes.texts} >= {"w0!0000", "w0!0001", "w0!0002"}
 
 
+def test_bars_stay_within_the_picture(tmp_path: Path) -> None:
+    """w0!0004 runs from 16 to 36; w0!0000 beside it began before the margin and ends at 100."""
+    path = tmp_path / "x.jsonl"
+    record(path, workload([JOBS[0], JOBS[1], JOBS[3], JOBS[4], JOBS[5]], 8), Easy())
+    watch = Watch("w0!0004", Easy(), 0.1)
+    replay(read_turns(path), DecisionProcess(watch.policy), watch)
+    shown = picture(watch, 0.1)
+    bar = next(bar for bar in shown.bars if bar.job == "w0!0000")
+    assert watch.history.jobs["w0!0000"].end == 100
+    assert (bar.begin, bar.end) == (shown.begin, shown.end)
+
+
 def test_a_job_that_has_not_ended_goes_to_the_edge(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     record(path, workload(JOBS, 8), Easy())

@@ -159,10 +159,9 @@ class MadeUp:
     def command(self, row: Any) -> str:
         return f"batsched-py simulate log.swf --scheduler {row['policy']} --seed {row['seed']}"
 
-    def jobs(self, row: Any) -> pd.DataFrame:
-        if not self.keep_jobs:
-            raise FileNotFoundError(row["folder"])
-        return some_jobs(self.nb_jobs, seed=int(row["seed"]) + int(row["alpha"]))
+    def kept_jobs(self, row: Any) -> pd.DataFrame | None:
+        seed = int(row["seed"]) + int(row["alpha"])
+        return some_jobs(self.nb_jobs, seed=seed) if self.keep_jobs else None
 
 
 class RunningCampaign(MadeUp):

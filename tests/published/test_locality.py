@@ -17,7 +17,6 @@ import pytest
 from batsched_py.workload.swf import read_swf
 from batsched_users.measures.job_columns import JobColumns, columns_of_log
 from batsched_users.measures.self_similarity import hurst
-from batsched_users.measures.session_columns import cut_sessions
 from batsched_users.measures.session_similarity import null_test, similarity
 from batsched_users.measures.stack_depth import mean_depth, stack_depths
 
@@ -83,7 +82,7 @@ def test_similarity_of_sizes(shared: Path, name: str, file: str) -> None:
 def test_sessions_are_no_chance(shared: Path, name: str, file: str, attribute: str) -> None:
     """Inside sessions jobs are far more alike than among all jobs of a user (a figure there)."""
     jobs = columns(shared / f"swf/{file}.swf.gz").ran
-    found = null_test(jobs, attribute, sessions=cut_sessions(jobs), repetitions=20)
+    found = null_test(jobs, attribute, repetitions=20)
     assert found.observed > found.shuffled.mean() + 10 * found.shuffled.std()
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.errors import InputError, UsageError
+from batsched_py.errors import InputError
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload.conversion_rules import make_rules
@@ -21,7 +21,6 @@ from batsched_users.learning.learn_think_times import (
     fit_think_times,
     fits,
     pooled,
-    think_time_curve,
     think_time_pairs,
 )
 from batsched_users.measures.job_columns import JobColumns, columns_of_log, columns_of_workload
@@ -55,15 +54,6 @@ def test_five_logs(pairs: dict[str, Pairs]) -> None:
         assert alone.slope < 0.15
         assert alone_bounded.slope == pytest.approx(LOGS[name], abs=0.0005)
         assert alone_bounded.nb_pairs <= alone.nb_pairs == len(pairs[name])
-
-
-def test_curve_of_five_logs(pairs: dict[str, Pairs]) -> None:
-    """Who waited for six hours thinks for longer than who waited for an hour, mean and median."""
-    curve = think_time_curve(pooled(pairs.values()), width=3_600)
-    assert curve.nb_pairs.sum() == 154_729
-    for column in (curve.mean, curve.median):
-        assert column[0] < column[2] < column[4] < column[6]
-    assert (curve.median < curve.mean).all()  # most go on soon, some much later
 
 
 def test_log_and_workload_give_the_same(shared: Path, pairs: dict[str, Pairs]) -> None:
@@ -140,20 +130,6 @@ def test_least_squares(points: list[tuple[int, int]]) -> None:
         assert best <= error(found.slope + slope, found.intercept + intercept)
 
 
-def test_curve() -> None:
-    """Two bins of 10 s have pairs, one is empty, and a long response is beyond the last bin."""
-    found = Pairs(np.array([0.0, 9, 9, 20, 30]), np.array([1.0, 2, 6, 7, 9]))
-    curve = think_time_curve(found, width=10, most_response=30)
-    assert curve.begin.tolist() == [0, 10, 20]
-    assert curve.nb_pairs.tolist() == [3, 0, 1]
-    assert curve.mean.tolist()[::2] == [3, 7]
-    assert curve.median.tolist()[::2] == [2, 7]
-    assert np.isnan(curve.mean[1])
-    assert np.isnan(curve.median[1])
-
-
 def test_no_pairs_no_line() -> None:
     with pytest.raises(InputError, match="0 pairs"):
         fit_think_times(pooled([]))
-    with pytest.raises(UsageError, match="expected positive numbers"):
-        think_time_curve(pooled([]), width=0)

@@ -16,6 +16,7 @@ from batsched_py.report.forms import live_server as live
 from batsched_py.report.forms.html_page import page
 from batsched_py.report.forms.live_server import LiveReport, served
 from helpers.made_up_report import MadeUp, RunningCampaign, a_report, published_table
+from helpers.waiting import LIMIT
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -54,11 +55,12 @@ def load(browser: Any, file: Path) -> Iterator[Load]:
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         opened = context.new_page()
+        opened.set_default_timeout(1000 * LIMIT)
         opened.route("**/*", lambda route: _only_the_file(route, wrong))
         opened.on("pageerror", lambda error: wrong.append(str(error)))
         opened.on("console", lambda line: line.type != "log" and wrong.append(line.text))
         opened.goto(f"file://{shown}")
-        opened.wait_for_selector(READY, timeout=30_000)
+        opened.wait_for_selector(READY)
         return opened
 
     yield _load
@@ -123,13 +125,12 @@ def test_a_figure_shows_its_numbers_and_zooms(load: Load) -> None:
     opened.locator("#figure-curve").scroll_into_view_if_needed()
     opened.locator("#figure-curve path[aria-label]").nth(7).hover()
     tip = opened.locator("#vg-tooltip-element.visible")
-    tip.wait_for(timeout=30_000)
+    tip.wait_for()
     assert "policy" in tip.inner_text()
     before, scrolled = domain(opened, "figure-curve"), opened.evaluate("scrollY")
     opened.mouse.wheel(0, -200)
-    opened.wait_for_timeout(200)
+    opened.wait_for_function(f"scrollY !== {scrolled}")
     assert domain(opened, "figure-curve") == before  # the page moved, nobody had clicked
-    assert opened.evaluate("scrollY") != scrolled
     box = opened.locator("#figure-curve").bounding_box()
     opened.mouse.click(box["x"] + box["width"] / 3, box["y"] + box["height"] / 2)
     opened.mouse.wheel(0, -200)
@@ -322,6 +323,7 @@ def test_a_live_page_loads_itself_again_and_stays_where_it_was(
     shown.look()
     with served(shown, 0) as server:
         opened = browser.new_page(viewport={"width": 1000, "height": 600})
+        opened.set_default_timeout(1000 * LIMIT)
         opened.goto(f"http://127.0.0.1:{server.server_port}/")
         opened.wait_for_selector(READY)
         assert opened.locator("#progress").inner_text() == "1 of 4 runs done, 3 to go"
@@ -331,7 +333,7 @@ def test_a_live_page_loads_itself_again_and_stays_where_it_was(
         opened.evaluate("scrollTo(0, 700)")
         opened.evaluate("window.before = true")
         RunningCampaign(tmp_path).end_run(3)
-        opened.wait_for_function("window.before === undefined", timeout=30_000)
+        opened.wait_for_function("window.before === undefined")
         opened.wait_for_selector(READY)
         assert opened.locator("#progress").inner_text() == "2 of 4 runs done, 2 to go"
         assert opened.evaluate("scrollY") == 700

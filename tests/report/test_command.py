@@ -68,6 +68,16 @@ def test_page_and_files_are_written_and_named(folder: Path) -> None:
     assert table["mean_waiting_time"].tolist() == results["mean_waiting_time"].tolist()
 
 
+def test_a_damaged_table_of_jobs_is_said_with_its_name(tmp_path: Path) -> None:
+    folder = ended(tmp_path, "")
+    damaged = min(folder.glob("runs/*/out_jobs.csv"))
+    lines = damaged.read_text().splitlines(keepends=True)
+    damaged.write_text("".join([*lines[:3], "garbage\n"]))
+    done = command(None, "report", folder)
+    assert done.returncode == 1
+    assert f"{damaged}:4: " in done.stderr
+
+
 def test_the_study_has_the_word_and_the_page_may_go_elsewhere(tmp_path: Path) -> None:
     folder = ended(tmp_path, 'report = "study.py:report"')
     page = tmp_path / "elsewhere" / "page.html"

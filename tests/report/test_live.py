@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
@@ -83,10 +82,19 @@ def test_the_state_follows_the_folder(client: Client, tmp_path: Path) -> None:
     assert f'"page":{state["page"]}'.encode() in text
 
 
-def test_no_page_is_made_if_nothing_changed(client: Client) -> None:
-    first = until(client, 1)
-    time.sleep(0.5)  # ten looks
-    assert client.state() == first
+def test_no_page_is_made_if_nothing_changed(tmp_path: Path) -> None:
+    looks: list[Path] = []
+
+    class Looked(RunningCampaign):
+        def __init__(self, out: Path) -> None:
+            looks.append(out)
+            super().__init__(out)
+
+    with served(live_report(tmp_path, Looked), 0) as server:
+        client = Client(server.server_port)
+        first, enough = until(client, 1), len(looks) + 10
+        wait_until(lambda: len(looks) > enough)
+        assert client.state() == first
 
 
 def test_no_file_is_served(client: Client) -> None:
@@ -105,6 +113,10 @@ def test_head_has_no_body_and_post_is_not_known(client: Client) -> None:
     status, headers, text = client.get("/", method="HEAD")
     assert (status, text) == (200, b"")
     assert int(headers["Content-Length"]) > 100_000
+    with socket.create_connection(("127.0.0.1", client.port)) as raw:  # a client that reads all
+        raw.sendall(f"HEAD / HTTP/1.0\r\nHost: localhost:{client.port}\r\n\r\n".encode())
+        with raw.makefile("rb") as answer:
+            assert answer.read().endswith(b"\r\n\r\n")
     assert client.get("/", method="POST")[0] == 501
 
 

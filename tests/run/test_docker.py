@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import docker
@@ -127,6 +128,25 @@ def test_a_short_loss_of_the_daemon_is_no_end(
         process.poll()
     process.stop()
     container.remove.assert_called_once_with(force=True)
+
+
+def test_a_daemon_that_came_back_may_be_lost_for_as_long_again(
+    engine: MagicMock, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gone at 0, back at 40, gone from 80 on: after 60 seconds, that is at 160, it is lost."""
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(backend, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(backend, "_LOST", 60.0)
+    process = DockerLauncher().start(folder, "ipc:///x")
+    container = engine.containers.create.return_value
+    container.attrs = {"State": {"Status": "running"}}
+    gone = DockerException("restarting")
+    container.reload.side_effect = [gone, None, gone, gone, gone]
+    for clock.now in (0.0, 40.0, 80.0, 120.0):
+        assert process.poll() is None
+    clock.now = 160.0
+    with pytest.raises(SimulationError, match="lost: restarting"):
+        process.poll()
 
 
 def test_without_a_daemon_one_line_says_what_to_do(

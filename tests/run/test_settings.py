@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,7 @@ def test_another_process_is_given_the_same() -> None:
     [
         ({"nodes": -1}, ["--nodes", "-1"], "{} -1: expected at least 1"),
         ({"speed_factor": 0.0}, ["--speed-factor", "0"], "{} 0.0: expected a positive number"),
+        ({"node_factor": inf}, ["--node-factor", "inf"], "{} inf: expected a positive number"),
         ({"sessions": "max:20"}, ["--sessions", "max:20"], "choose users by {}"),
         ({"walltime": "doubel"}, ["--walltime", "doubel"], "{} 'doubel' (did you mean 'double'?)"),
     ],
@@ -124,9 +126,10 @@ def test_an_error_tells_its_parameters() -> None:
     assert str(error) == f"{error}" == "nodes and platform: give one"
 
 
-FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]+")
+FLAG = re.compile(r"(?<![\w`'\"-])(?:--[a-z][\w-]+|-[a-zA-Z](?!\w)(?!$))")
 QUOTED = re.compile(r"`batsched-py [^`]*`")
-OTHERS = {"--energy", "--enable-redis", "--enable-dynamic-jobs", "--always", "--dirty", "--abbrev"}
+OTHERS = {"--always", "--dirty", "--abbrev", "--energy", "--enable-redis", "--enable-dynamic-jobs"}
+OTHERS |= {"-p", "-s", "-w"}
 """Options that Batsim has to be started with, and git's."""
 SCHEMAS = {"batsched_py/run/settings.py", "batsched_py/simulator/options.py"}
 

@@ -1,1 +1,50 @@
-"""Simulated users: sessions, session graphs, and models that react to the system."""
+"""Simulated users: sessions, session graphs, and models that react to the system.
+
+The names in ``__all__`` are public: what one makes a user model of, and studies logs with. Each is
+imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from batsched_py.support.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from batsched_users.behaviour.random_streams import Chance
+    from batsched_users.resampling.user_pools import Pools, make_pools
+    from batsched_users.sessions.batches import Batch, Trace, traces
+    from batsched_users.sessions.delimitation import Delimitation, Session, partition
+    from batsched_users.sessions.feedback_engine import BatchFeedback, Reaction, Reason, Visit
+    from batsched_users.sessions.session_graph import SessionGraph, build_graph, to_networkx
+
+__all__ = [
+    "Batch",
+    "BatchFeedback",
+    "Chance",
+    "Delimitation",
+    "Pools",
+    "Reaction",
+    "Reason",
+    "Session",
+    "SessionGraph",
+    "Trace",
+    "Visit",
+    "build_graph",
+    "make_pools",
+    "partition",
+    "to_networkx",
+    "traces",
+]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "batsched_users.behaviour.random_streams": "Chance",
+        "batsched_users.resampling.user_pools": "Pools make_pools",
+        "batsched_users.sessions.batches": "Batch Trace traces",
+        "batsched_users.sessions.delimitation": "Delimitation Session partition",
+        "batsched_users.sessions.feedback_engine": "BatchFeedback Reaction Reason Visit",
+        "batsched_users.sessions.session_graph": "SessionGraph build_graph to_networkx",
+    },
+)

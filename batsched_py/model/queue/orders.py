@@ -195,9 +195,9 @@ def two_orders(order: str, backfill_order: str | None) -> tuple[Order, Order]:
     return first, first if backfill_order is None else order_named(backfill_order, "backfill_order")
 
 
-def fixed_key(name: str, option: str = "order") -> Key:
+def fixed_key(name: str) -> Key:
     """Return the key of a fixed order; raises :class:`UsageError` for orders by the clock."""
-    order = order_named(name, option)
+    order = order_named(name)
     if not isinstance(order, FixedOrder):
-        raise UsageError(f"{option}={name}: expected an order that does not change with the clock")
+        raise UsageError(f"order={name}: expected an order that does not change with the clock")
     return order.key

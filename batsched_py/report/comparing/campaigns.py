@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import cached_property
 from math import inf, nan
 from pathlib import Path
@@ -294,10 +295,10 @@ _COLUMNS = (
 def _opened(source: Source) -> CampaignResults:
     results = open_results(source.path)
     if results.runs.empty:
+        command = ["batsched-py", "campaign", str(results.file), "-e", str(source.path)]
         raise InputError(
             f"{source.name}: no run of this campaign is finished ({len(results.failures)} of "
-            f"{results.nb_planned} failed); run it first: batsched-py campaign {results.file} "
-            f"-e {source.path}"
+            f"{results.nb_planned} failed); run it first: {shlex.join(command)}"
         )
     return results
 

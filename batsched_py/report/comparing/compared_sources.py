@@ -44,8 +44,8 @@ def find_source(text: str | Path) -> Source:
     if Path(f"{path}{_RUN}").is_file():
         raise UsageError(_without_jobs(Path(f"{path}{_RUN}")))
     raise UsageError(
-        f"{path}: there is neither such a folder nor {jobs}; expected the prefix of a run "
-        f"(simulate -e PREFIX), its PREFIX{SUFFIX}, or the folder of a run or of a campaign"
+        f"{path}: there is neither such a folder nor {jobs}; expected the prefix of a run, "
+        f"its PREFIX{SUFFIX}, or the folder of a run or of a campaign"
     )
 
 

@@ -22,10 +22,10 @@ import msgspec
 
 from batsched_py.campaign.finished_runs import RUN_JSON
 from batsched_py.errors import BatschedError, UsageError, parameter
+from batsched_py.report.campaign_report import report_of
 from batsched_py.report.document import Report
 from batsched_py.report.formatting import cell
 from batsched_py.report.forms.html_page import page
-from batsched_py.report.publish import report_of
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults

@@ -1,5 +1,79 @@
 """What reports of studies have in common: selecting runs, pairing them, tables, charts.
 
 A study keeps its own ideas (axes, claims, published numbers, figures that no other has) and takes
-the rest from here, as users' own studies may; see ``docs/reports.md``.
+the rest from here, as users' own studies may; see ``docs/reports.md``. The names in ``__all__`` are
+public; each is imported when it is asked for, as charts need the extra ``figures``.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from batsched_py.support.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from batsched_py.report.kit.beside_published import compared, in_column, printed, read_published
+    from batsched_py.report.kit.charts import inline_data, numbers, scale_of
+    from batsched_py.report.kit.estimates import cells, drawn
+    from batsched_py.report.kit.pairing import paired
+    from batsched_py.report.kit.selection import Quantity, Runs, log_name, slug
+    from batsched_py.report.kit.tables import columns, sections, table, where_known
+    from batsched_py.report.kit.texts import Texts
+    from batsched_py.support.plugins import study_module
+    from batsched_py.support.statistics import (
+        Beside,
+        Interval,
+        beside,
+        bootstrap,
+        paired_difference,
+        paired_ratio,
+        quantiles,
+        trimmed_mean,
+    )
+
+__all__ = [
+    "Beside",
+    "Interval",
+    "Quantity",
+    "Runs",
+    "Texts",
+    "beside",
+    "bootstrap",
+    "cells",
+    "columns",
+    "compared",
+    "drawn",
+    "in_column",
+    "inline_data",
+    "log_name",
+    "numbers",
+    "paired",
+    "paired_difference",
+    "paired_ratio",
+    "printed",
+    "quantiles",
+    "read_published",
+    "scale_of",
+    "sections",
+    "slug",
+    "study_module",
+    "table",
+    "trimmed_mean",
+    "where_known",
+]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "batsched_py.report.kit.beside_published": "compared in_column printed read_published",
+        "batsched_py.report.kit.charts": "inline_data numbers scale_of",
+        "batsched_py.report.kit.estimates": "cells drawn",
+        "batsched_py.report.kit.pairing": "paired",
+        "batsched_py.report.kit.selection": "Quantity Runs log_name slug",
+        "batsched_py.report.kit.tables": "columns sections table where_known",
+        "batsched_py.report.kit.texts": "Texts",
+        "batsched_py.support.plugins": "study_module",
+        "batsched_py.support.statistics": "Beside Interval beside bootstrap paired_difference "
+        "paired_ratio quantiles trimmed_mean",
+    },
+)

@@ -5,6 +5,20 @@ Source: M. Okabe, K. Ito, "Color Universal Design", 2008.
 
 from __future__ import annotations
 
+__all__ = [
+    "BEHIND",
+    "BLACK",
+    "BLUE",
+    "CATEGORIES",
+    "GREEN",
+    "LINES",
+    "ORANGE",
+    "PURPLE",
+    "RECORDED",
+    "SKY",
+    "VERMILION",
+]
+
 BLUE = "#0072B2"
 ORANGE = "#E69F00"
 GREEN = "#009E73"

@@ -91,7 +91,7 @@ def launcher(backend: str, batsim: str | None, shake: int | None = None) -> Laun
 
         return DockerLauncher()
     if backend == SOCKET:
-        return EmbeddedLauncher([] if shake is None else ["--shake", str(shake)])
+        return EmbeddedLauncher(shake)
     if backend == "batsim":
         return ProgramLauncher(batsim)
     raise UsageError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -13,7 +12,9 @@ import msgspec
 from batsched_py.errors import UsageError, parameter
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
 from batsched_py.run.backends.child_processes import LocalProcess, Process
+from batsched_py.simulator.options import Options
 from batsched_py.support.own_command import PROGRAM
+from batsched_py.support.setting_fields import arguments, setting_fields
 
 
 class RunFolder(msgspec.Struct, frozen=True):
@@ -118,7 +119,8 @@ class ProgramLauncher:
 class EmbeddedLauncher(ProgramLauncher):
     """The embedded simulator behind a socket, in Batsim's place."""
 
-    def __init__(self, further: Sequence[str] = ()) -> None:
+    def __init__(self, shake: int | None = None) -> None:
         super().__init__()
         self._program = [*PROGRAM, "simulator"]
-        self._further = ["--exact-times", *further]
+        options = {"exact_times": True, "shake": shake}
+        self._further = arguments(setting_fields(Options), options)

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batsched_py.errors import BatschedError
 from batsched_py.metrics import JobTable
 from batsched_py.report.kit import palette
 from batsched_py.report.kit.charts import Chart, scale_of
@@ -87,11 +86,9 @@ def studies(results: CampaignResults) -> Iterator[Study]:
         whole = drawn[drawn["first"].isna() & drawn["replay"].isin(tables.REPLAYS)]
         replays = {}
         for _, run in whole.iterrows():
-            try:
-                jobs = results.jobs(run)
-            except (BatschedError, OSError):  # only metrics were kept
-                continue
-            replays[run["infrastructure"], run["replay"]] = read(run, jobs)
+            jobs = results.kept_jobs(run)
+            if jobs is not None:
+                replays[run["infrastructure"], run["replay"]] = read(run, jobs)
         if replays:
             workload = results.workload(whole.iloc[0])
             yield Study(str(log), workload, replays, drawn[drawn["first"].notna()])

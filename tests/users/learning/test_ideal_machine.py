@@ -7,9 +7,10 @@ from math import inf, nan
 import pytest
 
 from batsched_py.errors import InvariantError
+from batsched_py.protocol.batsim_jobs_columns import SUCCESS
 from batsched_py.workload import WorkloadJob
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
-from batsched_users.learning.ideal_machine import SUCCESS, play
+from batsched_users.learning.ideal_machine import play
 from helpers.drawn_sessions import job
 
 

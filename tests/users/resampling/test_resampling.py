@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -14,13 +15,18 @@ from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.random_streams import Chance
+from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.learning.ideal_machine import Played, play
+from batsched_users.models import tbuos
+from batsched_users.models.distribution import InHours
+from batsched_users.models.fluid import round_length
 from batsched_users.models.resampled import Resampled
 from batsched_users.models.tbuos import REACTIONS, Tbuos
 from batsched_users.resampling.drawn_users import LONG_TERM, RARE, Arrival, Crowd, Size
 from batsched_users.resampling.user_pools import Rare, make_pools, weeks_active
-from batsched_users.sessions.batches import traces
+from batsched_users.sessions.batches import Trace, traces
 from batsched_users.sessions.delimitation import Delimitation
+from batsched_users.sessions.feedback_engine import SESSIONS
 from helpers.drawn_sessions import WEEKS, job, log_of_stays
 
 ARRIVAL = Delimitation.parse("arrival:60:>")
@@ -324,6 +330,38 @@ def test_tours_of_a_long_term_user_differ(reaction: str) -> None:
         tours_of_user = [tuple(tour) for (name, _), tour in tours.items() if name == user][1:-1]
         assert len(tours_of_user) > 2
         assert len(set(tours_of_user)) == len(tours_of_user)
+
+
+def test_hours_of_work_stay_when_a_user_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cycles: dict[str, list[ActivityCycle]] = {}
+
+    class Noted(InHours):
+        def __init__(
+            self, calendar: Calendar, cycle: ActivityCycle, trace: Trace, random: Random
+        ) -> None:
+            cycles.setdefault(trace.user, []).append(cycle)
+            super().__init__(calendar, cycle, trace, random)
+
+    monkeypatch.setattr(tbuos, "InHours", Noted)
+    played(Tbuos(LOG, n_temporary=0, rate=0, weeks=400, reaction="distribution"))
+    assert all(len(of_user) > 2 and len(set(of_user)) == 1 for of_user in cycles.values())
+    assert len({of_user[0] for of_user in cycles.values()}) == 5
+
+
+def test_windows_are_as_many_weeks_late_as_their_user() -> None:
+    """A batch begins in a recorded session, shifted, and maybe some rounds of sessions later."""
+    submitted = played(Tbuos(LOG, n_long=0, n_temporary=0, check="arrival", seed=5))
+    shifts = set()
+    for trace in traces(LOG.jobs, Delimitation.parse(SESSIONS)).values():
+        spans = [(session.start, session.jobs[-1].submit_time) for session in trace.sessions]
+        period = round_length(spans, Calendar.of(LOG))
+        first_jobs = {batch.jobs[0].id for batch in trace.batches}
+        for one in submitted:
+            if recorded(one).id in first_jobs:
+                in_round = (one.submit - shift_of(one) - trace.start) % period + trace.start
+                assert any(begin <= in_round <= end for begin, end in spans), one
+                shifts.add(shift_of(one))
+    assert len(shifts) > 5
 
 
 def test_the_gap_of_the_log_lies_between_two_tours() -> None:

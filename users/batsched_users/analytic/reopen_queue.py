@@ -9,7 +9,7 @@ of time, the same for all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from math import exp, inf, nan
 
@@ -88,52 +88,72 @@ def reopen(
     nothing is discarded. Deterministic for a seed. Raises :class:`UsageError` for arguments that
     make no sense, ``open_rate >= service_rate`` among them: then the first jobs alone are too
     many.
+    """
+    _check(open_rate, think_time, service_rate)
+    nb_users = whole_number("nb_users", nb_users, 1)
+    response = continued_run = last_run = residence = user_throughputs = end = 0.0
+    nb_jobs = 0
+    jobs = _served(open_rate, think_time, service_rate, continuation, nb_users, seed)
+    for submit, run, end, came, place, goes_on in jobs:
+        nb_jobs += 1
+        response += end - submit
+        if goes_on:
+            continued_run += run
+        else:
+            last_run += run
+            residence += end - came
+            user_throughputs += place / (end - came) if end > came else inf
+    continued = nb_jobs - nb_users  # each user has one last job
+    return Reopen(
+        throughput=nb_jobs / end,
+        mean_response=response / nb_jobs,
+        jobs_per_user=nb_jobs / nb_users,
+        throughput_per_user=nb_jobs / residence,
+        mean_of_user_throughputs=user_throughputs / nb_users,
+        continued_run_time=continued_run / continued if continued else nan,
+        last_run_time=last_run / nb_users,
+        utilisation=(continued_run + last_run) / end,
+        mean_queue=response / end,
+    )
+
+
+def _served(
+    open_rate: float,
+    think_time: float,
+    service_rate: float,
+    continuation: Continuation,
+    nb_users: int,
+    seed: Seed,
+) -> Iterator[tuple[float, float, float, float, int, bool]]:
+    """Yield the jobs of all users in order of submission, which is that of their ends.
+
+    Of each: submission, run time, end, when its user came, its place among the user's jobs (from
+    1), and whether the user goes on.
 
     In FCFS order a job's end is known when it is submitted, as no later one can delay it. So the
     only events are submissions, and the memory is that of the users who are there.
     """
-    _check(open_rate, think_time, service_rate)
-    nb_users = whole_number("nb_users", nb_users, 1)
     chance = Chance(seed)
     interval, service, think = (
         chance.stream("reopen", name).expovariate for name in ("arrival", "service", "think")
     )
     choice = chance.stream("reopen", "choice").random
-    response = continued_run = last_run = residence = user_throughputs = 0.0
-    continued = 0
     free = 0.0  # when the server has done all that was submitted
     first = interval(open_rate)
     due = [(first, first, 0)]  # heap: next submission, first submission and jobs so far of a user
     to_come = nb_users - 1
     while due:
-        now, since, jobs = heappop(due)
+        now, came, jobs = heappop(due)
         if not jobs and to_come:
             to_come -= 1
             newcomer = now + interval(open_rate)
             heappush(due, (newcomer, newcomer, 0))
         run = service(service_rate)
         free = max(now, free) + run
-        response += free - now
-        if choice() < continuation(free - now):
-            continued += 1
-            continued_run += run
-            heappush(due, (free + think_time * think(1.0), since, jobs + 1))
-        else:
-            last_run += run
-            residence += free - since
-            user_throughputs += (jobs + 1) / (free - since) if free > since else inf
-    jobs = continued + nb_users  # each user has one last job
-    return Reopen(
-        throughput=jobs / free,
-        mean_response=response / jobs,
-        jobs_per_user=jobs / nb_users,
-        throughput_per_user=jobs / residence,
-        mean_of_user_throughputs=user_throughputs / nb_users,
-        continued_run_time=continued_run / continued if continued else nan,
-        last_run_time=last_run / nb_users,
-        utilisation=(continued_run + last_run) / free,
-        mean_queue=response / free,
-    )
+        goes_on = choice() < continuation(free - now)
+        if goes_on:
+            heappush(due, (free + think_time * think(1.0), came, jobs + 1))
+        yield now, run, free, came, jobs + 1, goes_on
 
 
 def with_constant(

@@ -37,7 +37,7 @@ class Weibull(msgspec.Struct, frozen=True):
         return float(self.beta * (-log(1 - u)) ** (1 / self.alpha))
 
     @classmethod
-    @extra("optimum")
+    @extra("scipy")
     def fit(cls, gaps: Sequence[float], what: str) -> Self:
         """Return the distribution of maximum likelihood for recorded gaps, in seconds.
 

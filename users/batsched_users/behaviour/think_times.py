@@ -10,6 +10,7 @@ import msgspec
 from batsched_py.errors import UsageError
 from batsched_py.support.json_values import whole
 from batsched_py.support.option_values import finite
+from batsched_py.units import MINUTE
 
 
 def continuation(response_minutes: float) -> float:
@@ -53,7 +54,7 @@ class ThinkTime(msgspec.Struct, frozen=True):
         if text == "lin":
             return PUBLISHED
         if match := re.fullmatch(r"c(\d+)", text):
-            seconds = 60 * _finite(match[1], text)
+            seconds = MINUTE * _finite(match[1], text)
             if not isfinite(seconds):
                 raise UsageError(f"think={text}: too long a think time; {_FORMS}")
             return cls(0.0, seconds)

@@ -19,6 +19,8 @@ MORNING = 7.5 * HOUR
 """Where the hours of day users begin, before the shift of each user: 7:30."""
 EVENING = 17.5 * HOUR
 """Where the hours of day users end, and those of night users begin: 17:30."""
+LONGEST_BREAK = 8 * HOUR
+"""Seconds; longer gaps are nights and holidays, which the hours of work stand for."""
 
 _MICROSECOND = 1e-6
 

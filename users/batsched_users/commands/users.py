@@ -8,14 +8,12 @@ import re
 import typer
 
 from batsched_py.errors import PluginError
+from batsched_py.run.settings import RIGID
 from batsched_py.support import plugins
 from batsched_users.commands.compare import compare
 from batsched_users.commands.learn import learn
 from batsched_users.commands.sample import sample
 from batsched_users.commands.studies import portrait, thresholds
-
-RIGID = "rigid"
-"""Replay without users has no model, and is named all the same."""
 
 app = typer.Typer(
     help="User models: name them, learn them from logs, sample workloads, look at users.",

@@ -15,10 +15,9 @@ import msgspec
 
 from batsched_py.errors import WorkloadError
 from batsched_py.model.user_model import UserModel, jobs_due, next_due
+from batsched_py.protocol.batsim_jobs_columns import SUCCESS
 from batsched_py.workload import WorkloadJob
 from batsched_users.behaviour.job_profiles import run_time_of
-
-SUCCESS = "COMPLETED_SUCCESSFULLY"
 
 EndOf = Callable[[WorkloadJob, float], float]
 """From a job and its submission to its end, both in seconds."""

@@ -27,16 +27,13 @@ from batsched_users.behaviour.empirical_distributions import (
     learn_quantiles,
     learn_table,
 )
-from batsched_users.behaviour.weekly_activity import EVENING, MORNING
+from batsched_users.behaviour.weekly_activity import EVENING, LONGEST_BREAK, MORNING
 from batsched_users.learning.ideal_machine import run_time
 from batsched_users.measures.job_columns import Column, JobColumns, Rows, columns_of_workload
 from batsched_users.models.site import SiteDistributions
 
 SESSION_END = 20 * MINUTE
 """A think time of so many seconds, or more, is a break: the session is over."""
-LONGEST_BREAK = 8 * HOUR
-"""Of the breaks that are learnt, in seconds; what is longer belongs to activity cycles."""
-
 RESPONSES = (0.0, 1, 2, 5, 10, 20, 40, 60, 120, 240, 480, 960, float("inf"))
 """Edges of bins of response times, minutes."""
 
@@ -97,69 +94,87 @@ def learn_site(
     Raises :class:`UsageError` for jobs without user or recorded end, and for no values.
     """
     one_of("weight", weight, ("jobs", "logs"))
-    each_job = one_of("kinds", kinds, ("jobs", "series")) == "jobs"
+    one_of("kinds", kinds, ("jobs", "series"))
     workloads = list(workloads)
     logs = [history(workload) for workload in workloads]
-    thoughts = [log.think_times for log in logs]
-    drawn = [slice(None) if each_job else run_starts(log, same_size(log)) for log in logs]
-    sources = tuple(workload.name for workload in workloads)
-
-    def about(name: str, unit: str, description: str) -> About:
-        return About(
-            name=name, unit=unit, description=description, sources=sources, remarks=remarks
-        )
-
-    def pooled(parts: Sequence[Column]) -> tuple[Column, Column]:
-        weights = [np.full(len(p), 1.0 if weight == "jobs" else 1 / max(len(p), 1)) for p in parts]
-        return np.concatenate([*parts, []]), np.concatenate([*weights, []])
-
-    def quantiles(parts: Sequence[Column], name: str, description: str) -> Quantiles:
-        values, weights = pooled(parts)
-        return learn_quantiles(values, about(name, "seconds", description), weights)
-
-    def table(parts: Sequence[Column], name: str, unit: str, description: str) -> Probabilities:
-        values, weights = pooled(parts)
-        return learn_table(values, about(name, unit, description), weights)
-
+    pool = _Pool(tuple(workload.name for workload in workloads), remarks, weight)
+    think_times, breaks, batch_widths = _between_jobs(pool, logs)
+    drawn = logs
+    if kinds == "series":
+        drawn = [log.select(run_starts(log, same_size(log))) for log in logs]
     requests = [log.requested_time[np.isfinite(log.requested_time)] for log in logs]
     return SiteDistributions(
-        think_times=quantiles(
-            [times[(times >= 0) & (times < SESSION_END)] for times in thoughts],
-            "think_times",
-            "from the end of a job to the same user's next submission, 0 to 20 minutes",
-        ),
-        breaks=quantiles(
-            [times[(times >= SESSION_END) & (times <= LONGEST_BREAK)] for times in thoughts],
-            "breaks",
-            "from the end of a job to the same user's next submission, 20 minutes to 8 hours",
-        ),
-        batch_widths=table(
-            [run_lengths(log, times[:-1] < 0) for log, times in zip(logs, thoughts, strict=True)],
-            "batch_widths",
-            "jobs",
-            "jobs of a user, each submitted before the one before it had ended",
-        ),
-        sizes=table(
-            [log.size[rows] for log, rows in zip(logs, drawn, strict=True)],
-            "sizes",
-            "processors",
-            "processors of a job",
-        ),
-        run_times=quantiles(
-            [log.run_time[rows] for log, rows in zip(logs, drawn, strict=True)],
-            "run_times",
-            "run time of a job",
-        ),
-        repetitions=table(
+        think_times=think_times,
+        breaks=breaks,
+        batch_widths=batch_widths,
+        sizes=pool.table([log.size for log in drawn], "sizes", "processors", "processors of a job"),
+        run_times=pool.quantiles([log.run_time for log in drawn], "run_times", "run time of a job"),
+        repetitions=pool.table(
             [run_lengths(log, same_size(log)) for log in logs],
             "repetitions",
             "jobs",
             "jobs of a user in succession with the same size",
         ),
-        requested_times=quantiles(requests, "requested_times", "run time that a job asked for")
-        if any(len(part) for part in requests)
+        requested_times=pool.quantiles(requests, "requested_times", "run time that a job asked for")
+        if any(map(len, requests))
         else None,
     )
+
+
+class _Pool(msgspec.Struct, frozen=True):
+    """Logs whose values are taken together, an array of values for each log."""
+
+    sources: tuple[str, ...]
+    remarks: str
+    weight: str
+
+    def quantiles(self, parts: Sequence[Column], name: str, description: str) -> Quantiles:
+        about = self._about(name, "seconds", description)
+        return learn_quantiles(np.concatenate([*parts, []]), about, self._weights(parts))
+
+    def table(
+        self, parts: Sequence[Column], name: str, unit: str, description: str
+    ) -> Probabilities:
+        about = self._about(name, unit, description)
+        return learn_table(np.concatenate([*parts, []]), about, self._weights(parts))
+
+    def _weights(self, parts: Sequence[Column]) -> Column:
+        """Return what each value counts."""
+        each = [1.0 if self.weight == "jobs" else 1 / max(len(part), 1) for part in parts]
+        return np.repeat(each, [len(part) for part in parts])
+
+    def _about(self, name: str, unit: str, description: str) -> About:
+        return About(
+            name=name,
+            unit=unit,
+            description=description,
+            sources=self.sources,
+            remarks=self.remarks,
+        )
+
+
+def _between_jobs(
+    pool: _Pool, logs: Sequence[JobColumns]
+) -> tuple[Quantiles, Quantiles, Probabilities]:
+    """Return think times, breaks, and widths of batches."""
+    times_of = [log.think_times for log in logs]
+    think_times = pool.quantiles(
+        [times[(times >= 0) & (times < SESSION_END)] for times in times_of],
+        "think_times",
+        "from the end of a job to the same user's next submission, 0 to 20 minutes",
+    )
+    breaks = pool.quantiles(
+        [times[(times >= SESSION_END) & (times <= LONGEST_BREAK)] for times in times_of],
+        "breaks",
+        "from the end of a job to the same user's next submission, 20 minutes to 8 hours",
+    )
+    batch_widths = pool.table(
+        [run_lengths(log, times[:-1] < 0) for log, times in zip(logs, times_of, strict=True)],
+        "batch_widths",
+        "jobs",
+        "jobs of a user, each submitted before the one before it had ended",
+    )
+    return think_times, breaks, batch_widths
 
 
 # Facts -------------------------------------------------------------------------------------------

@@ -8,18 +8,18 @@ few jobs of several days decide the slope (0.06 instead of 0.40 on the five logs
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import inf, nan
+from math import inf
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from batsched_py.errors import InputError, UsageError
+from batsched_py.errors import InputError
+from batsched_py.units import HOUR
 from batsched_users.behaviour.think_times import ThinkTime
 from batsched_users.measures.job_columns import Column, JobColumns
 
-BOUND = 28_800.0
-"""Eight hours, the paper's bound of a think time, in seconds."""
+BOUND = 8 * HOUR
+"""The paper's bound of a think time, in seconds."""
 
 
 class Pairs(msgspec.Struct, frozen=True, eq=False):
@@ -49,18 +49,6 @@ class ThinkTimeFit(msgspec.Struct, frozen=True):
     def function(self) -> ThinkTime:
         """The line as the think time of a user model."""
         return ThinkTime(self.slope, self.intercept)
-
-
-class Curve(msgspec.Struct, frozen=True, eq=False):
-    """Think times by bins of the response time; each column has the shape (bins,)."""
-
-    begin: Column
-    """Where each bin begins, seconds; it is [begin, begin + width)."""
-    width: float
-    nb_pairs: NDArray[np.int64]
-    mean: Column
-    """Mean think time, seconds; nan in an empty bin."""
-    median: Column
 
 
 def think_time_pairs(jobs: JobColumns, most_think: float = BOUND) -> Pairs:
@@ -121,21 +109,3 @@ def fits(logs: Mapping[str, Pairs], bound: float = BOUND) -> dict[str, list[Thin
         name: [fit_think_times(pairs), fit_think_times(pairs, bound)]
         for name, pairs in parts.items()
     }
-
-
-def think_time_curve(pairs: Pairs, width: float = 1_200.0, most_response: float = BOUND) -> Curve:
-    """Return mean and median think time in bins of ``width`` s of the response time.
-
-    The bins cover [0, most_response); raises :class:`UsageError` unless both are positive.
-    """
-    if not 0 < width < inf or not 0 < most_response < inf:
-        raise UsageError(f"bins of {width} s up to {most_response} s: expected positive numbers")
-    begin = np.arange(0, most_response, width)
-    used = (pairs.response >= 0) & (pairs.response < most_response)
-    bins = (pairs.response[used] // width).astype(int)
-    think = pairs.think[used][np.lexsort((pairs.think[used], bins))]  # sorted inside each bin
-    counts = np.bincount(bins, minlength=len(begin))
-    parts = np.split(think, np.cumsum(counts)[:-1])
-    mean = np.array([part.mean() if len(part) else nan for part in parts])
-    median = np.array([np.median(part) if len(part) else nan for part in parts])
-    return Curve(begin, width, counts, mean, median)

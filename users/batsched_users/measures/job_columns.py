@@ -1,4 +1,10 @@
-"""Jobs as columns: the one form in which logs, workloads and results are measured."""
+"""What people asked for and when, as columns: the one form of logs, workloads and results.
+
+The measures of users compare these sources, so a job has here what all of them know of it. What
+only a simulation knows (starts, lateness, what is measured) is in
+:class:`batsched_py.results.job_table.JobTable`, from which :func:`columns_of_jobs_file` takes its
+share.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +33,7 @@ ATTRIBUTES = ("size", "run_time", "requested_time")
 
 
 class JobColumns(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """Columns of n jobs in submission order, each of shape (n,); nan where unknown."""
+    """Columns of n jobs of any source by submission, each of shape (n,); nan where unknown."""
 
     user: NDArray[np.int64]
     """A number for each user, -1 where unknown: such jobs count in what is not per user only."""
@@ -111,10 +117,10 @@ def columns_of_log(log: SwfLog, *, size: str = "requested") -> JobColumns:
     that are not positive, negative waits and run times, and ends without either. Raises
     :class:`UsageError`.
     """
-    one, other = log.column("requested_processors"), log.column("allocated_processors")
+    wanted, other = log.column("requested_processors"), log.column("allocated_processors")
     if one_of("size", size, ("requested", "allocated")) == "allocated":
-        one, other = other, one
-    processors = np.where(one > 0, one, other)
+        wanted, other = other, wanted
+    processors = np.where(wanted > 0, wanted, other)
     submit, wait, run = map(log.column, ("submit_time", "wait_time", "run_time"))
     start, zone, _ = clock_of(log)
     return JobColumns(

@@ -55,7 +55,6 @@ def similarity(
     attribute: str,
     measure: str = "mean",
     *,
-    sessions: SessionRows | None = None,
     min_sessions: int = 6,
 ) -> Similarity:
     """Return how alike each user's jobs are in ``attribute``, at each distance.
@@ -66,11 +65,11 @@ def similarity(
     Jobs whose value is unknown count for sessions, not for pairs.
 
     Left out are users with less than ``min_sessions`` sessions or without a pair at some distance;
-    6 gives the numbers of users in the thesis's tables. ``sessions`` by default: arrival:60:>.
+    6 gives the numbers of users in the thesis's tables. Sessions are those of arrival:60:>.
 
     Raises :class:`UsageError` for unknown names.
     """
-    users = _users_of(columns, attribute, measure, sessions)
+    users = _users_of(columns, attribute, measure)
     number("min_sessions", min_sessions, 1)
     per_distance = [users.measure(measure, distance) for distance in DISTANCES]
     value = np.stack(per_distance, axis=1)
@@ -99,7 +98,6 @@ def null_test(
     attribute: str,
     measure: str = "mean",
     *,
-    sessions: SessionRows | None = None,
     repetitions: int = 1_000,
     seed: Seed = 0,
 ) -> NullTest:
@@ -108,7 +106,7 @@ def null_test(
     All users with a pair of jobs in a session are in. Takes O(n log n) a repetition for ``mean``
     and ``identical``; a ``median`` looks at every pair. Raises :class:`UsageError`.
     """
-    users = _users_of(columns, attribute, measure, sessions)
+    users = _users_of(columns, attribute, measure)
     number("repetitions", repetitions, 1)
     if not (users.nb_jobs > 1).any():
         raise UsageError("null test of similarity: no session has two jobs with a known value")
@@ -124,13 +122,11 @@ def null_test(
     return NullTest(observed, shuffled)
 
 
-def _users_of(
-    columns: JobColumns, attribute: str, measure: str, sessions: SessionRows | None
-) -> _SessionsOfUsers:
+def _users_of(columns: JobColumns, attribute: str, measure: str) -> _SessionsOfUsers:
     """Return the sessions without the jobs of unknown value; some may be empty then."""
     values = columns.attribute(attribute)
     one_of("measure", measure, MEASURES)
-    sessions = cut_sessions(columns) if sessions is None else sessions
+    sessions = cut_sessions(columns)
     is_known = ~np.isnan(values[sessions.rows])
     before = np.concatenate(([0], is_known.cumsum()))
     with_value = SessionRows(sessions.rows[is_known], before[sessions.bounds], sessions.user)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from random import Random
 
-from batsched_py.units import DAY, HOUR
+from batsched_py.units import DAY, MINUTE
 from batsched_py.workload import Workload
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.random_streams import Chance, Seed
 from batsched_users.behaviour.think_times import continuation
-from batsched_users.behaviour.weekly_activity import ActivityCycle
+from batsched_users.behaviour.weekly_activity import LONGEST_BREAK, ActivityCycle
 from batsched_users.models.adjusted import recorded_gap
 from batsched_users.sessions.batch_gaps import Gaps
 from batsched_users.sessions.batches import JOINS, Batch, Trace
 from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
-
-LONGEST_BREAK = 8 * HOUR
-"""Longer gaps are nights and holidays, which the hours of work stand for."""
 
 
 class Distribution(BatchFeedback):
@@ -69,7 +66,7 @@ class InHours:
         calendar, cycle = self._calendar, self._cycle
         if not cycle.is_open(calendar, now):
             return cycle.next_opening(calendar, now)
-        if self._random.random() < continuation(visit.response / 60):
+        if self._random.random() < continuation(visit.response / MINUTE):
             gap = self._inside.draw(reason, self._random)
             return now + (recorded_gap(batch, reason) if gap is None else gap)
         gap = self._between.draw(reason, self._random)

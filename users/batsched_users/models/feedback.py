@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import heappop, heappush
 from math import inf
-from typing import Any
 
 import msgspec
 
@@ -15,6 +14,7 @@ from batsched_users.behaviour.random_streams import Seed
 from batsched_users.models.resampled import resampled_log
 from batsched_users.resampling.user_pools import EDGE_WEEKS, LONG_WEEKS
 from batsched_users.sessions.delimitation import Delimitation, Session, partition
+from batsched_users.sessions.feedback_engine import as_submitted, log_order
 from batsched_users.sessions.session_graph import SessionGraph, build_graph
 
 
@@ -79,14 +79,14 @@ class ThinkTimeFeedback:
         self.profiles = workload.profiles
         self._due: list[tuple[float, int, int, _Replayed]] = []  # time, rank, job in session
         self._session_of: dict[str, _Replayed] = {}
-        ranks = {job.id: rank for rank, job in enumerate(workload.jobs)}
+        ranks = log_order(workload)
         for user_sessions in partition(workload.jobs, Delimitation.parse(str(sessions))).values():
             self._add_user(build_graph(user_sessions), ranks)
 
     def _add_user(self, graph: SessionGraph, ranks: dict[str, int]) -> None:
         replayed = [
             _Replayed(
-                _annotated(session),
+                _annotated(session, graph.user),
                 [ranks[job.id] for job in session.jobs],
                 len(predecessors),
                 len(session.jobs),
@@ -135,13 +135,7 @@ class ThinkTimeFeedback:
         heappush(self._due, (replay.start + offset, replay.ranks[at], at, replay))
 
 
-def _annotated(session: Session) -> Session:
+def _annotated(session: Session, user: str) -> Session:
     """Return a copy whose jobs carry the columns of the results: session, recorded submission."""
-    jobs = []
-    for job in session.jobs:
-        notes: dict[str, Any] = {
-            "session": session.id,
-            "original_submission_time": job.submit_time,
-        }
-        jobs.append(msgspec.structs.replace(job, extra=job.extra | notes))
+    jobs = [as_submitted(job, user, {"session": session.id}, 0.0) for job in session.jobs]
     return msgspec.structs.replace(session, jobs=jobs)

@@ -14,7 +14,7 @@ import msgspec
 from batsched_py.errors import InputError, UsageError
 from batsched_py.support import option_values as options
 from batsched_py.support.option_values import number, one_of, whole_number
-from batsched_py.units import WEEK
+from batsched_py.units import MINUTE, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour import think_times as thinking
 from batsched_users.behaviour.calendar import Calendar
@@ -281,7 +281,7 @@ class SiteUsers:
         calendar, random = self._calendar, user.moves
         back = now
         if user.cycle.is_open(calendar, now):
-            if random.random() < self._continuation(response / 60):
+            if random.random() < self._continuation(response / MINUTE):
                 return now + round(self._drawn.think_times.sample(random))
             back += round(self._drawn.breaks.sample(random))
         user.session += 1

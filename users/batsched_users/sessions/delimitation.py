@@ -16,6 +16,7 @@ import msgspec
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.json_values import did_you_mean, whole
+from batsched_py.units import MINUTE
 from batsched_py.workload import WorkloadJob
 
 METHODS = ("arrival", "last", "max")
@@ -96,7 +97,7 @@ class Delimitation(msgspec.Struct, frozen=True):
     @property
     def seconds(self) -> float:
         """The threshold in seconds."""
-        return round(self.threshold * 60, 6)  # 0.17 minutes are 10.2 s, not 10.200000000000001
+        return round(self.threshold * MINUTE, 6)  # 0.17 minutes are 10.2 s, not 10.200000000000001
 
     def seen_finish(self, job: WorkloadJob) -> float:
         """Return the finish of a job as this rule sees it: no later than the cut allows.
@@ -106,7 +107,7 @@ class Delimitation(msgspec.Struct, frozen=True):
         assert job.finish_time is not None
         if self.cut == inf:
             return job.finish_time
-        return min(job.finish_time, job.submit_time + self.cut * 60)
+        return min(job.finish_time, job.submit_time + self.cut * MINUTE)
 
 
 def _minutes(text: str, whole_text: str) -> float:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.extras import extra
-from batsched_py.units import MINUTE
+from batsched_py.units import DAY, MINUTE
 from batsched_users.learning.learn_think_times import BOUND, think_time_pairs
 from batsched_users.measures.job_columns import Column, JobColumns
 from batsched_users.measures.marginals import jobs_by_hour_of_week
@@ -76,7 +76,7 @@ def session_lengths(jobs: JobColumns) -> Column:
     Source: Zakay, PhD thesis, chapter 2.
     """
     first, last = cut_sessions(jobs, BY_ARRIVAL).spans(jobs)
-    return np.sort(last - first) / 60
+    return np.sort(last - first) / MINUTE
 
 
 def think_times_by_response(jobs: JobColumns) -> tuple[Column, NDArray[np.int64]]:
@@ -149,7 +149,8 @@ def _draw_week(axes: Axes, portraits: Sequence[Portrait]) -> None:
 def _draw_lengths(axes: Axes, portraits: Sequence[Portrait]) -> None:
     from matplotlib.ticker import PercentFormatter
 
-    at = np.geomspace(1, max(2_880.0, *(view.session_lengths[-1] for view in portraits)), 500)
+    longest = max(view.session_lengths[-1] for view in portraits)
+    at = np.geomspace(1, max(2 * DAY / MINUTE, longest), 500)
     for index, view in enumerate(portraits):
         shares = np.searchsorted(view.session_lengths, at, side="right") / len(view.session_lengths)
         axes.plot(at, shares, linewidth=1.8, **look(index))
@@ -167,7 +168,7 @@ def _draw_thinking(axes: Axes, counts: Axes, portraits: Sequence[Portrait]) -> N
     for index, view in enumerate(portraits):
         looks: dict[str, Any] = look(index)
         enough = view.pairs >= FEWEST
-        low, middle, high = np.maximum(view.think_times[enough].T / 60, _LEAST_DRAWN)
+        low, middle, high = np.maximum(view.think_times[enough].T / MINUTE, _LEAST_DRAWN)
         # Side by side in their bin, so that the quartiles of one do not hide another's.
         place = edges[enough] + 0.5 + (index - (len(portraits) - 1) / 2) * 0.6 / len(portraits)
         axes.vlines(place, low, high, color=looks["color"], linewidth=2, alpha=0.6)
@@ -178,7 +179,7 @@ def _draw_thinking(axes: Axes, counts: Axes, portraits: Sequence[Portrait]) -> N
     axes.set_xlim(0, len(RESPONSES))
     axes.tick_params(labelbottom=False)
     axes.set_yscale("log")
-    axes.set_ylim(_LEAST_DRAWN, LONGEST_THINK_TIME / 60)
+    axes.set_ylim(_LEAST_DRAWN, LONGEST_THINK_TIME / MINUTE)
     axes.set_yticks([_LEAST_DRAWN, 1, 10, 60, 480], ["≤ 6 s", "1 min", "10 min", "1 h", "8 h"])
     axes.yaxis.set_minor_locator(NullLocator())
     axes.set_title("How long they think after a job (median, quartiles)", loc="left")

@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
+from batsched_py.units import DAY, MINUTE
 from batsched_py.workload import WorkloadJob
 from batsched_users.sessions.batches import batches_of
 from batsched_users.sessions.delimitation import Delimitation, Session, partition
 
 Values = NDArray[np.float64]
 
-DAY_MINUTES = 1_440
+DAY_MINUTES = round(DAY / MINUTE)
 """Minutes; longer inter-arrival times say nothing about a session."""
 LONG = 1_000.0
 """Minutes; nobody works for more than 16 hours on end."""
@@ -121,7 +122,7 @@ def inter_arrival_curve(jobs: Iterable[WorkloadJob]) -> InterArrivalCurve:
         for sessions in partition(jobs, everything).values()
         for session in sessions
     ]
-    gaps = np.concatenate([np.diff(times) for times in submits]) / 60 if submits else np.empty(0)
+    gaps = np.concatenate([np.empty(0), *(np.diff(times) for times in submits)]) / MINUTE
     gaps = np.sort(gaps[gaps <= DAY_MINUTES])
     minutes = np.arange(DAY_MINUTES + 1, dtype=float)
     cumulative = np.searchsorted(gaps, minutes, side="right") / max(len(gaps), 1)
@@ -168,7 +169,7 @@ def session_lengths(
         return max(map(delimitation.seen_finish, jobs))
 
     lengths = [end(session.jobs) - session.start for session in chain(*sessions.values())]
-    return np.array(lengths, dtype=float) / 60
+    return np.array(lengths, dtype=float) / MINUTE
 
 
 def count(sessions: Mapping[str, Sequence[Session]], delimitation: Delimitation) -> Counts:
@@ -238,7 +239,7 @@ def _think_times(jobs: Sequence[WorkloadJob], method: str) -> dict[_Batch, float
             after = first + len(batch.jobs)
             end = batch.finish if method == "max" else batch.jobs[-1].finish_time
             assert end is not None  # partition has checked it
-            minutes[user, first, after] = (following.start - end) / 60
+            minutes[user, first, after] = (following.start - end) / MINUTE
             first = after
     return minutes
 

@@ -1,4 +1,4 @@
-"""A campaign's report in all its forms."""
+"""A campaign's report: that of its study, or a plain one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ import msgspec
 from batsched_py.errors import PluginError
 from batsched_py.report.default_report import plain_report
 from batsched_py.report.document import Report
-from batsched_py.report.forms.export_files import FOLDER, PAGE, write_files
-from batsched_py.report.forms.html_page import page
-from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.plugins import load_file
 
 if TYPE_CHECKING:
@@ -61,13 +58,3 @@ def _report_failed(place: str, out: Path, error: BaseException) -> str:
         f"{where}: {type(error).__name__}: {error}; the runs are kept: mend it, then "
         f"`batsched-py report {shlex.quote(str(out))}`"
     )
-
-
-def publish(report: Report, results: CampaignResults, page_file: Path | None = None) -> list[Path]:
-    """Write the page (default: ``report.html`` in the campaign's folder) and the files.
-
-    Returns the paths, the page first. Raises :class:`batsched_py.errors.OutputError`.
-    """
-    place = results.out / PAGE if page_file is None else page_file
-    write_whole(place, page(report, results))
-    return [place, *write_files(report, results.out / FOLDER)]
