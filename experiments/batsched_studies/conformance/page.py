@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from batsched_py.report.kit.beside_published import in_column
+from batsched_py.report.kit import in_column
 from batsched_py.run.simulate import simulate
 from batsched_studies import dynp
 from batsched_studies.conformance import published_schedules, recorded_runs

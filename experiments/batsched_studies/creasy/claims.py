@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit.selection import Runs
-from batsched_py.support.statistics import Interval
+from batsched_py.report.kit import Interval, Runs
 from batsched_studies.creasy import PUBLISHED, TEXTS
 from batsched_studies.creasy.tables import CLASSES, EASY, MOST, TITLES
 

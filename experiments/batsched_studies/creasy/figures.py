@@ -13,11 +13,8 @@ import altair as alt
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit import palette
-from batsched_py.report.kit.beside_published import printed
-from batsched_py.report.kit.charts import Chart, numbers, scale_of
-from batsched_py.report.kit.estimates import drawn
-from batsched_py.report.kit.selection import Runs
+from batsched_py.report.kit import Runs, drawn, numbers, palette, printed, scale_of
+from batsched_py.report.kit.charts import Chart
 from batsched_studies.creasy import PUBLISHED, TEXTS
 from batsched_studies.creasy.tables import CLASSES, EASY, MOST, TITLES, system
 

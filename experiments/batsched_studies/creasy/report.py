@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from batsched_py.report import Part, Report
-from batsched_py.report.kit.selection import Runs
+from batsched_py.report.kit import Runs
 from batsched_studies.creasy import TEXTS, checks, claims, figures, room, tables
 from batsched_users.models.site import SHIPPED, SiteDistributions
 

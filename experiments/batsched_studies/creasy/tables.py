@@ -9,10 +9,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Table
-from batsched_py.report.kit.beside_published import compared, printed
-from batsched_py.report.kit.estimates import cells
-from batsched_py.report.kit.selection import Quantity, Runs
-from batsched_py.report.kit.tables import columns
+from batsched_py.report.kit import Quantity, Runs, cells, columns, compared, printed
 from batsched_py.units import HOUR
 from batsched_studies.creasy import PUBLISHED, TEXTS
 

@@ -12,8 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit.selection import Runs
-from batsched_py.support.statistics import Interval
+from batsched_py.report.kit import Interval, Runs
 from batsched_studies.dynamic_think_times import PUBLISHED, TEXTS
 from batsched_studies.dynamic_think_times import cases as c
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.report import Part, Report, Table, Text
-from batsched_py.report.kit.selection import Runs
-from batsched_py.report.kit.tables import columns
+from batsched_py.report.kit import Runs, columns
 from batsched_studies.dynamic_think_times import TEXTS, cases, claims, figures, tables
 
 if TYPE_CHECKING:

@@ -8,10 +8,7 @@ from statistics import geometric_mean
 from typing import Any
 
 from batsched_py.report import Column, Table
-from batsched_py.report.kit.beside_published import printed
-from batsched_py.report.kit.estimates import cells
-from batsched_py.report.kit.selection import Runs
-from batsched_py.report.kit.tables import columns, where_known
+from batsched_py.report.kit import Runs, cells, columns, printed, where_known
 from batsched_py.support.statistics import Interval, beside, quantiles
 from batsched_studies.dynamic_think_times import PUBLISHED, TEXTS
 from batsched_studies.dynamic_think_times import cases as c

@@ -14,12 +14,9 @@ import altair as alt
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit import palette
-from batsched_py.report.kit.beside_published import in_column
-from batsched_py.report.kit.charts import Chart, numbers, scale_of
-from batsched_py.report.kit.estimates import drawn
-from batsched_py.report.kit.selection import rows, slug
-from batsched_py.support.statistics import Interval
+from batsched_py.report.kit import Interval, drawn, in_column, numbers, palette, scale_of, slug
+from batsched_py.report.kit.charts import Chart
+from batsched_py.report.kit.selection import rows
 from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.load import Load
 from batsched_studies.dynp.measures import Measured

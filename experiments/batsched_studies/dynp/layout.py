@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from batsched_py.report import Column, Table
-from batsched_py.report.kit.selection import slug
-from batsched_py.report.kit.tables import columns, where_known
+from batsched_py.report.kit import columns, slug, where_known
 from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.tables import Case, Row
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.kit.beside_published import in_column
-from batsched_py.report.kit.selection import SEED, Runs, log_name
-from batsched_py.support.statistics import Interval, bootstrap, trimmed_mean
+from batsched_py.report.kit import Interval, Runs, bootstrap, in_column, log_name, trimmed_mean
+from batsched_py.report.kit.selection import SEED
 from batsched_studies.dynp import PUBLISHED
 from batsched_studies.dynp.measures import options_of, policy_of, values_of
 

@@ -6,11 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from batsched_py.report import Column, Table
-from batsched_py.report.kit.beside_published import in_column
-from batsched_py.report.kit.estimates import cells
-from batsched_py.report.kit.selection import slug
-from batsched_py.report.kit.tables import columns, table, where_known
-from batsched_py.support.statistics import Interval
+from batsched_py.report.kit import Interval, cells, columns, in_column, slug, table, where_known
 from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.load import BASES, GAIN, UNSORTED, Load, factor
 

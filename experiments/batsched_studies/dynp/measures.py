@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pandas as pd
 
-from batsched_py.report.kit.selection import log_name
+from batsched_py.report.kit import log_name
 from batsched_py.workload.clock import parse_time_zone
 from batsched_studies.dynp import PUBLISHED
 

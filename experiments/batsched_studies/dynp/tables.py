@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from batsched_py.report.kit.beside_published import in_column as _printed
+from batsched_py.report.kit import in_column as _printed
 from batsched_py.report.kit.selection import rows
 from batsched_studies.dynp import PUBLISHED
 from batsched_studies.dynp.load import STATIC

@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.metrics import JobTable
-from batsched_py.report.kit import palette
-from batsched_py.report.kit.charts import Chart, scale_of
+from batsched_py.report.kit import palette, scale_of
+from batsched_py.report.kit.charts import Chart
 from batsched_studies.replay_feedback import tables
 
 if TYPE_CHECKING:

@@ -19,9 +19,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Column, Table
-from batsched_py.report.kit import beside_published
-from batsched_py.report.kit.selection import log_name, slug
-from batsched_py.report.kit.tables import columns, where_known
+from batsched_py.report.kit import beside_published, columns, log_name, slug, where_known
 from batsched_py.units import DAY
 from batsched_studies.replay_feedback import PUBLISHED, TEXTS
 

@@ -14,10 +14,8 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.metrics import saturated
-from batsched_py.report.kit.estimates import cells
-from batsched_py.report.kit.pairing import paired
-from batsched_py.report.kit.selection import SEED, Runs, log_name
-from batsched_py.support.statistics import Interval, paired_ratio
+from batsched_py.report.kit import Interval, Runs, cells, log_name, paired, paired_ratio
+from batsched_py.report.kit.selection import SEED
 from batsched_studies.tbuos_ups import PUBLISHED
 
 OPEN = ("rigid", "resampled")

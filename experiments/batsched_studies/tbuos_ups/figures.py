@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit.charts import Chart, inline_data, numbers, scale_of
-from batsched_py.report.kit.estimates import cells
-from batsched_py.report.kit.pairing import paired
-from batsched_py.report.kit.selection import Runs, rows
+from batsched_py.report.kit import Runs, cells, inline_data, numbers, paired, scale_of
+from batsched_py.report.kit.charts import Chart
+from batsched_py.report.kit.selection import rows
 from batsched_py.support.statistics import finite
 from batsched_py.units import HOUR
 from batsched_studies.tbuos_ups import TEXTS

@@ -13,7 +13,7 @@ import pandas as pd
 
 from batsched_py.errors import BatschedError
 from batsched_py.report import Part, Report, Text
-from batsched_py.report.kit.selection import log_name
+from batsched_py.report.kit import log_name
 from batsched_studies.tbuos_ups import TEXTS, figures, tables
 from batsched_studies.tbuos_ups.claims import effects, read
 from batsched_studies.tbuos_ups.verdicts import verdicts

@@ -9,10 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.metrics import max_over_min
-from batsched_py.report.kit.beside_published import printed
-from batsched_py.report.kit.estimates import cells
-from batsched_py.report.kit.selection import Runs
-from batsched_py.support.statistics import RESAMPLES, bootstrap, finite, quantiles
+from batsched_py.report.kit import Runs, bootstrap, cells, printed, quantiles
+from batsched_py.support.statistics import RESAMPLES, finite
 from batsched_studies.tbuos_ups import PUBLISHED
 from batsched_studies.tbuos_ups.claims import CASE, EASY, WAIT, is_saturated
 
