@@ -6,15 +6,11 @@ All campaign files of the folder have this report: it shows what their runs allo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
-from batsched_py.report import Part, Report
+from batsched_py.report import CampaignResults, Part, Report
 from batsched_py.report.kit import Runs
 from batsched_studies.creasy import TEXTS, checks, claims, figures, room, tables
 from batsched_users.models.site import SHIPPED, SiteDistributions
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 
 def report(results: CampaignResults) -> Report:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from batsched_py.report import Part, Report, Table, Text
+from batsched_py.report import CampaignResults, Part, Report, Table, Text
 from batsched_py.report.kit import Runs, columns
 from batsched_studies.dynamic_think_times import TEXTS, cases, claims, figures, tables
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 
 def report(results: CampaignResults) -> Report:

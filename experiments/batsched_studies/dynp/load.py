@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from batsched_py.report import CampaignResults
 from batsched_py.report.kit import Interval, Runs, bootstrap, in_column, log_name, trimmed_mean
 from batsched_py.report.kit.selection import SEED
 from batsched_studies.dynp import PUBLISHED
 from batsched_studies.dynp.measures import options_of, policy_of, values_of
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 STATIC = ("fcfs", "sjf", "ljf")
 BASES = {"sjf": "fcfs", "ljf": "fcfs", "advanced full": "sjf", "sjf-preferred full": "sjf"}

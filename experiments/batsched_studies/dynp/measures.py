@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pandas as pd
 
+from batsched_py.report import CampaignResults
 from batsched_py.report.kit import log_name
 from batsched_py.workload.clock import parse_time_zone
 from batsched_studies.dynp import PUBLISHED
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 METRICS = {
     "SLDwA": ("mean_slowdown_by_area", 1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -12,14 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.metrics import JobTable
+from batsched_py.report import CampaignResults
 from batsched_py.report.kit import palette, scale_of
 from batsched_py.report.kit.charts import Chart
+from batsched_py.workload import Workload
 from batsched_studies.replay_feedback import tables
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
-    from batsched_py.workload import Workload
-
 
 COLOURS = {
     "easy": palette.GREEN,

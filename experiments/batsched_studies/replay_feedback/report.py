@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from batsched_py.report import Part, Report, Text
+from batsched_py.report import CampaignResults, Part, Report, Text
 from batsched_py.report.kit.selection import rows
 from batsched_studies.replay_feedback import (
     PUBLISHED,
@@ -23,9 +23,6 @@ from batsched_studies.replay_feedback import (
     tables,
 )
 from batsched_studies.replay_feedback.replays import MissingError, Study, studies
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 
 def report(results: CampaignResults) -> Report:

@@ -7,20 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from batsched_py.errors import BatschedError
-from batsched_py.report import Part, Report, Text
+from batsched_py.report import CampaignResults, Part, Report, Text
 from batsched_py.report.kit import log_name
 from batsched_studies.tbuos_ups import TEXTS, figures, tables
 from batsched_studies.tbuos_ups.claims import effects, read
 from batsched_studies.tbuos_ups.verdicts import verdicts
 from batsched_studies.tbuos_ups.waits import calmer, spreads, waits
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 
 def report(results: CampaignResults) -> Report:
