@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.errors import UsageError
 from batsched_py.metrics import JobTable
-from batsched_py.report.kit.beside_published import read_published
 from batsched_py.workload import Workload
-from batsched_studies.creasy import checks, measures, room, tables
+from batsched_studies.creasy import PUBLISHED, checks, measures, room, tables
 from batsched_studies.creasy.report import report
 from batsched_users.behaviour.empirical_distributions import About, Quantiles
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
@@ -31,7 +30,6 @@ from helpers.drawn_sessions import job
 from helpers.made_up_campaign import STUDIES, MadeUpCampaign, table_of
 
 STUDY = STUDIES / "creasy"
-PUBLISHED = read_published(STUDY)
 results = partial(MadeUpCampaign, study="creasy")
 COLUMNS = {quantity.name: quantity for quantity in tables.QUANTITIES}
 MONDAY = 1_704_067_200.0  # 2024-01-01, 0:00 UTC

@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
-from batsched_py.report.kit.beside_published import read_published
 from batsched_py.units import WEEK
 from batsched_py.workload.log_archive import find_log
-from batsched_studies.dynamic_think_times import cases, claims, tables
+from batsched_studies.dynamic_think_times import PUBLISHED, cases, claims, tables
 from batsched_studies.dynamic_think_times.report import report
-from helpers.made_up_campaign import STUDIES, MadeUpCampaign, changed, having
+from helpers.made_up_campaign import MadeUpCampaign, changed, having
 
-PUBLISHED = read_published(STUDIES / "dynamic_think_times")
 COLUMNS = {metric.name: metric for metric in (*cases.METRICS, *cases.FURTHER)}
 
 

@@ -14,15 +14,13 @@ import pytest
 
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.report import Report
-from batsched_py.report.kit.beside_published import read_published
 from batsched_py.workload.conversion_rules import PRESETS
-from batsched_studies.dynp import layout, load, measures, tables
+from batsched_studies.dynp import PUBLISHED, layout, load, measures, tables
 from batsched_studies.dynp.report import compared
 from batsched_studies.dynp.report import report as study_report
 from batsched_users.models.synthetic import Synthetic
-from helpers.made_up_campaign import STUDIES, MadeUpCampaign
+from helpers.made_up_campaign import MadeUpCampaign
 
-PUBLISHED = read_published(STUDIES / "dynp")
 TRACES = ("CTC", "KTH", "LANL", "SDSC")
 LOGS = {trace: log for log, trace in PUBLISHED["logs"].items()}
 KTH_START = 843_480_031

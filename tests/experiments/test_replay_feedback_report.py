@@ -20,13 +20,13 @@ import vl_convert
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.report import Report
 from batsched_py.report.forms.export_files import printable
-from batsched_py.report.kit.beside_published import read_published
 from batsched_py.run.simulate import simulate
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
 from batsched_studies.replay_feedback import (
+    PUBLISHED,
     claims,
     figures,
     models,
@@ -42,7 +42,6 @@ from helpers.made_up_campaign import STUDIES, MadeUpCampaign, one_row, table_of
 STUDY = STUDIES / "replay_feedback"
 KTH = "KTH-SP2-1996-2.1-cln"
 DAY = 86_400.0
-PUBLISHED = read_published(STUDY)
 LATE = {"perf*2": -0.1, "infra*2": -0.05, "easy": 0.0, "fcfs": 0.1, "infra/2": 0.2, "perf/2": 0.3}
 INFRASTRUCTURES = tables.INFRASTRUCTURES
 REPLAYS = tables.REPLAYS

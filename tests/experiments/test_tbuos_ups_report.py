@@ -14,15 +14,13 @@ from hypothesis import strategies as st
 from batsched_py import load_workload, simulate
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.report.document import Report
-from batsched_py.report.kit.beside_published import read_published
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.log_archive import find_log
-from batsched_studies.tbuos_ups import claims, measures, verdicts
+from batsched_studies.tbuos_ups import PUBLISHED, claims, measures, verdicts
 from batsched_studies.tbuos_ups import waits as waited
 from batsched_studies.tbuos_ups.report import report
-from helpers.made_up_campaign import STUDIES, MadeUpCampaign, holds
+from helpers.made_up_campaign import MadeUpCampaign, holds
 
-PUBLISHED = read_published(STUDIES / "tbuos_ups")
 KTH = "KTH-SP2-1996-2.1-cln"
 CTC = "CTC-SP2-1996-3.1-cln"
 NUMBERS = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"]
