@@ -498,6 +498,7 @@ def test_verdicts_on_metrics_slackness_and_estimates() -> None:
     runs.append(make_run(1.5, walltime="exact"))
     made = report(*runs)
     assert holds(made, "ARTwW is the best") == [False]
+    assert holds(report(*runs[1:3], make_run(1.8, metric="SLDwW")), "ARTwW is the best") == []
     assert holds(made, "Slackness does not pay") == [True]  # 2.0, and 2.2 on average
     assert holds(made, "Perfect estimates") == [True]
 

@@ -15,46 +15,30 @@ from batsched_studies.dynp.measures import Measured
 GAINS_ON = {"CTC": True, "LANL": True, "KTH": False, "SDSC": False}
 """Whether the thesis's dynP (advanced, full) is better than every static policy, by trace."""
 SLDWA = "SLDwA"
+ADVANCED = "advanced full"
 ALIKE = 0.1
 """Two policies that differ by fewer per cent are alike: none is better."""
 
 
-_Values = dict[tuple[str, str], dict["float | str", float]]
-"""By estimates and policy: SLDwA by slackness, or by self-tuning metric."""
-
-
 def verdicts(runs: Iterable[Measured], loads: Iterable[Load]) -> Iterator[Verdict]:
     """Yield a verdict for each claim and log that there are runs for."""
-    groups: dict[tuple[str, str | None, str], _Values] = {}
+    groups: dict[tuple[str, str | None, str], list[Measured]] = {}
     for run in runs:
         for kind in [run.policy.fcfs_list] if run.policy.fcfs_list else ["sorted", "legacy"]:
-            _add(groups.setdefault((run.log, run.trace, kind), {}), run)
-    for (log, trace, kind), values in groups.items():
-        if any(policy.split()[-1] in ("full", "half") for _, policy in values):
+            groups.setdefault((run.log, run.trace, kind), []).append(run)
+    for (log, trace, kind), of_log in groups.items():
+        if any(not run.policy.order for run in of_log):
             where = log if kind == "sorted" else f"{log} (FCFS as the list lies)"
-            yield from (replace(verdict, log=where) for verdict in _of_log(trace, values))
+            yield from (replace(verdict, log=where) for verdict in _of_log(trace, of_log))
     for load in loads:
         where = f"{load.log}, synthetic"
         yield from (replace(verdict, log=where) for verdict in _of_load(load))
 
 
-def _add(by_policy: _Values, run: Measured) -> None:
-    values = by_policy.setdefault((run.estimates, run.policy.key), {})
-    value = run.values[SLDWA]
-    if run.policy.plain:
-        values[0] = values["ARTwW"] = value
-    elif run.policy.slackness:
-        values[run.policy.slackness] = value
-    else:
-        values[run.policy.metric] = value
-
-
-def _of_log(trace: str | None, by_policy: _Values) -> Iterator[Verdict]:
-    plain = {
-        policy: values[0]
-        for (estimates, policy), values in by_policy.items()
-        if estimates == "user" and values.get(0)
-    }
+def _of_log(trace: str | None, runs: list[Measured]) -> Iterator[Verdict]:
+    usual = [run for run in runs if run.policy.plain]
+    users = [run for run in runs if run.estimates == "user"]
+    plain = {run.policy.key: run.values[SLDWA] for run in users if run.policy.plain}
     yield from _against_static(trace, plain)
     for claim, policies in PUBLISHED["better"].items():
         better, worse = (plain.get(policy) for policy in policies)
@@ -63,19 +47,28 @@ def _of_log(trace: str | None, by_policy: _Values) -> Iterator[Verdict]:
             holds = None if _tie(better, worse) else share >= ALIKE
             told: dict[str, Any] = {"better": better, "worse": worse, "share": share}
             yield TEXTS.verdict("better", holds, claim=claim, **told)
-    yield from _metrics(by_policy)
-    yield from _slackness(by_policy)
-    yield from _perfect(by_policy)
+    yield from _metrics(_by([run for run in users if not run.policy.slackness], "metric"))
+    slack = (run for run in users if run.policy.plain or run.policy.slackness)
+    yield from _slackness(_by(slack, "slackness"))
+    yield from _perfect({r.estimates: r.values[SLDWA] for r in usual if r.policy.key == ADVANCED})
+
+
+def _by(runs: Iterable[Measured], option: str) -> dict[str, dict[Any, float]]:
+    """Return SLDwA by policy and one of its options."""
+    values: dict[str, dict[Any, float]] = {}
+    for run in runs:
+        values.setdefault(run.policy.key, {})[getattr(run.policy, option)] = run.values[SLDWA]
+    return values
 
 
 def _against_static(trace: str | None, plain: dict[str, float]) -> Iterator[Verdict]:
-    if "advanced full" not in plain or not {"fcfs", "sjf"} <= set(plain):
+    if ADVANCED not in plain or not {"fcfs", "sjf"} <= set(plain):
         return
     best = min(STATIC, key=lambda order: plain.get(order, float("inf")))
-    gain = 100 * (1 - plain["advanced full"] / plain[best])
+    gain = 100 * (1 - plain[ADVANCED] / plain[best])
     expected = GAINS_ON.get(trace or "", True)
-    tie = _tie(plain["advanced full"], plain[best])
-    told: dict[str, Any] = {"dynp": plain["advanced full"], "static": plain[best], "gain": gain}
+    tie = _tie(plain[ADVANCED], plain[best])
+    told: dict[str, Any] = {"dynp": plain[ADVANCED], "static": plain[best], "gain": gain}
     told |= {"word": "better" if expected else "worse", "order": best.upper()}
     yield TEXTS.verdict("static", None if tie else (gain > 0) == expected, **told)
 
@@ -85,30 +78,26 @@ def _tie(first: float, second: float) -> bool:
     return f"{first:.4f}" == f"{second:.4f}"
 
 
-def _metrics(by_policy: _Values) -> Iterator[Verdict]:
-    for (estimates, policy), values in by_policy.items():
-        named = {str(name): value for name, value in values.items() if isinstance(name, str)}
-        if estimates == "user" and len(named) > 2:
-            best = min(named, key=lambda name: named[name])
-            told: dict[str, Any] = {"best": best, "least": named[best], "usual": named["ARTwW"]}
+def _metrics(by_policy: dict[str, dict[str, float]]) -> Iterator[Verdict]:
+    for policy, values in by_policy.items():
+        if len(values) > 2 and "ARTwW" in values:
+            best = min(values, key=values.__getitem__)
+            told: dict[str, Any] = {"best": best, "least": values[best], "usual": values["ARTwW"]}
             yield TEXTS.verdict("metric", best == "ARTwW", when=policy.split()[-1], **told)
 
 
-def _slackness(by_policy: _Values) -> Iterator[Verdict]:
-    for (estimates, policy), values in by_policy.items():
-        slack = {key: value for key, value in values.items() if not isinstance(key, str)}
-        if estimates == "user" and len(slack) > 2 and 0 in slack:
-            others = [value for key, value in slack.items() if key]
+def _slackness(by_policy: dict[str, dict[float, float]]) -> Iterator[Verdict]:
+    for policy, values in by_policy.items():
+        if len(values) > 2 and 0 in values:
+            others = [value for slackness, value in values.items() if slackness]
             mean = sum(others) / len(others)
-            shown = ", ".join(f"{key:g} %: {value:.4f}" for key, value in sorted(slack.items()))
-            yield TEXTS.verdict("slackness", slack[0] <= mean, policy=policy, shown=shown)
+            shown = ", ".join(f"{key:g} %: {value:.4f}" for key, value in sorted(values.items()))
+            yield TEXTS.verdict("slackness", values[0] <= mean, policy=policy, shown=shown)
 
 
-def _perfect(by_policy: _Values) -> Iterator[Verdict]:
-    user, perfect = (
-        by_policy.get((kind, "advanced full"), {}).get(0) for kind in ("user", "perfect")
-    )
-    if user and perfect:
+def _perfect(by_estimates: dict[str, float]) -> Iterator[Verdict]:
+    if {"user", "perfect"} <= set(by_estimates):
+        user, perfect = by_estimates["user"], by_estimates["perfect"]
         holds = None if _tie(perfect, user) else perfect < user
         yield TEXTS.verdict("perfect", holds, perfect=perfect, user=user)
 
@@ -119,7 +108,7 @@ def _perfect(by_policy: _Values) -> Iterator[Verdict]:
 def _of_load(load: Load) -> Iterator[Verdict]:
     yield from _ljf(load)
     yield from _sjf(load)
-    for policy in ("advanced full", "sjf-preferred full"):
+    for policy in (ADVANCED, "sjf-preferred full"):
         for metric, unit in ((SLDWA, "%"), ("UTIL", "points")):
             yield from _on_sjf(load, policy, metric, unit)
     yield from _less_with_slackness(load)
