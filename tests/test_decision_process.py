@@ -152,10 +152,10 @@ WRONG: dict[str, Callable[[float, WaitingQueue, Machine], Iterable[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("said", WRONG)
-def test_invariants_are_always_on(said: str) -> None:
-    with pytest.raises(InvariantError, match=said):
-        run(workload([J(0, 3, 5), J(0, 3, 5)], 4), Policy(WRONG[said]))
+@pytest.mark.parametrize("error_text", WRONG)
+def test_invariants_are_always_on(error_text: str) -> None:
+    with pytest.raises(InvariantError, match=error_text):
+        run(workload([J(0, 3, 5), J(0, 3, 5)], 4), Policy(WRONG[error_text]))
 
 
 def begins(nb_processors: int = 4, **config: object) -> m.SimulationBegins:
@@ -201,7 +201,7 @@ def completed(name: str, alloc: int, now: float) -> m.JobCompleted:
 
 
 @pytest.mark.parametrize(
-    ("messages", "said"),
+    ("messages", "error_text"),
     [
         ([m.Message(0.0, [])], "first message"),
         ([m.Message(5.0, [begins()]), m.Message(4.0, [])], "went back"),
@@ -213,12 +213,12 @@ def completed(name: str, alloc: int, now: float) -> m.JobCompleted:
         ([m.Message(0.0, [begins(**{"redis-enabled": True})])], "--enable-redis"),
     ],
 )
-def test_messages_come_in_order(messages: list[m.Message], said: str) -> None:
+def test_messages_come_in_order(messages: list[m.Message], error_text: str) -> None:
     *before, wrong = messages
     process = DecisionProcess(Fcfs())
     for message in before:
         process.answer(message)
-    with pytest.raises(ProtocolError, match=said):
+    with pytest.raises(ProtocolError, match=error_text):
         process.answer(wrong)
 
 
@@ -347,11 +347,11 @@ class Undecided(Chain):
 
 
 @pytest.mark.parametrize(
-    ("model", "said"), [(Stuck, "still due"), (Repeating, "still due"), (Undecided, "nan")]
+    ("model", "error_text"), [(Stuck, "still due"), (Repeating, "still due"), (Undecided, "nan")]
 )
 def test_users_who_never_move_on_are_stopped(
-    model: type[Chain], said: str, monkeypatch: pytest.MonkeyPatch
+    model: type[Chain], error_text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("batsched_py.model.user_model.MOST_AT_ONCE", 1000)
-    with pytest.raises(InvariantError, match=said):
+    with pytest.raises(InvariantError, match=error_text):
         simulate_users(model(10**9, 0, size=9), Fcfs())

@@ -43,8 +43,8 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ).strip()
     )
     # Dependencies by their folders: a .pth file here would be read there, and name the sources.
-    known = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *sys.path}
-    needed = [path for path in known if path.endswith("site-packages")]
+    search_path = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *sys.path}
+    needed = [path for path in search_path if path.endswith("site-packages")]
     (place / "needed.py").write_text(f"import sys\nsys.path += {needed!r}\n")
     (place / "needed.pth").write_text("import needed\n")
     run(

@@ -358,9 +358,9 @@ def refusal(address: str, study: Study, *inputs: str) -> str:
 def test_other_code_is_refused(address: str, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = {**node.identity(), "batsched_py": "9.9", "code": "f" * 64}
     monkeypatch.setattr(node, "identity", lambda: ours)
-    said = refusal(address, study)
-    assert f"has batsched_py {version('batsched_py')}, here 9.9; code " in said
-    assert "here ffffffffffff" in said
+    message = refusal(address, study)
+    assert f"has batsched_py {version('batsched_py')}, here 9.9; code " in message
+    assert "here ffffffffffff" in message
 
 
 @pytest.mark.usefixtures("joining")
@@ -368,8 +368,8 @@ def test_a_node_that_does_not_see_a_file_is_told(
     address: str, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The folder's path may be there, as another one: what counts is the campaign's file in it."""
-    said = refusal(address, study, "/no/such/place/log.swf")
-    assert f"node {socket.gethostname()} does not see /no/such/place/log.swf: the camp" in said
+    message = refusal(address, study, "/no/such/place/log.swf")
+    assert f"node {socket.gethostname()} does not see /no/such/place/log.swf: the camp" in message
     monkeypatch.setattr(module, "write_whole", lambda path, content: None)
     assert f"does not see {study.folder}: the campaign's folder" in refusal(address, study)
 
@@ -426,7 +426,7 @@ echo submit >> {folder}/queue
 {script}
 setsid sh $script > {folder}/job.$$.log 2>&1 < /dev/null &
 echo $! >> {folder}/jobs
-echo "{said}$!"
+echo "{reply}$!"
 """
 CANCEL = """#!/bin/sh
 echo cancel "$@" >> {folder}/queue
@@ -446,12 +446,12 @@ SYSTEMS = {
 def queue(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The name of a queueing system whose commands are there."""
     name: str = request.param
-    submit, cancel, script, said = SYSTEMS[name]
+    submit, cancel, script, reply = SYSTEMS[name]
     folder = tmp_path / "bin"
     folder.mkdir()
     place = script.format(folder=folder)
     for command, text in (
-        (submit, SUBMIT.format(folder=folder, script=place, said=said)),
+        (submit, SUBMIT.format(folder=folder, script=place, reply=reply)),
         (cancel, CANCEL.format(folder=folder)),
     ):
         (folder / command).write_text(text)
@@ -475,9 +475,9 @@ def test_jobs_of_a_queueing_system(
         assert all(future.result(LIMIT)["out_jobs.csv"] for future in futures)
         pids = (folder / "jobs").read_text().split()
         assert len(pids) == 2
-    said = (folder / "queue").read_text().splitlines()
-    assert [line.split()[0] for line in said] == ["submit", "submit", "cancel", "cancel"]
-    assert {line.split()[1] for line in said[2:]} == set(pids)
+    calls = (folder / "queue").read_text().splitlines()
+    assert [line.split()[0] for line in calls] == ["submit", "submit", "cancel", "cancel"]
+    assert {line.split()[1] for line in calls[2:]} == set(pids)
     wait_until(lambda: not any(is_alive(int(run[i])) for run in study.runs() for i in (1, 2)))
     assert f"asked {queue} for 2 jobs of 2 cores each" in capfd.readouterr().err
 

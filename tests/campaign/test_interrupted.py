@@ -131,10 +131,10 @@ def test_interruption_stops_cleanly(tmp_path: Path, number: signal.Signals) -> N
     """Ctrl-C or SIGTERM: one line, exit code 130, no process left; what was done stays done."""
     process, _ = begun(tmp_path, '["easy", "slow.py:Slow"]')
     os.killpg(process.pid, number)
-    _, said = process.communicate(timeout=LIMIT)
+    _, stderr = process.communicate(timeout=LIMIT)
     assert process.returncode == 130
-    assert "interrupted" in said
-    assert "Traceback" not in said
+    assert "interrupted" in stderr
+    assert "Traceback" not in stderr
     assert len([*tmp_path.glob("out/runs/*/out_run.json")]) == 1
     left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True)
     assert left.stdout == ""

@@ -64,12 +64,12 @@ def job_columns(
     user: Sequence[int],
     submit: Sequence[float],
     calendar: Calendar = MONDAY,
-    **known: Sequence[float],
+    **given: Sequence[float],
 ) -> JobColumns:
     """Columns of jobs; what is not given is unknown."""
     unknown = np.full(len(submit), np.nan)
     columns = {
-        name: np.array(known.get(name, unknown), dtype=float)
+        name: np.array(given.get(name, unknown), dtype=float)
         for name in ("end", "size", "run_time", "requested_time")
     }
     numbers = np.array(user, dtype=np.int64)
@@ -104,9 +104,9 @@ def log_of_stays() -> Workload:
                 for place in range(random.randrange(1, 4)):
                     submit = begin + place * 1000
                     jobs.append(job("", submit, submit + random.randrange(2000), str(user)))
-    jobs.sort(key=lambda one: one.submit_time)
-    for number, one in enumerate(jobs):
-        one.id = f"j{number}"
+    jobs.sort(key=lambda drawn_job: drawn_job.submit_time)
+    for number, drawn_job in enumerate(jobs):
+        drawn_job.id = f"j{number}"
     log = log_of(jobs, start=MONDAY_10)
     log.profiles["p"]["cpu"] = 6e11
     return msgspec.structs.replace(log, time_zone="Europe/Paris")

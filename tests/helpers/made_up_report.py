@@ -82,10 +82,10 @@ def some_jobs(nb: int = 200, *, nb_res: int = 64, seed: int = 0) -> pd.DataFrame
     for number in range(nb):
         size = int(random.integers(1, nb_res // 3))
         first = int(random.integers(0, nb_res - size + 1))
-        own = slice(first, first + size)
-        start = max(float(submit[number]), float(free[own].max()))
+        allocated = slice(first, first + size)
+        start = max(float(submit[number]), float(free[allocated].max()))
         run = float(random.integers(60, 6000))
-        free[own] = start + run
+        free[allocated] = start + run
         rows.append(
             {
                 "job_id": str(number),

@@ -88,11 +88,11 @@ def _install(environment: Path, log: Path, lock: int) -> None:
             raise CannotInstallError(f"{step}: {_reason(code, log.read_text(errors='replace'))}")
 
 
-def _reason(code: int | None, said: str) -> str:
+def _reason(code: int | None, log_text: str) -> str:
     """Return the first line of the error; warnings may come before it."""
     if code is None:
         return f"not done within {INSTALL_LIMIT:g} s"
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in log_text.splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith("error")] or lines
     return errors[0] if errors else f"exit code {code}"
 
@@ -157,7 +157,7 @@ class Played:
         return (self.folder / f"out_{name}").read_bytes()
 
     @property
-    def said(self) -> str:
+    def logs(self) -> str:
         """What both sides said."""
         return "\n".join(
             f"--- {path.name}:\n{path.read_text(errors='replace')[-4000:]}"

@@ -81,23 +81,23 @@ class Echo:
         self._unseen = [Counter(map(_key, msg.events)) for msg in recording.messages]
         self._expected: Counter[tuple[Any, ...]] = Counter()
         self._keys: Counter[tuple[Any, ...]] = Counter()
-        self.said = 0
+        self.nb_replies = 0
         """Number of recorded replies that were said."""
 
     def __call__(self, message: m.Message) -> m.Message:
         self.seen += message.events
         self._keys.update(map(_key, message.events))
         reply = m.Message(message.now, [])
-        while self.said < len(self.recording.replies):
-            unseen = self._unseen[self.said]
+        while self.nb_replies < len(self.recording.replies):
+            unseen = self._unseen[self.nb_replies]
             if any(self._keys[key] < self._expected[key] + unseen[key] for key in unseen):
                 break
             self._expected += unseen
-            raw = self.recording.replies[self.said]
-            self.said += 1
-            said = codec.decode_decisions(raw)
-            reply.events += said.events
-            reply.now = max(reply.now, said.now)
+            raw = self.recording.replies[self.nb_replies]
+            self.nb_replies += 1
+            recorded = codec.decode_decisions(raw)
+            reply.events += recorded.events
+            reply.now = max(reply.now, recorded.now)
         return reply
 
 
@@ -118,7 +118,7 @@ class Run:
 
     echo: Echo
     exit_code: int
-    said: str
+    stderr: str
     folder: Path
 
 

@@ -82,10 +82,10 @@ class Machine:
         """A link for each host and one that all share, or that none does."""
         policy = "SHARED" if self.shared else "FATPIPE"
         yield f'<link id="l" bandwidth="80MBps" latency="10us" sharing_policy="{policy}"/>'
-        own = "SHARED" if self.shared else "SPLITDUPLEX"
+        sharing = "SHARED" if self.shared else "SPLITDUPLEX"
         up, down = ("", "") if self.shared else (' direction="UP"', ' direction="DOWN"')
         for at in range(self.nb_hosts):
-            yield f'<link id="l{at}" bandwidth="100MBps" latency="0" sharing_policy="{own}"/>'
+            yield f'<link id="l{at}" bandwidth="100MBps" latency="0" sharing_policy="{sharing}"/>'
         for a in range(self.nb_hosts):
             for b in range(a + 1, self.nb_hosts):
                 yield (
@@ -173,8 +173,8 @@ def leaves(draw: st.DrawFn, size: int) -> dict[str, Any]:
 @st.composite
 def profiles(draw: st.DrawFn, size: int, *, leads: bool) -> Profiles:
     """Profiles for jobs of one size; ``leads`` lets those that receive go on with others."""
-    found: Profiles = {f"s{size}l{at}": draw(leaves(size)) for at in range(draw(st.integers(1, 3)))}
-    names = sorted(found)
+    drawn: Profiles = {f"s{size}l{at}": draw(leaves(size)) for at in range(draw(st.integers(1, 3)))}
+    names = sorted(drawn)
     if draw(st.booleans()):
         listening: dict[str, Any] = {"type": "recv", "regex": "yes"}
         for field_ in ("success", "failure", "timeout") if leads else ():
@@ -182,15 +182,15 @@ def profiles(draw: st.DrawFn, size: int, *, leads: bool) -> Profiles:
                 listening[field_] = draw(st.sampled_from(names))
         if draw(st.booleans()):
             listening["polltime"] = 0.3
-        found[f"s{size}r"] = listening
-    parts = draw(st.lists(st.sampled_from(sorted(found)), min_size=1, max_size=3))
+        drawn[f"s{size}r"] = listening
+    parts = draw(st.lists(st.sampled_from(sorted(drawn)), min_size=1, max_size=3))
     again = draw(st.integers(1, 3))
-    found[f"s{size}c"] = {"type": "composed", "seq": parts, "repeat": again}
+    drawn[f"s{size}c"] = {"type": "composed", "seq": parts, "repeat": again}
     if draw(st.booleans()):
-        found[f"s{size}cc"] = {"type": "composed", "seq": [f"s{size}c", names[0]]}
+        drawn[f"s{size}cc"] = {"type": "composed", "seq": [f"s{size}c", names[0]]}
     # Batsim drops what only a recv profile leads to: this keeps all.
-    found[f"s{size}all"] = {"type": "composed", "seq": sorted(found)}
-    return found
+    drawn[f"s{size}all"] = {"type": "composed", "seq": sorted(drawn)}
+    return drawn
 
 
 @st.composite

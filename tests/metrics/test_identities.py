@@ -105,9 +105,9 @@ def test_window_second_by_second(jobs: list[tuple[int, int, int]], start: int, l
         for (_, w, p), s in zip(jobs, starts, strict=True):
             busy += w * (s <= second < s + p)
             ended += s + p == second
-    found = window(table_of(jobs, starts), start, length)
-    assert found["mean_busy_processors"] == pytest.approx(busy / length)
-    assert found["throughput_per_day"] == pytest.approx(ended * 86_400 / length)
+    values = window(table_of(jobs, starts), start, length)
+    assert values["mean_busy_processors"] == pytest.approx(busy / length)
+    assert values["throughput_per_day"] == pytest.approx(ended * 86_400 / length)
 
 
 @given(jobs=JOBS)
@@ -153,17 +153,17 @@ def test_sessions_job_by_job(jobs: list[tuple[str, int, int, bool]]) -> None:
     arrival: list[list[int]] = []
     thinking, weeks, there, span, count = 0, 0, 0, 0, 0
     for user in users:
-        own = sorted((a, a if no else a + p) for u, a, p, no in jobs if u == user)
-        for i, (a, _) in enumerate(own):
-            if i and a - own[i - 1][0] <= 60 * MINUTE:
+        jobs_of_user = sorted((a, a if no else a + p) for u, a, p, no in jobs if u == user)
+        for i, (a, _) in enumerate(jobs_of_user):
+            if i and a - jobs_of_user[i - 1][0] <= 60 * MINUTE:
                 arrival[-1].append(a)
             else:
                 arrival.append([a])
-            thinking += not (i and a - own[i - 1][1] <= 20 * MINUTE)
-        weeks += len({(a - first) // (7 * 86_400) for a, _ in own})
-        span += own[-1][0] - own[0][0]
-        there += max(end for _, end in own) - own[0][0]
-        count += len(own)
+            thinking += not (i and a - jobs_of_user[i - 1][1] <= 20 * MINUTE)
+        weeks += len({(a - first) // (7 * 86_400) for a, _ in jobs_of_user})
+        span += jobs_of_user[-1][0] - jobs_of_user[0][0]
+        there += max(end for _, end in jobs_of_user) - jobs_of_user[0][0]
+        count += len(jobs_of_user)
     expected = {
         "sessions_per_user": len(arrival) / len(users),
         "jobs_per_session_arrival_60": count / len(arrival),
@@ -174,9 +174,9 @@ def test_sessions_job_by_job(jobs: list[tuple[str, int, int, bool]]) -> None:
     }
     if there:
         expected["throughput_per_user"] = count * 3600 / there
-    found = overall(table)
-    assert {name: found[name] for name in expected} == pytest.approx(expected)
-    assert (found["throughput_per_user"] is None) == (there == 0)
+    values = overall(table)
+    assert {name: values[name] for name in expected} == pytest.approx(expected)
+    assert (values["throughput_per_user"] is None) == (there == 0)
 
 
 def test_sessions_end_after_the_threshold_only() -> None:

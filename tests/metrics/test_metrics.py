@@ -116,11 +116,11 @@ def test_without_the_size_of_the_machine() -> None:
     """Exactly what needs it is None, and no value depends on it otherwise."""
     with_size, without = table(), table()
     without.nb_processors = None
-    found, all_values = overall(without), overall(with_size)
-    assert [found[name] for name in COUNTS] == [4, 3, 1]
+    values, all_values = overall(without), overall(with_size)
+    assert [values[name] for name in COUNTS] == [4, 3, 1]
     needing = {name for name, metric in METRICS.items() if metric.needs_machine}
-    assert {name for name in METRICS if found[name] != all_values[name]} == needing
-    assert {found[name] for name in needing} == {None}
+    assert {name for name in METRICS if values[name] != all_values[name]} == needing
+    assert {values[name] for name in needing} == {None}
 
 
 def test_unknown_users_have_no_sessions() -> None:
@@ -148,6 +148,6 @@ def test_the_documentation_lists_all() -> None:
 
 def test_windows_that_do_not_fit_are_left_out() -> None:
     days = [(0.0, 0.0, 200 * DAY, 200 * DAY, 1, 0.0, "a")]
-    found = windows(table(days))
-    assert [value["length"] / DAY for value in found] == [120, 180]
-    assert found[0]["mean_busy_processors"] == 1
+    fitting = windows(table(days))
+    assert [value["length"] / DAY for value in fitting] == [120, 180]
+    assert fitting[0]["mean_busy_processors"] == 1

@@ -59,12 +59,12 @@ def ours(tmp_path: Path) -> Path:
 
 def test_a_file_of_ours_gives_what_run_json_has(ours: Path) -> None:
     stored = json.loads((ours.parent / "out_run.json").read_text())["metrics"]
-    found = {name: row["value"] for name, row in rows_of(ours).items()}
+    printed = {name: row["value"] for name, row in rows_of(ours).items()}
     missing = {name for name, value in stored["overall"].items() if value is None}
-    assert {name for name, value in found.items() if value is None} == missing
-    for name in found.keys() - missing:
-        assert found[name] == pytest.approx(stored["overall"][name], rel=1e-6)
-    assert list(found) == list(stored["overall"])
+    assert {name for name, value in printed.items() if value is None} == missing
+    for name in printed.keys() - missing:
+        assert printed[name] == pytest.approx(stored["overall"][name], rel=1e-6)
+    assert list(printed) == list(stored["overall"])
     users = {row.pop("user"): row for row in json.loads(run(ours, "--per-user", "--json")[0])}
     assert users.keys() == stored["per_user"].keys()
     for user, values in users.items():
@@ -151,7 +151,7 @@ def test_header_only_is_a_simulation_of_no_jobs(batsims: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((), "which FILE"),
         (("FILE", "--nodes", 0), "--nodes 0"),
@@ -163,14 +163,14 @@ def test_header_only_is_a_simulation_of_no_jobs(batsims: Path) -> None:
         (("FILE", "--list"), "leave out FILE"),
     ],
 )
-def test_wrong_usage(batsims: Path, arguments: tuple[object, ...], said: str) -> None:
+def test_wrong_usage(batsims: Path, arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(UsageError) as error:
         run(*(batsims if word == "FILE" else word for word in arguments))
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         (BATSIMS, "", "out_jobs.csv is empty"),
         (JOBS_COLUMNS, "x,y", "out_jobs.csv:1: no column submission_time, final_state"),
@@ -185,11 +185,11 @@ def test_wrong_usage(batsims: Path, arguments: tuple[object, ...], said: str) ->
         ("REJECTED", "RUNNING", "out_jobs.csv:4: starting_time is ''"),
     ],
 )
-def test_bad_files(batsims: Path, old: str, new: str, said: str) -> None:
+def test_bad_files(batsims: Path, old: str, new: str, message: str) -> None:
     batsims.write_text(BATSIMS.replace(old, new, 1))
     with pytest.raises(InputError) as error:
         run(batsims, "--nodes", 5)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 

@@ -32,11 +32,11 @@ def test_a_machine_full_of_them() -> None:
     jobs = [(week * WEEK, 1, DAY) for week in range(20) for _ in range(10)]
     table = table_of(jobs, first_fit(jobs, 1), 1)
     table = with_rare(table, [number % 10 != 0 for number in range(200)])
-    found = overall(table)
-    assert (found["utilisation"], found["total_idle_time"]) == (1, 0)
-    assert found["backlog_growth"] == pytest.approx(3)
+    values = overall(table)
+    assert (values["utilisation"], values["total_idle_time"]) == (1, 0)
+    assert values["backlog_growth"] == pytest.approx(3)
     assert saturated(table)
-    assert (found["nb_jobs"], found["nb_ran"]) == (20, 20)
+    assert (values["nb_jobs"], values["nb_ran"]) == (20, 20)
     alone = overall(table.only_measured)
     assert alone["utilisation"] == pytest.approx(20 / 191)  # the last one starts on day 190
     assert alone["backlog_growth"] == pytest.approx(0.3, abs=0.05)
@@ -61,18 +61,18 @@ def test_all_jobs_or_measured_ones(rows: list[tuple[int, int, int, bool, bool]])
     table = with_rare(plain, rare)
     without = plain.select(~np.array(rare))
     assert not without.rare.any()
-    found, of_all, of_rest = overall(table), overall(plain), overall(without)
-    for name, value in found.items():
+    of_table, of_all, of_rest = overall(table), overall(plain), overall(without)
+    for name, value in of_table.items():
         assert value == (of_all if name in MACHINE else of_rest)[name], name
     names = list(METRICS)
     assert per_user(table, names) == per_user(without, names)
     assert len(windows(table)) == len(windows(plain))
     for start, length in ((0, 50 * DAY), (30 * DAY, 100 * DAY)):
-        own, full = window(table, start, length), window(plain, start, length)
-        assert own["mean_busy_processors"] == full["mean_busy_processors"]
+        values, full = window(table, start, length), window(plain, start, length)
+        assert values["mean_busy_processors"] == full["mean_busy_processors"]
         begin = plain.submit.min() + start
         ended = [begin <= end < begin + length for end in without.finish]
-        assert own["throughput_per_day"] == pytest.approx(sum(ended) / (length / DAY))
+        assert values["throughput_per_day"] == pytest.approx(sum(ended) / (length / DAY))
 
 
 def test_none_is_rare_unless_said() -> None:
@@ -86,9 +86,9 @@ def test_none_is_rare_unless_said() -> None:
 def test_all_are_rare() -> None:
     """Nothing is measured, but the machine ran."""
     table = with_rare(table_of([(0, 1, 5), (1, 1, 5)], [0, 5], 2), [True, True])
-    found = overall(table)
-    assert (found["nb_jobs"], found["utilisation"]) == (0, 0.5)
-    assert {name for name, value in found.items() if value is None} == METRICS.keys() - (
+    values = overall(table)
+    assert (values["nb_jobs"], values["utilisation"]) == (0, 0.5)
+    assert {name for name, value in values.items() if value is None} == METRICS.keys() - (
         MACHINE - {"backlog_growth"}  # too short
     )
     assert per_user(table) == {}
@@ -96,5 +96,5 @@ def test_all_are_rare() -> None:
 
 def test_the_documentation_says_which_are_of_the_machine() -> None:
     page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
-    (said,) = re.findall(r"are the metrics of the machine: (.*?), and\s+on windows", page, re.S)
-    assert set(re.findall(r"`(\w+)`", said)) == MACHINE
+    (listed,) = re.findall(r"are the metrics of the machine: (.*?), and\s+on windows", page, re.S)
+    assert set(re.findall(r"`(\w+)`", listed)) == MACHINE

@@ -18,8 +18,8 @@ from helpers.schedules_by_hand import first_fit, table_of
 )
 def test_a_fifth_is_dropped_rounded_up(weeks: int, left: int) -> None:
     assert len(low_marks([7] * weeks)) == left
-    found = growth([7] * weeks)
-    assert np.isnan(found) if left < 2 else found == 0
+    slope = growth([7] * weeks)
+    assert np.isnan(slope) if left < 2 else slope == 0
 
 
 @given(counts=st.lists(st.integers(0, 500), max_size=40))

@@ -97,12 +97,12 @@ def test_examples_of_streit(
     schedule: tuple[list[tuple[float, int, float]], list[float], int], expected: dict[str, float]
 ) -> None:
     table = table_of(*schedule)
-    found = {
+    computed = {
         short: metric.compute(table)
         for metric in METRICS.values()
         for short in expected.keys() & {*metric.short}
     }
-    assert found == pytest.approx(expected, rel=2e-6, abs=1e-9)
+    assert computed == pytest.approx(expected, rel=2e-6, abs=1e-9)
 
 
 def values(prefix: str, suffixes: list[str], table: JobTable) -> list[float]:
@@ -112,8 +112,8 @@ def values(prefix: str, suffixes: list[str], table: JobTable) -> list[float]:
 def test_three_bounded_slowdowns_of_a_short_job() -> None:
     """20 s after 600 s: 620 / 60 in two of them, 1 + 600 / 60 in Keleher's and Perkovic's."""
     suffixes = ["", "_feitelson", "_keleher"]
-    found = values("mean_bounded_slowdown_60", suffixes, table_of([(0, 1, 20)], [600]))
-    assert found == pytest.approx([620 / 60, 620 / 60, 11])
+    slowdowns = values("mean_bounded_slowdown_60", suffixes, table_of([(0, 1, 20)], [600]))
+    assert slowdowns == pytest.approx([620 / 60, 620 / 60, 11])
 
 
 def test_area_weights_are_not_slowdowns_per_area() -> None:
@@ -125,8 +125,8 @@ def test_area_weights_are_not_slowdowns_per_area() -> None:
 def test_four_metrics_called_awrt() -> None:
     """10 s on 1 processor at once and 20 s on 4 after 30 s: areas 10 and 80, turnarounds 10, 50."""
     table = table_of([(0, 1, 10), (0, 4, 20)], [0, 30])
-    found = [metric.compute(table) for metric in METRICS.values() if "AWRT" in metric.short]
-    assert found == pytest.approx([210 / 5, 4100 / 90, 4100 / 2, 4100 / 5])
+    turnarounds = [metric.compute(table) for metric in METRICS.values() if "AWRT" in metric.short]
+    assert turnarounds == pytest.approx([210 / 5, 4100 / 90, 4100 / 2, 4100 / 5])
 
 
 def test_classes_of_run_time_have_their_upper_bound() -> None:

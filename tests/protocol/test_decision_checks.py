@@ -47,7 +47,7 @@ def register(kind: str | None, **profile: Any) -> m.RegisterProfile:
 
 
 @pytest.mark.parametrize(
-    ("decision", "said"),
+    ("decision", "message"),
     [
         (execute(alloc=1), "in use"),
         (execute(alloc=16), "does not exist"),
@@ -74,8 +74,8 @@ def register(kind: str | None, **profile: Any) -> m.RegisterProfile:
         (m.RequestedCall(timestamp=1.0), "no decision"),
     ],
 )
-def test_strictly_refused(decision: m.Event, said: str) -> None:
-    with pytest.raises(ProtocolError, match=said):
+def test_strictly_refused(decision: m.Event, message: str) -> None:
+    with pytest.raises(ProtocolError, match=message):
         begun(dynamic_jobs_enabled=True).check(m.Message(1.0, [decision]))
 
 
@@ -132,9 +132,9 @@ def test_a_registered_profile_is_still_known_to_its_jobs() -> None:
     end = m.JobCompleted(timestamp=2.0, job_id="d!c", job_state="X", return_code=0, alloc=4)
     referee.heard(m.Message(2.0, [end]))
     referee.check(m.Message(2.0, [execute(timestamp=2.0, job_id="d!d", alloc=0b1100)]))
-    for again, said in ((total, "registered before"), (decisions[0], "was released")):
+    for again, message in ((total, "registered before"), (decisions[0], "was released")):
         again.timestamp = 2.0
-        with pytest.raises(ProtocolError, match=said):
+        with pytest.raises(ProtocolError, match=message):
             referee.check(m.Message(2.0, [again]))
 
 

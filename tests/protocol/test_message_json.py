@@ -73,7 +73,7 @@ def test_call_me_later_is_called_timestamp_on_the_wire() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "message"),
     [
         ("", "not one of the protocol"),
         ("[]", "not one of the protocol"),
@@ -90,6 +90,6 @@ def test_call_me_later_is_called_timestamp_on_the_wire() -> None:
         *((wire("CALL_ME_LATER", data), r"exactly \['timestamp'\]") for data in NO_CALLS),
     ],
 )
-def test_refuses_and_says_what(raw: str, said: str) -> None:
-    with pytest.raises(ProtocolError, match=said):
+def test_refuses_and_says_what(raw: str, message: str) -> None:
+    with pytest.raises(ProtocolError, match=message):
         codec.decode_decisions(raw)

@@ -35,8 +35,8 @@ def columns(path: Path) -> JobColumns:
 
 def all_shares(jobs: JobColumns, attribute: str, measure: str) -> tuple[int, list[float]]:
     """Number of users; wins, ties, losses of distance 0 against 1, then of 1 against 2."""
-    found = similarity(jobs, attribute, measure)
-    return len(found.user), [*found.compare(0, 1), *found.compare(1, 2)]
+    similarities = similarity(jobs, attribute, measure)
+    return len(similarities.user), [*similarities.compare(0, 1), *similarities.compare(1, 2)]
 
 
 @LOGS
@@ -82,8 +82,8 @@ def test_similarity_of_sizes(shared: Path, name: str, file: str) -> None:
 def test_sessions_are_no_chance(shared: Path, name: str, file: str, attribute: str) -> None:
     """Inside sessions jobs are far more alike than among all jobs of a user (a figure there)."""
     jobs = columns(shared / f"swf/{file}.swf.gz").ran
-    found = null_test(jobs, attribute, repetitions=20)
-    assert found.observed > found.shuffled.mean() + 10 * found.shuffled.std()
+    result = null_test(jobs, attribute, repetitions=20)
+    assert result.observed > result.shuffled.mean() + 10 * result.shuffled.std()
 
 
 @LOGS

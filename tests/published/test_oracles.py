@@ -49,5 +49,5 @@ def test_recorded_kth_schedule(shared: Path) -> None:
     makespan = max(job.finish_time or 0 for job in jobs) - min(job.submit_time for job in jobs)
     log = read_swf(path)
     waits = log.column("wait_time")[log.column("requested_processors") > 0]
-    found = (makespan / DAY, float(np.mean(waits)) / DAY, float(np.max(waits)) / DAY)
-    assert tuple(round(value, 2) for value in found) == (332.93, 0.18, 11.34)
+    days = (makespan / DAY, float(np.mean(waits)) / DAY, float(np.max(waits)) / DAY)
+    assert tuple(round(value, 2) for value in days) == (332.93, 0.18, 11.34)

@@ -84,19 +84,19 @@ def test_sessions_go_on_as_the_formula_says_after_short_responses(
     workloads: Sequence[Workload],
 ) -> None:
     """Within 0.06 up to 10 minutes; later, sessions go on more often than 0.8 / (0.05 R + 1)."""
-    found = continuation_by_response(workloads)
-    observed = [one.observed for one in found]
+    bins = continuation_by_response(workloads)
+    observed = [continuation.observed for continuation in bins]
     assert observed[:-1] == sorted(observed[:-1], reverse=True)
-    for one in found:
-        if one.below <= 10:
-            assert one.observed == pytest.approx(one.expected, abs=0.06)
+    for continuation in bins:
+        if continuation.below <= 10:
+            assert continuation.observed == pytest.approx(continuation.expected, abs=0.06)
         else:
-            assert 0.02 < one.observed - one.expected < 0.15
+            assert 0.02 < continuation.observed - continuation.expected < 0.15
     expected = [0.814, 0.759, 0.711, 0.644, 0.596, 0.476, 0.347, 0.261, 0.171, 0.095, 0.052, 0.059]
     assert observed == pytest.approx(expected, abs=0.001)
 
 
 def test_sessions_go_on_as_the_formula_says_at_ctc(workloads: Sequence[Workload]) -> None:
     """One log follows it within 0.06 all the way."""
-    for one in continuation_by_response([workloads[LOGS.index(SITE_LOGS[FOLLOWS])]]):
-        assert one.observed == pytest.approx(one.expected, abs=0.06)
+    for continuation in continuation_by_response([workloads[LOGS.index(SITE_LOGS[FOLLOWS])]]):
+        assert continuation.observed == pytest.approx(continuation.expected, abs=0.06)

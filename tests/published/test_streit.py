@@ -56,8 +56,8 @@ def monthly(result: Result) -> list[float]:
 def test_static_policies(shared: Path, log: str, order: str, expected: tuple[float, ...]) -> None:
     path, options = shared / f"swf/{log}.swf.gz", {"order": order}
     result = simulate(path, rules="dynp", scheduler="planning", scheduler_options=options)
-    found = [round(METRICS[name].compute(result.table), digits) for name, digits in NAMES.items()]
-    assert tuple(found) == expected
+    values = [round(METRICS[name].compute(result.table), digits) for name, digits in NAMES.items()]
+    assert tuple(values) == expected
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,9 @@ def test_log_and_workload_give_the_same(shared: Path, pairs: dict[str, Pairs]) -
     """The rules drop one job of no size, which takes one pair away."""
     name = "KTH-SP2-1996-2.1-cln"
     load = load_workload(shared / f"swf/{name}.swf.gz", make_rules())
-    found = think_time_pairs(columns_of_workload(load))
-    assert len(found) == len(pairs[name]) - 1
-    assert fit_think_times(found, BOUND).slope == pytest.approx(LOGS[name], abs=0.0005)
+    of_workload = think_time_pairs(columns_of_workload(load))
+    assert len(of_workload) == len(pairs[name]) - 1
+    assert fit_think_times(of_workload, BOUND).slope == pytest.approx(LOGS[name], abs=0.0005)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_log_and_workload_give_the_same(shared: Path, pairs: dict[str, Pairs]) -
 )
 def test_pairs(jobs: list[tuple[str, float, float]], expected: list[tuple[float, float]]) -> None:
     users, submit, end = (np.array(column) for column in zip(*jobs, strict=True))
-    found = think_time_pairs(
+    pairs = think_time_pairs(
         JobColumns(
             user=np.unique(users, return_inverse=True)[1],
             submit=submit.astype(float),
@@ -92,7 +92,7 @@ def test_pairs(jobs: list[tuple[str, float, float]], expected: list[tuple[float,
             requested_time=submit,
         )
     )
-    assert list(zip(found.response.tolist(), found.think.tolist(), strict=True)) == expected
+    assert list(zip(pairs.response.tolist(), pairs.think.tolist(), strict=True)) == expected
 
 
 def test_jobs_of_unknown_user_or_finish() -> None:
@@ -104,8 +104,8 @@ def test_jobs_of_unknown_user_or_finish() -> None:
         J(50, 1, 10, user=None, finish=60),
     ]
     columns = columns_of_workload(workload(jobs, 4))
-    found = think_time_pairs(columns.ended)
-    assert (found.response.tolist(), found.think.tolist()) == ([10], [20])
+    pairs = think_time_pairs(columns.ended)
+    assert (pairs.response.tolist(), pairs.think.tolist()) == ([10], [20])
     assert think_time_pairs(columns).think.tolist() == [2]
 
 
@@ -117,17 +117,17 @@ def test_least_squares(points: list[tuple[int, int]]) -> None:
         with pytest.raises(InputError, match="expected at least two"):
             fit_think_times(Pairs(x, y), 80)
         return
-    found = fit_think_times(Pairs(x, y), 80)
+    fit = fit_think_times(Pairs(x, y), 80)
     x, y = x[x < 80], y[x < 80]
-    assert found.nb_pairs == len(x)
+    assert fit.nb_pairs == len(x)
 
     def error(slope: float, intercept: float) -> float:
         return float(((y - slope * x - intercept) ** 2).sum())
 
-    best = error(found.slope, found.intercept)
-    assert found.explained == pytest.approx(1 - best / error(0, y.mean()) if np.ptp(y) else 1)
+    best = error(fit.slope, fit.intercept)
+    assert fit.explained == pytest.approx(1 - best / error(0, y.mean()) if np.ptp(y) else 1)
     for slope, intercept in ((0.01, 0), (-0.01, 0), (0, 0.1), (0, -0.1), (0.01, -0.1)):
-        assert best <= error(found.slope + slope, found.intercept + intercept)
+        assert best <= error(fit.slope + slope, fit.intercept + intercept)
 
 
 def test_no_pairs_no_line() -> None:

@@ -114,9 +114,9 @@ def test_serve_says_where_and_ends_with_a_line(folder: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment) as server:
         assert server.stdout is not None
-        said = server.stdout.readline()
-        address = re.search(r"http://127\.0\.0\.1:\d+/", said)
-        assert address is not None, said
+        first_line = server.stdout.readline()
+        address = re.search(r"http://127\.0\.0\.1:\d+/", first_line)
+        assert address is not None, first_line
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         state = json.load(opener.open(f"{address.group()}state.json", timeout=LIMIT))
         assert state["planned"] in (0, 2)  # 0 before the first look

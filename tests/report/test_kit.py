@@ -57,11 +57,11 @@ def test_runs_of_each_value_are_in_the_order_of_the_values() -> None:
 
 
 def test_values_are_by_replication_in_the_unit_of_the_paper() -> None:
-    own = runs(fcfs=[3, 5])
-    assert own.values("wait").to_dict() == {0: 3, 1: 5}
-    assert own.values("mean_waiting_time").to_list() == [180, 300]
-    assert own.values("not measured").empty
-    assert (own.mean("wait").value, own.mean("wait").nb) == (4, 2)
+    fcfs_runs = runs(fcfs=[3, 5])
+    assert fcfs_runs.values("wait").to_dict() == {0: 3, 1: 5}
+    assert fcfs_runs.values("mean_waiting_time").to_list() == [180, 300]
+    assert fcfs_runs.values("not measured").empty
+    assert (fcfs_runs.mean("wait").value, fcfs_runs.mean("wait").nb) == (4, 2)
 
 
 def test_changes_are_of_pairs() -> None:
@@ -79,9 +79,9 @@ def test_pairs_are_in_the_order_of_ours_and_the_first_of_several_counts() -> Non
 
 
 def test_estimates_as_cells() -> None:
-    known, alone = Interval(2, 1, 3, 4), Interval(2, nan, nan, 1)
-    assert cells(known, "gain", nb="runs") == {"gain": 2, "low": 1, "high": 3, "runs": 4}
-    assert drawn(known) == {"ours": 2, "low": 1, "high": 3}
+    interval, alone = Interval(2, 1, 3, 4), Interval(2, nan, nan, 1)
+    assert cells(interval, "gain", nb="runs") == {"gain": 2, "low": 1, "high": 3, "runs": 4}
+    assert drawn(interval) == {"ours": 2, "low": 1, "high": 3}
     assert drawn(alone) == {"ours": 2, "low": None, "high": None}
 
 
@@ -95,9 +95,9 @@ def test_published_numbers_are_found_by_their_path() -> None:
 
 
 def test_replications_beside_a_published_number() -> None:
-    found = compared([1.0, 2.0, 3.0], 4.0)
-    assert (found["published"], found["difference"]) == (4, -50)
-    assert found["spreads"] == pytest.approx(2 / 0.95)
+    row = compared([1.0, 2.0, 3.0], 4.0)
+    assert (row["published"], row["difference"]) == (4, -50)
+    assert row["spreads"] == pytest.approx(2 / 0.95)
     assert isnan(compared([1.0], None)["difference"])
 
 

@@ -27,14 +27,14 @@ class Elements(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
+        self.tags.append((tag, dict(attrs)))
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.found if name == tag]
+        return [attributes for name, attributes in self.tags if name == tag]
 
 
 def test_texts_do_not_become_elements(made: str) -> None:
@@ -53,8 +53,8 @@ def test_data_cannot_leave_their_script_element(text: str) -> None:
 
 def test_data_that_json_does_not_know() -> None:
     values = pd.Series([1, 2]).to_numpy()
-    found = json.loads(safe_json([float("nan"), float("inf"), values, values[0]]))
-    assert found == [None, None, [1, 2], 1]
+    decoded = json.loads(safe_json([float("nan"), float("inf"), values, values[0]]))
+    assert decoded == [None, None, [1, 2], 1]
 
 
 def test_markdown_is_rendered_without_html_and_pictures() -> None:
@@ -65,11 +65,11 @@ def test_markdown_is_rendered_without_html_and_pictures() -> None:
 
 def test_nothing_is_asked_of_the_network(made: str) -> None:
     elements = Elements(made)
-    for tag, attributes in elements.found:
+    for tag, attributes in elements.tags:
         for name in ("src", "href", "data", "poster", "srcset", "action"):
             address = attributes.get(name)
             assert address is None or address.startswith(("#", "data:")), (tag, address)
-    (policy,) = [one["content"] for one in elements.all("meta") if "http-equiv" in one]
+    (policy,) = [meta["content"] for meta in elements.all("meta") if "http-equiv" in meta]
     assert policy is not None
     assert "default-src 'none'" in policy
     assert "connect-src 'none'" in policy
@@ -83,20 +83,22 @@ def test_the_libraries_are_there_once_and_whole(made: str) -> None:
 
 
 def test_a_table_has_its_csv_in_the_page(made: str) -> None:
-    (link,) = [one for one in Elements(made).all("a") if one.get("download") == "waits.csv"]
+    (link,) = [
+        anchor for anchor in Elements(made).all("a") if anchor.get("download") == "waits.csv"
+    ]
     assert link["href"] is not None
     assert link["href"].startswith("data:text/csv;charset=utf-8,log%2Cwait%2C")
 
 
 def test_headings_are_in_order_and_all_controls_have_names(made: str) -> None:
     elements = Elements(made)
-    levels = [int(tag[1]) for tag, _ in elements.found if re.fullmatch("h[1-6]", tag)]
+    levels = [int(tag[1]) for tag, _ in elements.tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
-    ids = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
+    ids = [attributes["id"] for _, attributes in elements.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
-    for _, attributes in elements.found:
+    for _, attributes in elements.tags:
         name = attributes.get("aria-labelledby")
         assert name is None or name in ids
 

@@ -14,14 +14,14 @@ from helpers.made_up_report import MadeUp
 
 def test_replications_become_means_with_intervals() -> None:
     results = MadeUp(5)
-    (waiting,) = [one for one in plain_report(results).tables if one.name == "waiting"]
+    (waiting,) = [table for table in plain_report(results).tables if table.name == "waiting"]
     labels = waiting.frame[["policy", "alpha", "runs"]].to_numpy().tolist()
     assert labels == [[policy, at, 5] for policy in ("easy", "creasy") for at in (600, 6000)]
-    own = results.runs.query("policy == 'creasy' and alpha == 600")["mean_waiting_time"]
+    waits = results.runs.query("policy == 'creasy' and alpha == 600")["mean_waiting_time"]
     row = waiting.frame.iloc[2]
-    interval = bootstrap(own)
-    assert row["mean_waiting_time"] == pytest.approx(own.mean())
-    assert row["mean_waiting_time_low"] == interval.low < own.mean() < interval.high
+    interval = bootstrap(waits)
+    assert row["mean_waiting_time"] == pytest.approx(waits.mean())
+    assert row["mean_waiting_time_low"] == interval.low < waits.mean() < interval.high
     name = "mean_waiting_time"
     assert [column.name for column in waiting.shown][3:] == [name, f"{name}_low", f"{name}_high"]
 

@@ -19,8 +19,8 @@ def runs_of(waits: dict[tuple[str, str], list[float]]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {"policy": policy, "log": log, "scheduler": policy, "replication": at, "wait": wait}
-            for (policy, log), own in waits.items()
-            for at, wait in enumerate(own)
+            for (policy, log), values in waits.items()
+            for at, wait in enumerate(values)
         ]
     )
 

@@ -83,16 +83,16 @@ def test_users_are_means_over_their_own_jobs() -> None:
     jobs = some_jobs(100)
     users = users_of(jobs)
     at = users["user"].index("3")
-    own = jobs[jobs["user"] == "3"]
-    run = own["finish_time"] - own["starting_time"]
-    turnaround = own["finish_time"] - own["submission_time"]
+    jobs_of_user = jobs[jobs["user"] == "3"]
+    run = jobs_of_user["finish_time"] - jobs_of_user["starting_time"]
+    turnaround = jobs_of_user["finish_time"] - jobs_of_user["submission_time"]
     expected = {
-        "jobs": len(own),
-        "wait": (own["starting_time"] - own["submission_time"]).mean(),
+        "jobs": len(jobs_of_user),
+        "wait": (jobs_of_user["starting_time"] - jobs_of_user["submission_time"]).mean(),
         "slowdown": np.maximum(1, turnaround / np.maximum(run, 10)).mean(),
-        "lateness": own["lateness"].mean(),
-        "activity": own["submission_time"].max() - own["submission_time"].min(),
-        "area": (run * own["requested_number_of_resources"]).sum(),
+        "lateness": jobs_of_user["lateness"].mean(),
+        "activity": jobs_of_user["submission_time"].max() - jobs_of_user["submission_time"].min(),
+        "area": (run * jobs_of_user["requested_number_of_resources"]).sum(),
     }
     assert {name: users[name][at] for name in expected} == pytest.approx(expected, rel=1e-5)
 
@@ -102,7 +102,7 @@ def test_jobs_of_the_warm_up_are_not_counted() -> None:
     result = simulate("sample", users="feedback", warm_up=20 * 86_400)
     users = users_of(result.jobs)
     counted = dict(zip(users["user"], users["jobs"], strict=True))
-    expected = {user: own["nb_jobs"] for user, own in result.metrics["per_user"].items()}
+    expected = {user: metrics["nb_jobs"] for user, metrics in result.metrics["per_user"].items()}
     assert counted["24"] == 115
     assert counted == expected
 
@@ -147,17 +147,17 @@ def unpacked(column: dict, row: int) -> object:
 def test_a_packed_column_gives_its_values_back(values: list) -> None:
     column = msgspec.json.decode(msgspec.json.encode(packed(values)))
     for row, value in enumerate(values):
-        found = unpacked(column, row)
+        restored = unpacked(column, row)
         if value is None or value != value:
-            assert found is None
+            assert restored is None
         elif isinstance(value, bool | str):
-            assert found is value or found == value
+            assert restored is value or restored == value
         elif isinstance(value, int):
-            assert found == (value if abs(value) <= 2**53 else str(value))
+            assert restored == (value if abs(value) <= 2**53 else str(value))
         elif abs(value) == float("inf"):
-            assert found == str(value)
+            assert restored == str(value)
         else:
-            assert found == pytest.approx(value, rel=1e-5)
+            assert restored == pytest.approx(value, rel=1e-5)
 
 
 def test_a_setting_that_all_runs_share_is_there_once() -> None:
@@ -185,9 +185,9 @@ def test_the_table_of_runs_has_labels_metrics_and_settings() -> None:
 def test_provenance_names_all_versions_and_hosts() -> None:
     results = MadeUp()
     results.runs.loc[0, "host"] = "another"
-    found = provenance(results, stored_of(results))
-    assert found["host"] == ["another", "node-7"]
-    assert found["python"] == ["3.11.7"]
+    facts = provenance(results, stored_of(results))
+    assert facts["host"] == ["another", "node-7"]
+    assert facts["python"] == ["3.11.7"]
 
 
 def test_thousands_of_runs_stay_small() -> None:

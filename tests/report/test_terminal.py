@@ -51,10 +51,10 @@ def test_a_wide_table_is_printed_whole_where_there_is_no_terminal() -> None:
 def test_no_line_is_longer_than_the_terminal_and_no_number_is_lost(width: int) -> None:
     lines = lines_of(wide_table(), width)
     assert max(map(len, lines)) <= width
-    said = " ".join(lines).split()
+    words = " ".join(lines).split()
     for number in range(12):
-        assert said.count(f"metric_{number}") == 1
-        assert f"{1234.5 + number:.4g}"[:3] in " ".join(said)
+        assert words.count(f"metric_{number}") == 1
+        assert f"{1234.5 + number:.4g}"[:3] in " ".join(words)
     blocks = sum("policy" in line for line in lines)
     assert blocks == sum("easy" in line for line in lines)  # labels stand in every block
     assert blocks > 1 or width == 120

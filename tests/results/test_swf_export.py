@@ -179,7 +179,7 @@ def test_the_header_says_what_it_is(tmp_path: Path) -> None:
     workload = load_workload(sample, make_rules())
     assert clock_of(log)[:2] == (workload.unix_start_time, "Europe/Paris")
     notes = "\n".join(text for key, text in log.header if key == "Note")
-    for said in (
+    for statement in (
         "SYNTHETIC",
         'users: feedback {"sessions":"max:20"}, seed 11',
         "policy: creasy, speed factor 1, back end embedded",
@@ -187,7 +187,7 @@ def test_the_header_says_what_it_is(tmp_path: Path) -> None:
         f"derived from {sample.name} (SHA-256 {result.settings['input']['sha256']}), 3430 jobs",
         '"walltime":"double"',
     ):
-        assert said in notes
+        assert statement in notes
 
 
 @pytest.mark.parametrize(

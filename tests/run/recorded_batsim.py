@@ -21,9 +21,9 @@ import zmq
 
 
 def main() -> None:
-    folder, *own = sys.argv[1 : sys.argv.index("-p")]
+    folder, *arguments = sys.argv[1 : sys.argv.index("-p")]
     batsims = dict(zip(sys.argv, sys.argv[1:], strict=False))
-    wishes = dict(wish.split("=") for wish in own)
+    wishes = dict(wish.split("=") for wish in arguments)
     lines = Path(folder, "exchange.jsonl").read_text().splitlines()
     records = [json.loads(line) for line in lines]
     asked = [record["raw"] for record in records if record["from"] == "batsim"]

@@ -35,8 +35,8 @@ def dot_env() -> dict[str, str]:
 def interpolated(text: str, variables: dict[str, str]) -> str:
     """Replace ``${NAME}``, ``${NAME:-default}`` and ``${NAME:?message}`` as Compose does."""
 
-    def value(found: re.Match[str]) -> str:
-        name, kind, word = found.groups()
+    def value(match: re.Match[str]) -> str:
+        name, kind, word = match.groups()
         if not variables.get(name) and kind == ":?":
             raise KeyError(f"{name}: {word}")
         return variables.get(name) or word or ""
@@ -203,15 +203,15 @@ def test_the_two_services_of_profile_batsim_give_the_embedded_schedule(
     services = compose["services"]
     ours = [*BATSCHED, *here(services["scheduler"], tmp_path, endpoint)]
     batsim = [*BATSCHED, "simulator", *here(services["batsim"], tmp_path, endpoint)]
-    said = tmp_path / "scheduler.txt"
+    log = tmp_path / "scheduler.txt"
     with (
-        said.open("w") as file,
+        log.open("w") as file,
         subprocess.Popen(ours, cwd=ROOT, stdout=file, stderr=file) as scheduler,
     ):
         try:
             run = subprocess.run(batsim, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT)
-            assert run.returncode == 0, run.stderr + said.read_text()
-            assert scheduler.wait(timeout=LIMIT) == 0, said.read_text()
+            assert run.returncode == 0, run.stderr + log.read_text()
+            assert scheduler.wait(timeout=LIMIT) == 0, log.read_text()
         finally:
             scheduler.kill()
     assert starts(tmp_path / "batsim_jobs.csv") == starts(embedded / "embedded_jobs.csv")

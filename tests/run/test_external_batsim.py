@@ -119,7 +119,7 @@ def test_differences_are_shown_job_by_job(shared: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wishes", "said"),
+    ("wishes", "message"),
     [
         (("end=exit:0", "at=20"), "Batsim exited with 0; our process exited with 1: .*deadlock"),
         (("end=exit:3", "at=20"), "Batsim exited with 3: stand-in"),
@@ -129,11 +129,11 @@ def test_differences_are_shown_job_by_job(shared: Path, tmp_path: Path) -> None:
     ],
 )
 def test_exit_code_0_of_batsim_proves_nothing(
-    shared: Path, tmp_path: Path, wishes: tuple[str, ...], said: str
+    shared: Path, tmp_path: Path, wishes: tuple[str, ...], message: str
 ) -> None:
     """Only a simulation that went to its end succeeds; commands and logs are kept."""
     limits = msgspec.structs.replace(QUICK, run=3) if "end=hang" in wishes else QUICK
-    with pytest.raises(SimulationError, match=said):
+    with pytest.raises(SimulationError, match=message):
         run(shared, FCFS, tmp_path, *wishes, timeouts=limits)
     kept = {path.name for path in (tmp_path / "run").iterdir()}
     assert {"commands.sh", "batsim.log", "scheduler.log", "input", "output"} <= kept
@@ -157,7 +157,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "alter", "said"),
+    ("name", "alter", "message"),
     [
         ("jobs", lambda lines: lines[:-3], "3 jobs are missing"),
         ("jobs", lambda lines: lines[:1], "jobs are missing"),
@@ -172,7 +172,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_outputs_that_are_not_whole_are_refused(
-    outputs: Path, tmp_path: Path, name: str, alter: Any, said: str
+    outputs: Path, tmp_path: Path, name: str, alter: Any, message: str
 ) -> None:
     BatsimOutput(shutil.copytree(outputs, tmp_path / "output"))
     path = tmp_path / f"output/out_{name}.csv"
@@ -181,7 +181,7 @@ def test_outputs_that_are_not_whole_are_refused(
         path.unlink()
     else:
         path.write_bytes(b"".join(lines))
-    with pytest.raises(SimulationError, match=said):
+    with pytest.raises(SimulationError, match=message):
         BatsimOutput(path.parent)
 
 
@@ -218,8 +218,8 @@ def test_runs_at_once_do_not_collide(tmp_path: Path) -> None:
         subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for line in lines
     ]
     for process in processes:
-        _, said = process.communicate(timeout=LIMIT)
-        assert process.returncode == 0, said
+        _, stderr = process.communicate(timeout=LIMIT)
+        assert process.returncode == 0, stderr
     tables = {(tmp_path / f"{i}/out_jobs.csv").read_text() for i in range(2)}
     assert len(tables) == 1
 
@@ -254,7 +254,7 @@ def test_without_a_folder_only_a_failure_leaves_one(
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"backend": "batzim"}, "did you mean 'batsim'"),
         ({"backend": "batsim", "batsim": "/no/such/batsim"}, "there is no program"),
@@ -267,9 +267,9 @@ def test_without_a_folder_only_a_failure_leaves_one(
     ],
 )
 def test_what_makes_no_sense_is_said_at_once(
-    tmp_path: Path, settings: dict[str, Any], said: str
+    tmp_path: Path, settings: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         simulate(small(tmp_path), **settings)
 
 
@@ -300,9 +300,9 @@ def test_a_request_to_end_leaves_nothing_behind(tmp_path: Path, number: int) -> 
     os.kill(process.pid, number)
     wait_until((tmp_path / "asked").exists)
     os.kill(process.pid, number)  # again, while it cleans up
-    _, said = process.communicate(timeout=LIMIT)
+    _, stderr = process.communicate(timeout=LIMIT)
     assert process.returncode == 130
-    assert "Traceback" not in said
+    assert "Traceback" not in stderr
     left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True)
     assert left.stdout == ""
 

@@ -173,7 +173,7 @@ BROKEN = OSError(errno.EIO, "Input/output error")
 
 
 @pytest.mark.parametrize(
-    ("called", "answer", "said"),
+    ("called", "answer", "message"),
     [
         ("batsched_py.support.temporary_rows.TemporaryFile", FULL, "written: No space .*; TMPDIR"),
         ("os.pwrite", FULL, "written: No space left on device; TMPDIR"),
@@ -181,13 +181,13 @@ BROKEN = OSError(errno.EIO, "Input/output error")
         ("os.pread", [b""], "read: it ends after 0 bytes"),
     ],
 )
-def test_what_the_disk_refuses_is_said(called: str, answer: Any, said: str) -> None:
+def test_what_the_disk_refuses_is_said(called: str, answer: Any, message: str) -> None:
     spool = Spool()
     if called.startswith("os."):
         spool.append([0])
     with (
         patch(called, side_effect=answer),
-        pytest.raises(OutputError, match=f"cannot be {said}"),
+        pytest.raises(OutputError, match=f"cannot be {message}"),
     ):
         spool[0] if called == "os.pread" else spool.append([1])
     spool.append([2])
@@ -421,8 +421,8 @@ def test_decisions_on_ended_jobs_are_refused(little_memory: None) -> None:
             registry.forget(name)
     assert list(registry.jobs) == ["dyn!199"]
     for number in (0, 150, 198):
-        said = f"KILL_JOB: job dyn!{number} is completed or rejected"
-        with pytest.raises(ProtocolError, match=said):
+        message = f"KILL_JOB: job dyn!{number} is completed or rejected"
+        with pytest.raises(ProtocolError, match=message):
             registry.known(f"dyn!{number}", "KILL_JOB")
     with pytest.raises(ProtocolError, match="there is no job 'dyn!200'"):
         registry.known("dyn!200", "KILL_JOB")
@@ -494,13 +494,13 @@ def test_notes_say_how_many_are_rare() -> None:
     assert result.metrics["overall"]["nb_jobs"] == 3
 
 
-@pytest.mark.parametrize("said", [{"user": None, "session": None}, {}])
-def test_null_is_no_user(said: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("members", [{"user": None, "session": None}, {}])
+def test_null_is_no_user(members: dict[str, Any], tmp_path: Path) -> None:
     """A Batsim workload may say so; nobody is then called None."""
     job = {"subtime": 0, "res": 1, "profile": "p"}
     content = {
         "nb_res": 2,
-        "jobs": [{"id": "1"} | job | said, {"id": "2"} | job | {"user": "None"}],
+        "jobs": [{"id": "1"} | job | members, {"id": "2"} | job | {"user": "None"}],
         "profiles": {"p": {"type": "delay", "delay": 5}},
     }
     path = tmp_path / "w.json"
@@ -511,7 +511,7 @@ def test_null_is_no_user(said: dict[str, Any], tmp_path: Path) -> None:
     assert ours == [("", ""), ("None", "")]
     assert result.metrics["per_user"].keys() == {"None"}
     table = UsersTable()
-    told = m.JobDescription("w0!1", 0.0, 1, "p", extra=dict(said))
+    told = m.JobDescription("w0!1", 0.0, 1, "p", extra=dict(members))
     event = m.JobSubmitted(timestamp=0.0, job_id=told.id, job=told)
     table.observe(m.Message(0.0, [event]), m.Message(0.0, []))
     assert table.csv().splitlines()[1] == "1,w0,,,0.000000,0.000000"

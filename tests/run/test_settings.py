@@ -93,7 +93,7 @@ def test_another_process_is_given_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keywords", "options", "said"),
+    ("keywords", "options", "template"),
     [
         ({"nodes": -1}, ["--nodes", "-1"], "{} -1: expected at least 1"),
         ({"speed_factor": 0.0}, ["--speed-factor", "0"], "{} 0.0: expected a positive number"),
@@ -103,15 +103,15 @@ def test_another_process_is_given_the_same() -> None:
     ],
 )
 def test_errors_name_the_parameter_and_the_command_line_its_flag(
-    keywords: dict[str, Any], options: list[str], said: str
+    keywords: dict[str, Any], options: list[str], template: str
 ) -> None:
     (name,) = keywords if "sessions" not in keywords else ["users"]
     with pytest.raises(UsageError) as caught:
         simulate("sample", **keywords)
-    assert said.format(name) in str(caught.value)
+    assert template.format(name) in str(caught.value)
     assert "--" not in str(caught.value)
     done = command(None, "simulate", "sample", *options)
-    assert said.format(f"--{name.replace('_', '-')}") in done.stderr
+    assert template.format(f"--{name.replace('_', '-')}") in done.stderr
 
 
 def test_a_parameter_of_another_name_is_shown_as_the_option_that_it_is() -> None:

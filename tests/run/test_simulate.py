@@ -62,8 +62,8 @@ def test_run_json_holds_what_determines_the_run(tmp_path: Path, sample: Path) ->
 
 def test_a_platform_file_is_the_same_as_its_number_of_nodes(sample: Path) -> None:
     platform = platforms_folder() / "ideal_64.xml"
-    one, other = simulate(sample, platform=platform), simulate(sample, nodes=64)
-    assert one.jobs_csv() == other.jobs_csv()
+    by_file, by_nodes = simulate(sample, platform=platform), simulate(sample, nodes=64)
+    assert by_file.jobs_csv() == by_nodes.jobs_csv()
 
 
 def test_a_converted_workload_gives_the_same_schedule(tmp_path: Path, sample: Path) -> None:
@@ -143,10 +143,10 @@ def test_exact_estimates_know_the_speed_of_the_platform(tmp_path: Path, sample: 
     text = (platforms_folder() / "ideal_64.xml").read_text().replace('"1Gf"', '"2Gf"')
     (tmp_path / "fast.xml").write_text(text)
     rules = make_rules(walltime="exact")
-    one = simulate(sample, platform=tmp_path / "fast.xml", rules=rules)
-    other = simulate(sample, speed_factor=2.0, rules=rules)
-    assert one.jobs_csv() == other.jobs_csv()
-    (job, *_) = one.output.outcome.jobs
+    by_file = simulate(sample, platform=tmp_path / "fast.xml", rules=rules)
+    by_factor = simulate(sample, speed_factor=2.0, rules=rules)
+    assert by_file.jobs_csv() == by_factor.jobs_csv()
+    (job, *_) = by_file.output.outcome.jobs
     assert job.description.estimate == job.finish_time - job.start_time
 
 

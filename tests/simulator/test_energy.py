@@ -57,8 +57,8 @@ def test_one_host_as_simgrid(ref_cluster: Platform) -> None:
     outcome = simulate(scheduler, load, ENERGY, ref_cluster)
     idle = [7 * 100 * time for time in (10, 15, 25, 27)]
     others = [*idle, 6 * 100 * 29 + 2700 + 2 * (120 + 80 / 2)]
-    own = [total - rest for total, rest in zip(answers(scheduler), others, strict=True)]
-    assert own == pytest.approx([1000, 2000, 2800, 3100, 3400], abs=1e-6)
+    energies = [total - rest for total, rest in zip(answers(scheduler), others, strict=True)]
+    assert energies == pytest.approx([1000, 2000, 2800, 3100, 3400], abs=1e-6)
     assert [job.consumed_energy for job in outcome.jobs] == pytest.approx([1000, 300, 620])
 
 
@@ -138,10 +138,10 @@ MALFORMED: dict[str, tuple[Host, str]] = {
 
 @pytest.mark.parametrize("sentence", MALFORMED)
 def test_malformed(sentence: str) -> None:
-    wrong, said = MALFORMED[sentence]
-    with pytest.raises(PlatformError, match=said):
+    wrong, message = MALFORMED[sentence]
+    with pytest.raises(PlatformError, match=message):
         power_states(wrong)
-    with pytest.raises(PlatformError, match=said):
+    with pytest.raises(PlatformError, match=message):
         simulate(Timetable({}), platform=Platform([wrong]), options=ENERGY)
 
 

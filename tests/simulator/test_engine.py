@@ -157,21 +157,21 @@ WRONG: dict[str, tuple[list[Make], str]] = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_refuses_where_batsim_aborts(name: str) -> None:
-    decisions, said = WRONG[name]
-    with pytest.raises(ProtocolError, match=said):
+    decisions, message = WRONG[name]
+    with pytest.raises(ProtocolError, match=message):
         simulate(Script(decisions), options=DYNAMIC)
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "said"),
+    ("first", "second", "message"),
     [
         ([*START_A, job("b")], [job("c")], "released"),
         ([FINISHED], [say(m.CallMeLater, time=9.0)], "reply to SIMULATION_ENDS: .* too late"),
     ],
 )
-def test_refuses_in_a_later_message(first: list[Make], second: list[Make], said: str) -> None:
+def test_refuses_in_a_later_message(first: list[Make], second: list[Make], message: str) -> None:
     """A profile that its first job released, and a call in the reply to the end."""
-    with pytest.raises(ProtocolError, match=said):
+    with pytest.raises(ProtocolError, match=message):
         simulate(Script(first, second), options=DYNAMIC)
 
 

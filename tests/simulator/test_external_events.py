@@ -120,8 +120,8 @@ MALFORMED: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("sentence", MALFORMED)
 def test_malformed(sentence: str, tmp_path: Path) -> None:
-    text, said = MALFORMED[sentence]
-    with pytest.raises(InputError, match=f"^{tmp_path}/{said}"):
+    text, message = MALFORMED[sentence]
+    with pytest.raises(InputError, match=f"^{tmp_path}/{message}"):
         read(tmp_path, text)
 
 

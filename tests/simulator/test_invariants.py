@@ -256,9 +256,9 @@ def check_jobs_end_as_they_should(done: Run) -> None:
         if job.final_state == "COMPLETED_WALLTIME_REACHED":
             assert lasted == pytest.approx(walltime, abs=CLOSE)
         assert job.final_state != "COMPLETED_KILLED" or job.description.id in done.scheduler.killed
-    said = {event.job_id: event for event in done.scheduler.completed}
+    completions = {event.job_id: event for event in done.scheduler.completed}
     for job in done.ran:
-        event = said[job.description.id]
+        event = completions[job.description.id]
         assert (event.job_state, event.return_code, event.alloc) == (
             job.final_state,
             job.return_code,
@@ -278,9 +278,9 @@ def flops(profiles: Profiles, name: str, nb_executors: int) -> float | None:
         return None
     if kind == "composed":
         parts = [flops(profiles, part, nb_executors) for part in profile["seq"]]
-        known = [part for part in parts if part is not None]
+        amounts = [part for part in parts if part is not None]
         repeat: int = profile.get("repeat", 1)
-        return sum(known) * repeat if len(known) == len(parts) else None
+        return sum(amounts) * repeat if len(amounts) == len(parts) else None
     if kind == "parallel":
         return float(sum(profile["cpu"]))
     if kind == "parallel_homogeneous":

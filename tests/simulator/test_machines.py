@@ -161,13 +161,13 @@ WORDS: dict[str, tuple[int, str]] = {
 @pytest.mark.parametrize(("sharing", "wanted"), [(False, "idle"), (True, "idle or computing")])
 @pytest.mark.parametrize("sentence", WORDS)
 def test_why_not(sentence: str, sharing: bool, wanted: str) -> None:
-    machines, said = WORDS[sentence]
+    machines, reason = WORDS[sentence]
     traced = TracedMachines(5, sharing=sharing, asleep=2 | 16)
     traced.occupy(1, 0.0)
     traced.switch(4, ON, 0.0)
     traced.switch(8, OFF, 0.0)
     traced.withdraw(16, 0.0)
-    assert traced.why_not(machines) == f"{said}; expected {wanted} ones, from 0 to 4"
+    assert traced.why_not(machines) == f"{reason}; expected {wanted} ones, from 0 to 4"
 
 
 def test_machines_that_only_compute() -> None:

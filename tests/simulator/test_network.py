@@ -53,7 +53,7 @@ LOOPBACK = 'loopback_bw="5" loopback_lat="7"'
 
 
 @pytest.mark.parametrize(
-    ("attributes", "links", "own", "latency"),
+    ("attributes", "links", "links_to_itself", "latency"),
     [
         ("", "c_link_0_UP c_link_1_DOWN", "c_link_0_UP c_link_0_DOWN", 2.0),
         (SHARED, "c_link_0 c_link_1", "c_link_0", 2.0),
@@ -62,7 +62,7 @@ LOOPBACK = 'loopback_bw="5" loopback_lat="7"'
     ],
 )
 def test_kinds_of_clusters(
-    tmp_path: Path, attributes: str, links: str, own: str, latency: float
+    tmp_path: Path, attributes: str, links: str, links_to_itself: str, latency: float
 ) -> None:
     body = (
         f'<zone id="z" routing="Full">{MASTER}<cluster id="c" prefix="n" suffix="" radical="0-2" '
@@ -70,9 +70,9 @@ def test_kinds_of_clusters(
     )
     network = network_of(tmp_path, body)
     assert way(network, "n0", "n1") == (links.split(), latency)
-    assert way(network, "n0", "n0")[0] == own.split()
+    assert way(network, "n0", "n0")[0] == links_to_itself.split()
     by_name = {link.name: link for link in network.links}
-    first, of_itself = by_name[links.split()[0]], by_name[own.split()[0]]
+    first, of_itself = by_name[links.split()[0]], by_name[links_to_itself.split()[0]]
     assert first.bandwidth == 1
     assert first.fatpipe is (attributes == FATPIPE)
     assert of_itself.fatpipe is (attributes in (FATPIPE, LOOPBACK))
@@ -204,7 +204,7 @@ def test_zones_in_zones(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("route", "said"),
+    ("route", "message"),
     [
         ('<zoneRoute src="c" dst="d" gw_src="c0" gw_dst="x"/>', "no gateway 'x'"),
         ('<zoneRoute src="c" dst="e" gw_src="c0" gw_dst="d0"/>', "'e' is not in zone 'z'"),
@@ -214,13 +214,13 @@ def test_zones_in_zones(tmp_path: Path) -> None:
         ("", "zone 'z' has no route from 'c' to 'd'"),
     ],
 )
-def test_routes_between_zones_that_lead_nowhere(tmp_path: Path, route: str, said: str) -> None:
+def test_routes_between_zones_that_lead_nowhere(tmp_path: Path, route: str, message: str) -> None:
     clusters = "".join(
         f'<cluster id="{c}" prefix="{c}" suffix="" radical="0" speed="1" bw="1" lat="1"/>'
         for c in "cd"
     )
     network = network_of(tmp_path, f'<zone id="z" routing="Full">{MASTER}{clusters}{route}</zone>')
-    with pytest.raises(PlatformError, match=said):
+    with pytest.raises(PlatformError, match=message):
         network.route("c0", "d0")
 
 

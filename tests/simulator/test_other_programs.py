@@ -86,7 +86,7 @@ def test_pybatsim_schedules_as_with_batsim(
     if scheduler == "in order":
         scheduler = str(written(tmp_path, "inOrder.py", IN_ORDER))
     played = play(pybatsim, scheduler, tmp_path, platform, folder / "workload0.json")
-    assert (played.simulator, played.scheduler) == (0, 0), played.said
+    assert (played.simulator, played.scheduler) == (0, 0), played.logs
     for name in ("jobs.csv", "machine_states.csv"):
         ours, theirs = played.output(name), (folder / f"out_{name}").read_bytes()
         assert ours.splitlines() == theirs.splitlines()  # says which line, if one differs
@@ -127,7 +127,7 @@ def test_a_scheduler_that_goes_away_is_an_error(
         written(tmp_path, "platform.xml", homogeneous_xml(NODES)),
         written(tmp_path, "workload.json", json.dumps(workload)),
     )
-    assert (played.simulator, played.scheduler) == (1, code), played.said
+    assert (played.simulator, played.scheduler) == (1, code), played.logs
     (line,) = played.simulator_said.splitlines()
     # It started the first job at 1.005 s: it says that it needs 5 ms for a decision.
     assert line.endswith("went away at 5.005000 s without a reply"), line

@@ -232,12 +232,12 @@ def test_dates_within_a_nanosecond_are_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flops", "bytes_", "said"), [([1e9], 0.0, "flops"), ([1, 1], [1.0, 2.0], "bytes")]
+    ("flops", "bytes_", "message"), [([1e9], 0.0, "flops"), ([1, 1], [1.0, 2.0], "bytes")]
 )
 def test_amounts_that_do_not_fit(
-    flops: list[float], bytes_: list[float] | float, said: str
+    flops: list[float], bytes_: list[float] | float, message: str
 ) -> None:
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         ParallelTasks(homogeneous(2)).start(0.0, [0, 1], flops, bytes_)
 
 
@@ -296,7 +296,7 @@ changes = st.lists(
         st.builds(Speed, times, st.integers(0, NB - 1), st.sampled_from([5e8, 1e9, 3e9])),
     ),
     max_size=10,
-).map(lambda found: sorted(found, key=lambda change: change.time))
+).map(lambda drawn: sorted(drawn, key=lambda change: change.time))
 
 
 @given(platforms, changes)

@@ -79,7 +79,7 @@ def role(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("inside", "said"),
+    ("inside", "message"),
     [
         (MASTER, "no hosts"),
         ('<host id="h" speed="1Gf"/>', "no master host"),
@@ -109,9 +109,9 @@ def role(text: str) -> str:
         ("<zone id='z'>" * 3000 + "</zone>" * 3000, "too deeply"),
     ],
 )
-def test_refuses_and_says_what(tmp_path: Path, inside: str, said: str) -> None:
+def test_refuses_and_says_what(tmp_path: Path, inside: str, message: str) -> None:
     path = write(tmp_path, f'<zone id="z">{inside}</zone>')
-    with pytest.raises(PlatformError, match=said) as caught:
+    with pytest.raises(PlatformError, match=message) as caught:
         read_platform(path)
     assert str(path) in str(caught.value)
 
@@ -149,7 +149,7 @@ DIGITS = "9" * 5000
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (f'<cluster id="c" radical="{DIGITS}" speed="1"/>', "expected numbers and ranges"),
         (f'<cluster id="c" radical="0-{DIGITS}" speed="1"/>', "expected numbers and ranges"),
@@ -164,10 +164,10 @@ DIGITS = "9" * 5000
     ],
 )
 def test_what_is_huge_is_refused_at_once_and_in_a_few_words(
-    tmp_path: Path, body: str, said: str
+    tmp_path: Path, body: str, message: str
 ) -> None:
     begin = process_time()
-    with pytest.raises(PlatformError, match=said) as caught:
+    with pytest.raises(PlatformError, match=message) as caught:
         read_platform(write(tmp_path, f'<zone id="z" routing="Full">{body}</zone>'))
     assert process_time() - begin < 5  # what is quadratic takes 25 s
     assert len(str(caught.value)) < len(str(tmp_path)) + 320
@@ -279,7 +279,7 @@ def cluster(attributes: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (zone(ROUTE + LINK, "Floyd"), "routing 'Floyd' of zone 'z' is not supported"),
         (zone(ROUTE + LINK, "Dijkstra"), "routing 'Dijkstra'"),
@@ -317,12 +317,12 @@ def cluster(attributes: str) -> str:
     ],
 )
 def test_a_network_that_is_not_supported_is_refused_only_when_used(
-    tmp_path: Path, body: str, said: str
+    tmp_path: Path, body: str, message: str
 ) -> None:
     path = write(tmp_path, body)
     platform = read_platform(path)
     assert len(platform.hosts) >= 2
-    with pytest.raises(PlatformError, match=said) as caught:
+    with pytest.raises(PlatformError, match=message) as caught:
         platform.network.route(platform.hosts[0].name, platform.hosts[1].name)
     assert str(path) in str(caught.value)
     assert "real Batsim" in str(caught.value)

@@ -48,9 +48,9 @@ def test_scaling_the_text_scales_the_platform(tmp_path: Path, element: str, fact
     ours = scaled(read_platform(path), factor)
     theirs = read_platform(scaled_path)
     assert [host.name for host in ours.hosts] == [host.name for host in theirs.hosts]
-    for one, other in zip(ours.hosts, theirs.hosts, strict=True):
-        assert other.speeds == pytest.approx(one.speeds, rel=1e-15)
-        assert other.properties == one.properties
+    for our, their in zip(ours.hosts, theirs.hosts, strict=True):
+        assert their.speeds == pytest.approx(our.speeds, rel=1e-15)
+        assert their.properties == our.properties
 
 
 def test_a_speed_that_is_none_is_said(tmp_path: Path) -> None:

@@ -229,8 +229,8 @@ REFUSED: dict[str, tuple[dict[float, list[Make]], str]] = {
 
 @pytest.mark.parametrize("sentence", REFUSED)
 def test_refused(sentence: str) -> None:
-    plan, said = REFUSED[sentence]
-    with pytest.raises(ProtocolError, match=said):
+    plan, message = REFUSED[sentence]
+    with pytest.raises(ProtocolError, match=message):
         run(Timetable(plan), "four", "wait")
 
 

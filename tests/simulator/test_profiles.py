@@ -87,9 +87,9 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("sentence", WRONG)
 def test_refused(sentence: str) -> None:
-    profile, said = WRONG[sentence]
+    profile, message = WRONG[sentence]
     profiles = {"p": profile, "a": delay(1), "b": composed("p")}
-    with pytest.raises(WorkloadError, match=f"^profile '.*{said}"):
+    with pytest.raises(WorkloadError, match=f"^profile '.*{message}"):
         parse_profiles(["p"], profiles)
 
 

@@ -57,7 +57,7 @@ def test_in_batsims_place(
             pytest.skip(f"out of scope: {reason}")
         done = run(recording, tmp_path, monkeypatch, capsys)
         assert done.exit_code in (1, 2)
-        assert refusal in done.said
+        assert refusal in done.stderr
         return
     done = run(recording, tmp_path, monkeypatch, capsys)
     if not recording.messages:  # the workload or the events were refused
@@ -65,14 +65,14 @@ def test_in_batsims_place(
         return
     if folder.name not in SAME_FILES_ONLY:
         assert_same_events(recording, done.echo)
-    assert done.echo.said == len(recording.replies)
+    assert done.echo.nb_replies == len(recording.replies)
     if recording.aborted:
-        assert done.exit_code == 1, done.said
-        assert len(done.said.splitlines()) == 1
-        assert "deadlock" not in done.said  # it went on, where Batsim stopped
+        assert done.exit_code == 1, done.stderr
+        assert len(done.stderr.splitlines()) == 1
+        assert "deadlock" not in done.stderr  # it went on, where Batsim stopped
         return
-    assert done.exit_code == (1 if folder.name in DEADLOCKS else 0), done.said
-    assert ("deadlock" in done.said) is (folder.name in DEADLOCKS)
+    assert done.exit_code == (1 if folder.name in DEADLOCKS else 0), done.stderr
+    assert ("deadlock" in done.stderr) is (folder.name in DEADLOCKS)
     assert_same_files(recording, tmp_path)
 
 

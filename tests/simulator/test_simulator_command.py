@@ -63,12 +63,12 @@ def call(folder: Path) -> Call:
     return partial(command, folder, "simulator")
 
 
-def assert_one_line(done: Called, code: int, said: str) -> None:
+def assert_one_line(done: Called, code: int, message: str) -> None:
     """It failed as expected, with a line that says what was expected, and left no files."""
     assert done.returncode == code, done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert done.stderr.startswith("batsched-py: error: ")
-    assert said in done.stderr
+    assert message in done.stderr
     assert not list(Path().rglob("out*"))
 
 
@@ -155,7 +155,7 @@ def test_a_run_that_says_and_records_every_message(call: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         ([], {"nb_compute_resources": 4, "nb_storage_resources": 0}),
         (["--mmax", "3"], {"nb_compute_resources": 3}),
@@ -170,10 +170,10 @@ def test_a_run_that_says_and_records_every_message(call: Call) -> None:
     ],
 )
 def test_what_a_scheduler_is_told_of_options(
-    arguments: list[str], said: dict[str, Any], call: Call, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], expected: dict[str, Any], call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (begins,) = told(call, monkeypatch, *arguments)
-    assert {name: getattr(begins, name) for name in said} == said
+    assert {name: getattr(begins, name) for name in expected} == expected
     names = [name for name in arguments if name.endswith(".json")]
     whole_paths = {f"w{at}": str(Path(name).absolute()) for at, name in enumerate(names)}
     assert begins.workloads == whole_paths
@@ -215,14 +215,14 @@ WRONG_INPUTS: dict[str, tuple[bytes, str]] = {
 @pytest.mark.parametrize("name", WRONG_INPUTS)
 def test_wrong_inputs(name: str, call: Call) -> None:
     """What else their readers refuse is tested with them."""
-    content, said = WRONG_INPUTS[name]
+    content, message = WRONG_INPUTS[name]
     for path, written in (("events.txt", b""), ("composed.json", workload()), (name, content)):
         Path(path).write_bytes(written)
-    assert_one_line(call(*USUAL, "--events", "events.txt", "-w", "composed.json"), 1, said)
+    assert_one_line(call(*USUAL, "--events", "events.txt", "-w", "composed.json"), 1, message)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["-p", "platfrom.xml"], 2, "there is no file 'platfrom.xml'"),
         (["-p", "a_folder"], 2, "a_folder is a folder: expected a file"),
@@ -250,12 +250,12 @@ def test_wrong_inputs(name: str, call: Call) -> None:
     ],
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else None,
 )
-def test_options_that_do_not_fit(arguments: list[str], code: int, said: str, call: Call) -> None:
-    assert_one_line(call(*arguments), code, said)
+def test_options_that_do_not_fit(arguments: list[str], code: int, message: str, call: Call) -> None:
+    assert_one_line(call(*arguments), code, message)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "Missing option '-p' / '--platform'"),
         (["--plattform", "platform.xml"], "No such option: --plattform (Possible options: --pl"),
@@ -264,11 +264,11 @@ def test_options_that_do_not_fit(arguments: list[str], code: int, said: str, cal
         ([*USUAL, "-v", "loud"], "'loud' is not one of 'quiet', 'network-only'"),
     ],
 )
-def test_mistyped_options_point_to_the_help(arguments: list[str], said: str, call: Call) -> None:
+def test_mistyped_options_point_to_the_help(arguments: list[str], message: str, call: Call) -> None:
     done = call(*arguments)
     assert done.returncode == 2
     assert "-h' for help" in done.stderr
-    assert said in done.stderr.splitlines()[-1]
+    assert message in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -286,8 +286,8 @@ def test_the_page_names_all_options(call: Call) -> None:
     options = {
         option
         for line in call("-h").stdout.splitlines()
-        if (found := re.match(r"  (?:-\w, )?(--[\w-]+)|  (-\w)", line))
-        for option in found.groups()
+        if (match := re.match(r"  (?:-\w, )?(--[\w-]+)|  (-\w)", line))
+        for option in match.groups()
         if option
     }
     assert len(options) > 20
@@ -324,7 +324,7 @@ def test_a_socket_of_another_kind_listens(call: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    ("replies", "said"),
+    ("replies", "message"),
     [
         ([NOTHING, None], "did not reply at 1.000000 s within 0.5 s; --timeout allows more"),
         ([NOTHING, START], "went away at 5.000000 s without a reply"),
@@ -336,14 +336,14 @@ def test_a_socket_of_another_kind_listens(call: Call) -> None:
     ],
     ids=["silent", "dead", "two frames"],
 )
-def test_a_scheduler_does_not_reply(replies: list[bytes | None], said: str, call: Call) -> None:
+def test_a_scheduler_does_not_reply(replies: list[bytes | None], message: str, call: Call) -> None:
     with scheduler(*replies) as address:
         done = call(*USUAL, "-s", address, "--timeout", "0.5" if None in replies else "60")
-    assert_one_line(done, 1, said)
+    assert_one_line(done, 1, message)
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "message"),
     [
         (b"", "not one of the protocol: Input data was truncated"),
         (b"\xff\xfe\x00 no text", "not one of the protocol: JSON is malformed"),
@@ -360,11 +360,11 @@ def test_a_scheduler_does_not_reply(replies: list[bytes | None], said: str, call
     ],
     ids=lambda value: value[:40].decode(errors="replace") if isinstance(value, bytes) else None,
 )
-def test_a_scheduler_answers_garbage(reply: bytes, said: str, call: Call) -> None:
+def test_a_scheduler_answers_garbage(reply: bytes, message: str, call: Call) -> None:
     """What it said is quoted, shortened."""
     with scheduler(NOTHING, reply) as address:
         done = call(*USUAL, "-s", address)
-    assert_one_line(done, 1, said)
+    assert_one_line(done, 1, message)
     assert len(done.stderr) < 900
 
 
@@ -392,7 +392,7 @@ def test_a_deadlock_leaves_its_files(call: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "message"),
     [
         (START, "EXECUTE_JOB in the reply to SIMULATION_ENDS: decisions come too late there"),
         (b"bye", "it said: bye"),
@@ -400,7 +400,7 @@ def test_a_deadlock_leaves_its_files(call: Call) -> None:
     ],
 )
 def test_nothing_is_lost_when_only_the_goodbye_is_wrong(
-    reply: bytes | None, said: str, call: Call
+    reply: bytes | None, message: str, call: Call
 ) -> None:
     """All had happened by then, so the files are there."""
     with scheduler(*GOOD) as address:
@@ -408,7 +408,7 @@ def test_nothing_is_lost_when_only_the_goodbye_is_wrong(
     replies = GOOD[:-1] if reply is None else (*GOOD[:-1], reply)
     with scheduler(*replies) as address:
         done = call(*USUAL, "-s", address, "-e", "out", "--timeout", "5")
-    assert (done.returncode, said in done.stderr) == (1, True), done.stderr
+    assert (done.returncode, message in done.stderr) == (1, True), done.stderr
     for name in ("jobs", "schedule", "machine_states"):
         assert Path(f"out_{name}.csv").read_bytes() == Path(f"good_{name}.csv").read_bytes()
 
@@ -446,12 +446,12 @@ def test_interrupted_while_it_waits(asked: signal.Signals, at: int, folder: Path
                 listening.send(NOTHING.replace(b"{now}", b"0"))
             listening.recv()
             process.send_signal(asked)
-            said = process.communicate(timeout=LIMIT)[1]
+            stderr = process.communicate(timeout=LIMIT)[1]
         finally:
             process.kill()
             process.wait()
     context.term()
-    assert_one_line(Called(process.returncode, "", said), 130, "interrupted")
+    assert_one_line(Called(process.returncode, "", stderr), 130, "interrupted")
 
 
 @pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])

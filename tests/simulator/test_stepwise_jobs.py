@@ -323,7 +323,7 @@ class Talk(NamedTuple):
     """
 
     fields: dict[str, Any]
-    said: dict[float, list[str]]
+    messages: dict[float, list[str]]
     end: tuple[str, float]
     walltime: float | None = None
     main: str = "r"
@@ -371,7 +371,7 @@ def test_messages(sentence: str) -> None:
     """What is said at 0 is said before the job starts."""
     talk = TALKS[sentence]
     plan: dict[float, list[Make]] = {
-        time: [tell("w0!j", text) for text in texts] for time, texts in talk.said.items()
+        time: [tell("w0!j", text) for text in texts] for time, texts in talk.messages.items()
     }
     plan.setdefault(0, []).append(execute("w0!j", 1))
     load = workload(
@@ -465,9 +465,9 @@ def test_the_ret_of_what_leads_to_itself_stays() -> None:
 
 def test_what_jobs_say() -> None:
     """The message of a send profile is handed on at the instant in which it begins."""
-    said = {"type": "send", "msg": {"n": 1}, "sleeptime": 2}
+    send = {"type": "send", "msg": {"n": 1}, "sleeptime": 2}
     load = workload(
-        {"main": composed("a", "s", repeat=2), "a": delay(1), "s": said}, job("j", "main")
+        {"main": composed("a", "s", repeat=2), "a": delay(1), "s": send}, job("j", "main")
     )
     scheduler = Timetable({0: [execute("w0!j", 1)]})
     assert ends(simulate(scheduler, load)) == {"j": (SUCCESS, 6)}
@@ -496,14 +496,14 @@ LEADS: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("sentence", LEADS)
 def test_leads(sentence: str) -> None:
-    target, said = LEADS[sentence]
+    target, message = LEADS[sentence]
     profiles = PARTS | {
         "r": {"type": "recv", "timeout": target},
         "at once": composed("nothing", "r"),
         "between": composed("a", "r", "a"),
         "other": {"type": "recv", "timeout": "r"},
     }
-    with pytest.raises(ProtocolError, match=said):
+    with pytest.raises(ProtocolError, match=message):
         simulate(Timetable({0: [execute("w0!j", 1)]}), workload(profiles, job("j", "r")))
 
 

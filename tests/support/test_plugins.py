@@ -41,7 +41,7 @@ def test_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("class Mine: pass", r"no method 'schedule': expected def schedule\(self, now, queue"),
         (
@@ -57,8 +57,8 @@ def test_by_name() -> None:
         ("raise SystemExit(0)", "SystemExit"),
     ],
 )
-def test_wrong_plugins_fail_at_once(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(PluginError, match=said):
+def test_wrong_plugins_fail_at_once(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(PluginError, match=message):
         plugins.load(plugins.SCHEDULERS, write(tmp_path, text))
 
 
@@ -72,17 +72,17 @@ def test_missing_file_and_typo(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "said"),
+    ("text", "options", "message"),
     [
         (GOOD, {"dept": 3}, r"option of .* called 'dept' \(did you mean 'depth'"),
         (GOOD.replace("depth: int = 1", "depth: int"), {}, "needs the option 'depth'"),
     ],
 )
 def test_options_that_do_not_fit(
-    tmp_path: Path, text: str, options: dict[str, int], said: str
+    tmp_path: Path, text: str, options: dict[str, int], message: str
 ) -> None:
     place = write(tmp_path, text)
-    with pytest.raises(PluginError, match=said):
+    with pytest.raises(PluginError, match=message):
         plugins.make(plugins.load(plugins.SCHEDULERS, place), place, (), options)
 
 

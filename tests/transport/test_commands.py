@@ -70,8 +70,8 @@ def test_a_pair_of_processes_gives_what_one_gives(folder: Path, users: bool) -> 
     with serving(folder, "-e", "o/b", "--record", "o/ex.jsonl", *ours) as process:
         done = batsim(folder, *theirs)
     assert (process.returncode, done.returncode) == (0, 0)
-    own = ["--users", "feedback", "--sessions", "arrival:0"] if users else []
-    embedded = command(folder, "simulate", "log.swf", "--nodes", "64", "-e", "o/e", *own)
+    options = ["--users", "feedback", "--sessions", "arrival:0"] if users else []
+    embedded = command(folder, "simulate", "log.swf", "--nodes", "64", "-e", "o/e", *options)
     assert embedded.returncode == 0, embedded.stderr
     jobs = (folder / "o/e_jobs.csv").read_text().splitlines()
     assert [line.rsplit(",", 4)[0] for line in jobs] == (
@@ -104,7 +104,7 @@ def test_replay_shows_the_first_difference(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         ("", "no message"),
         ("hello\n", "ex.jsonl:1"),
@@ -114,26 +114,26 @@ def test_replay_shows_the_first_difference(folder: Path) -> None:
         ('{"n":0,"from":"batsim","raw":"{}"}\n' * 3, "take turns"),
     ],
 )
-def test_a_file_that_is_no_recording(folder: Path, lines: str, said: str) -> None:
+def test_a_file_that_is_no_recording(folder: Path, lines: str, message: str) -> None:
     (folder / "ex.jsonl").write_text(lines)
     done = command(folder, "replay", "ex.jsonl")
     assert done.returncode == 1
-    assert said in one_line(done.stderr)
+    assert message in one_line(done.stderr)
 
 
 def test_without_dynamic_jobs_the_command_line_to_use_is_said(folder: Path) -> None:
     with serving(folder, *USERS) as process:
         done = batsim(folder)
-    said = process.stderr.read() if process.stderr else ""
+    stderr = process.stderr.read() if process.stderr else ""
     assert process.returncode == 1
     assert done.returncode == 1
     wanted = f"batsim -p PLATFORM.xml -s ipc://{folder}/s -e PREFIX --enable-dynamic-jobs"
-    assert wanted in said
+    assert wanted in stderr
     assert wanted in done.stderr  # Batsim's user is told too
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "message"),
     [
         ('{"extra_nodes": "instant"}', None),
         ('{"extra_nodes": "never"}', "expected one of first, instant, none"),
@@ -143,15 +143,15 @@ def test_without_dynamic_jobs_the_command_line_to_use_is_said(folder: Path) -> N
     ],
 )
 def test_batsims_sched_cfg_has_options_of_the_policy(
-    folder: Path, config: str, said: str | None
+    folder: Path, config: str, message: str | None
 ) -> None:
     command(folder, "convert", "log.swf", "w.json")
     with serving(folder) as process:
         batsim(folder, "-w", "w.json", "--sched-cfg", config)
     errors = process.stderr.read() if process.stderr else ""
-    assert process.returncode == (0 if said is None else 2)
-    assert (said is None) == (errors == "")
-    assert said is None or said in errors
+    assert process.returncode == (0 if message is None else 2)
+    assert (message is None) == (errors == "")
+    assert message is None or message in errors
 
 
 def test_arguments_from_files(folder: Path) -> None:
@@ -174,7 +174,7 @@ def test_queue_orders_of_batsched(folder: Path, arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["-v", "esay"], "did you mean 'easy'"),
         (["--variant_options", "{"], "expected a JSON object"),
@@ -196,11 +196,11 @@ def test_queue_orders_of_batsched(folder: Path, arguments: list[str]) -> None:
         (["--shake", "1"], "nothing to shake"),
     ],
 )
-def test_wrong_usage_is_one_line(folder: Path, arguments: list[str], said: str) -> None:
+def test_wrong_usage_is_one_line(folder: Path, arguments: list[str], message: str) -> None:
     (folder / "quote").write_text("-v 'easy")
     done = command(folder, "serve", *arguments)
     assert done.returncode == 2
-    assert said in one_line(done.stderr)
+    assert message in one_line(done.stderr)
     assert (folder / "log.swf").read_text() == small_log()
 
 
@@ -255,8 +255,8 @@ def test_debug_shows_every_message(folder: Path) -> None:
     command(folder, "convert", "log.swf", "w.json")
     with serving(folder, "--verbosity", "debug") as process:
         batsim(folder, "-w", "w.json")
-    said = process.stderr.read() if process.stderr else ""
-    assert "ExecuteJob(" in said
+    stderr = process.stderr.read() if process.stderr else ""
+    assert "ExecuteJob(" in stderr
     with serving(folder, "--verbosity", "quiet") as process:
         batsim(folder, "-w", "w.json")
     assert (process.stdout.read() if process.stdout else "") == ""

@@ -58,9 +58,9 @@ def test_a_peer_that_vanishes_is_noticed(tmp_path: Path, before: int) -> None:
     with conversing(tmp_path, first_timeout=first) as (server, batsim):
         for raw in (begins(), submitted("a"))[:before]:
             ask(batsim, raw)
-    said = "closed by the other side" if before else "no simulation began"
+    message = "closed by the other side" if before else "no simulation began"
     assert isinstance(server.error, SimulationError)
-    assert said in str(server.error)
+    assert message in str(server.error)
 
 
 def test_silence_has_an_end(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_silence_has_an_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "message"),
     [
         (b"hello", "not one of the protocol"),
         (b"\xff\xfe", "not one of the protocol"),
@@ -82,13 +82,13 @@ def test_silence_has_an_end(tmp_path: Path) -> None:
     ],
 )
 def test_what_begins_no_simulation_is_refused_and_the_next_is_served(
-    tmp_path: Path, raw: bytes, said: str
+    tmp_path: Path, raw: bytes, message: str
 ) -> None:
     """A Batsim of an earlier run may have waited for somebody to listen."""
     with serving(tmp_path) as server:
         with peer(server.endpoint.address) as stale:
             reply = ask(stale, raw).decode()
-        assert said in reply
+        assert message in reply
         assert not reply.startswith("{")
         with peer(server.endpoint.address) as batsim:
             ask(batsim, begins())
@@ -97,7 +97,7 @@ def test_what_begins_no_simulation_is_refused_and_the_next_is_served(
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "message"),
     [
         (begins(redis_enabled=True), "--enable-redis"),
         (b"\0\0\0\0\3\0\0\0abc", "Batsim 5"),
@@ -106,15 +106,15 @@ def test_what_begins_no_simulation_is_refused_and_the_next_is_served(
     ],
 )
 def test_what_cannot_be_answered_is_told_to_both_sides(
-    tmp_path: Path, raw: bytes, said: str
+    tmp_path: Path, raw: bytes, message: str
 ) -> None:
     """Batsim waits for ever without a reply: it gets one on which it aborts."""
     with conversing(tmp_path) as (server, batsim):
         reply = ask(batsim, raw).decode()
-    assert said in reply
+    assert message in reply
     assert not reply.startswith("{")
     assert isinstance(server.error, BatschedError)
-    assert said in str(server.error)
+    assert message in str(server.error)
 
 
 @pytest.mark.parametrize("raw", [b"hello", completed("never", "0", 1.0), submitted("a", now=-1.0)])
@@ -253,7 +253,7 @@ def test_jobs_that_are_left_at_the_end_are_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "error", "said"),
+    ("address", "error", "message"),
     [
         ("localhost:28000", UsageError, "expected tcp://"),
         ("udp://127.0.0.1:1", UsageError, "expected tcp://"),
@@ -266,8 +266,8 @@ def test_jobs_that_are_left_at_the_end_are_an_error(tmp_path: Path) -> None:
         (f"ipc:///tmp/{'x' * 200}", SimulationError, "at most 107 bytes"),
     ],
 )
-def test_an_endpoint_that_cannot_be(address: str, error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
+def test_an_endpoint_that_cannot_be(address: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         SchedulerSocket(address)
 
 

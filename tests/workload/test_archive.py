@@ -74,15 +74,15 @@ def test_the_sample_log_is_always_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         (NAME, f"logs fetch {NAME}"),  # a log of the catalogue can be fetched
         ("KTH-SP2-1996-21-cln", NAME),  # a typo is recognised
         ("zzz", "logs list"),  # anything else is told where names are
     ],
 )
-def test_a_log_that_is_nowhere(tmp_path: Path, name: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said) as error:
+def test_a_log_that_is_nowhere(tmp_path: Path, name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as error:
         find_log(name, [tmp_path / "here"])
     assert str(tmp_path / "here") in str(error.value)
 
@@ -107,12 +107,12 @@ def test_a_log_is_fetched_once(
 
 def test_a_log_in_a_folder_is_not_fetched(tmp_path: Path) -> None:
     (tmp_path / f"{NAME}.swf").write_text(LOG)
-    found = fetch_log(NAME, [tmp_path], archive="http://127.0.0.1:9")
-    assert found == tmp_path / f"{NAME}.swf"
+    path = fetch_log(NAME, [tmp_path], archive="http://127.0.0.1:9")
+    assert path == tmp_path / f"{NAME}.swf"
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (None, "404"),  # the archive does not have it
         (b"<html>moved</html>", "gzip"),  # a page instead of the log
@@ -121,13 +121,13 @@ def test_a_log_in_a_folder_is_not_fetched(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_the_log_is_not_kept(
-    served: tuple[Path, str], cache: Path, content: bytes | None, said: str
+    served: tuple[Path, str], cache: Path, content: bytes | None, message: str
 ) -> None:
     folder, url = served
     if content is not None:
         (folder / "l_kth_sp2").mkdir()
         (folder / "l_kth_sp2" / f"{NAME}.swf.gz").write_bytes(content)
-    with pytest.raises(BatschedError, match=said) as error:
+    with pytest.raises(BatschedError, match=message) as error:
         fetch_log(NAME, archive=url)
     assert f"{url}/l_kth_sp2/{NAME}.swf.gz" in str(error.value)
     assert "BATSCHED_LOGS" in str(error.value)

@@ -39,7 +39,7 @@ def save(path: Path, value: Any) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         pytest.param(content({"id": 1.5}), "id", id="an id that is a fraction"),
         pytest.param(content({"id": ""}), "id", id="an empty id"),
@@ -86,15 +86,15 @@ def save(path: Path, value: Any) -> Path:
         pytest.param([], "object", id="a list"),
     ],
 )
-def test_what_batsim_refuses_is_refused(tmp_path: Path, value: Any, said: str) -> None:
+def test_what_batsim_refuses_is_refused(tmp_path: Path, value: Any, message: str) -> None:
     path = save(tmp_path / "w.json", value)
-    with pytest.raises(WorkloadError, match=said) as error:
+    with pytest.raises(WorkloadError, match=message) as error:
         read_workload(path)
     assert str(path) in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         pytest.param(b"", "empty", id="an empty file"),
         pytest.param(b'{"nb_res": 4,\n "jobs": [}', ":2:", id="junk, with its line"),
@@ -104,10 +104,10 @@ def test_what_batsim_refuses_is_refused(tmp_path: Path, value: Any, said: str) -
         pytest.param(gzip.compress(b"{}" * 99, mtime=0)[:-5], "gzip", id="a gzip file cut off"),
     ],
 )
-def test_what_is_no_json_is_refused(tmp_path: Path, data: bytes, said: str) -> None:
+def test_what_is_no_json_is_refused(tmp_path: Path, data: bytes, message: str) -> None:
     path = tmp_path / "w.json"
     path.write_bytes(data)
-    with pytest.raises(WorkloadError, match=said):
+    with pytest.raises(WorkloadError, match=message):
         read_workload(path)
 
 
@@ -274,8 +274,8 @@ def test_a_log_survives_conversion(tmp_path: Path, shared: Path) -> None:
         pytest.skip(f"no {log}")
     workload = load_workload(log, Rules())
     write_workload(workload, tmp_path / "kth.json")
-    found = read_workload(tmp_path / "kth.json")
-    assert found.jobs == workload.jobs
-    assert found.profiles == workload.profiles
-    assert (found.unix_start_time, found.time_zone) == (843_480_031, "Europe/Stockholm")
-    assert found.rules == workload.rules
+    restored = read_workload(tmp_path / "kth.json")
+    assert restored.jobs == workload.jobs
+    assert restored.profiles == workload.profiles
+    assert (restored.unix_start_time, restored.time_zone) == (843_480_031, "Europe/Stockholm")
+    assert restored.rules == workload.rules

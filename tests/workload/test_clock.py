@@ -25,7 +25,7 @@ def log_with(tmp_path: Path, *header: str) -> SwfLog:
 
 
 @pytest.mark.parametrize(
-    ("header", "clock", "said"),
+    ("header", "clock", "words"),
     [
         # a named zone comes before the offset, which stands in for an unknown name
         (
@@ -44,11 +44,11 @@ def log_with(tmp_path: Path, *header: str) -> SwfLog:
     ],
 )
 def test_clock(
-    tmp_path: Path, header: list[str], clock: tuple[float | None, str], said: str
+    tmp_path: Path, header: list[str], clock: tuple[float | None, str], words: str
 ) -> None:
     *start_and_zone, note = clock_of(log_with(tmp_path, *header))
     assert tuple(start_and_zone) == clock
-    assert said in note
+    assert words in note
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_times_beyond_the_calendar_are_refused() -> None:
 def test_every_hour_of_a_year_is_that_of_datetime() -> None:
     zone = ZoneInfo("Europe/Stockholm")
     times = np.arange(0, 366 * 86_400, 1_799.0)
-    found = local_hours(times, 843_480_031, "Europe/Stockholm")
+    hours = local_hours(times, 843_480_031, "Europe/Stockholm")
     moments = [datetime.fromtimestamp(843_480_031 + t, zone) for t in times.tolist()]
     expected = [m.weekday() * 24 + m.hour + m.minute / 60 + m.second / 3600 for m in moments]
-    assert np.allclose(found, expected)
+    assert np.allclose(hours, expected)

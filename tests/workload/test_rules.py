@@ -91,9 +91,9 @@ def test_exact_estimates(
 )
 def test_delay_profiles(tmp_path: Path, change: dict[str, float], profile: dict[str, Any]) -> None:
     result = workload(tmp_path, make_rules(profile="delay"), change)
-    found = result.profiles[result.jobs[0].profile]
-    assert found == profile
-    assert {k: type(v) for k, v in found.items()} == {k: type(v) for k, v in profile.items()}
+    actual = result.profiles[result.jobs[0].profile]
+    assert actual == profile
+    assert {k: type(v) for k, v in actual.items()} == {k: type(v) for k, v in profile.items()}
 
 
 def test_different_run_times_have_different_profiles(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_overrides_replace_the_fields_of_a_preset() -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "overrides", "said"),
+    ("preset", "overrides", "message"),
     [
         ("predict-sim", {}, "predictsim"),  # a preset with a typo
         ("dynp", {"walltime": "doubel"}, "double"),  # a value with a typo
@@ -175,8 +175,10 @@ def test_overrides_replace_the_fields_of_a_preset() -> None:
         ("dynp", {"sizes": "requested"}, "size"),  # a field with a typo
     ],
 )
-def test_wrong_rules_say_what_is_allowed(preset: str, overrides: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_wrong_rules_say_what_is_allowed(
+    preset: str, overrides: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
         make_rules(preset, **overrides)
 
 

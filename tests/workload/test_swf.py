@@ -55,12 +55,12 @@ def test_a_log_has_columns_lines_and_header(tmp_path: Path) -> None:
 def test_machine(tmp_path: Path, header: list[str], expected: int) -> None:
     log = read_swf(write(tmp_path / "a.swf", *header, line(1, size=4), line(2, size=2)))
     assert log.max_processors == expected
-    said = any("MaxProcs" in note for note in log.notes)
-    assert said == (expected not in (128, 9)), "where the number is from is said if not MaxProcs"
+    noted = any("MaxProcs" in note for note in log.notes)
+    assert noted == (expected not in (128, 9)), "where the number is from is said if not MaxProcs"
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "message"),
     [
         ("1 2 3", "fields"),  # a line with too few fields
         (line(2) + " 7", "fields"),  # a line with too many fields
@@ -74,12 +74,12 @@ def test_machine(tmp_path: Path, header: list[str], expected: int) -> None:
         (line(1, 4), "1"),  # a job number that was there before
     ],
 )
-def test_a_bad_line_is_named_or_skipped(tmp_path: Path, bad: str, said: str) -> None:
+def test_a_bad_line_is_named_or_skipped(tmp_path: Path, bad: str, message: str) -> None:
     path = write(tmp_path / "a.swf", "; MaxProcs: 8", line(1), bad, line(3))
     with pytest.raises(LogError) as error:
         read_swf(path)
     assert f"{path}:3" in str(error.value)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "skip_bad_lines" in str(error.value)
     log = read_swf(path, skip_bad_lines=True)
     assert log.column("job_number").tolist() == [1, 3]

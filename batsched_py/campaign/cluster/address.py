@@ -164,9 +164,8 @@ def _options(kind: str, text: str, allowed: list[str]) -> dict[str, Any]:
         if not (equals and name and value):
             raise _mistake(f"{CLUSTER} {kind}: {item!r}", f"NAME=VALUE, as in {_EXAMPLE}")
         if name not in allowed:
-            known = ", ".join(sorted(allowed))
             seen = f"{CLUSTER} {kind}: there is no option {name!r}{did_you_mean(name, allowed)}"
-            raise _mistake(seen, f"one of {known}")
+            raise _mistake(seen, f"one of {', '.join(sorted(allowed))}")
         if name in options:
             raise UsageError(f"{CLUSTER} {kind}: {name} is given twice")
         options[name] = _value(kind, name, value)

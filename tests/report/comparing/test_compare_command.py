@@ -50,11 +50,11 @@ def test_a_run_is_named_by_folder_prefix_or_table(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     assert call(monkeypatch, "compare", name, "b") == 0
-    said = capsys.readouterr().out
-    assert "1 of 3 jobs differ, 1 start at another time." in said
-    assert re.search(r"scheduler +easy +fcfs +yes", said)
-    assert said.index("Settings") < said.index("When jobs came") < said.index("All metrics")
-    assert re.search(r"\d+ more rows: -o DIR, --json or --csv metrics\.", said)
+    output = capsys.readouterr().out
+    assert "1 of 3 jobs differ, 1 start at another time." in output
+    assert re.search(r"scheduler +easy +fcfs +yes", output)
+    assert output.index("Settings") < output.index("When jobs came") < output.index("All metrics")
+    assert re.search(r"\d+ more rows: -o DIR, --json or --csv metrics\.", output)
 
 
 def test_identical_runs_are_one_line(
@@ -73,9 +73,9 @@ def test_json_and_csv_are_for_machines(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(monkeypatch, "compare", "a", "b", "--json") == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["identical"] is False
-    (moved,) = said["tables"]["moved_jobs"]
+    comparison = json.loads(capsys.readouterr().out)
+    assert comparison["identical"] is False
+    (moved,) = comparison["tables"]["moved_jobs"]
     assert (moved["job"], moved["start_shift"]) == ("3", 20)
     assert call(monkeypatch, "compare", "a", "b", "--csv", "users") == 0
     assert capsys.readouterr().out.startswith("user,jobs,wait_a")
@@ -91,7 +91,7 @@ def test_files_hold_all_rows_and_the_page(folder: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (("a", "a/out"), 2, "are the same run"),
         (("a", "nothing"), 2, "neither such a folder nor nothing_jobs.csv"),
@@ -111,7 +111,7 @@ def test_mistakes_are_one_clear_line(
     capsys: pytest.CaptureFixture[str],
     arguments: tuple[str, ...],
     code: int,
-    said: str,
+    message: str,
 ) -> None:
     write_run(Path("two/x"), RUNS)
     write_run(Path("two/y"), RUNS)
@@ -121,7 +121,7 @@ def test_mistakes_are_one_clear_line(
     Path("metrics/out_run.json").write_text("{}")
     assert call(monkeypatch, "compare", *arguments) == code
     error = capsys.readouterr().err
-    assert said in error
+    assert message in error
     assert error.count("\n") == 1
 
 
@@ -135,16 +135,16 @@ def test_two_campaigns_on_the_sample_log(
     capsys.readouterr()
     shutil.copytree("out/one", "out/three")
     assert call(monkeypatch, "compare", "out/one", "out/three", "--fail-on-difference") == 0
-    said = capsys.readouterr().out
-    assert said == "The campaigns are identical: all metrics of all 6 runs are equal.\n"
+    output = capsys.readouterr().out
+    assert output == "The campaigns are identical: all metrics of all 6 runs are equal.\n"
 
     compare = ("compare", "out/one", "out/two")
     assert call(monkeypatch, *compare, "-o", "found", "--fail-on-difference") == 1
-    said = capsys.readouterr().out
-    assert "4 of 4 pairs of runs differ; 2 runs are only in A." in said
-    assert re.search(r"speed_factor +1.0 +2.0 +yes", said)
-    found = pd.read_csv("found/report/differences.csv")
-    waits = found[found["metric"] == "mean_busy_processors"].set_index("policy")
+    output = capsys.readouterr().out
+    assert "4 of 4 pairs of runs differ; 2 runs are only in A." in output
+    assert re.search(r"speed_factor +1.0 +2.0 +yes", output)
+    differences = pd.read_csv("found/report/differences.csv")
+    waits = differences[differences["metric"] == "mean_busy_processors"].set_index("policy")
     assert set(waits.index) == {"easy", "fcfs"}
     assert set(waits["pairs"]) == {2}
     assert Path("found/report/ratios.png").stat().st_size

@@ -78,7 +78,7 @@ def policy(*values: str, **axes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "pairs", "alone", "groups", "said"),
+    ("a", "b", "pairs", "alone", "groups", "note"),
     [
         (POLICIES, POLICIES, 2, (0, 0), BOTH, "by policy"),
         (AXES, AXES, 6, (0, 0), BOTH, ""),
@@ -98,13 +98,13 @@ def test_runs_are_paired_by_the_axes_that_both_have(
     pairs: int,
     alone: tuple[int, int],
     groups: set[str],
-    said: str,
+    note: str,
 ) -> None:
-    found = pair_runs(Campaign(a), Campaign(b))  # type: ignore[arg-type]
-    assert len(found.runs) == pairs
-    assert (len(found.only_a), len(found.only_b)) == alone
-    assert set(found.runs["group"]) == groups
-    assert said in " ".join(found.notes)
+    pairing = pair_runs(Campaign(a), Campaign(b))  # type: ignore[arg-type]
+    assert len(pairing.runs) == pairs
+    assert (len(pairing.only_a), len(pairing.only_b)) == alone
+    assert set(pairing.runs["group"]) == groups
+    assert note in " ".join(pairing.notes)
 
 
 def test_a_setting_of_the_whole_campaign_does_not_hide_that_a_value_was_renamed() -> None:
@@ -214,11 +214,11 @@ def test_the_other_way_round_turns_the_signs() -> None:
     b.runs["mean_waiting_time"] += np.arange(6) ** 2
     there, back = compared(a, b), compared(b, a)
     for group in POLICIES["policy"]:
-        one, other = row(there, group), row(back, group)
-        assert one["difference"] == -other["difference"]
-        assert one["low"] == pytest.approx(-other["high"])
-        assert one["ratio"] == pytest.approx(1 / other["ratio"])
-        assert one["size"] == pytest.approx(other["size"])
+        row_there, row_back = row(there, group), row(back, group)
+        assert row_there["difference"] == -row_back["difference"]
+        assert row_there["low"] == pytest.approx(-row_back["high"])
+        assert row_there["ratio"] == pytest.approx(1 / row_back["ratio"])
+        assert row_there["size"] == pytest.approx(row_back["size"])
 
 
 def test_nothing_in_common_is_said() -> None:
@@ -268,7 +268,7 @@ def test_users_drawn_whole_give_the_wider_interval_when_their_jobs_are_alike() -
 def test_two_independent_samples_have_the_interval_of_their_difference() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(0, 3, 4000), rng.normal(10, 4, 4000)
-    found = unpaired(sums_of(a[:, None]), sums_of(b[:, None]))[0]
+    interval = unpaired(sums_of(a[:, None]), sums_of(b[:, None]))[0]
     half = 1.96 * (9 / 4000 + 16 / 4000) ** 0.5
-    assert found.value == pytest.approx(float(b.mean() - a.mean()))
-    assert found.high - found.low == pytest.approx(2 * half, rel=0.1)
+    assert interval.value == pytest.approx(float(b.mean() - a.mean()))
+    assert interval.high - interval.low == pytest.approx(2 * half, rel=0.1)

@@ -165,8 +165,8 @@ def test_users_are_sorted_by_how_much_their_waiting_changed(tmp_path: Path) -> N
 
 
 def test_means_over_jobs_and_over_users_differ(tmp_path: Path) -> None:
-    found = table(compared(tmp_path, BASE, replaced(2, start=170)), "effects").frame
-    waits = found[found["quantity"] == "mean waiting time"]
+    rows = table(compared(tmp_path, BASE, replaced(2, start=170)), "effects").frame
+    waits = rows[rows["quantity"] == "mean waiting time"]
     # 20 s for one of ann's two jobs: 20 / 4 over jobs, 10 / 3 over users
     assert waits["difference"].tolist() == [5, 5, pytest.approx(10 / 3)]
     assert waits["drawn"].tolist() == ["jobs", "users with all their jobs", "users"]
@@ -193,7 +193,7 @@ NONE_ALIKE = "0% of them are the same job"
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "sentence"),
     [
         ([r._replace(submit=r.submit + 3, profile=f"x{r.id}") for r in BASE], NONE_ALIKE),
         ([r._replace(id=f"x{r.id}") for r in BASE], "Only 0 ids are in both"),
@@ -201,11 +201,11 @@ NONE_ALIKE = "0% of them are the same job"
     ],
 )
 def test_other_jobs_are_compared_as_distributions(
-    tmp_path: Path, other: list[Row], said: str
+    tmp_path: Path, other: list[Row], sentence: str
 ) -> None:
     comparison = compared(tmp_path, BASE, other)
     assert not comparison.match.same_jobs
-    assert said in comparison.summary
+    assert sentence in comparison.summary
     names = [part.name for part in (*comparison.report().tables, *comparison.report().figures)]
     assert names == ["settings", "means", "quantiles", "metrics", "distribution_of_waits"]
     assert comparison.moved_jobs.empty
@@ -257,16 +257,16 @@ def test_results_in_memory_are_compared_as_their_files(tmp_path: Path) -> None:
     fcfs.write(tmp_path / "fcfs")
     files = compare_runs(tmp_path / "easy", str(tmp_path / "fcfs_jobs.csv"))
     assert files.summary == report.summary
-    for one, other in zip(files.tables, report.tables, strict=True):
-        assert one.frame.equals(other.frame), one.name
+    for from_files, in_memory in zip(files.tables, report.tables, strict=True):
+        assert from_files.frame.equals(in_memory.frame), from_files.name
     assert compare_runs(easy, easy).summary.startswith("The runs are identical")
     with pytest.raises(UsageError, match="two runs of files, or two results"):
         compare_runs(easy, tmp_path / "fcfs")
 
 
 def test_tables_of_real_batsim_are_read(tmp_path: Path, shared: Path) -> None:
-    found = sorted(shared.glob("batsim_transcripts/*/out_jobs.csv"))
-    read = [path for path in found if path.read_text().count("\n") > 1][::5]
+    tables = sorted(shared.glob("batsim_transcripts/*/out_jobs.csv"))
+    read = [path for path in tables if path.read_text().count("\n") > 1][::5]
     assert read
     for path in read:
         copied = tmp_path / f"{path.parent.name}_jobs.csv"
@@ -337,9 +337,12 @@ def test_comparing_the_other_way_round_turns_the_signs(
     assert back.match.same_jobs
     assert there.identical == back.identical
     assert (there.pairs["start_shift"].fillna(0) == -back.pairs["start_shift"].fillna(0)).all()
-    one, other = there.metrics, back.metrics
-    assert one["a"].equals(other["b"])
-    assert one["difference"].fillna(0).tolist() == (-other["difference"].fillna(0)).tolist()
+    metrics_there, metrics_back = there.metrics, back.metrics
+    assert metrics_there["a"].equals(metrics_back["b"])
+    assert (
+        metrics_there["difference"].fillna(0).tolist()
+        == (-metrics_back["difference"].fillna(0)).tolist()
+    )
     users = there.users.set_index("user")["wait_shift"]
     assert users.equals(-back.users.set_index("user")["wait_shift"].reindex(users.index))
     if there.identical:

@@ -106,7 +106,7 @@ def event_by_event(
         mean_response=sum(responses) / jobs,
         jobs_per_user=jobs / nb_users,
         throughput_per_user=jobs / sum(there for _, there in residences),
-        mean_of_user_throughputs=sum(own / there for own, there in residences) / nb_users,
+        mean_of_user_throughputs=sum(nb_jobs / there for nb_jobs, there in residences) / nb_users,
         continued_run_time=sum(runs[True]) / len(runs[True]) if runs[True] else float("nan"),
         last_run_time=sum(runs[False]) / nb_users,
         utilisation=busy / now,

@@ -36,10 +36,13 @@ def test_log_in_files_and_tables_out(tmp_path: Path) -> None:
     assert "wrote" not in done.stdout
     files = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert files == ["user5.SABjson", "user7.SABjson"]
-    one, two = sessions_of_user_5(tmp_path)
-    assert [[job["id"] for job in session["jobs"]] for session in (one, two)] == [["1"], ["3", "4"]]
-    assert two["preceding_sessions"] == [one["id"]]
-    assert two["thinking_time_after_preceding_session"] == [3550]
+    earlier, later = sessions_of_user_5(tmp_path)
+    assert [[job["id"] for job in session["jobs"]] for session in (earlier, later)] == [
+        ["1"],
+        ["3", "4"],
+    ]
+    assert later["preceding_sessions"] == [earlier["id"]]
+    assert later["thinking_time_after_preceding_session"] == [3550]
     first, second = csv.DictReader((tmp_path / "table.csv").open())
     assert (first["user"], first["jobs"], first["sessions"]) == ("5", "3", "2")
     assert (second["user"], second["edges"], second["think_time_median"]) == ("7", "0", "")

@@ -43,7 +43,7 @@ def test_jobs_start_at_once_and_their_users_learn_of_the_end() -> None:
 
 def test_the_end_may_be_said() -> None:
     users = Once()
-    assert [p.end for p in play(users, lambda one, now: now + 1)] == [6, 10]
+    assert [p.end for p in play(users, lambda _, now: now + 1)] == [6, 10]
 
 
 def test_what_would_never_end_is_refused() -> None:
@@ -61,7 +61,7 @@ def test_what_would_never_end_is_refused() -> None:
 
     for kind, message in ((Stuck, "still due"), (Endless, "still due"), (Undecided, "nan")):
         with pytest.raises(InvariantError, match=message):
-            for _ in play(kind(), lambda one, now: now + 1):
+            for _ in play(kind(), lambda _, now: now + 1):
                 pass
 
 

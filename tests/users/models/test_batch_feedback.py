@@ -73,21 +73,19 @@ def test_identity(times: list[tuple[float, float]], tie: str) -> None:
     """
     users = "ab"
     jobs = [job(str(n), s * 10, e * 10, users[n % 2]) for n, (s, e) in enumerate(sorted(times))]
-    recorded = {one.id: one.finish_time for one in jobs}
+    recorded = {j.id: j.finish_time for j in jobs}
     model = Adjusted(log_of(jobs), tie=tie)
-    played = list(play(model, lambda one, now: max(now, recorded[one.id] or 0)))
-    assert {one.job.id: one.submit for one in played} == {j.id: j.submit_time for j in jobs}
+    played = list(play(model, lambda job, now: max(now, recorded[job.id] or 0)))
+    assert {p.job.id: p.submit for p in played} == {j.id: j.submit_time for j in jobs}
     if tie == "joins":
-        assert [one.job.id for one in played] == [j.id for j in jobs]
+        assert [p.job.id for p in played] == [j.id for j in jobs]
 
 
 def replayed(kind: type[BatchFeedback], jobs: list[WorkloadJob], seed: int) -> list[Played]:
     """Play users on a machine whose response times are drawn anew."""
     chance = Random(seed)
     options = {} if kind is Adjusted else {"seed": seed}
-    return list(
-        play(kind(log_of(jobs), **options), lambda one, now: now + chance.randint(0, 20000))
-    )
+    return list(play(kind(log_of(jobs), **options), lambda _, now: now + chance.randint(0, 20000)))
 
 
 @given(intervals(4000).filter(bool), st.sampled_from(MODELS), st.integers(0, 99))
@@ -96,15 +94,15 @@ def test_order_dependencies_and_offsets_are_kept(
 ) -> None:
     """Whatever the system does: same jobs, same order, after what they depend on."""
     jobs = [job(str(n), s * 10, e * 10) for n, (s, e) in enumerate(sorted(times))]
-    played = {one.job.id: one for one in replayed(kind, jobs, seed)}
-    assert set(played) == {one.id for one in jobs}
+    played = {p.job.id: p for p in replayed(kind, jobs, seed)}
+    assert set(played) == {job.id for job in jobs}
     (trace,) = traces(jobs, Delimitation.parse(SESSIONS)).values()
     for place, batch in enumerate(trace.batches):
-        starts = [played[one.id].submit for one in batch.jobs]
-        offsets = [one.submit_time - batch.start for one in batch.jobs]
+        starts = [played[job.id].submit for job in batch.jobs]
+        offsets = [job.submit_time - batch.start for job in batch.jobs]
         assert [start - starts[0] for start in starts] == pytest.approx(offsets)
         for j in batch.depends_on:
-            assert max(played[one.id].end for one in trace.batches[j].jobs) <= starts[0]
+            assert max(played[job.id].end for job in trace.batches[j].jobs) <= starts[0]
         if place:
             assert max(played[o.id].submit for o in trace.batches[place - 1].jobs) <= starts[0]
 
@@ -158,8 +156,8 @@ def test_a_call_that_comes_a_microsecond_late_changes_nothing() -> None:
         times = []
         while (due := model.next_submission()) < inf:
             times += [due for _ in model.jobs_to_submit(due + late)]
-            for one in list(model._active):
-                model.job_ended(due + 10, job(one, 0, 0), "COMPLETED_SUCCESSFULLY")
+            for job_id in list(model._active):
+                model.job_ended(due + 10, job(job_id, 0, 0), "COMPLETED_SUCCESSFULLY")
         starts.append(times)
     assert starts[0] == pytest.approx(starts[1], abs=1e-5)
     assert len(starts[0]) == 4
@@ -283,7 +281,7 @@ def test_the_response_time_is_that_of_the_last_job_that_ended() -> None:
     model = BatchFeedback({})
     model._ranks = {str(n): n for n in range(3)}
     model.enter(Visit("u", trace, Watch()))
-    list(play(model, lambda one, now: now + 70 + 10 * int(one.id)))
+    list(play(model, lambda job, now: now + 70 + 10 * int(job.id)))
     assert seen == [(Reason.DEPENDENCY, 70), (Reason.DEPENDENCY, 80)]
 
 

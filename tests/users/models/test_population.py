@@ -142,20 +142,20 @@ def test_every_user_is_in_one_member(
     assert sum(map(len, who)) == len(set.union(*who))
     if rest:
         assert sum(len(part.jobs) for part in parts) == len(log.jobs)
-    for member, own, part in zip(members, who, parts, strict=True):
-        assert part.jobs == [job for job in log.jobs if job.user in own]
+    for member, users_of_part, part in zip(members, who, parts, strict=True):
+        assert part.jobs == [job for job in log.jobs if job.user in users_of_part]
         assert (part.nb_res, part.profiles) == (log.nb_res, log.profiles)
         if member.users:
-            assert own == set(chosen)
+            assert users_of_part == set(chosen)
         if member.share is not None:
-            assert len(own) == pytest.approx(member.share * (users - len(chosen)), abs=1)
+            assert len(users_of_part) == pytest.approx(member.share * (users - len(chosen)), abs=1)
 
 
 def test_a_larger_share_has_the_same_users_and_more(sample: Workload) -> None:
     def share(part: float, seed: int = 3) -> set[str | None]:
         members = [Member(name="m", model="rigid", share=part)]
-        (own,) = deal(Path("f"), members, sample, Chance(seed))
-        return {job.user for job in own.jobs}
+        (dealt,) = deal(Path("f"), members, sample, Chance(seed))
+        return {job.user for job in dealt.jobs}
 
     assert share(0.3) < share(0.6) < share(1.0)
     assert share(1.0) == {job.user for job in sample.jobs}
@@ -212,7 +212,9 @@ def test_a_single_member_is_the_model(
 
 def test_members_have_chances_of_their_own(write: Write) -> None:
     """Two members of one model differ; who else is there does not matter, nor in which order."""
-    one, two = (f'[[member]]\nname="{n}"\nmodel="{SITE}"\noptions.weeks=1\n' for n in ("a", "b"))
+    member_a, member_b = (
+        f'[[member]]\nname="{n}"\nmodel="{SITE}"\noptions.weeks=1\n' for n in ("a", "b")
+    )
 
     def played(text: str) -> dict[str, list[Any]]:
         jobs_of: dict[str, list[Any]] = {"a": [], "b": []}
@@ -222,11 +224,11 @@ def test_members_have_chances_of_their_own(write: Write) -> None:
             jobs_of[member].append((name, p.submit, p.job.size, profile))
         return jobs_of
 
-    both = played(one + two)
-    assert both == played(two + one)
+    both = played(member_a + member_b)
+    assert both == played(member_b + member_a)
     assert both["a"] != both["b"]
     third = '[[member]]\nmodel = "rigid"\nrest = true\n'
-    with_a_third = Population(LOG, file=write(one + third), seed=7)
+    with_a_third = Population(LOG, file=write(member_a + third), seed=7)
     ids = [(p.job.id, p.submit) for p in play(with_a_third) if p.job.id.startswith("a:")]
     assert ids == [(f"a:{name}", submit) for name, submit, *_ in both["a"]]
 

@@ -69,8 +69,8 @@ def fixed(tmp_path: Path) -> Path:
 def by_user(played: list[Played]) -> dict[str, list[list[Played]]]:
     """The batches of each user."""
     by_number: dict[str, dict[int, list[Played]]] = defaultdict(lambda: defaultdict(list))
-    for one in played:
-        by_number[one.job.user or ""][one.job.extra["batch"]].append(one)
+    for submission in played:
+        by_number[submission.job.user or ""][submission.job.extra["batch"]].append(submission)
     return {user: list(batches.values()) for user, batches in by_number.items()}
 
 
@@ -111,7 +111,7 @@ def test_a_size_and_run_time_are_repeated_across_batches(fixed: Path) -> None:
     kinds = set()
     for batches in by_user(list(play(users))).values():
         assert all(len(batch) == 2 for batch in batches)
-        jobs = [(one.job.size, one.job.profile) for batch in batches for one in batch]
+        jobs = [(p.job.size, p.job.profile) for batch in batches for p in batch]
         for at in range(0, len(jobs) - 2, 3):
             assert jobs[at] == jobs[at + 1] == jobs[at + 2]
         kinds.update(jobs)
@@ -123,15 +123,15 @@ def test_what_jobs_carry(fixed: Path) -> None:
     """Running numbers as ids, and the think time on the first job of a batch that had one."""
     users = SiteUsers(machine(), nb_users=3, weeks=1, distributions=fixed, continuation=1)
     played = list(play(users))
-    assert [one.job.id for one in played] == [str(n + 1) for n in range(len(played))]
+    assert [p.job.id for p in played] == [str(n + 1) for n in range(len(played))]
     for batches in by_user(played).values():
         assert set(batches[0][0].job.extra) == {"session", "batch"}
         for before, (first, second) in pairwise(batches):
             assert first.job.extra["think_time"] == first.submit - before[-1].end
             assert "think_time" not in second.job.extra
-        for one in (one for batch in batches for one in batch):
-            assert one.job.walltime is None
-            assert one.job.estimate == one.end - one.submit  # exact
+        for submission in (submission for batch in batches for submission in batch):
+            assert submission.job.walltime is None
+            assert submission.job.estimate == submission.end - submission.submit  # exact
 
 
 @pytest.mark.parametrize(("last_job", "after"), [("submitted", 300.0), ("ended", 900.0)])
@@ -169,7 +169,7 @@ def test_wide_jobs(fixed: Path) -> None:
     sizes = {}
     for too_wide in ("redraw", "cut"):
         users = SiteUsers(machine(5), nb_users=5, weeks=1, distributions=fixed, too_wide=too_wide)
-        sizes[too_wide] = {one.job.size for one in play(users)}
+        sizes[too_wide] = {p.job.size for p in play(users)}
     assert sizes == {"redraw": {4}, "cut": {4, 5}}
     with pytest.raises(UsageError, match="no value up to 3"):
         SiteUsers(machine(3), distributions=fixed)
@@ -184,7 +184,7 @@ def test_parts_that_are_left_out(fixed: Path) -> None:
     played = list(play(users))
     for before, after in pairwise(played):
         assert after.submit - before.end in (5 * MINUTE, 2 * HOUR)
-    run_times = [one.end - one.submit for one in played]
+    run_times = [p.end - p.submit for p in played]
     assert max(run_times) <= 500
     assert len(set(run_times)) > 0.7 * len(run_times) > 20
 
@@ -192,7 +192,7 @@ def test_parts_that_are_left_out(fixed: Path) -> None:
 def test_learnt_estimates_are_requests_that_suffice(fixed: Path) -> None:
     """Everybody asks for 600 s; who runs longer asks for what it takes."""
     users = SiteUsers(machine(), nb_users=5, weeks=2, distributions=fixed, estimates="learnt")
-    told = [(one.job.estimate, one.end - one.submit) for one in play(users)]
+    told = [(p.job.estimate, p.end - p.submit) for p in play(users)]
     assert all(estimate == max(600, run) for estimate, run in told)
     assert {estimate == 600 for estimate, _ in told} == {True, False}
 
@@ -240,9 +240,9 @@ def test_invariants(
         for batch in batches:
             time = batch[0].submit
             notes = batch[0].job.extra
-            assert {one.submit for one in batch} == {time}
+            assert {p.submit for p in batch} == {time}
             assert free <= time < weeks * WEEK
-            assert all(1 <= one.job.size <= nb_res and one.end >= time + 1 for one in batch)
+            assert all(1 <= p.job.size <= nb_res and p.end >= time + 1 for p in batch)
             if notes["session"] == session:
                 assert time - free <= 20 * MINUTE
                 assert cycle.is_open(calendar, free)
@@ -250,7 +250,7 @@ def test_invariants(
                 assert notes["session"] == session + 1
                 assert cycle.is_open(calendar, time)
             session = notes["session"]
-            free = max(one.end for one in batch) if last_job == "ended" else batch[-1].end
+            free = max(p.end for p in batch) if last_job == "ended" else batch[-1].end
     assert users.next_submission() == inf
 
 
@@ -282,8 +282,8 @@ def test_think_times_follow_response(half_a_year: list[Played]) -> None:
 def test_users_do_not_start_all_at_once(half_a_year: list[Played]) -> None:
     """First submissions are spread over the first week and the openings after it."""
     firsts: dict[str, float] = {}
-    for one in half_a_year:
-        firsts.setdefault(one.job.user or "", one.submit)
+    for submission in half_a_year:
+        firsts.setdefault(submission.job.user or "", submission.submit)
     assert len(firsts) == 100
     assert len(set(firsts.values())) > 80
     assert len({int(time // DAY) for time in firsts.values()}) >= 7
@@ -360,7 +360,7 @@ def test_facts_of_a_small_log() -> None:
 def test_continuation_of_a_small_log() -> None:
     """Only jobs that were waited for count; a user's last did not go on."""
     bins = continuation_by_response([SMALL], edges=(0, 1, 2, 3))
-    assert [(one.nb_jobs, one.observed) for one in bins] == [
+    assert [(b.nb_jobs, b.observed) for b in bins] == [
         (3, 0.0),  # 30 s: b's last; 1 s, before 8 hours; 1 s: a's last
         (3, 1 / 3),  # b's 60 s, before a break; 100 s, before 0 s; 100 s, before 8 hours
         (1, 1.0),  # 145 s

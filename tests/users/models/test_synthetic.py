@@ -152,24 +152,25 @@ def test_a_job_is_near_one_of_the_log(
     """There is a job of that width in the bins of its estimate and its run time."""
     made = Joint(shapes, common=common, per_decade=per_decade).at(u, v, w)
     assert 1 <= made.run_time <= made.estimate
-    often = Counter(one.estimate for one in shapes)
+    often = Counter(shape.estimate for shape in shapes)
 
     def bin_of(value: int) -> int:
         return floor(per_decade * log10(value))
 
-    def same_estimate(one: Shape) -> bool:
-        exact = often[one.estimate] >= common
-        return one.estimate == made.estimate if exact else bins(one.estimate, made.estimate)
+    def same_estimate(shape: Shape) -> bool:
+        exact = often[shape.estimate] >= common
+        return shape.estimate == made.estimate if exact else bins(shape.estimate, made.estimate)
 
     def bins(one: int, other: int) -> bool:
         return bin_of(one) == bin_of(other)
 
-    def same_run_time(one: Shape) -> bool:
+    def same_run_time(shape: Shape) -> bool:
         cut = made.run_time == made.estimate
-        return bins(one.run_time, made.run_time) or (cut and one.run_time >= one.estimate)
+        return bins(shape.run_time, made.run_time) or (cut and shape.run_time >= shape.estimate)
 
     assert any(
-        one.width == made.width and same_estimate(one) and same_run_time(one) for one in shapes
+        shape.width == made.width and same_estimate(shape) and same_run_time(shape)
+        for shape in shapes
     )
 
 
@@ -179,8 +180,8 @@ def test_equal_steps_draw_every_cell_as_often_as_it_is_in_the_log() -> None:
     joint = Joint(shapes, common=1)
     steps = [(k + 0.5) / 24 for k in range(24)]
     counts = Counter(joint.at(u, v, w) for u in steps for v in steps for w in steps)
-    shares = {one: count / 24**3 for one, count in counts.items()}
-    assert shares == pytest.approx({one: count / 12 for one, count in Counter(shapes).items()})
+    shares = {cell: count / 24**3 for cell, count in counts.items()}
+    assert shares == pytest.approx({cell: count / 12 for cell, count in Counter(shapes).items()})
 
 
 def test_widths_estimates_and_run_times_are_drawn_as_often_as_in_the_log() -> None:
@@ -201,9 +202,9 @@ def test_shrinking_scales_times_and_nothing_else(sample: Workload, shrink: float
     """Times are whole seconds: each is rounded, by at most half a second."""
     whole, shrunk = drawn(sample, jobs=500), drawn(sample, jobs=500, shrink=shrink)
     assert list(map(shape, whole)) == list(map(shape, shrunk))
-    for one, other in zip(whole, shrunk, strict=True):
-        assert abs(other.submit_time - shrink * one.submit_time) <= 0.5 + 0.5 * shrink
-        assert other.submit_time == round(other.submit_time)
+    for job, shrunk_job in zip(whole, shrunk, strict=True):
+        assert abs(shrunk_job.submit_time - shrink * job.submit_time) <= 0.5 + 0.5 * shrink
+        assert shrunk_job.submit_time == round(shrunk_job.submit_time)
 
 
 def test_off_line_all_jobs_are_there_at_once(sample: Workload) -> None:

@@ -302,16 +302,16 @@ def test_learn_from_the_model(tmp_path: Path, weeks: str) -> None:
     """The published users come back from what they submit in 100 weeks."""
     users = WeeklyUsers(machine(), weeks=100, nb_users=20, short="clip")
     learnt = learn_weekly(submitted(users, machine()), weeks=weeks, trimmed=0)
-    (own,), (known,) = learnt.classes, read_parameters(PUBLISHED).classes
-    assert own.activity == pytest.approx(known.activity, abs=0.035)  # 3 sigma of 2,000 draws
-    assert own.weekdays == pytest.approx(known.weekdays, abs=0.005)
-    assert own.day_begin == known.day_begin
-    assert own.day_end == pytest.approx(known.day_end, abs=60)
-    assert [size.size for size in own.sizes] == [size.size for size in known.sizes]
-    for one, other in zip(own.sizes, known.sizes, strict=True):
-        assert one.probability == pytest.approx(other.probability, abs=0.01)
-        assert one.mean == pytest.approx(other.mean, rel=0.05)
-        assert one.deviation == pytest.approx(other.deviation, rel=0.08)
+    (fitted,), (published,) = learnt.classes, read_parameters(PUBLISHED).classes
+    assert fitted.activity == pytest.approx(published.activity, abs=0.035)  # 3 sigma of 2,000 draws
+    assert fitted.weekdays == pytest.approx(published.weekdays, abs=0.005)
+    assert fitted.day_begin == published.day_begin
+    assert fitted.day_end == pytest.approx(published.day_end, abs=60)
+    assert [size.size for size in fitted.sizes] == [size.size for size in published.sizes]
+    for fitted_size, published_size in zip(fitted.sizes, published.sizes, strict=True):
+        assert fitted_size.probability == pytest.approx(published_size.probability, abs=0.01)
+        assert fitted_size.mean == pytest.approx(published_size.mean, rel=0.05)
+        assert fitted_size.deviation == pytest.approx(published_size.deviation, rel=0.08)
     write_parameters(tmp_path / "learnt.json", learnt)
     assert read_parameters(tmp_path / "learnt.json") == learnt
 

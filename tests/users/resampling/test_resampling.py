@@ -34,12 +34,12 @@ ARRIVAL = Delimitation.parse("arrival:60:>")
 
 LOG = log_of_stays()
 POOLS = make_pools(LOG.jobs, ARRIVAL)
-RECORDED = {one.id: one for one in LOG.jobs}
+RECORDED = {j.id: j for j in LOG.jobs}
 BATCH = {
-    one.id: number
+    j.id: number
     for trace in traces(LOG.jobs, ARRIVAL).values()
     for number, batch in enumerate(trace.batches, start=1)
-    for one in batch.jobs
+    for j in batch.jobs
 }
 """Number of the batch of each recorded job among those of its user."""
 
@@ -48,12 +48,14 @@ def played(model: Resampled | Tbuos) -> list[Played]:
     return list(play(model))
 
 
-def shift_of(one: Played) -> float:
-    return float(one.job.extra["original_submission_time"] - recorded(one).submit_time)
+def shift_of(submission: Played) -> float:
+    return float(
+        submission.job.extra["original_submission_time"] - recorded(submission).submit_time
+    )
 
 
-def recorded(one: Played) -> WorkloadJob:
-    return RECORDED[one.job.extra["original_job"]]
+def recorded(submission: Played) -> WorkloadJob:
+    return RECORDED[submission.job.extra["original_job"]]
 
 
 # Pools ---------------------------------------------------------------------------------------
@@ -109,28 +111,28 @@ def test_every_shift_is_whole_weeks_and_gaps_stay(seed: int) -> None:
     submitted = played(Resampled(LOG, seed=seed))
     monday = Calendar.of(LOG).first_week
     tours: dict[tuple[str | None, float], list[Played]] = {}
-    for one in submitted:
-        assert one.submit == one.job.extra["original_submission_time"] >= monday
-        assert one.job.extra["batch"] == BATCH[recorded(one).id]
-        assert shift_of(one) % WEEK == 0
-        tours.setdefault((one.job.user, shift_of(one)), []).append(one)
+    for submission in submitted:
+        assert submission.submit == submission.job.extra["original_submission_time"] >= monday
+        assert submission.job.extra["batch"] == BATCH[recorded(submission).id]
+        assert shift_of(submission) % WEEK == 0
+        tours.setdefault((submission.job.user, shift_of(submission)), []).append(submission)
     for (user, _), tour in tours.items():
         recorded_jobs = [j for j in LOG.jobs if j.user == str(user).partition(".")[0]]
         first = recorded_jobs.index(recorded(tour[0]))
-        assert [recorded(one) for one in tour] == recorded_jobs[first : first + len(tour)]
-    assert [one.job.id for one in submitted] == [str(n) for n in range(1, len(submitted) + 1)]
+        assert [recorded(p) for p in tour] == recorded_jobs[first : first + len(tour)]
+    assert [p.job.id for p in submitted] == [str(n) for n in range(1, len(submitted) + 1)]
 
 
 def test_long_term_users_are_all_there_and_come_again_after_the_length_of_the_log() -> None:
     """W7: who begins at his fourth job begins anew with his first."""
     submitted = played(Resampled(LOG, n_temporary=0, rate=0, weeks=100, seed=3))
-    persons = {str(one.job.user) for one in submitted}
+    persons = {str(p.job.user) for p in submitted}
     assert {person.partition(".")[0] for person in persons} == set("01234")
     assert len(persons) == 5
     for person in persons:
-        shifts = sorted({shift_of(one) for one in submitted if one.job.user == person})
+        shifts = sorted({shift_of(p) for p in submitted if p.job.user == person})
         assert {b - a for a, b in pairwise(shifts)} == {WEEKS * WEEK}
-        sessions = [one.job.extra["session"] for one in submitted if one.job.user == person]
+        sessions = [p.job.extra["session"] for p in submitted if p.job.user == person]
         assert sessions == sorted(sessions)  # numbers go on in the next tour
 
 
@@ -138,8 +140,8 @@ def test_nobody_comes_twice_in_a_week_and_as_many_come_as_in_the_log() -> None:
     """Some 0.38 temporary users come in a week of the log; over 2,000 weeks that is what comes."""
     submitted = played(Resampled(LOG, n_long=0, n_temporary=0, weeks=2000, seed=2))
     firsts: dict[str, float] = {}
-    for one in submitted:
-        firsts.setdefault(str(one.job.user), shift_of(one))
+    for submission in submitted:
+        firsts.setdefault(str(submission.job.user), shift_of(submission))
     assert len(set(firsts)) == len(firsts)
     pairs = Counter((user.partition(".")[0], shift) for user, shift in firsts.items())
     assert set(pairs.values()) == {1}
@@ -153,8 +155,10 @@ def test_load_multiplies_the_users_and_replicas_begin_far_apart() -> None:
     """Twice the long-term users: each twice, half of his 40 weeks apart."""
     submitted = played(Resampled(LOG, load=2, n_temporary=0, rate=0, weeks=10, seed=1))
     by_user: dict[str, set[float]] = {}
-    for one in submitted:
-        by_user.setdefault(str(one.job.user).partition(".")[0], set()).add(shift_of(one))
+    for submission in submitted:
+        by_user.setdefault(str(submission.job.user).partition(".")[0], set()).add(
+            shift_of(submission)
+        )
     assert len(by_user) == 5
     for shifts in by_user.values():
         weeks = sorted(shift / WEEK % WEEKS for shift in shifts)
@@ -164,14 +168,14 @@ def test_load_multiplies_the_users_and_replicas_begin_far_apart() -> None:
 def test_rare_behaviour_comes_instead_of_temporary_users_and_is_marked() -> None:
     options = {"rare": "7", "n_long": 0, "n_temporary": 0, "weeks": 3000}
     without = played(Resampled(LOG, **options))  # type: ignore[arg-type]
-    assert not any("behaviour" in one.job.extra for one in without)
-    assert "7" not in {recorded(one).user for one in without}
+    assert not any("behaviour" in p.job.extra for p in without)
+    assert "7" not in {recorded(p).user for p in without}
     submitted = played(Resampled(LOG, rare_per_week=0.1, **options))  # type: ignore[arg-type]
-    rare = {one.job.user for one in submitted if one.job.extra.get("behaviour") == RARE}
+    rare = {p.job.user for p in submitted if p.job.extra.get("behaviour") == RARE}
     assert {str(user).partition(".")[0] for user in rare} == {"7"}
     assert len(rare) / 3000 == pytest.approx(0.1, rel=0.2)
-    total = len({one.job.user for one in submitted})
-    assert total == pytest.approx(len({one.job.user for one in without}), rel=0.1)
+    total = len({p.job.user for p in submitted})
+    assert total == pytest.approx(len({p.job.user for p in without}), rel=0.1)
 
 
 # TBUOS ---------------------------------------------------------------------------------------
@@ -183,10 +187,12 @@ def test_temporary_users_do_what_they_did_once_and_leave(reaction: str) -> None:
     submitted = played(model)
     until = model._crowd.until
     jobs_of: dict[str, list[str]] = {}
-    for one in submitted:
-        jobs_of.setdefault(str(one.job.user), []).append(one.job.extra["original_job"])
-        assert one.job.extra["batch"] == BATCH[recorded(one).id]
-        assert one.submit < until
+    for submission in submitted:
+        jobs_of.setdefault(str(submission.job.user), []).append(
+            submission.job.extra["original_job"]
+        )
+        assert submission.job.extra["batch"] == BATCH[recorded(submission).id]
+        assert submission.submit < until
     for person, jobs in jobs_of.items():
         recorded_jobs = [j.id for j in LOG.jobs if j.user == person.partition(".")[0]]
         assert jobs == recorded_jobs[: len(jobs)]
@@ -196,17 +202,17 @@ def test_temporary_users_do_what_they_did_once_and_leave(reaction: str) -> None:
 @pytest.mark.parametrize("regeneration", ["gap", "none"])
 def test_long_term_users_begin_anew_after_their_last_job_has_ended(regeneration: str) -> None:
     submitted = played(Tbuos(LOG, n_temporary=0, rate=0, weeks=150, regeneration=regeneration))
-    assert len({one.job.user for one in submitted}) == 5
-    for person in {str(one.job.user) for one in submitted}:
-        mine = [one for one in submitted if one.job.user == person]
+    assert len({p.job.user for p in submitted}) == 5
+    for person in {str(p.job.user) for p in submitted}:
+        mine = [p for p in submitted if p.job.user == person]
         recorded_jobs = [j.id for j in LOG.jobs if j.user == person.partition(".")[0]]
         place = recorded_jobs.index(mine[0].job.extra["original_job"])
-        for one, before in zip(mine[1:], mine, strict=False):
+        for submission, before in zip(mine[1:], mine, strict=False):
             place = (place + 1) % len(recorded_jobs)
-            assert one.job.extra["original_job"] == recorded_jobs[place]
+            assert submission.job.extra["original_job"] == recorded_jobs[place]
             if place == 0:
-                assert one.submit >= before.end
-                assert shift_of(one) % WEEK == 0
+                assert submission.submit >= before.end
+                assert shift_of(submission) % WEEK == 0
 
 
 def test_a_slower_system_gets_less_work_from_long_term_users_only() -> None:
@@ -308,7 +314,7 @@ def test_anywhere_makes_the_load_even() -> None:
         for seed in range(400):
             size = Size(n_temporary=0, rate=0, begin=begin)
             crowd = Crowd(pools, Calendar(), Chance(seed), size, 1e9)
-            start = next(one for one in crowd.come() if one.trace.user == "t")
+            start = next(arrival for arrival in crowd.come() if arrival.trace.user == "t")
             active_weeks = [
                 round((b.start + start.shift) / WEEK) for b in start.trace.batches[start.first :]
             ]
@@ -324,8 +330,10 @@ def test_tours_of_a_long_term_user_differ(reaction: str) -> None:
     """The hours of work stay, the gaps are drawn anew."""
     submitted = played(Tbuos(LOG, n_temporary=0, rate=0, weeks=400, reaction=reaction))
     tours: dict[tuple[str | None, float], list[float]] = {}
-    for one in submitted:
-        tours.setdefault((one.job.user, shift_of(one)), []).append(one.submit - shift_of(one))
+    for submission in submitted:
+        tours.setdefault((submission.job.user, shift_of(submission)), []).append(
+            submission.submit - shift_of(submission)
+        )
     for user in {user for user, _ in tours}:
         tours_of_user = [tuple(tour) for (name, _), tour in tours.items() if name == user][1:-1]
         assert len(tours_of_user) > 2
@@ -356,11 +364,13 @@ def test_windows_are_as_many_weeks_late_as_their_user() -> None:
         spans = [(session.start, session.jobs[-1].submit_time) for session in trace.sessions]
         period = round_length(spans, Calendar.of(LOG))
         first_jobs = {batch.jobs[0].id for batch in trace.batches}
-        for one in submitted:
-            if recorded(one).id in first_jobs:
-                in_round = (one.submit - shift_of(one) - trace.start) % period + trace.start
-                assert any(begin <= in_round <= end for begin, end in spans), one
-                shifts.add(shift_of(one))
+        for submission in submitted:
+            if recorded(submission).id in first_jobs:
+                in_round = (
+                    submission.submit - shift_of(submission) - trace.start
+                ) % period + trace.start
+                assert any(begin <= in_round <= end for begin, end in spans), submission
+                shifts.add(shift_of(submission))
     assert len(shifts) > 5
 
 
@@ -371,11 +381,11 @@ def test_the_gap_of_the_log_lies_between_two_tours() -> None:
     options: dict[str, object] = {"long_weeks": 5, "n_temporary": 0, "rate": 0, "weeks": 300}
     for regeneration, expected in (("gap", 41), ("none", 1)):
         model = Tbuos(log, regeneration=regeneration, reaction="adjusted", **options)  # type: ignore[arg-type]
-        of_user = [one for one in played(model) if str(one.job.user).startswith("t.")]
+        of_user = [p for p in played(model) if str(p.job.user).startswith("t.")]
         gaps = [
-            other.submit - one.submit
-            for one, other in pairwise(of_user)
-            if other.job.extra["original_job"] == "t20"
+            after.submit - before.submit
+            for before, after in pairwise(of_user)
+            if after.job.extra["original_job"] == "t20"
         ]
         assert gaps
         assert {round(gap / WEEK) for gap in gaps} == {expected}

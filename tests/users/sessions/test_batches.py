@@ -34,8 +34,8 @@ def batches(
     return trace.batches
 
 
-def of_jobs(found: Sequence[Batch]) -> list[int]:
-    return [number for number, batch in enumerate(found, start=1) for _ in batch.jobs]
+def of_jobs(cut: Sequence[Batch]) -> list[int]:
+    return [number for number, batch in enumerate(cut, start=1) for _ in batch.jobs]
 
 
 # Worked example C1, minutes; the batches by a method are its sessions with threshold 0.
@@ -94,16 +94,16 @@ def twin(jobs: Sequence[WorkloadJob], tie: str) -> tuple[list[int], list[set[int
     of_job: list[int] = []
     spans: list[tuple[int, float, float, bool]] = []  # session, start, end, opens
     for session in sessions:
-        for place, one in enumerate(session.jobs):
+        for place, later in enumerate(session.jobs):
             before = [other.finish_time or 0 for other in session.jobs[:place]]
-            late = one.submit_time > max(before, default=-1)
+            late = later.submit_time > max(before, default=-1)
             if tie == "opens":
-                late = one.submit_time >= max(before, default=-1)
+                late = later.submit_time >= max(before, default=-1)
             if not before or late:
-                spans.append((session.id, one.submit_time, one.finish_time or 0, not before))
+                spans.append((session.id, later.submit_time, later.finish_time or 0, not before))
             else:
                 s, start, end, opens = spans[-1]
-                spans[-1] = (s, start, max(end, one.finish_time or 0), opens)
+                spans[-1] = (s, start, max(end, later.finish_time or 0), opens)
             of_job.append(len(spans))
     depends: list[set[int]] = []
     for i, (session_of, start, _, opens) in enumerate(spans):

@@ -133,16 +133,16 @@ def test_wrong_text_is_refused(text: str, message: str) -> None:
 def slow_cut(jobs: list[WorkloadJob], rule: Delimitation) -> list[str]:
     """The definition, job by job; ``max`` looks at all jobs before, also of earlier sessions."""
     words: list[str] = []
-    for place, one in enumerate(jobs):
+    for place, later in enumerate(jobs):
         if rule.method == "arrival":
             seen = [other.submit_time for other in jobs[:place]]
         else:
             cut = rule.cut * 60
             seen = [min(j.finish_time or 0, j.submit_time + cut) for j in jobs[:place]]
-        gap = one.submit_time - (max if rule.method == "max" else list.pop)(seen) if seen else inf
+        gap = later.submit_time - (max if rule.method == "max" else list.pop)(seen) if seen else inf
         if gap > rule.seconds or (gap == rule.seconds and rule.boundary == ">=") or not words:
             words.append("")
-        words[-1] += one.id
+        words[-1] += later.id
     return words
 
 
@@ -159,7 +159,7 @@ def test_sessions_are_as_defined(
     rule = Delimitation.parse(f"{method}:{minutes}{boundary}")
     jobs = [job(chr(97 + i), *pair, "uv"[i % 2]) for i, pair in enumerate(sorted(times))]
     for user, sessions in partition(jobs, rule).items():
-        assert names(sessions) == slow_cut([one for one in jobs if one.user == user], rule)
+        assert names(sessions) == slow_cut([j for j in jobs if j.user == user], rule)
 
 
 @pytest.mark.process

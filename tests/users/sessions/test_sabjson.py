@@ -107,7 +107,7 @@ def test_folder_holds_a_file_per_user_with_the_profiles_it_needs(tmp_path: Path)
         "both": {"type": "composed", "seq": ["q", "q"]},
         "q": {"type": "delay", "delay": 1},
     }
-    graphs = [build_graph(own) for own in partition(jobs, A60).values()]
+    graphs = [build_graph(sessions) for sessions in partition(jobs, A60).values()]
     folder = tmp_path / "new" / "folder"
     write_folder(folder, graphs, profiles, A60)
     assert sorted(path.name for path in folder.iterdir()) == ["usera.SABjson", "userb.SABjson"]
@@ -127,9 +127,9 @@ def simple() -> dict[str, Any]:
             "first_submit_time": 10 * number,
             "preceding_sessions": before,
             "thinking_time_after_preceding_session": [1.5] * len(before),
-            "jobs": [own],
+            "jobs": [job],
         }
-        for number, before, own in zip((1, 2, 3), ([], [], [1, 2]), jobs, strict=True)
+        for number, before, job in zip((1, 2, 3), ([], [], [1, 2]), jobs, strict=True)
     ]
     return {"user": "u", "profiles": dict(PROFILES), "sessions": sessions}
 

@@ -59,19 +59,19 @@ def test_numbers_are_those_of_slow_twins(rows: list[tuple[str, int, int]]) -> No
                 pairs[sum(lasts >= edge for edge in RESPONSES) - 1].append(following - at - lasts)
     quartiles, counts = think_times_by_response(done)
     assert counts.tolist() == list(map(len, pairs))
-    for found, values in zip(quartiles, pairs, strict=True):
+    for computed, values in zip(quartiles, pairs, strict=True):
         if values:
-            assert found == pytest.approx(np.quantile(values, (0.25, 0.5, 0.75)))
+            assert computed == pytest.approx(np.quantile(values, (0.25, 0.5, 0.75)))
 
 
 def test_a_log_says_its_clock_or_not() -> None:
     """Second 0 is 1970-01-01, a Thursday, or nobody knows."""
     jobs = [job("a", 0, 10), job("b", 50, None)]
-    known, unknown = (
+    with_clock, without_clock = (
         portrait(columns_of_workload(log_of(jobs, start=start)), "log") for start in (0.0, None)
     )
-    assert (known.clock_known, np.flatnonzero(known.hours)) == (True, 3 * 24)
-    assert (unknown.clock_known, np.flatnonzero(unknown.hours)) == (False, 0)
+    assert (with_clock.clock_known, np.flatnonzero(with_clock.hours)) == (True, 3 * 24)
+    assert (without_clock.clock_known, np.flatnonzero(without_clock.hours)) == (False, 0)
 
 
 def test_no_jobs_and_jobs_of_nobody_are_refused() -> None:
@@ -87,30 +87,30 @@ def many(user: str, pause: float) -> list[Row]:
 
 
 def test_figure_shows_the_numbers() -> None:
-    ones = [
+    portraits = [
         portrait(submissions(*many("u", pause), calendar=MONDAY), "drawn")
         for pause in (90, 5_000, 200_000)
     ]
-    assert [one.hours.sum() for one in ones] == pytest.approx([1, 1, 1])
-    figure = portrait_figure(ones)
+    assert [p.hours.sum() for p in portraits] == pytest.approx([1, 1, 1])
+    figure = portrait_figure(portraits)
     week, lengths, thinking, counts = figure.axes
     (first, *_) = week.patches
-    assert first.get_data().values.tolist() == (ones[0].hours * 100).tolist()
+    assert first.get_data().values.tolist() == (portraits[0].hours * 100).tolist()
     assert [len(line.get_xdata()) for line in thinking.lines] == [1, 1, 0], "the last came too late"
     assert thinking.lines[0].get_ydata() == 1  # minutes
-    assert counts.patches[0].get_data().values.tolist() == ones[0].pairs.tolist()
+    assert counts.patches[0].get_data().values.tolist() == portraits[0].pairs.tolist()
     assert len(lengths.lines) == 3
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["drawn"] * 3
 
 
 def test_days_have_names_only_if_the_clock_is_known() -> None:
-    known, unknown = (
+    with_clock, without_clock = (
         portrait(submissions(*many("u", 90), calendar=calendar), "drawn")
         for calendar in (MONDAY, UNKNOWN)
     )
-    named = portrait_figure([known]).axes[0]
+    named = portrait_figure([with_clock]).axes[0]
     assert [tick.get_text() for tick in named.get_xticklabels()][:2] == ["Monday", "Tuesday"]
-    mixed = portrait_figure([known, unknown]).axes[0]
+    mixed = portrait_figure([with_clock, without_clock]).axes[0]
     assert "unknown" in mixed.get_xlabel()
 
 
@@ -136,6 +136,6 @@ def test_no_texts_of_a_figure_overlap() -> None:
         if text.get_text() and text.get_visible()
     ]
     assert len(boxes) > 30
-    for at, (one, box) in enumerate(boxes):
+    for at, (text, box) in enumerate(boxes):
         for other, second in boxes[at + 1 :]:
-            assert not box.overlaps(second), f"{one!r} and {other!r}"
+            assert not box.overlaps(second), f"{text!r} and {other!r}"

@@ -166,8 +166,8 @@ def test_jobs_without_finish_are_refused() -> None:
 
 
 def test_curves_as_a_table() -> None:
-    one = study("log", EIGHT, [Delimitation.parse("max:20")])
-    rows = list(csv.DictReader(io.StringIO(curves_csv(one))))
+    log_study = study("log", EIGHT, [Delimitation.parse("max:20")])
+    rows = list(csv.DictReader(io.StringIO(curves_csv(log_study))))
     longer = [
         (float(r["minutes"]), float(r["share"])) for r in rows if r["of"] == "sessions max:20"
     ]
@@ -179,15 +179,18 @@ def test_curves_as_a_table() -> None:
 
 
 def test_figures_show_the_numbers(tmp_path: Path) -> None:
-    one = study("log", EIGHT)
-    lengths = session_length_figure(one)
+    log_study = study("log", EIGHT)
+    lengths = session_length_figure(log_study)
     (axes,) = lengths.axes
     drawn = {line.get_label(): line for line in axes.lines}
     assert list(drawn)[:-1] == [str(rule) for rule in USUAL]
     shares = np.asarray(drawn["last:20"].get_ydata())
     assert shares[0] == 1  # all four are longer than a minute
     assert drawn["last:20"].get_color() == drawn["max:20"].get_color() == COLOURS[1]
-    (axes,) = think_time_figure(one).axes
+    (axes,) = think_time_figure(log_study).axes
     assert [line.get_label() for line in axes.lines] == ["found by Last only (3)"]
-    left, _ = inter_arrival_figure([one, one]).axes
-    assert np.asarray(left.lines[1].get_ydata()).tolist() == one.inter_arrival.cumulative.tolist()
+    left, _ = inter_arrival_figure([log_study, log_study]).axes
+    assert (
+        np.asarray(left.lines[1].get_ydata()).tolist()
+        == log_study.inter_arrival.cumulative.tolist()
+    )
