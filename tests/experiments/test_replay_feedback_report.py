@@ -20,13 +20,13 @@ import vl_convert
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.report import Report
 from batsched_py.report.forms.export_files import printable
-from batsched_py.report.kit.beside_published import read_published
 from batsched_py.run.simulate import simulate
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
 from batsched_studies.replay_feedback import (
+    PUBLISHED,
     claims,
     figures,
     models,
@@ -42,7 +42,6 @@ from helpers.made_up_campaign import STUDIES, MadeUpCampaign, one_row, table_of
 STUDY = STUDIES / "replay_feedback"
 KTH = "KTH-SP2-1996-2.1-cln"
 DAY = 86_400.0
-PUBLISHED = read_published(STUDY)
 LATE = {"perf*2": -0.1, "infra*2": -0.05, "easy": 0.0, "fcfs": 0.1, "infra/2": 0.2, "perf/2": 0.3}
 INFRASTRUCTURES = tables.INFRASTRUCTURES
 REPLAYS = tables.REPLAYS
@@ -139,22 +138,23 @@ def test_relative_and_additional_lateness_fit_the_mean() -> None:
 
 
 def test_published_values_are_found_equal_in_all_rows() -> None:
-    cells = tables.compare(all_runs(), PUBLISHED)
+    cells = tables.compare(all_runs())
     assert len(cells) == 3 * (18 + 12)
-    assert all(c.equal and c.difference == pytest.approx(0) for c in cells)
+    assert all(c.equal and c.ours == pytest.approx(c.published) for c in cells)
     counts = tables.count(cells)
-    assert [(c.table, c.rows, c.equal_rows, c.values, c.equal_values) for c in counts] == [
-        ("table1", 18, 18, 54, 54),
-        ("table2", 12, 12, 36, 36),
+    compared = counts[["table", "rows", "equal_rows", "values", "equal_values"]]
+    assert compared.to_numpy().tolist() == [
+        ["table1", 18, 18, 54, 54],
+        ["table2", 12, 12, 36, 36],
     ]
-    assert [ranking.holds for ranking in tables.rank(cells)] == [True, True]
+    assert list(map(tables.ranked, tables.rank(cells).values())) == [True, True]
 
 
 def test_one_digit_makes_a_row_unequal() -> None:
     runs = all_runs()
     runs.loc[0, "makespan"] = 332.92 * DAY
-    counts = tables.count(tables.compare(runs, PUBLISHED))
-    assert (counts[0].equal_rows, counts[0].equal_values) == (17, 53)
+    counts = tables.count(tables.compare(runs))
+    assert counts.loc[0, ["equal_rows", "equal_values"]].to_list() == [17, 53]
     report = study_report(MadeUpCampaign(runs))
     shown = table_of(report, "table1_kth_sp2_1996_2_1_cln_requested")
     assert shown.frame["all_digits"].to_list() == [False, *([True] * 17)]
@@ -180,12 +180,12 @@ def test_digits(value: float, text: str) -> None:
 def test_ranking() -> None:
     runs = all_runs()
     runs.loc[(runs.infrastructure == "easy") & (runs.replay == "a60"), "mean_lateness"] = 50 * DAY
-    a0, a60 = tables.rank(tables.compare(runs, PUBLISHED))
-    assert a0.holds
-    assert not a60.holds
-    assert list(a60.lateness) == ["perf*2", "infra*2", "infra/2", "perf/2", "easy"]
-    missing = tables.rank(tables.compare(runs[runs.infrastructure != "easy"], PUBLISHED))
-    assert [ranking.holds for ranking in missing] == [None, None]
+    a0, a60 = tables.rank(tables.compare(runs)).values()
+    assert tables.ranked(a0)
+    assert not tables.ranked(a60)
+    assert list(a60) == ["perf*2", "infra*2", "infra/2", "perf/2", "easy"]
+    missing = tables.rank(tables.compare(runs[runs.infrastructure != "easy"]))
+    assert list(map(tables.ranked, missing.values())) == [None, None]
 
 
 def test_a_log_without_published_values_shows_ours_only() -> None:
@@ -203,7 +203,7 @@ def test_a_log_without_published_values_shows_ours_only() -> None:
 
 @pytest.mark.parametrize("log", [KTH, f"/logs/{KTH}.swf.gz", f"{KTH}.swf"])
 def test_logs_are_known_by_name_or_path(log: str) -> None:
-    cells = tables.compare(pd.DataFrame([make_run("easy", "rigid", log)]), PUBLISHED)
+    cells = tables.compare(pd.DataFrame([make_run("easy", "rigid", log)]))
     assert all(c.equal for c in cells)
 
 
@@ -215,7 +215,7 @@ def test_runs_of_the_first_jobs_or_of_resampled_people_are_not_in_the_tables() -
             make_run("easy", "a0", people="resampled"),
         ]
     )
-    assert all(len(c.values) == 1 for c in tables.compare(runs, PUBLISHED))
+    assert all(len(c.values) == 1 for c in tables.compare(runs))
 
 
 # Spread by the order of events -------------------------------------------------------------------
@@ -240,11 +240,11 @@ def test_published_value_inside_the_spread_of_shaken_runs(
             for seed, value in enumerate(days)
         ]
     )
-    cells = tables.compare(runs, PUBLISHED)
+    cells = tables.compare(runs)
     found = cell(cells, "table1", "perf/2", "rigid", "mean_waiting_time")
     assert found.inside is inside
     assert found.values == pytest.approx(days)
-    count = tables.count(cells)[0]
+    count = tables.count(cells).loc[0]
     assert (count.spread_values, count.inside_values) == (3, 2 + inside)
     report = study_report(MadeUpCampaign(runs))
     frame = table_of(report, "shake_kth_sp2_1996_2_1_cln_requested").frame
@@ -257,7 +257,7 @@ def test_published_value_inside_the_spread_of_shaken_runs(
 
 def test_given_order_of_events_comes_before_shaken_ones() -> None:
     shaken = make_run("easy", "rigid", shake=3, makespan=300 * DAY)
-    cells = tables.compare(pd.DataFrame([shaken, make_run("easy", "rigid")]), PUBLISHED)
+    cells = tables.compare(pd.DataFrame([shaken, make_run("easy", "rigid")]))
     found = cell(cells, "table1", "easy", "rigid", "makespan")
     assert found.equal
     assert found.values == pytest.approx((332.91, 300))
@@ -265,9 +265,9 @@ def test_given_order_of_events_comes_before_shaken_ones() -> None:
 
 
 def test_one_run_has_no_spread() -> None:
-    cells = tables.compare(all_runs(), PUBLISHED)
+    cells = tables.compare(all_runs())
     assert all(c.inside is None for c in cells)
-    assert list(spread.shake_sections(cells)) == []
+    assert list(spread.shake_parts(cells)) == []
 
 
 # Resampled logs ----------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ def resampled(shifts: dict[str, list[float]], replay: str = "a60", log: str = KT
 def test_differences_are_taken_replication_by_replication() -> None:
     """The values are far apart, but by the same in each pair: the difference is exact."""
     runs = resampled({"easy": [0, 10, 20], "perf*2": [-1, 9, 19]}).sample(frac=1, random_state=1)
-    frame = pd.DataFrame(spread.paired_rows(runs, KTH, PUBLISHED))
+    frame = pd.DataFrame(spread.paired_rows(runs))
     row = one_row(frame, metric="mean_lateness")
     published = -13.31 - -4.47
     assert row["published"] == pytest.approx(published)
@@ -296,7 +296,7 @@ def test_differences_are_taken_replication_by_replication() -> None:
 
 def test_quantiles_and_intervals_of_resampled_logs() -> None:
     runs = resampled({"easy": list(range(-10, 11))})
-    frame = pd.DataFrame(spread.confidence_rows(runs, KTH, PUBLISHED))
+    frame = pd.DataFrame(spread.confidence_rows(runs))
     row = one_row(frame, metric="mean_lateness")
     assert (row["median"], row["mean"], row["published"]) == pytest.approx([-4.47] * 3)
     assert (row["low"], row["high"]) == pytest.approx((-4.47 - 9.5, -4.47 + 9.5))
@@ -320,7 +320,7 @@ def test_a_published_number_stands_for_all_that_are_printed_alike() -> None:
             for at, value in enumerate(values)
         ]
     )
-    frame = pd.DataFrame(spread.confidence_rows(runs, KTH, PUBLISHED))
+    frame = pd.DataFrame(spread.confidence_rows(runs))
     row = one_row(frame, metric="mean_waiting_time")
     assert row["published"] == 0
     assert row["within"]
@@ -361,7 +361,7 @@ def test_models_are_means_of_seeds_beside_the_published_a60() -> None:
             make_run("easy", "fluid", seed=2, mean_lateness=4 * DAY),
         ]
     )
-    frame = pd.DataFrame(models.model_rows(runs, KTH, PUBLISHED)).set_index("model")
+    frame = pd.DataFrame(models.model_rows(runs, KTH)).set_index("model")
     assert list(frame.index) == ["a60", "fluid"]
     assert frame["mean_lateness"].to_list() == pytest.approx([-4.47, 3])
     assert frame.loc["fluid", ["mean_lateness_low", "mean_lateness_high"]].to_list() == [2, 4]
@@ -416,7 +416,8 @@ def test_claims_about_session_graphs() -> None:
     graphs = session_graphs.Graphs(
         KTH, {0: [1], 60: [1]}, {0: [40], 60: [12]}, {0: times, 60: times}, PUBLISHED["graphs"]
     )
-    assert graphs.shares()[:2] == [("a0 < 1 h", 0.0, 0.35), ("a0 < 10 h", 0.75, 0.75)]
+    shares = graphs.shares()[["sessions", "hours", "ours", "share"]].to_numpy().tolist()
+    assert shares[:2] == [["a0", 1, 0.0, 0.35], ["a0", 10, 0.75, 0.75]]
     arity, think_times = claims.verdicts([], all_runs(), [graphs])
     assert (arity.holds, think_times.holds) == (False, False)
     assert "At most 12" in arity.evidence

@@ -14,6 +14,7 @@ import pytest
 
 from batsched_py import Workload, load_workload, simulate
 from batsched_py.campaign.campaign_file import PlannedRun, find_campaign, read_campaign
+from batsched_py.report.kit.selection import Runs
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.log_archive import find_log
 from batsched_studies.tbuos_ups import claims
@@ -74,7 +75,7 @@ def test_throughput_reacts_under_tbuos_only() -> None:
     rows += [("fluid", system, 0, 1.0) for system in ("fcfs", "easy")]
     holds = verdicts_on(rows)
     assert {holds[number] for number in ("i", "ii", "iii", "v", "vi")} == {True}
-    compared = [e for e in claims.effects(read(rows)) if e.replay == "tbuos"]
+    compared = [e for e in claims.effects(read(rows)).itertuples() if e.replay == "tbuos"]
     least = {e.ratio: e.least for e in compared if e.metric == claims.THROUGHPUT}
     assert least["easy / fcfs"] > 1.01
     assert least["ups load 1 / easy"] > 1.01
@@ -88,7 +89,7 @@ def test_mean_waits_of_many_seeds_vary_less_under_tbuos(monkeypatch: pytest.Monk
     assert verdicts_on(rows)["iv"] is True
 
 
-def read(rows: list[tuple[str, str, int, float]]) -> claims.Runs:
+def read(rows: list[tuple[str, str, int, float]]) -> Runs:
     labels = ("log", "replay", "system", "seed")
     frame = pd.DataFrame(
         dict(zip(labels, ("sample", replay, system, seed), strict=True))

@@ -14,15 +14,13 @@ from hypothesis import strategies as st
 from batsched_py import load_workload, simulate
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.report.document import Report
-from batsched_py.report.kit.beside_published import read_published
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.log_archive import find_log
-from batsched_studies.tbuos_ups import claims, measures, verdicts
+from batsched_studies.tbuos_ups import PUBLISHED, claims, measures, verdicts
 from batsched_studies.tbuos_ups import waits as waited
 from batsched_studies.tbuos_ups.report import report
-from helpers.made_up_campaign import STUDIES, MadeUpCampaign, holds
+from helpers.made_up_campaign import MadeUpCampaign, holds
 
-PUBLISHED = read_published(STUDIES / "tbuos_ups")
 KTH = "KTH-SP2-1996-2.1-cln"
 CTC = "CTC-SP2-1996-3.1-cln"
 NUMBERS = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"]
@@ -49,7 +47,7 @@ def throughput(
 
 def effects(rows: list[dict[str, Any]], claim: str, metric: str = "throughput") -> list[Any]:
     found = claims.effects(claims.read(pd.DataFrame(rows)))
-    return [e for e in found if e.claim == claim and e.metric.startswith(metric)]
+    return [e for e in found.itertuples() if e.claim == claim and e.metric.startswith(metric)]
 
 
 def all_verdicts(rows: list[dict[str, Any]]) -> dict[tuple[str, str], Any]:
@@ -176,7 +174,7 @@ def test_ups_grows_with_its_weight_of_users(values: dict[str, float], holds: boo
 def test_the_weight_may_be_an_axis_of_its_own() -> None:
     row = made("tbuos", "ups load") | {"a_user": 0.2}
     runs = claims.read(pd.DataFrame([row, made("tbuos", "easy")]))
-    assert [system for _, _, system in runs] == ["easy", "ups load 0.2"]
+    assert runs.labels("system") == ["easy", "ups load 0.2"]
 
 
 @pytest.mark.parametrize(
@@ -383,8 +381,9 @@ def test_campaign_files_say_what_their_labels_say(file: str, replays: set[str]) 
     campaign = read_campaign(find_campaign(f"tbuos_ups/{file}"))
     assert {run.labels["replay"] for run in campaign.runs} == replays
     for run in campaign.runs:
-        system = claims._system(run.labels)
-        assert system in claims.SYSTEMS
+        (system,) = claims.read(pd.DataFrame([{**run.labels, "log": "", "seed": 1}])).labels(
+            "system"
+        )
         chosen, options = run.settings, run.settings.scheduler_options
         assert chosen.users == str(run.labels["replay"]).split()[0]
         assert chosen.scheduler == system.split()[0]

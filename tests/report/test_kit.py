@@ -11,7 +11,7 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from batsched_py.report import Column, Report, Text
+from batsched_py.report import Column, Report, Text, Verdict
 from batsched_py.report.kit.beside_published import compared, in_column, printed, read_published
 from batsched_py.report.kit.charts import inline_data, numbers, scale_of
 from batsched_py.report.kit.estimates import cells, drawn
@@ -47,6 +47,13 @@ def test_runs_are_selected_by_labels() -> None:
     assert both.labels("nodes") == []
     assert [key for key, _ in both.groups("scheduler", "nodes")] == [("fcfs",), ("easy",)]
     assert [key for key, _ in both.groups("nodes")] == [()]
+
+
+def test_runs_of_each_value_are_in_the_order_of_the_values() -> None:
+    both = runs(fcfs=[3, 5], easy=[2])
+    assert {name: len(own) for name, own in both.by("scheduler").items()} == {"easy": 1, "fcfs": 2}
+    assert list(both.by("scheduler")) == ["easy", "fcfs"]
+    assert both.by("nodes") == {}
 
 
 def test_values_are_by_replication_in_the_unit_of_the_paper() -> None:
@@ -103,6 +110,20 @@ def test_texts_are_those_of_the_file_filled_in(tmp_path: Path) -> None:
     made = texts.figure("waits", chart, log="KTH", runs=3)
     assert (made.name, made.title, made.caption) == ("waits", "Waits (KTH)", "Of 3 runs.")
     assert texts.figure("waits", chart, name="other", log="", runs=3).name == "other"
+
+
+def test_reports_are_told_in_the_file(tmp_path: Path) -> None:
+    texts = '[texts]\ntitle = "T"\nsource = "S"\n[verdicts.less]\n'
+    claim = 'claim = "Less under {policy}"\nevidence = "{change:+.1f} %"'
+    (tmp_path / "published.toml").write_text(texts + claim)
+    told = Texts(tmp_path)
+    less = told.verdict("less", True, "KTH", policy="EASY", change=-2.5)
+    assert less == Verdict("Less under EASY", True, "-2.5 %", "KTH")
+    parts = [("Shown", [Text("a"), None]), ("Left out", [None])]
+    made = told.report(parts, [less], "Short.")
+    assert (made.title, made.source, made.summary, made.verdicts) == ("T", "S", "Short.", (less,))
+    assert [section.title for section in made.sections] == ["Shown"]
+    assert told.report([], [], "", title="Other").title == "Other"
 
 
 def test_tables_are_told_in_the_file(tmp_path: Path) -> None:

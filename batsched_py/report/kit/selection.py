@@ -52,6 +52,10 @@ class Runs:
         """Return the values of a label in the order in which they come; none if there is none."""
         return list(self.frame[name].unique()) if name in self.frame else []
 
+    def by(self, name: str) -> dict[Any, Runs]:
+        """Return the runs of each value of a label, from the least to the largest value."""
+        return {value: self.where(**{name: value}) for value in sorted(self.labels(name))}
+
     def groups(self, *names: str) -> Iterator[tuple[tuple[Any, ...], Runs]]:
         """Yield the combinations of some labels, in the order in which they come, and their runs.
 

@@ -1,4 +1,4 @@
-"""Texts of a study's report: what its tables show and say, titles and captions of figures."""
+"""Texts of a study's report: of its head, its tables and figures, and of the claims it judges."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from batsched_py.report.document import Column, Figure, Table
+from batsched_py.report.document import Column, Figure, Part, Report, Table, Verdict
 from batsched_py.report.kit.beside_published import read_published
-from batsched_py.report.kit.tables import table
+from batsched_py.report.kit.tables import sections, table
 
 
 class Texts:
-    """The tables ``texts``, ``tables`` and ``figures`` of a study's ``published.toml``.
+    """The tables ``texts``, ``tables``, ``figures``, ``verdicts`` of a study's ``published.toml``.
 
     What is in braces in a text is filled in where it is shown.
     """
@@ -25,6 +25,7 @@ class Texts:
         self._texts: dict[str, str] = self.published.get("texts", {})
         self._tables: dict[str, dict[str, Any]] = self.published.get("tables", {})
         self._figures: dict[str, dict[str, str]] = self.published.get("figures", {})
+        self._verdicts: dict[str, dict[str, str]] = self.published.get("verdicts", {})
 
     def __getitem__(self, name: str) -> str:
         """Return a text as it stands in the file."""
@@ -61,3 +62,23 @@ class Texts:
         """Return a chart as the figure of this key, by which it is called if it has no name."""
         caption = self._figures[key]["caption"].format(**values)
         return Figure(name or key, self.title(key, **values), chart, caption)
+
+    def verdict(self, key: str, holds: bool | None = None, log: str = "", **values: Any) -> Verdict:
+        """Return whether the claim of this key holds, with its evidence if there are values."""
+        texts = self._verdicts[key]
+        evidence = texts["evidence"].format(**values) if values else ""
+        return Verdict(texts["claim"].format(**values), holds, evidence, log)
+
+    def report(
+        self,
+        parts: Iterable[tuple[str, Iterable[Part | None]]],
+        verdicts: Iterable[Verdict],
+        summary: str,
+        title: str = "",
+    ) -> Report:
+        """Return the report of sections, each a title and parts, of which those may be None.
+
+        ``source`` is told in the texts; ``title`` too, if it is not given.
+        """
+        head = (title or self["title"], self["source"])
+        return Report(*head, tuple(sections(parts)), tuple(verdicts), summary)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from batsched_py.report.kit.beside_published import in_column, read_published
+from batsched_py.report.kit import in_column
 from batsched_py.run.simulate import simulate
 from batsched_studies import dynp
 from batsched_studies.conformance import published_schedules, recorded_runs
@@ -49,17 +49,13 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def planning_section(shared: Path, logs: list[str] | None = None) -> str:
-    """Return the table of planning and dynP for some logs, by default for all."""
-    given = read_published(Path(dynp.__file__).parent)
-    head = "| log | policy | metric | ours | reference | thesis |"
-    lines = [head, "|---|---|---|---:|---:|---:|"]
-    for log in given["reference"] if logs is None else logs:
-        if log != "columns":
-            lines += planning_rows(shared, log, given)
+    """Return the lines of planning and dynP for some logs, by default for all."""
+    known = [log for log in dynp.PUBLISHED["reference"] if log != "columns"]
+    lines = [row for log in logs or known for row in planning_rows(shared, log)]
     return "\n".join(lines)
 
 
-def planning_rows(shared: Path, log: str, given: dict[str, Any]) -> list[str]:
+def planning_rows(shared: Path, log: str) -> list[str]:
     """Return the lines of a log."""
     lines = []
     for policy, (scheduler, options) in POLICIES.items():
@@ -70,14 +66,14 @@ def planning_rows(shared: Path, log: str, given: dict[str, Any]) -> list[str]:
             scheduler_options=options,
         )
         overall = result.metrics["overall"]
-        reference = given["reference"][log].get(policy, [None])
+        reference = dynp.PUBLISHED["reference"][log].get(policy, [None])
         for (name, digits), wanted in zip(DIGITS.items(), reference, strict=False):
             metric, factor = METRICS[name]
             ours = overall[metric] * factor
             places = digits + 2
             shown = f"{ours:.{places}f}"
             key = policy.removesuffix(UNSORTED)
-            theirs = of_thesis(given, str(given["logs"][log]), key, name)
+            theirs = of_thesis(str(dynp.PUBLISHED["logs"][log]), key, name)
             printed = [f"{value:.{digits}f}" for value in theirs]
             if f"{ours:.{digits}f}" in printed:
                 shown = f"**{shown}**"
@@ -86,12 +82,12 @@ def planning_rows(shared: Path, log: str, given: dict[str, Any]) -> list[str]:
     return lines
 
 
-def of_thesis(given: dict[str, Any], trace: str, policy: str, metric: str) -> list[float]:
+def of_thesis(trace: str, policy: str, metric: str) -> list[float]:
     """Return the thesis's values, which are several where it contradicts itself."""
     tables = ("table5_1", "table5_2") if metric == "SLDwA" else ()
-    printed = [in_column(given[table], (trace,), policy) for table in tables]
+    printed = [in_column(dynp.PUBLISHED[table], (trace,), policy) for table in tables]
     if policy == "fcfs":
-        printed.append(in_column(given["table3_6"], (trace,), metric))
+        printed.append(in_column(dynp.PUBLISHED["table3_6"], (trace,), metric))
     return list(dict.fromkeys(value for value in printed if value is not None))
 
 

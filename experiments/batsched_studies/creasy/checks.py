@@ -7,13 +7,12 @@ nothing is simulated.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from batsched_py.report import Table
 from batsched_py.units import HOUR, MINUTE
-from batsched_studies.creasy import TEXTS
+from batsched_studies.creasy import PUBLISHED, TEXTS
 from batsched_users.behaviour.empirical_distributions import Quantiles
 from batsched_users.behaviour.think_times import continuation
 from batsched_users.models.site import SiteDistributions
@@ -67,50 +66,37 @@ def mean_of(times: Quantiles, function: Any) -> float:
     return total
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """What users draw from, in the mean."""
+def drawn(distributions: SiteDistributions) -> dict[str, float]:
+    """Return what users draw in the mean.
 
-    run_time: float
-    """Minutes."""
-    long_run_time: float
-    """Minutes of the mean run time that are those of jobs over 10 minutes."""
-    area: float
-    """Processor hours, size and run time being independent."""
-    batch_width: float
-    inverse: float
-    """Mean of 1 / run time, per minute; run times are whole seconds, at least one."""
-    continuation: float
-    """Mean chance that a session goes on after a batch if nobody waits in the queue."""
-
-    @property
-    def batches(self) -> float:
-        """Batches of a session if nobody waits and nobody goes home."""
-        return 1 / (1 - self.continuation)
-
-
-def drawn(distributions: SiteDistributions) -> Drawn:
-    """Return the means of a set of distributions."""
+    In minutes ``run_time``, and ``long_run_time``, the part of it that is of jobs over 10 minutes;
+    ``area`` in processor hours, size and run time being independent; ``batch_width``; ``inverse``
+    of 1 / run time, per minute, where run times are whole seconds, at least one; ``continuation``,
+    the chance that a session goes on after a batch if nobody waits in the queue, and how many
+    ``batches`` a session has then, if nobody goes home.
+    """
     times = distributions.run_times
-    return Drawn(
-        run_time=times.mean / MINUTE,
-        long_run_time=mean_of(times, lambda t: t if t > 10 * MINUTE else 0.0) / MINUTE,
-        area=distributions.sizes.mean * times.mean / HOUR,
-        batch_width=distributions.batch_widths.mean,
-        inverse=mean_of(times, lambda t: MINUTE / max(1, round(t))),
-        continuation=mean_of(times, lambda t: continuation(max(1, round(t)) / MINUTE)),
-    )
+    goes_on = mean_of(times, lambda t: continuation(max(1, round(t)) / MINUTE))
+    return {
+        "run_time": times.mean / MINUTE,
+        "long_run_time": mean_of(times, lambda t: t if t > 10 * MINUTE else 0.0) / MINUTE,
+        "area": distributions.sizes.mean * times.mean / HOUR,
+        "batch_width": distributions.batch_widths.mean,
+        "inverse": mean_of(times, lambda t: MINUTE / max(1, round(t))),
+        "continuation": goes_on,
+        "batches": 1 / (1 - goes_on),
+    }
 
 
-def table(published: Mapping[str, Any], model: Drawn) -> Table | None:
+def table(model: Mapping[str, float]) -> Table | None:
     """Return what the paper's numbers imply beside what the distributions have."""
-    numbers = _implied(published, model)
+    numbers = _implied(PUBLISHED, model)
     names = ("what", "published", "ours", "says")
-    rows = [{name: row[name].format(**numbers) for name in names} for row in published["checks"]]
+    rows = [{name: row[name].format(**numbers) for name in names} for row in PUBLISHED["checks"]]
     return TEXTS.table("checks", rows)
 
 
-def _implied(published: Mapping[str, Any], model: Drawn) -> dict[str, Any]:
+def _implied(published: Mapping[str, Any], model: Mapping[str, float]) -> dict[str, Any]:
     """Return the numbers that the rows of the table name; pairs are EASY's and CREASY's."""
     throughput, utilisation, response = (
         at_250(published, name) for name in ("throughput", "utilisation", "response")
@@ -121,12 +107,12 @@ def _implied(published: Mapping[str, Any], model: Drawn) -> dict[str, Any]:
         "model": model,
         "there": [jobs_in_system(x, r) for x, r in zip(throughput, response, strict=True)],
         "each": each,
-        "sizes": [size * model.area for size in each],
+        "sizes": [size * model["area"] for size in each],
         "areas": areas,
-        "run_time": model.run_time * areas[0] / model.area,
+        "run_time": model["run_time"] * areas[0] / model["area"],
         "long": long_jobs_share(published),
         "response": response[0],
         "least": published["at_250"]["session_length"]["0"],
         "most": published["at_50"]["session_length"]["0"],
-        "wait": (at_250(published, "slowdown")[0] - 1) / model.inverse,
+        "wait": (at_250(published, "slowdown")[0] - 1) / model["inverse"],
     }

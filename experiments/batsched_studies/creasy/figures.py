@@ -6,62 +6,50 @@ intervals; open points are the paper's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit import palette
-from batsched_py.report.kit.beside_published import printed
-from batsched_py.report.kit.charts import Chart, numbers, scale_of
-from batsched_py.report.kit.estimates import drawn
-from batsched_py.report.kit.selection import Runs
-from batsched_studies.creasy import TEXTS
+from batsched_py.report.kit import Runs, drawn, numbers, palette, printed, scale_of
+from batsched_py.report.kit.charts import Chart
+from batsched_studies.creasy import PUBLISHED, TEXTS
 from batsched_studies.creasy.tables import CLASSES, EASY, MOST, TITLES, system
 
 ALPHAS = (0, 1500, 3000, 4500, 6000)
 POLICIES = [system(alpha) for alpha in ALPHAS]
-COLOURS = dict(
-    zip(
-        POLICIES,
-        (palette.BLACK, palette.ORANGE, palette.SKY, palette.GREEN, palette.BLUE),
-        strict=True,
-    )
-)
+_COLOURS = (palette.BLACK, palette.ORANGE, palette.SKY, palette.GREEN, palette.BLUE)
+COLOURS = dict(zip(POLICIES, _COLOURS, strict=True))
 SHAPES = dict(zip(POLICIES, ("circle", "square", "triangle-up", "diamond", "cross"), strict=True))
 BY_USERS = {"throughput": 10, "session_length": 10, "response": 11, "slowdown": 11}
 """To each quantity the figure of the paper."""
 SIZE = {"width": "container", "height": 300}
 
 
-def figures(runs: Runs, published: Mapping[str, Any]) -> Iterator[Figure | None]:
+def figures(runs: Runs) -> Iterator[Figure | None]:
     """Yield the figures that a campaign over users allows."""
     for name in BY_USERS if len(runs.labels("nb_users")) > 1 else ():
-        yield _by_users(runs, name, published)
+        yield _by_users(runs, name)
     yield _by_class(runs)
-    yield _by_alpha(runs, published)
+    yield _by_alpha(runs)
 
 
-def _by_users(runs: Runs, name: str, published: Mapping[str, Any]) -> Figure:
+def _by_users(runs: Runs, name: str) -> Figure:
     rows, theirs = [], []
     for alpha, policy in zip(ALPHAS, POLICIES, strict=True):
-        for users in sorted(runs.labels("nb_users")):
-            of_case = runs.where(alpha=alpha, nb_users=users)
-            value = printed(published, f"at_{users}", name, alpha)
+        for users, of_users in runs.by("nb_users").items():
+            of_case = of_users.where(alpha=alpha)
+            value = printed(PUBLISHED, f"at_{users}", name, alpha)
             if of_case:
                 rows.append({"policy": policy, "x": users, **drawn(of_case.mean(name))})
             if value is not None:
                 theirs.append({"policy": policy, "x": users, "paper": value})
     title = TITLES[name]
-    return Figure(
-        f"{name}_by_users",
-        f"{title[0].upper()}{title[1:]} by number of users",
-        _lines(rows, theirs, "users", title),
-        f"Beside figure {BY_USERS[name]} of the paper, of which open points are the numbers that "
-        "its text gives.",
-    )
+    chart = _lines(rows, theirs, "users", title)
+    texts = {"title": title[0].upper() + title[1:], "number": BY_USERS[name]}
+    return TEXTS.figure("by_users", chart, f"{name}_by_users", **texts)
 
 
 def _lines(rows: list[dict[str, Any]], theirs: list[dict[str, Any]], x: str, y: str) -> Chart:
@@ -115,13 +103,13 @@ def _by_class(runs: Runs) -> Figure | None:
     return TEXTS.figure("response_by_run_time", chart.properties(**SIZE))
 
 
-def _by_alpha(runs: Runs, published: Mapping[str, Any]) -> Figure | None:
+def _by_alpha(runs: Runs) -> Figure | None:
     easy, rows = runs.where(nb_users=250, alpha=EASY), []
     for alpha in ALPHAS[1:]:
         creasy = runs.where(nb_users=250, alpha=alpha)
         if creasy and easy:
             change = creasy.change("throughput", easy)
-            paper = published["throughput_gain"][str(alpha)]
+            paper = PUBLISHED["throughput_gain"][str(alpha)]
             rows.append({"policy": "ours", "x": alpha, **drawn(change), "paper": paper})
     if not rows:
         return None

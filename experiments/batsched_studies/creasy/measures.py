@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from batsched_py import Result
+from batsched_py.metrics import JobTable
 from batsched_py.units import MINUTE
-
-if TYPE_CHECKING:
-    from batsched_py import Result
-    from batsched_py.metrics import JobTable
 
 
 def measure(result: Result) -> dict[str, float]:

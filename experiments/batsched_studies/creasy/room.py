@@ -11,8 +11,8 @@ from math import nan
 from typing import Any
 
 from batsched_py.report import Column, Table
-from batsched_py.report.kit.estimates import UNKNOWN, cells
-from batsched_py.report.kit.selection import Runs
+from batsched_py.report.kit import Runs, cells
+from batsched_py.report.kit.estimates import UNKNOWN
 from batsched_studies.creasy import TEXTS
 from batsched_studies.creasy.tables import CLASSES, EASY, MOST
 
@@ -24,9 +24,9 @@ MORE = 60_000
 
 def by_machine(runs: Runs) -> Table | None:
     """Return the table of machine sizes, if there are several."""
-    nodes = sorted(int(size) for size in runs.labels("nodes"))
+    by_size = runs.by("nodes")
     unlimited = runs.where(nodes=UNLIMITED, alpha=EASY)
-    rows = [_row(runs.where(nodes=size), unlimited) for size in nodes if len(nodes) > 1]
+    rows = [_row(of_size, unlimited) for of_size in by_size.values() if len(by_size) > 1]
     shown = [row for row in rows if row]
     return TEXTS.table("room", shown, "machines", title="Machines of several sizes")
 
@@ -37,8 +37,8 @@ def by_reading(runs: Runs) -> Table | None:
     for reading in runs.labels("reading"):
         of_reading = runs.where(reading=reading)
         unlimited = of_reading.where(nodes=UNLIMITED, alpha=EASY)
-        for size in sorted(int(size) for size in of_reading.labels("nodes")):
-            row = _row(of_reading.where(nodes=size), unlimited) if size != UNLIMITED else None
+        for size, of_size in of_reading.by("nodes").items():
+            row = _row(of_size, unlimited) if size != UNLIMITED else None
             if row:
                 rows.append({"reading": reading, **row})
     shown = (Column("reading"), *TEXTS.columns("room")[:-2])  # no run has an alpha beyond

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import nan
 from typing import Any
 
 import pandas as pd
 
 from batsched_py.report import Table
-from batsched_py.report.kit.beside_published import compared, printed
-from batsched_py.report.kit.estimates import cells
-from batsched_py.report.kit.selection import Quantity, Runs
-from batsched_py.report.kit.tables import columns
+from batsched_py.report.kit import Quantity, Runs, cells, columns, compared, printed
 from batsched_py.units import HOUR
-from batsched_studies.creasy import TEXTS
+from batsched_studies.creasy import PUBLISHED, TEXTS
 
 EASY = 0
 """The alpha with which CREASY is EASY."""
@@ -50,19 +47,19 @@ def system(alpha: Any) -> str:
     return "EASY" if alpha == EASY else f"CREASY {alpha:g}"
 
 
-def at_250(runs: Runs, published: Mapping[str, Any]) -> Iterator[Table | None]:
+def at_250(runs: Runs) -> Iterator[Table | None]:
     """Yield the paper's numbers at 250 users, and by class of run time, beside ours."""
     easy, most = (runs.where(nb_users=250, alpha=alpha) for alpha in (EASY, MOST))
     rows: list[dict[str, Any]] = []
     for name in (*PRINTED, "bounded_slowdown"):
-        numbers = [printed(published, "at_250", name, alpha, otherwise=nan) for alpha in (0, MOST)]
+        numbers = [printed(PUBLISHED, "at_250", name, alpha, otherwise=nan) for alpha in (0, MOST)]
         change = 100 * (numbers[1] / numbers[0] - 1)
         rows += _rows(TITLES[name], name, (easy, most), (*numbers, change))
     yield TEXTS.table("comparison", rows, "at_250_users", title="250 users")
     rows = []
     for name in CLASSES if easy and most else ():
         title = f"response (min), run time {TITLES[name]}"
-        change = published["response_change"][name]
+        change = PUBLISHED["response_change"][name]
         rows += _rows(title, name, (easy, most), (nan, nan, change))
     yield TEXTS.table("comparison", rows, "by_run_time", title="250 users, by run time")
 
@@ -83,15 +80,15 @@ def _rows(
         yield row | {"published": numbers[-1], "difference": nan, "spreads": nan}
 
 
-def by_alpha(runs: Runs, published: Mapping[str, Any]) -> Table | None:
+def by_alpha(runs: Runs) -> Table | None:
     """Return the change against EASY with 250 users by alpha."""
-    easy, rows = runs.where(nb_users=250, alpha=EASY), []
-    for alpha in sorted(runs.labels("alpha")):
-        creasy = runs.where(nb_users=250, alpha=alpha)
-        if alpha == EASY or not creasy or not easy:
+    of_250, rows = runs.where(nb_users=250), []
+    easy = of_250.where(alpha=EASY)
+    for alpha, creasy in of_250.by("alpha").items() if easy else ():
+        if alpha == EASY:
             continue
         row = {"alpha": alpha, **cells(creasy.change("throughput", easy), "gain")}
-        row["published"] = printed(published, "throughput_gain", alpha, otherwise=nan)
+        row["published"] = printed(PUBLISHED, "throughput_gain", alpha, otherwise=nan)
         names = ("response", "slowdown", "session_length")
         rows.append(row | {name: creasy.change(name, easy).value for name in names})
     return TEXTS.table("by_alpha", rows)
@@ -101,10 +98,9 @@ def by_users(runs: Runs) -> Table | None:
     """Return the means of all combinations of alpha and users."""
     names = (*PRINTED, "bounded_slowdown", "run_time", "area", "batch_width", "jobs")
     rows = []
-    for alpha in sorted(runs.labels("alpha")):
-        for users in sorted(runs.labels("nb_users")):
-            if of_case := runs.where(alpha=alpha, nb_users=users):
-                means = {name: of_case.mean(name).value for name in names}
-                rows.append({"policy": system(alpha), "users": users, **means})
+    for alpha, of_alpha in runs.by("alpha").items():
+        for users, of_case in of_alpha.by("nb_users").items():
+            means = {name: of_case.mean(name).value for name in names}
+            rows.append({"policy": system(alpha), "users": users, **means})
     shown = columns("policy", "users", {name: TITLES[name] for name in names})
     return TEXTS.table("by_users", rows, columns=shown)

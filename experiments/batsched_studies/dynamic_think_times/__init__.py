@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from batsched_py.report.kit.texts import Texts
+from batsched_py.report.kit import Texts
 
 TEXTS = Texts(Path(__file__).parent)
 PUBLISHED = TEXTS.published

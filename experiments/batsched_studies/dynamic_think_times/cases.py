@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import inf, isnan, nan
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.kit.selection import SEED, Quantity, Runs, rows
-from batsched_py.support.statistics import Interval, paired_ratio
+from batsched_py.report.kit import Interval, Quantity, Runs, paired_ratio
+from batsched_py.report.kit.selection import SEED, rows
 from batsched_py.units import WEEK
 from batsched_studies.dynamic_think_times import PUBLISHED
 from batsched_users.behaviour.think_times import ThinkTime
@@ -72,28 +71,18 @@ def mean_area(nodes: int) -> float:
     return sum(size.probability * min(size.size, nodes) * size.mean for size in kind.sizes)
 
 
-@dataclass(frozen=True)
-class Needed:
-    """What the published medians of a case need of its users."""
+def needed(nodes: int, think: str, medians: Medians) -> dict[str, float]:
+    """Return the time of users without which the published medians of a case cannot be.
 
-    jobs: float
-    """Published workload over the mean area of a job."""
-    cycle: float
-    """Seconds of a mean response and the think time after it."""
-    weeks: float
-    """Of all users together, one job after the other."""
-
-    @property
-    def share(self) -> float:
-        """The part that this is of all active weeks, nights and weekends included."""
-        return self.weeks / ACTIVE_WEEKS
-
-
-def needed(nodes: int, think: str, medians: Medians) -> Needed:
-    """Return the time of users without which the published numbers cannot be."""
+    ``jobs`` are the published workload over the mean area of a job, ``cycle`` the seconds of a mean
+    response and the think time after it, ``needed`` the weeks of all users together, one job after
+    the other, and ``share`` the per cent that these are of all active weeks, nights and weekends
+    included.
+    """
     jobs, response = medians["work"][1] * 1e9 / mean_area(nodes), medians["art"][1]
     weeks = busy_weeks(jobs, response, think)
-    return Needed(jobs, weeks * WEEK / jobs, weeks)
+    share = 100 * (weeks / ACTIVE_WEEKS)
+    return {"jobs": jobs, "cycle": weeks * WEEK / jobs, "needed": weeks, "share": share}
 
 
 def minutes(think: str) -> float:

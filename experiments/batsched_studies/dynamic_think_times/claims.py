@@ -7,24 +7,18 @@ users. One thing is less than another if the 95 % bootstrap interval of the rati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
+from typing import Any
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit.selection import Runs
-from batsched_py.support.statistics import Interval
-from batsched_studies.dynamic_think_times import PUBLISHED
+from batsched_py.report.kit import Interval, Runs
+from batsched_studies.dynamic_think_times import PUBLISHED, TEXTS
 from batsched_studies.dynamic_think_times import cases as c
 
 CONSTANT = ("c20", "c120", "c240")
-FALLS = "The workload falls with the constant think time"
-BEATS = "EASY has less ART, AWT and ASD than FCFS"
-NOT_AWRT = "EASY does not have less AWRT than FCFS"
-MORE = "On 1024 cores, lin processes more work than c120"
-EQUAL = "On 1024 cores, lin and c120 have about equal metrics"
-BETTER = "At equal work, lin has metrics that are 4 to 12 % better (FCFS, 128 cores)"
-TITLES = (FALLS, BEATS, NOT_AWRT, MORE, EQUAL, BETTER)
-
+TITLES: list[str] = PUBLISHED["claims"]
+FALLS, BEATS, NOT_AWRT, MORE, EQUAL, BETTER = TITLES
 GAIN = (0.88, 0.96)
 """The paper's 4 to 12 %, as ratios."""
 
@@ -64,27 +58,23 @@ def equal() -> float:
 
 def stated(runs: Runs) -> Verdict:
     """Return whether the published numbers can be those of the stated set-up."""
-    claim = "The published metrics are those of the stated users (p_a = 0.5, 9 to 17, one job each)"
     needs, ours, within = [], [], []
     for case, printed in c.printed():
         replications = runs.where(reading=c.STATED, **case)
         if not replications:
             continue
-        needs.append(c.needed(case["nodes"], case["think"], printed).share)
-        ours.append(replications.median("busy") / c.ACTIVE_WEEKS)
+        needs.append(c.needed(case["nodes"], case["think"], printed)["share"])
+        ours.append(100 * (replications.median("busy") / c.ACTIVE_WEEKS))
         for name, (_, middle, _) in printed.items():
             low, high = replications.values(name).quantile([0.025, 0.975])
             within.append(bool(low <= middle <= high))
     if not needs:
-        return Verdict(claim, None, "")
-    evidence = (
-        f"{sum(within)} of {len(within)} published medians are between our 2.5 and 97.5 % "
-        f"quantiles. The printed workloads and responses need {100 * min(needs):.0f} to "
-        f"{100 * max(needs):.0f} % of all the time of active weeks, nights and weekends included; "
-        f"our users, whose days end at 17:00, spend {100 * min(ours):.0f} to {100 * max(ours):.0f} "
-        "% of it in responses and thinking."
+        return TEXTS.verdict("stated")
+    told: dict[str, Any] = {"within": sum(within), "medians": len(within)}
+    told["needs"], told["ours"] = (
+        f"{min(shares):.0f} to {max(shares):.0f} %" for shares in (needs, ours)
     )
-    return Verdict(claim, all(within), evidence)
+    return TEXTS.verdict("stated", all(within), **told)
 
 
 def _falls(runs: Runs) -> Ratios:
@@ -150,16 +140,13 @@ def _all(
     high = max(finite, key=lambda at: finite[at].value)
     shown = dict.fromkeys((low, high)) if len(finite) > 4 else finite
     evidence = f"In {len(finite) - len(wrong) - len(unclear)} of {len(finite)} comparisons"
-    evidence += f": {'; '.join(_in_words(at, finite[at]) for at in shown)}."
+    evidence += f": {_in_words(shown, finite)}."
     for what, those in (("Not", wrong), ("Undecided", unclear)):
-        evidence += f" {what} in {_named(those, finite)}." if those else ""
+        others = f" and {len(those) - 3} more" if len(those) > 3 else ""
+        evidence += f" {what} in {_in_words(those[:3], finite)}{others}." if those else ""
     return Verdict(title, False if wrong else None if unclear else True, evidence + more)
 
 
-def _named(wrong: Sequence[str], ratios: Ratios) -> str:
-    shown = "; ".join(_in_words(at, ratios[at]) for at in wrong[:3])
-    return shown + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
-
-
-def _in_words(at: str, ratio: Interval) -> str:
-    return f"{at} {ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
+def _in_words(places: Iterable[str], ratios: Ratios) -> str:
+    shown = ((at, ratios[at]) for at in places)
+    return "; ".join(f"{at} {r.value:.2f} [{r.low:.2f}, {r.high:.2f}]" for at, r in shown)

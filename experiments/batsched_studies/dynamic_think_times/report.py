@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from batsched_py.report import Part, Report, Table, Text
-from batsched_py.report.kit.selection import Runs
-from batsched_py.report.kit.tables import columns, sections
+from batsched_py.report import CampaignResults, Part, Report, Table, Text
+from batsched_py.report.kit import Runs, columns
 from batsched_studies.dynamic_think_times import TEXTS, cases, claims, figures, tables
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 
 def report(results: CampaignResults) -> Report:
     """Return tables, figures and verdicts of the runs that are there."""
     runs = cases.read(results.runs)
     verdicts = claims.verdicts(runs, cases.STATED)
-    return Report(
-        title="Dynamic think times in generative simulations",
-        source=TEXTS["source"],
-        summary=_summary(runs),
-        sections=tuple(sections(_parts(runs))) if runs else (),
-        verdicts=(*verdicts, claims.stated(runs)) if runs else tuple(verdicts),
-    )
+    if not runs:
+        return TEXTS.report((), verdicts, "No runs.")
+    return TEXTS.report(_parts(runs), [*verdicts, claims.stated(runs)], _summary(runs))
 
 
 def _summary(runs: Runs) -> str:
-    if not runs:
-        return "No runs."
     number = [len(replications) for _, replications in runs.groups(*cases.CASE)]
     least, most = min(number), max(number)
     each = str(most) if least == most else f"{least} to {most}"
-    return (
-        f"{len(runs)} simulations: {len(number)} cases of scheduler, machine, think time and "
-        f"reading, {each} replications of each. Ten users for ten weeks, if the reading says "
-        "nothing else."
-    )
+    return TEXTS["summary"].format(runs=len(runs), cases=len(number), each=each)
 
 
 def _parts(runs: Runs) -> Iterator[tuple[str, Iterable[Part | None]]]:
@@ -46,10 +32,8 @@ def _parts(runs: Runs) -> Iterator[tuple[str, Iterable[Part | None]]]:
     yield "Distributions over the replications", figures.distributions(stated)
     yield "Schedulers", [tables.schedulers(runs)]
     yield "Think times", [tables.think_times(runs), figures.workload(stated)]
-    equal_work = [tables.equal_work(runs), figures.equal_work(stated)]
-    yield "Metrics at equal work", equal_work
-    why = [tables.user_time(runs), tables.readings(runs)]
-    why += [_claims_by_reading(runs)]
+    yield "Metrics at equal work", [tables.equal_work(runs), figures.equal_work(stated)]
+    why = [tables.user_time(runs), tables.readings(runs), _claims_by_reading(runs)]
     others = [figures.readings(runs), tables.independent(runs)]
     yield "Why the waits are not the paper's", [Text(TEXTS["argument"]), *why, *others]
     yield "All cases", [tables.all_cases(runs)]

@@ -8,10 +8,7 @@ from statistics import geometric_mean
 from typing import Any
 
 from batsched_py.report import Column, Table
-from batsched_py.report.kit.beside_published import printed
-from batsched_py.report.kit.estimates import cells
-from batsched_py.report.kit.selection import Runs
-from batsched_py.report.kit.tables import columns, where_known
+from batsched_py.report.kit import Runs, cells, columns, printed, where_known
 from batsched_py.support.statistics import Interval, beside, quantiles
 from batsched_studies.dynamic_think_times import PUBLISHED, TEXTS
 from batsched_studies.dynamic_think_times import cases as c
@@ -143,13 +140,11 @@ def user_time(runs: Runs) -> Table | None:
     """Return the time of users that the published numbers need, and what there is of it."""
     rows = []
     for case, medians in c.printed():
-        needed = c.needed(case["nodes"], case["think"], medians)
         replications = runs.where(reading=c.STATED, **case)
         ours = replications.median("busy") if replications else nan
         row = {**case, "work": medians["work"][1], "art": medians["art"][1]}
-        row |= {"jobs": needed.jobs, "cycle": needed.cycle, "needed": needed.weeks}
-        row |= {"share": 100 * needed.share, "ours": ours}
-        rows.append(row | {"ours_share": 100 * ours / c.ACTIVE_WEEKS})
+        row |= c.needed(case["nodes"], case["think"], medians)
+        rows.append(row | {"ours": ours, "ours_share": 100 * ours / c.ACTIVE_WEEKS})
     return TEXTS.table("user_time", rows, active_weeks=c.ACTIVE_WEEKS)
 
 
@@ -187,7 +182,7 @@ def _reading(runs: Runs) -> dict[str, Any] | None:
             ratios[name].append(1 + ours.difference)
             within.append(ours.within)
         busy.append(replications.median("busy"))
-        needed.append(c.needed(case["nodes"], case["think"], medians).weeks)
+        needed.append(c.needed(case["nodes"], case["think"], medians)["needed"])
     if not busy:
         return None
     row = {"reading": runs.labels("reading")[0], "within": sum(within), "of": len(within)}

@@ -7,27 +7,18 @@ thesis's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import nan
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit import palette
-from batsched_py.report.kit.beside_published import in_column
-from batsched_py.report.kit.charts import Chart, numbers, scale_of
-from batsched_py.report.kit.estimates import drawn
-from batsched_py.report.kit.selection import slug
-from batsched_py.support.statistics import Interval
+from batsched_py.report.kit import Interval, drawn, in_column, numbers, palette, scale_of, slug
+from batsched_py.report.kit.charts import Chart
+from batsched_py.report.kit.selection import rows
 from batsched_studies.dynp import PUBLISHED, TEXTS
-from batsched_studies.dynp.load import (
-    Load,
-    LoadCase,
-    average_gain,
-    of_gain,
-    of_load,
-    slacknesses,
-)
+from batsched_studies.dynp.load import Load
 from batsched_studies.dynp.measures import Measured
 
 LABELS = {
@@ -60,7 +51,7 @@ def monthly_figures(runs: Iterable[Measured]) -> Iterator[Figure]:
     logs: dict[str, dict[str, Measured]] = {}
     for run in runs:
         usual = run.policy.plain and run.estimates == "user"
-        if usual and run.policy.key in MONTHLY and run.months:
+        if usual and run.policy.key in MONTHLY and len(run.months):
             by_policy = logs.setdefault(run.log, {})
             if not run.policy.legacy_fcfs_list_order or run.policy.key not in by_policy:
                 by_policy[run.policy.key] = run
@@ -68,9 +59,10 @@ def monthly_figures(runs: Iterable[Measured]) -> Iterator[Figure]:
         if len(by_policy) > 1:
             lines = []
             for policy, run in by_policy.items():
-                for month, values in run.months.items():
-                    thesis = in_column(PUBLISHED, ("monthly", run.trace, month), policy)
-                    lines.append(_point(policy, month, Interval(values.sldwa, *_UNKNOWN), thesis))
+                for month in rows(run.months):
+                    thesis = in_column(PUBLISHED, ("monthly", run.trace, month.name), policy)
+                    ours = Interval(month.sldwa, nan, nan, 1)
+                    lines.append(_point(policy, month.name, ours, thesis))
             yield TEXTS.figure(
                 "monthly_figures",
                 _chart(lines, "month", "month of submission", "SLDwA", log=True),
@@ -79,17 +71,14 @@ def monthly_figures(runs: Iterable[Measured]) -> Iterator[Figure]:
             )
 
 
-_UNKNOWN = (float("nan"), float("nan"), 1)
-
-
 def load_figure(load: Load, metric: str) -> Figure | None:
     """Return a metric by shrinking factor; None if there is one factor only."""
     lines = []
     for policy in load.policies():
         for shrink in load.factors():
-            ours = load.value(LoadCase(policy, 0, shrink), metric)
+            ours = load.mean(policy, shrink, metric)
             if ours is not None and policy in LABELS:
-                thesis = of_load(load, metric, shrink, policy)
+                thesis = load.thesis(metric, shrink, policy)
                 lines.append(_point(policy, shrink, ours, thesis))
     if len({line["x"] for line in lines}) < 2:
         return None
@@ -106,11 +95,11 @@ def load_figure(load: Load, metric: str) -> Figure | None:
 def slackness_figure(load: Load) -> Figure | None:
     """Return the average gain over SJF by slackness."""
     lines = []
-    for policy, values in slacknesses(load):
+    for policy, values in load.slacknesses():
         for slackness in values if policy in LABELS else ():
-            ours = average_gain(load, policy, slackness, "SLDwA")
+            ours = load.average_gain(policy, slackness, "SLDwA")
             if ours is not None:
-                thesis = of_gain(load, policy, slackness)
+                thesis = load.thesis_gain(policy, slackness)
                 lines.append(_point(policy, slackness, ours, thesis))
     if not lines:
         return None

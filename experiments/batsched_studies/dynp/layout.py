@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import pandas as pd
 
 from batsched_py.report import Column, Table
-from batsched_py.report.kit.selection import slug
-from batsched_py.report.kit.tables import columns, where_known
-from batsched_studies.dynp import TEXTS
+from batsched_py.report.kit import columns, slug, where_known
+from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.tables import Case, Row
 
-TITLES = {
-    "static": "Tables 3.6 and 5.1: static policies",
-    "deciders": "Table 5.2: deciders",
-    "estimates": "Table 5.7: preferred deciders and perfect estimates",
-    "metrics": "Tables 5.5 and 5.6: self-tuning metrics",
-    "slackness": "Table 5.8: slackness",
-    "monthly": "Tables A.1 to A.4, A.9 to A.12: SLDwA by month of submission",
-    "cases": "Tables 5.3, 5.4 and 5.9: cases, switches and started jobs",
-}
+TITLES: dict[str, str] = PUBLISHED["sections"]
 _DECIMALS = {"1": 4, "s": 0, "%": 2}
 _OfRun = TypeVar("_OfRun", Row, Case)
 _Lines = dict[Any, dict[str, Any]]
@@ -33,17 +26,13 @@ def parts(
 ) -> Iterator[tuple[str, Iterable[Table]]]:
     """Yield the title of a section for each kind of table, and a table for each log."""
     for name, rows in tables.items():
-        if name == "monthly":
-            yield TITLES[name], [month_table(log, of_log) for log, of_log in _by_log(rows)]
-        else:
-            yield TITLES[name], [value_table(name, log, of_log) for log, of_log in _by_log(rows)]
+        make = month_table if name == "monthly" else partial(value_table, name)
+        yield TITLES[name], [make(log, of_log) for log, of_log in _by_log(rows)]
     yield TITLES["cases"], [case_table(log, of_log) for log, of_log in _by_log(counted)]
 
 
 def _by_log(rows: Iterable[_OfRun]) -> Iterator[tuple[str, list[_OfRun]]]:
-    def log(row: _OfRun) -> str:
-        return row.run.log
-
+    log = attrgetter("run.log")
     for name, of_log in groupby(sorted(rows, key=log), key=log):
         yield name, list(of_log)
 
@@ -91,36 +80,34 @@ def _labels(rows: list[Row]) -> Iterator[Column]:
 
 def month_table(log: str, rows: list[Row]) -> Table:
     """Return a line per month; per policy ours and, where known, that of the thesis."""
-    of_policies = [row for row in rows if row.metric != "jobs"]
-    legacy = any(row.run.policy.fcfs_list == "legacy" for row in of_policies)
-    lines: _Lines = {}
-    decimals = {}
-    for row in sorted(rows, key=lambda row: row.month):
+    legacy = any(row.run.policy.fcfs_list == "legacy" for row in rows if row.metric != "jobs")
+    cells = []
+    for row in sorted(rows, key=attrgetter("month")):
         policy = row.run.policy
         kind = f" ({policy.fcfs_list})" if legacy and policy.fcfs_list else ""
-        name = "jobs" if row.metric == "jobs" else policy.label + kind
-        line = lines.setdefault(row.month, {"month": row.month})
-        line |= {name: row.ours, f"{name}, thesis": row.thesis}
-        decimals[name] = 0 if row.metric == "jobs" else _DECIMALS[row.unit]
-    return _beside_thesis(slug("monthly", log), log, lines, "month", decimals)
+        jobs = row.metric == "jobs"
+        column = Column("jobs" if jobs else policy.label + kind, "", 0 if jobs else 4, "ours")
+        cells.append((row.month, column, row.ours, row.thesis))
+    return _beside_thesis(slug("monthly", log), log, "month", cells)
 
 
 def _beside_thesis(
-    name: str, log: str, lines: _Lines, first: str, decimals: dict[str, int], note: str = ""
+    name: str, log: str, first: str, cells: Iterable[tuple[str, Column, Any, Any]], note: str = ""
 ) -> Table:
-    """Return a table of a first column, then ours and the thesis's with so many decimals."""
-    shown = [Column(first)]
-    for title, digits in decimals.items():
-        shown.append(Column(title, "", digits, "ours"))
-        shown.append(Column(f"{title}, thesis", "thesis", digits, "published"))
+    """Return a table of cells: the line (in the column ``first``), the column, ours, thesis."""
+    lines: _Lines = {}
+    shown: dict[str, Column] = {first: Column(first)}
+    for line, column, ours, thesis in cells:
+        beside = Column(f"{column.name}, thesis", "thesis", column.decimals, "published")
+        lines.setdefault(line, {first: line}).update({column.name: ours, beside.name: thesis})
+        shown |= {column.name: column, beside.name: beside}
     frame = pd.DataFrame(list(lines.values()))
-    return Table(name, log, frame, where_known(frame, shown), note)
+    return Table(name, log, frame, where_known(frame, shown.values()), note)
 
 
 def case_table(log: str, cases: Sequence[Case]) -> Table:
     """Return a line per count; per run its share and, where known, that of the thesis."""
-    lines: _Lines = {}
-    names, steps = {}, []
+    cells, steps = [], []
     for case in cases:
         policy = case.run.policy
         more = ["legacy"] * (policy.fcfs_list == "legacy")
@@ -129,9 +116,8 @@ def case_table(log: str, cases: Sequence[Case]) -> Table:
         if case.what == "steps":
             thesis = f" (thesis {case.thesis_count:,})" if case.thesis_count else ""
             steps.append(f"{name} {case.count:,}{thesis}")
-            continue
-        line = lines.setdefault((case.what, case.which), {"what": f"{case.what} {case.which}"})
-        line |= {name: case.share, f"{name}, thesis": case.thesis_share}
-        names[name] = 2
+        else:
+            column, line = Column(name, "", 2, "ours"), f"{case.what} {case.which}"
+            cells.append((line, column, case.share, case.thesis_share))
     note = f"Per cent of the steps, or of the started jobs. Steps: {'; '.join(steps)}."
-    return _beside_thesis(slug("cases", log), log, lines, "what", names, note)
+    return _beside_thesis(slug("cases", log), log, "what", cells, note)

@@ -7,90 +7,127 @@ those of such means, (base - new) / base; points for UTIL, which is in per cent.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from batsched_py.report.kit.beside_published import in_column
-from batsched_py.report.kit.selection import log_name
-from batsched_py.support.statistics import Interval, bootstrap, trimmed_mean
+from batsched_py.report import CampaignResults
+from batsched_py.report.kit import Interval, Runs, bootstrap, in_column, log_name, trimmed_mean
+from batsched_py.report.kit.selection import SEED
 from batsched_studies.dynp import PUBLISHED
 from batsched_studies.dynp.measures import options_of, policy_of, values_of
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 STATIC = ("fcfs", "sjf", "ljf")
 BASES = {"sjf": "fcfs", "ljf": "fcfs", "advanced full": "sjf", "sjf-preferred full": "sjf"}
 """What each policy is compared with in Tables A.13 and A.15."""
 PUBLISHED_JOBS = 10_000
 RESAMPLES = 500
-
-Values = dict[str, dict[int, float]]
-
-
-@dataclass(frozen=True)
-class LoadCase:
-    """The job sets of a log at one factor under one policy, without slackness or with."""
-
-    policy: str
-    """As in ``published.toml``; with ``(legacy)`` for the list that FCFS does not sort."""
-    slackness: float
-    shrink: float
+UNSORTED = " (legacy)"
+"""Ends the names of policies whose FCFS does not sort its list; the thesis has no such ones."""
+GAIN: dict[str, Callable[[Any, Any], Any]] = {
+    "SLDwA": lambda new, base: 100 * (base - new) / base,
+    "UTIL": lambda new, base: new - base,
+}
+"""The gain by metric: per cent of the base, or points."""
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Load:
-    """The runs of the synthetic sets of a log."""
+    """The synthetic job sets of a log under all policies, beside those of the thesis."""
 
     log: str
     trace: str | None
     """The trace of the thesis; None if its sets were made otherwise."""
-    cells: dict[LoadCase, Values] = field(default_factory=dict)
-    """Per cell and metric (SLDwA, UTIL in per cent) the value of each set."""
-    computed: dict[Any, Interval | None] = field(default_factory=dict)
-    """Tables, figures and verdicts ask for the same."""
+    runs: Runs
+    """By ``policy`` (as in ``published.toml``), ``slackness``, ``shrink`` and replication, which is
+    the set; SLDwA, and UTIL in per cent."""
 
     def factors(self) -> list[float]:
         """The shrinking factors that were run, from no to most load."""
-        return sorted({cell.shrink for cell in self.cells}, reverse=True)
+        return sorted(self.runs.labels("shrink"), reverse=True)
 
     def policies(self) -> list[str]:
         """The policies that were run without slackness."""
-        return list(dict.fromkeys(cell.policy for cell in self.cells if not cell.slackness))
+        return self.runs.where(slackness=0).labels("policy")
 
-    def value(self, cell: LoadCase, metric: str) -> Interval | None:
-        """Return the trimmed mean of a cell with its bootstrap interval; None if not run."""
-        values = self.cells.get(cell, {}).get(metric)
-        if not values:
-            return None
-        key = (cell, metric)
-        if key not in self.computed:
-            self.computed[key] = bootstrap(list(values.values()), trimmed, resamples=RESAMPLES)
-        return self.computed[key]
+    def slacknesses(self) -> Iterator[tuple[str, list[float]]]:
+        """Yield each policy that was run with slackness, and its values of slackness."""
+        for policy in self.runs.labels("policy"):
+            values = self.runs.where(policy=policy).labels("slackness")
+            if len(values) > 1:
+                yield policy, sorted(values)
 
-    def gain(self, cell: LoadCase, base: LoadCase, metric: str) -> Interval | None:
-        """Return the gain of a cell on another one, over the sets that both have."""
-        return mean_gain(self, [(cell, base)], metric)
+    def values(
+        self, policy: str, shrink: float, metric: str, slackness: float = 0
+    ) -> pd.Series[float]:
+        """Return a metric by set of a policy at a factor; empty if that was not run."""
+        runs = self.runs.where(policy=policy, shrink=shrink, slackness=slackness)
+        values = runs.values(metric)
+        return values[~values.index.duplicated()]
+
+    def mean(
+        self, policy: str, shrink: float, metric: str, slackness: float = 0
+    ) -> Interval | None:
+        """Return the trimmed mean with its bootstrap interval; None if that was not run."""
+        values = tuple(self.values(policy, shrink, metric, slackness))
+        return _mean(values) if values else None
+
+    def gain(
+        self, policy: str, factors: Iterable[float], metric: str, slackness: float = 0
+    ) -> Interval | None:
+        """Return the mean gain of a policy on its base over factors, with its bootstrap interval.
+
+        None if one of them was not run. Sets are drawn anew, not single values: each set is a
+        replication at all factors.
+        """
+        return _gain(self, policy, tuple(factors), metric, slackness)
+
+    def average_gain(self, policy: str, slackness: float, metric: str) -> Interval | None:
+        """Return the gain of a policy on its base, averaged over :meth:`common_factors`."""
+        return self.gain(policy, self.common_factors(policy, slackness), metric, slackness)
+
+    def common_factors(self, policy: str, slackness: float = 0) -> list[float]:
+        """Return the shrinking factors at which both a policy and its base were run."""
+        base = BASES.get(policy.removesuffix(UNSORTED), policy)
+        there = (
+            set(self.runs.where(policy=name, slackness=of_name).labels("shrink"))
+            for name, of_name in ((policy, slackness), (base, 0))
+        )
+        return sorted(set.intersection(*there), reverse=True)
+
+    def whole(self, policy: str, slackness: float = 0) -> bool:
+        """Tell whether these are all factors of the thesis: else averages are others."""
+        return set(self.common_factors(policy, slackness)) >= {1.0, 0.9, 0.8, 0.7, 0.6}
+
+    def thesis(self, metric: str, shrink: float, policy: str) -> Any:
+        """Return the level of a policy in Tables A.13 and A.15, None if there is none."""
+        return in_column(PUBLISHED, ("load", metric, self.trace, factor(shrink)), policy)
+
+    def thesis_gain(self, policy: str, slackness: float) -> Any:
+        """Return the average gain over SJF in Table 5.13; None if not all factors were run."""
+        path = ("load_slackness_gains", self.trace, policy)
+        return in_column(PUBLISHED, path, slackness) if self.whole(policy, slackness) else None
 
 
 def read_loads(results: CampaignResults) -> list[Load]:
     """Return the runs of synthetic sets by log."""
-    loads: dict[tuple[str, str | None], Load] = {}
+    rows = []
     for _, run in results.runs.iterrows():
         policy = policy_of(run)
         if policy is None or run["users"] != "synthetic" or policy.metric != "ARTwW":
             continue
         log, options = log_name(run["log"]), options_of(run, "user_options")
-        trace = _trace(log, int(run["nb_res"]), options)
-        load = loads.setdefault((log, trace), Load(log, trace))
-        name = policy.key + (" (legacy)" if policy.legacy_fcfs_list_order else "")
-        cell = LoadCase(name, policy.slackness, options.get("shrink", 1.0))
-        values = load.cells.setdefault(cell, {"SLDwA": {}, "UTIL": {}})
-        for metric, by_set in values.items():
-            by_set[int(run.get("replication", 0))] = values_of(run)[metric]
-    return list(loads.values())
+        name = policy.key + (UNSORTED if policy.legacy_fcfs_list_order else "")
+        case = {"policy": name, "slackness": policy.slackness, "shrink": options.get("shrink", 1.0)}
+        place = {"log": log, "trace": _trace(log, int(run["nb_res"]), options)}
+        rows.append(place | case | {SEED: int(run.get(SEED, 0))} | values_of(run))
+    return [
+        Load(log, trace if isinstance(trace, str) else None, of_log)
+        for (log, trace), of_log in Runs(pd.DataFrame(rows)).groups("log", "trace")
+    ]
 
 
 def _trace(log: str, nodes: int, options: Mapping[str, Any]) -> str | None:
@@ -112,92 +149,32 @@ def trimmed_rows(array: Any) -> Any:
     return np.sort(array, axis=1)[:, drop : array.shape[1] - drop].mean(axis=1)
 
 
-def mean_gain(
-    load: Load, pairs: Iterable[tuple[LoadCase, LoadCase]], metric: str
+@lru_cache(4096)  # tables, figures and verdicts ask for the same
+def _mean(values: tuple[float, ...]) -> Interval:
+    return bootstrap(values, trimmed, resamples=RESAMPLES)
+
+
+@lru_cache(4096)
+def _gain(
+    load: Load, policy: str, factors: tuple[float, ...], metric: str, slackness: float
 ) -> Interval | None:
-    """Return the mean gain over pairs of a cell and its base, with its bootstrap interval.
-
-    Sets are drawn anew, not single values: each set is a replication of all cells.
-    """
-    key = (tuple(pairs), metric)
-    if key not in load.computed:
-        load.computed[key] = _mean_gain(load, *key)
-    return load.computed[key]
-
-
-def _mean_gain(
-    load: Load, listed: tuple[tuple[LoadCase, LoadCase], ...], metric: str
-) -> Interval | None:
-    cells = [load.cells.get(cell, {}).get(metric, {}) for pair in listed for cell in pair]
-    if not cells or not all(cells):
+    base = BASES.get(policy.removesuffix(UNSORTED))
+    if base is None or not factors:
         return None
-    common = sorted(set.intersection(*map(set, cells)))
-    if not common:
+    ours = [load.values(policy, shrink, metric, slackness) for shrink in factors]
+    of_base = [load.values(base, shrink, metric) for shrink in factors]
+    common = pd.concat([*ours, *of_base], axis=1, join="inner").to_numpy().T
+    if not common.size:
         return None
-    array = np.array([[by_set[number] for number in common] for by_set in cells])
     how = GAIN[metric]
 
     def statistic(drawn: Any) -> float:
-        means = trimmed_rows(array[:, drawn.astype(int)])
-        return float(how(means[::2], means[1::2]).mean())
+        means = trimmed_rows(common[:, drawn.astype(int)])
+        return float(how(means[: len(factors)], means[len(factors) :]).mean())
 
-    return bootstrap(np.arange(len(common)), statistic, resamples=RESAMPLES)
-
-
-GAIN: dict[str, Callable[[Any, Any], Any]] = {
-    "SLDwA": lambda new, base: 100 * (base - new) / base,
-    "UTIL": lambda new, base: new - base,
-}
-"""The gain by metric: per cent of the base, or points."""
-
-
-def average_gain(load: Load, policy: str, slackness: float, metric: str) -> Interval | None:
-    """Return the gain of a policy on its base, averaged over :func:`common_factors`."""
-    base = BASES.get(policy.removesuffix(" (legacy)"))
-    if base is None:
-        return None
-    factors = common_factors(load, policy, slackness)
-    return mean_gain(
-        load, [(LoadCase(policy, slackness, f), LoadCase(base, 0, f)) for f in factors], metric
-    )
-
-
-def common_factors(load: Load, policy: str, slackness: float = 0) -> list[float]:
-    """Return the shrinking factors at which both a policy and its base were run."""
-    base = BASES.get(policy.removesuffix(" (legacy)"), policy)
-    return [
-        f
-        for f in load.factors()
-        if {LoadCase(policy, slackness, f), LoadCase(base, 0, f)} <= set(load.cells)
-    ]
-
-
-def whole(load: Load, policy: str, slackness: float = 0) -> bool:
-    """Tell whether these are all factors of the thesis: else averages are others."""
-    return set(common_factors(load, policy, slackness)) >= {1.0, 0.9, 0.8, 0.7, 0.6}
-
-
-def of_load(load: Load, metric: str, shrink: float, policy: str) -> Any:
-    """Return the level of a policy at a factor in Tables A.13 and A.15, None if there is none."""
-    return in_column(PUBLISHED, ("load", metric, load.trace, factor(shrink)), policy)
+    return bootstrap(np.arange(common.shape[1]), statistic, resamples=RESAMPLES)
 
 
 def factor(shrink: float) -> str:
     """Return a shrinking factor as ``published.toml`` has it."""
     return f"{shrink:g}" if shrink < 1 else "1.0"
-
-
-def of_gain(load: Load, policy: str, slackness: float) -> Any:
-    """Return the average gain over SJF in Table 5.13; None if not all its factors were run."""
-    path = ("load_slackness_gains", load.trace, policy)
-    return in_column(PUBLISHED, path, slackness) if whole(load, policy, slackness) else None
-
-
-def slacknesses(load: Load) -> Iterator[tuple[str, list[float]]]:
-    """Yield each policy that was run with slackness, and its values of slackness."""
-    by_policy: dict[str, set[float]] = {}
-    for cell in load.cells:
-        by_policy.setdefault(cell.policy, set()).add(cell.slackness)
-    for policy, values in by_policy.items():
-        if len(values) > 1:
-            yield policy, sorted(values)

@@ -6,43 +6,22 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from batsched_py.report import Column, Table
-from batsched_py.report.kit.beside_published import in_column
-from batsched_py.report.kit.estimates import cells
-from batsched_py.report.kit.selection import slug
-from batsched_py.report.kit.tables import columns, table, where_known
-from batsched_py.support.statistics import Interval
+from batsched_py.report.kit import Interval, cells, columns, in_column, slug, table, where_known
 from batsched_studies.dynp import PUBLISHED, TEXTS
-from batsched_studies.dynp.load import (
-    BASES,
-    GAIN,
-    Load,
-    LoadCase,
-    average_gain,
-    factor,
-    of_gain,
-    of_load,
-    slacknesses,
-    whole,
-)
+from batsched_studies.dynp.load import BASES, GAIN, UNSORTED, Load, factor
 
 AVERAGE = "average"
 
 
 def parts(loads: list[Load]) -> Iterator[tuple[str, Iterable[Table | None]]]:
     """Yield the titles of sections and their tables."""
-    kinds = {
-        "Tables A.13 and A.15: synthetic job sets under more load": level_table,
-        "Tables 5.10, 5.12, A.13, A.15: gains": gain_table,
-        "Table 5.13: gain over SJF by slackness, averaged over the factors": slackness_gain_table,
-        "Tables A.17 and A.18: SLDwA by slackness": slackness_table,
-    }
-    for title, make in kinds.items():
-        yield title, [make(load) for load in loads]
+    for make in (level_table, gain_table, slackness_gain_table, slackness_table):
+        yield PUBLISHED["sections"][make.__name__], [make(load) for load in loads]
 
 
 def _sorted(policy: str) -> str:
     """Return the policy without the list that FCFS does not sort: the thesis has no other."""
-    return policy.removesuffix(" (legacy)")
+    return policy.removesuffix(UNSORTED)
 
 
 def _estimate(metric: str, ours: Interval, thesis: float | None) -> dict[str, Any]:
@@ -58,10 +37,10 @@ def level_table(load: Load) -> Table | None:
         for policy in load.policies():
             row: dict[str, Any] = {"shrink": shrink, "policy": policy}
             for metric in ("SLDwA", "UTIL"):
-                ours = load.value(LoadCase(policy, 0, shrink), metric)
+                ours = load.mean(policy, shrink, metric)
                 if ours is None:
                     continue
-                thesis = of_load(load, metric, shrink, _sorted(policy))
+                thesis = load.thesis(metric, shrink, _sorted(policy))
                 row |= _estimate(metric, ours, thesis)
                 if thesis is not None:
                     points = ours.value - thesis
@@ -108,11 +87,11 @@ def _table(key: str, load: Load, rows: list[dict[str, Any]]) -> Table | None:
 def _gain(load: Load, policy: str, base: str, shrink: float | str, metric: str) -> dict[str, Any]:
     name = _sorted(policy)
     if isinstance(shrink, str):
-        ours = average_gain(load, policy, 0, metric) if whole(load, policy) else None
+        ours = load.average_gain(policy, 0, metric) if load.whole(policy) else None
         thesis = in_column(PUBLISHED, ("load_gains", metric, load.trace), name)
     else:
-        ours = load.gain(LoadCase(policy, 0, shrink), LoadCase(base, 0, shrink), metric)
-        new, old = (of_load(load, metric, shrink, each) for each in (name, base))
+        ours = load.gain(policy, [shrink], metric)
+        new, old = (load.thesis(metric, shrink, each) for each in (name, base))
         thesis = None if new is None or old is None else GAIN[metric](new, old)
     return {} if ours is None else _estimate(metric, ours, thesis)
 
@@ -120,30 +99,29 @@ def _gain(load: Load, policy: str, base: str, shrink: float | str, metric: str) 
 def slackness_gain_table(load: Load) -> Table | None:
     """Return the average gain over SJF by slackness; of the factors that were run."""
     rows = []
-    for policy, values in slacknesses(load):
+    for policy, values in load.slacknesses():
         for slackness in values:
-            ours = average_gain(load, policy, slackness, "SLDwA")
+            ours = load.average_gain(policy, slackness, "SLDwA")
             if ours is not None:
                 row = {"policy": policy, "slackness": slackness, **cells(ours, "gain")}
-                thesis = of_gain(load, policy, slackness)
-                rows.append(row | {"thesis": thesis})
+                rows.append(row | {"thesis": load.thesis_gain(policy, slackness)})
     return _table("load_slackness_gains", load, rows)
 
 
 def slackness_table(load: Load) -> Table | None:
     """Return SLDwA by factor (lines) and slackness (columns)."""
     rows = []
-    for policy, values in slacknesses(load):
+    for policy, values in load.slacknesses():
         for shrink in load.factors():
             row: dict[str, Any] = {"policy": policy, "shrink": shrink}
             path = ("load_slackness", load.trace, _sorted(policy), factor(shrink))
             for value in values:
-                ours = load.value(LoadCase(policy, value, shrink), "SLDwA")
+                ours = load.mean(policy, shrink, "SLDwA", value)
                 row[f"{value:g}"] = None if ours is None else ours.value
                 row[f"{value:g}, thesis"] = in_column(PUBLISHED, path, value)
             rows.append(row)
     shown = [Column("policy"), Column("shrink", "factor", 1)]
-    for value in sorted({value for _, values in slacknesses(load) for value in values}):
+    for value in sorted({value for _, values in load.slacknesses() for value in values}):
         shown.append(Column(f"{value:g}", f"{value:g} %", 2, "ours"))
         shown.append(Column(f"{value:g}, thesis", "thesis", 2, "published"))
     note = "Means over the sets without the best and the worst one."

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pandas as pd
 
-from batsched_py.report.kit.selection import log_name
+from batsched_py.report import CampaignResults
+from batsched_py.report.kit import log_name
 from batsched_py.workload.clock import parse_time_zone
 from batsched_studies.dynp import PUBLISHED
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 METRICS = {
     "SLDwA": ("mean_slowdown_by_area", 1),
@@ -62,14 +60,6 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class Month:
-    """The jobs submitted in a month."""
-
-    jobs: int
-    sldwa: float
-
-
-@dataclass(frozen=True)
 class Measured:
     """What came out of a run."""
 
@@ -86,8 +76,8 @@ class Measured:
     """``user`` or ``perfect``."""
     values: dict[str, float]
     """SLDwA; ARTwW and AWT in seconds; UTIL in per cent."""
-    months: dict[str, Month]
-    """By ``YYYY-MM``; empty if the log does not say when it began."""
+    months: pd.DataFrame
+    """That of :func:`by_month`; empty if the log does not say when it began."""
     statistics: dict[str, Any]
     """What the policy counted; empty if it did not."""
 
@@ -112,7 +102,7 @@ def read_runs(results: CampaignResults) -> Iterator[Measured]:
             policy=policy,
             estimates="perfect" if run.get("walltime") == "exact" else "user",
             values=values_of(run),
-            months={} if start is None else by_month(results.jobs(run), start, clock),
+            months=pd.DataFrame() if start is None else by_month(results.jobs(run), start, clock),
             statistics=stored.get("statistics") or {},
         )
 
@@ -139,10 +129,11 @@ def policy_of(run: Any) -> Policy | None:
     return Policy(**{name: value for name, value in options.items() if name in names})
 
 
-def by_month(jobs: pd.DataFrame, unix_start_time: float, clock: str) -> dict[str, Month]:
-    """Return number and SLDwA of the jobs that ran, by month of submission.
+def by_month(jobs: pd.DataFrame, unix_start_time: float, clock: str) -> pd.DataFrame:
+    """Return a row for each month of submission: ``name``, ``jobs`` that ran, their ``sldwa``.
 
-    ``jobs`` is the job table of a run; ``clock`` is a time zone or an offset such as ``-05:00``.
+    ``name`` is ``YYYY-MM``. The argument ``jobs`` is the job table of a run, ``clock`` a time zone
+    or an offset such as ``-05:00``.
     """
     ran = jobs[jobs["finish_time"].notna()]
     submitted, width = ran["submission_time"], ran["requested_number_of_resources"]
@@ -155,8 +146,8 @@ def by_month(jobs: pd.DataFrame, unix_start_time: float, clock: str) -> dict[str
     )
     when = pd.to_datetime(submitted + unix_start_time, unit="s", utc=True)
     months = when.dt.tz_convert(parse_time_zone(clock)).dt.strftime("%Y-%m")
-    by_month = sums.groupby(months).sum().iterrows()
-    return {str(m): Month(int(sum_.jobs), sum_.response / sum_.area) for m, sum_ in by_month}
+    by_month = sums.groupby(months.rename("name")).sum().reset_index()
+    return by_month.assign(sldwa=by_month["response"] / by_month["area"])
 
 
 def _trace(log: str, nodes: int, run: Any) -> str | None:

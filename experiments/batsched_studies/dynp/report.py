@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from batsched_py.report import Report
-from batsched_py.report.kit.tables import sections
 from batsched_studies.dynp import PUBLISHED, TEXTS, claims, figures, layout, load_tables, tables
 from batsched_studies.dynp.load import Load, read_loads
 from batsched_studies.dynp.measures import Measured, read_runs
@@ -27,33 +26,25 @@ def report(results: Any) -> Report:
         *load_tables.parts(loads),
         ("Figures", figures.figures(runs, loads)),
     )
-    return Report(
-        title="dynP: self-tuning planning",
-        source=TEXTS["source"],
-        sections=tuple(sections(parts)),
-        verdicts=tuple(claims.verdicts(runs, loads)),
-        summary=TEXTS["summary"] + "\n\n" + "\n".join(_compared(runs, loads)),
-    )
+    summary = TEXTS["summary"] + "\n\n" + "\n".join(_compared(runs, loads))
+    return TEXTS.report(parts, claims.verdicts(runs, loads), summary)
 
 
 def _compared(runs: list[Measured], loads: list[Load]) -> Iterator[str]:
     """Yield what each log is compared with, as items of a list."""
     yield from dict.fromkeys(f"- {compared(run)}" for run in runs)
     for load in loads:
-        sets = max(len(values["SLDwA"]) for values in load.cells.values())
+        cases = load.runs.groups("policy", "slackness", "shrink")
+        sets = max(len(of_case) for _, of_case in cases)
         as_thesis = f"the thesis's {load.trace}" if load.trace else "not those of the thesis"
         yield f"- {load.log}: up to {sets} synthetic job sets; {as_thesis}."
 
 
 def compared(run: Measured) -> str:
     """Return a sentence on what a run is compared with."""
-    ours = f"{run.log}: {run.jobs:,} jobs, {run.nodes} nodes, {run.size} sizes; "
-    if run.trace is not None:
-        thesis = PUBLISHED["traces"][run.trace]
-        months = f"months by the clock of UTC{thesis['clock']}"
-        return f"{ours}the thesis's {run.trace}: {thesis['jobs']:,} jobs; {months}."
-    trace = PUBLISHED["logs"].get(run.log)
-    if trace is not None and PUBLISHED["traces"][trace]["nodes"] != run.nodes:
-        nodes = PUBLISHED["traces"][trace]["nodes"]
-        return f"{ours}not compared: {trace} of the thesis has {nodes} nodes."
-    return f"{ours}the thesis has no such log."
+    trace = run.trace or PUBLISHED["logs"].get(run.log)
+    thesis = PUBLISHED["traces"].get(trace, {})
+    key = "compared" if run.trace else "no_such_log"
+    if not run.trace and thesis.get("nodes", run.nodes) != run.nodes:
+        key = "other_nodes"
+    return TEXTS["run"].format(run=run) + TEXTS[key].format(trace=trace, thesis=thesis)

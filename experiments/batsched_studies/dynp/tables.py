@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
-from batsched_py.report.kit.beside_published import in_column as _printed
+from batsched_py.report.kit import in_column as _printed
+from batsched_py.report.kit.selection import rows
 from batsched_studies.dynp import PUBLISHED
 from batsched_studies.dynp.load import STATIC
 from batsched_studies.dynp.measures import Measured
 
-CASES = (
-    *("1", "2", "3", "4a", "4b", "4c", "5", "6a", "6b", "6c"),
-    *("7", "8a", "8b", "8c", "9", "10a", "10b", "10c"),
-)
+CASES = tuple(PUBLISHED["table5_3"]["SDSC"])
 """Cases of a decision (Table 4.3)."""
 GAIN = "gain on best static"
 UNITS = {"jobs": "1", "SLDwA": "1", "ARTwW": "s", "AWT": "s", "UTIL": "%", GAIN: "%"}
@@ -70,21 +69,21 @@ def build(runs: Iterable[Measured]) -> dict[str, list[Row]]:
     """Return the rows of each table that has any; each has a title in ``layout.py``."""
     runs = list(runs)
     dynp = [run for run in runs if not run.policy.order]
-    plain = [run for run in dynp if run.policy.plain]
-    parts = {
-        "static": (run for run in runs if run.policy.order and run.estimates == "user"),
-        "deciders": (run for run in plain if run.estimates == "user" and not _preferred(run)),
-        "estimates": _of_table5_7(runs),
-        "metrics": _if_any((run for run in dynp if not run.policy.slackness), "metric", "ARTwW"),
-        "slackness": _if_any((r for r in dynp if r.policy.metric == "ARTwW"), "slackness", 0),
-        "monthly": (run for run in runs if run.policy.plain and run.estimates == "user"),
-    }
+    users = [run for run in runs if run.estimates == "user"]
+    plain = [run for run in users if run.policy.plain]
+    deciding = [run for run in plain if not (run.policy.order or _preferred(run))]
+    no_slack = [run for run in dynp if not run.policy.slackness]
+    usual_metric = [run for run in dynp if run.policy.metric == "ARTwW"]
     best = _best_static(runs)
-    tables = {
-        name: [row for run in part for row in _BUILDERS[name](run, best)]
-        for name, part in parts.items()
+    parts = {
+        "static": (_static(run) for run in users if run.policy.order),
+        "deciders": (_decider(run, best) for run in deciding),
+        "estimates": (_estimate(run, best) for run in _of_table5_7(runs)),
+        "metrics": (_metric(run) for run in _if_any(no_slack, "metric", "ARTwW")),
+        "slackness": (_slackness(run) for run in _if_any(usual_metric, "slackness", 0)),
+        "monthly": [_month_jobs(runs), *map(_month, plain)],
     }
-    tables["monthly"] = [*_month_jobs(runs), *tables["monthly"]]
+    tables = {name: list(chain.from_iterable(rows)) for name, rows in parts.items()}
     return {name: rows for name, rows in tables.items() if rows}
 
 
@@ -134,7 +133,7 @@ def _row(run: Measured, metric: str, thesis: float | None, reference: float | No
     return Row(run, metric, run.values[metric], thesis, reference)
 
 
-def _static(run: Measured, best: _Best) -> Iterator[Row]:
+def _static(run: Measured) -> Iterator[Row]:
     key = run.policy.key
     for metric in ("SLDwA", "ARTwW", "AWT", "UTIL"):
         thesis = _printed(PUBLISHED["table5_1"], (run.trace,), key) if metric == "SLDwA" else None
@@ -177,7 +176,7 @@ def _gain(
         yield Row(run, GAIN, 100 * (1 - run.values["SLDwA"] / ours), printed)
 
 
-def _metric(run: Measured, best: _Best) -> Iterator[Row]:
+def _metric(run: Measured) -> Iterator[Row]:
     policy = run.policy
     for metric, table in (("SLDwA", "table5_5"), ("UTIL", "table5_6")):
         compared = policy.decider == "advanced" and run.estimates == "user"
@@ -185,17 +184,17 @@ def _metric(run: Measured, best: _Best) -> Iterator[Row]:
         yield _row(run, metric, _printed(PUBLISHED[table], path, policy.metric))
 
 
-def _slackness(run: Measured, best: _Best) -> Iterator[Row]:
+def _slackness(run: Measured) -> Iterator[Row]:
     policy = run.policy
     compared = policy.when == "full" and run.estimates == "user"
     path = (run.trace, policy.decider) if compared else (None,)
     yield _row(run, "SLDwA", _printed(PUBLISHED["table5_8"], path, policy.slackness))
 
 
-def _month(run: Measured, best: _Best) -> Iterator[Row]:
-    for name, month in run.months.items():
-        thesis = _printed(PUBLISHED["monthly"], (run.trace, name), run.policy.key)
-        yield Row(run, "SLDwA", month.sldwa, thesis, month=name)
+def _month(run: Measured) -> Iterator[Row]:
+    for month in rows(run.months):
+        thesis = _printed(PUBLISHED["monthly"], (run.trace, month.name), run.policy.key)
+        yield Row(run, "SLDwA", month.sldwa, thesis, month=month.name)
 
 
 def _month_jobs(runs: Iterable[Measured]) -> Iterator[Row]:
@@ -204,19 +203,9 @@ def _month_jobs(runs: Iterable[Measured]) -> Iterator[Row]:
     for run in runs:
         first.setdefault(run.log, run)
     for run in first.values():
-        for name, month in run.months.items():
-            thesis = _printed(PUBLISHED["monthly"], (run.trace, name), "jobs")
-            yield Row(run, "jobs", month.jobs, thesis, month=name)
-
-
-_BUILDERS = {
-    "static": _static,
-    "deciders": _decider,
-    "estimates": _estimate,
-    "metrics": _metric,
-    "slackness": _slackness,
-    "monthly": _month,
-}
+        for month in rows(run.months):
+            thesis = _printed(PUBLISHED["monthly"], (run.trace, month.name), "jobs")
+            yield Row(run, "jobs", month.jobs, thesis, month=month.name)
 
 
 def _cases(run: Measured) -> Iterator[Case]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from operator import attrgetter, itemgetter
+from operator import attrgetter
+from typing import Any
 
 import pandas as pd
 
 from batsched_py.report import Verdict
+from batsched_py.report.kit.selection import rows
 from batsched_py.units import DAY
 from batsched_studies.replay_feedback import TEXTS, models, spread, tables
 from batsched_studies.replay_feedback.session_graphs import Graphs
@@ -40,36 +42,41 @@ def verdicts(
     ]
 
 
-def escaped(text: str) -> str:
-    """Return a text in which ``*`` does not begin emphasis, as in perf*2 ... infra*2."""
-    return text.replace("*", r"\*")
+def _verdict(
+    key: str, holds: bool | None, log: str, size: str, evidence: str, **values: Any
+) -> Verdict:
+    """Return a verdict on runs of a log and size.
+
+    In its evidence ``*`` does not begin emphasis, as in perf*2 ... infra*2.
+    """
+    escaped = evidence.replace("*", r"\*")
+    where = f"{log}, {size} sizes"
+    return TEXTS.verdict(key, holds, where, evidence=escaped, **values)
+
+
+def _shown(lateness: dict[str, float]) -> str:
+    return ", ".join(f"{name} {days:.2f}" for name, days in lateness.items())
 
 
 def _rankings(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
-    for ranking in tables.rank(cells):
-        ours = ", ".join(f"{name} {days:.2f}" for name, days in ranking.lateness.items())
-        evidence = f"Mean lateness in days: {ours}."
-        if ranking.holds is None:
-            evidence += " Not all of the five were simulated."
-        claim = f"With {ranking.replay}, users submit {TEXTS['order']}"
-        where = f"{ranking.log}, {ranking.size} sizes"
-        yield Verdict(claim, ranking.holds, escaped(evidence), where)
+    for (log, size, replay), lateness in tables.rank(cells).items():
+        holds = tables.ranked(lateness)
+        texts = {"replay": replay, "missing": TEXTS["missing"] if holds is None else ""}
+        yield _verdict("ranked", holds, log, size, _shown(lateness), **texts)
 
 
 def _of_tables(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
     key = attrgetter("log", "size")
-    for (log, size), of_log in groupby(sorted(cells, key=key), key):
+    for place, of_log in groupby(sorted(cells, key=key), key):
         values = {(c.infrastructure, c.replay, c.metric): c.ours for c in of_log}
-        where = f"{log}, {size} sizes"
         for claim, comparisons in (
-            (TEXTS["signs"], _signs(values)),
-            (TEXTS["waits"], _smaller_with_feedback(values)),
-            (TEXTS["makespans"], _longer_with_feedback(values)),
+            ("signs", _signs(values)),
+            ("waits", _smaller_with_feedback(values)),
+            ("makespans", _longer_with_feedback(values)),
         ):
             if comparisons:
                 holds = all(right for right, _ in comparisons)
-                evidence = "; ".join(text for _, text in comparisons)
-                yield Verdict(claim, holds, escaped(f"{evidence}."), where)
+                yield _verdict(claim, holds, *place, "; ".join(text for _, text in comparisons))
 
 
 _Values = dict[tuple[str, str, str], float]
@@ -115,70 +122,49 @@ def _beside_rigid(values: _Values, metric: str) -> Iterator[tuple[str, str, floa
 def _graph_claims(graphs: Sequence[Graphs]) -> Iterator[Verdict]:
     for of_log in graphs:
         largest = (of_log.published or {})["largest_arity_a60"]
-        claim = f"With a60 no session waits for more than {largest} sessions (Fig. 6)"
-        evidence = f"At most {of_log.arity}."
-        yield Verdict(claim, of_log.arity <= largest, evidence, of_log.log)
-        claim = "Think times: of a0 75 % are below 10 h and 35 % below 1 h, of a60 50 % and 13 %"
-        pairs = of_log.shares()
-        holds = all(round(100 * ours) == round(100 * theirs) for _, ours, theirs in pairs)
-        evidence = ", ".join(
-            f"{name} {100 * ours:.1f} % (paper {100 * theirs:.0f} %)"
-            for name, ours, theirs in pairs
+        holds = of_log.arity <= largest
+        yield TEXTS.verdict("arity", holds, of_log.log, largest=largest, arity=of_log.arity)
+        points = list(rows(of_log.shares()))
+        holds = all(round(100 * point.ours) == round(100 * point.share) for point in points)
+        shares = ", ".join(
+            f"{p.sessions} < {p.hours} h {100 * p.ours:.1f} % (paper {100 * p.share:.0f} %)"
+            for p in points
         )
-        text = f"{evidence}. Each edge of the graphs counts once."
-        yield Verdict(f"{claim} (Fig. 6, to the per cent)", holds, text, of_log.log)
+        yield TEXTS.verdict("think_times", holds, of_log.log, shares=shares)
 
 
 def _shaken(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
-    for counted in tables.count(cells):
-        if not counted.spread_values:
-            continue
-        claim = (
-            f"The values of {counted.table.capitalize()[:-1]} {counted.table[-1]} are those of "
-            "some order of simultaneous events"
-        )
-        evidence = (
-            f"{counted.inside_values} of {counted.spread_values} published values are between the "
-            "smallest and the largest of the runs with shaken order."
-        )
-        holds = counted.inside_values == counted.spread_values
-        yield Verdict(claim, holds, evidence, f"{counted.log}, {counted.size} sizes")
+    for counted in rows(tables.count(cells)):
+        if counted.spread_values:
+            holds = counted.inside_values == counted.spread_values
+            place, title = (counted.log, counted.size), tables.title(counted.table)
+            yield _verdict("shaken", holds, *place, "", count=counted, table=title)
 
 
 def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:
-    for (log, size), of_log in tables.by_log(spread.resampled_runs(runs)):
-        order = pd.DataFrame(spread.order_rows(of_log))
+    for place, of_log in tables.by_log(spread.resampled_runs(runs)):
+        order = list(rows(pd.DataFrame(spread.order_rows(of_log))))
         for replay in FEEDBACK:
             lateness = spread.lateness_by_replication(of_log, replay)
             answers = [right for right in map(tables.ranked, lateness) if right is not None]
-            if not answers:
-                continue
-            rows = order[order["replay"] == replay]
-            evidence = (
-                f"Of {len(answers)} resampled logs {sum(answers)} have this order. "
-                + "; ".join(
-                    f"{row['later']} minus {row['earlier']} {row['difference']:.2f} d "
-                    f"({row['low']:.2f} to {row['high']:.2f})"
-                    for _, row in rows.iterrows()
+            if answers:
+                differences = "; ".join(
+                    f"{row.later} minus {row.earlier} {row.difference:.2f} d "
+                    f"({row.low:.2f} to {row.high:.2f})"
+                    for row in order
+                    if row.replay == replay
                 )
-            )
-            claim = (
-                f"The ranking with {replay} does not hang on who happened to be in the log (beyond "
-                "the paper)"
-            )
-            where = f"{log}, {size} sizes"
-            yield Verdict(claim, all(answers), escaped(f"{evidence}."), where)
+                told: dict[str, Any] = {"replay": replay, "logs": len(answers)}
+                told["ordered"] = sum(answers)
+                yield _verdict("resampled", all(answers), *place, differences, **told)
 
 
 def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
-    for (log, size), runs_of_log in tables.by_log(models.model_runs(runs)):
-        days = runs_of_log.assign(days=pd.to_numeric(runs_of_log["mean_lateness"]) / DAY)
-        means = days.pivot_table("days", "replay", "infrastructure")
-        for model in [name for name in models.OTHERS if name in means.index]:
-            lateness = {str(name): float(late) for name, late in means.T[model].dropna().items()}
-            ordered = sorted(lateness.items(), key=itemgetter(1))
-            texts = (f"{name} {late:.2f}" for name, late in ordered)
-            claim = f"The ranking holds for users who react as {model}, too (beyond the paper)"
-            evidence = f"Mean lateness in days: {', '.join(texts)}."
+    for place, of_log in tables.by_log(models.model_runs(runs)):
+        days = of_log.assign(days=pd.to_numeric(of_log["mean_lateness"]) / DAY)
+        means = days.pivot_table("days", "infrastructure", "replay")
+        for model in [name for name in models.OTHERS if name in means]:
+            in_order = means[model].dropna().sort_values(kind="stable")
+            lateness = {str(name): float(late) for name, late in in_order.items()}
             holds = tables.ranked(lateness)
-            yield Verdict(claim, holds, escaped(evidence), f"{log}, {size} sizes")
+            yield _verdict("models", holds, *place, _shown(lateness), model=model)

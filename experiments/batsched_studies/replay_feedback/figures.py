@@ -18,8 +18,8 @@ import pandas as pd
 
 from batsched_py import metrics
 from batsched_py.report import Figure
+from batsched_py.report.kit import slug
 from batsched_py.report.kit.charts import Chart
-from batsched_py.report.kit.selection import slug
 from batsched_py.units import DAY, MONTH
 from batsched_py.workload.clock import local_hours
 from batsched_studies.replay_feedback import TEXTS, replays, session_graphs, tables
@@ -167,7 +167,7 @@ def additional_lateness(study: replays.Study) -> Chart:
 
 def session_graph_figure(study: replays.Study) -> Chart:
     """Fig. 6: longest path, arity and think times of the session graphs, a0 against a60."""
-    return session_graphs.chart(session_graphs.of_study(study, TEXTS.published))
+    return session_graphs.chart(session_graphs.of_study(study))
 
 
 def differences(study: replays.Study) -> Chart:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from batsched_py import Result
 from batsched_py.workload.clock import local_hours
-
-if TYPE_CHECKING:
-    from batsched_py import Result
 
 DAY_BEGINS, DAY_ENDS = 8, 18
 _SATURDAY = 5 * 24

@@ -15,15 +15,12 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from batsched_py.report import Column, Part, Section, Text
-from batsched_py.report.kit import palette
-from batsched_py.report.kit.charts import Chart, scale_of
-from batsched_py.report.kit.selection import log_name, slug
-from batsched_py.report.kit.tables import columns, sections, where_known
-from batsched_py.support.statistics import finite, quantiles
-from batsched_studies.replay_feedback import TEXTS
+from batsched_py.report import Column, Part, Text
+from batsched_py.report.kit import columns, palette, quantiles, scale_of, slug, where_known
+from batsched_py.report.kit.charts import Chart
+from batsched_py.support.statistics import finite
+from batsched_studies.replay_feedback import TEXTS, tables
 from batsched_studies.replay_feedback.spread import figure, interval_panel, where
-from batsched_studies.replay_feedback.tables import INFRASTRUCTURES, NAMES, UNITS, by_log, printed
 
 MODELS = {
     "rigid": palette.RECORDED,
@@ -38,9 +35,9 @@ MODELS = {
 OTHERS = list(MODELS)[2:]
 """Those that the paper does not have."""
 METRICS = {
-    "makespan": ("makespan (d)", UNITS["d"]),
-    "mean_waiting_time": ("mean wait (d)", UNITS["d"]),
-    "mean_lateness": ("mean lateness (d)", UNITS["d"]),
+    "makespan": ("makespan (d)", tables.UNITS["d"]),
+    "mean_waiting_time": ("mean wait (d)", tables.UNITS["d"]),
+    "mean_lateness": ("mean lateness (d)", tables.UNITS["d"]),
     "throughput_to_last_submission": ("jobs ended per day", 1 / 24),
     "share_at_work": ("submitted at work", 1.0),
 }
@@ -52,33 +49,34 @@ def model_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs that are about user models: all, if any has another model than the paper."""
     if "replay" not in runs or not set(OTHERS) & set(runs["replay"]):
         return runs.iloc[:0]
-    return runs.assign(log=runs["log"].map(log_name))
+    return tables.read(runs)
 
 
-def model_sections(runs: pd.DataFrame, published: dict[str, Any]) -> Iterator[Section]:
+def model_parts(runs: pd.DataFrame) -> Iterator[Part | None]:
     """Yield tables and figures of the user models; nothing if there are none."""
-    parts: list[Part | None] = []
-    for place, of_log in by_log(model_runs(runs)):
-        rows = model_rows(of_log, place[0], published)
+    logs = list(tables.by_log(model_runs(runs)))
+    if logs:
+        yield Text(TEXTS["models"])
+    for place, of_log in logs:
+        rows = model_rows(of_log, place[0])
         shown = list(columns("infrastructure", "model", nb_runs="seeds"))
         for metric in [metric for metric in METRICS if metric in of_log]:
             shown.append(Column(metric, METRICS[metric][0], _DECIMALS.get(metric, 2), "ours"))
             shown.append(Column(f"{metric}_published", "paper", 2, "published"))
         name, shown = slug("models", *place), list(where_known(rows, shown))
-        parts.append(TEXTS.table("models", rows, name, columns=shown, where=where(*place)))
-        parts.append(figure("models", *place, model_chart(pd.DataFrame(rows))))
+        yield TEXTS.table("models", rows, name, columns=shown, where=where(*place))
+        yield figure("models", *place, model_chart(pd.DataFrame(rows)))
         hours = hours_frame(of_log)
         if len(hours):
             recorded = _day_infrastructure(of_log)
-            parts.append(figure("hours", *place, hours_chart(hours), infrastructure=recorded))
-    yield from sections([("Other user models", [Text(TEXTS["models"]), *parts])] if parts else [])
+            yield figure("hours", *place, hours_chart(hours), infrastructure=recorded)
 
 
-def model_rows(runs: pd.DataFrame, log: str, published: dict[str, Any]) -> list[dict[str, Any]]:
+def model_rows(runs: pd.DataFrame, log: str) -> list[dict[str, Any]]:
     """Return a row for each infrastructure and model: means, smallest and largest of its seeds."""
     groups: dict[Any, pd.DataFrame] = dict(iter(runs.groupby(["infrastructure", "replay"])))
     rows = []
-    for run in product(INFRASTRUCTURES, MODELS):
+    for run in product(tables.INFRASTRUCTURES, MODELS):
         if run not in groups:
             continue
         row = {"infrastructure": run[0], "model": run[1], "nb_runs": len(groups[run])}
@@ -86,8 +84,8 @@ def model_rows(runs: pd.DataFrame, log: str, published: dict[str, Any]) -> list[
             values = finite(pd.to_numeric(groups[run][metric])) / METRICS[metric][1]
             row[metric] = values.mean() if len(values) else None
             row[f"{metric}_low"], row[f"{metric}_high"] = quantiles(values, (0, 1))
-            if metric in NAMES:
-                row[f"{metric}_published"] = printed(published, log, run, metric)
+            if metric in tables.NAMES:
+                row[f"{metric}_published"] = tables.printed(log, run, metric)
         rows.append(row)
     return rows
 
@@ -116,7 +114,7 @@ def model_chart(frame: pd.DataFrame) -> Chart:
 def _day_infrastructure(runs: pd.DataFrame) -> str:
     """Return the infrastructure whose days are drawn: the recorded one, if it was simulated."""
     there = set(runs["infrastructure"])
-    return next(name for name in INFRASTRUCTURES if name in there)
+    return next(name for name in tables.INFRASTRUCTURES if name in there)
 
 
 def hours_frame(runs: pd.DataFrame) -> pd.DataFrame:

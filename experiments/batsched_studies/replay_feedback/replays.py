@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -12,15 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.metrics import JobTable
-from batsched_py.report.kit import palette
-from batsched_py.report.kit.charts import Chart, scale_of
-from batsched_py.report.kit.selection import log_name
+from batsched_py.report import CampaignResults
+from batsched_py.report.kit import palette, scale_of
+from batsched_py.report.kit.charts import Chart
+from batsched_py.workload import Workload
 from batsched_studies.replay_feedback import tables
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
-    from batsched_py.workload import Workload
-
 
 COLOURS = {
     "easy": palette.GREEN,
@@ -50,7 +46,7 @@ def of_users(jobs: JobTable) -> pd.DataFrame:
     return pd.DataFrame(means).reset_index(names="user")
 
 
-@dataclass
+@dataclass(eq=False)
 class Study:
     """All that the figures of one log are drawn from."""
 
@@ -62,8 +58,6 @@ class Study:
     The jobs are in recorded order; times are from the first recorded submission."""
     prefixes: pd.DataFrame
     """Runs of the first jobs of the log only: infrastructure, replay, first, and metrics."""
-    graphs: Any = None
-    """Session graphs, once they were made (:func:`session_graphs.of_study`)."""
     notes: list[str] = field(default_factory=list)
     """What could not be drawn, or was drawn otherwise, and why."""
 
@@ -81,15 +75,8 @@ def studies(results: CampaignResults) -> Iterator[Study]:
     Of several job sizes or orders of simultaneous events the first is drawn (requested; the given
     order). Nothing for logs of which no jobs were kept, or that were resampled.
     """
-    runs = results.runs
-    if "people" in runs:
-        runs = runs[runs["people"].isna()]
-    runs = runs.assign(log=runs["log"].map(log_name))
-    for column in ("first", "shake"):
-        if column not in runs:
-            runs[column] = np.nan
-    runs = runs.sort_values("shake", kind="stable", na_position="first")
-    for log, of_log in runs.groupby("log"):
+    runs = tables.read(results.runs)
+    for log, of_log in runs[runs["people"].isna()].groupby("log"):
         size = "requested" if "requested" in set(of_log["size"]) else of_log["size"].iloc[0]
         drawn = of_log[of_log["size"] == size]
         drawn = drawn.drop_duplicates(["infrastructure", "replay", "first"])

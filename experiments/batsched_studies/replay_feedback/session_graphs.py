@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import altair as alt
@@ -14,8 +15,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import UsageError
 from batsched_py.report.kit.charts import Chart
 from batsched_py.units import HOUR
-from batsched_py.workload import Workload
-from batsched_studies.replay_feedback import replays
+from batsched_studies.replay_feedback import PUBLISHED, replays
 
 MINUTES = (0, 60)
 _HOURS = {"1 h": 1, "10 h": 10}
@@ -42,38 +42,25 @@ class Graphs:
         """The largest arity of a60."""
         return max(self.widest[60], default=0)
 
-    def shares(self) -> list[tuple[str, float, float]]:
-        """Return what share of think times is below 1 and 10 hours: name, ours, published."""
-        shares = []
+    def shares(self) -> pd.DataFrame:
+        """Return what share of think times is below some ``hours``, by ``sessions``.
+
+        ``share`` is the published one; empty if nothing was published.
+        """
+        points = []
         printed = self.published["think_times"] if self.published else {}
-        for minutes in MINUTES:
-            for text, published in printed.get(f"a{minutes}", {}).items():
-                times = self.think_times[minutes]
+        for minutes, times in self.think_times.items():
+            sessions = f"a{minutes}"
+            for text, share in printed.get(sessions, {}).items():
+                point = {"sessions": sessions, "hours": _HOURS[text], "share": share}
                 ours = float((times < _HOURS[text] * HOUR).mean()) if len(times) else 0.0
-                shares.append((f"a{minutes} < {text}", ours, published))
-        return shares
-
-    def published_points(self) -> list[dict[str, Any]]:
-        """Return the published shares as points beside the curves."""
-        printed = self.published["think_times"] if self.published else {}
-        return [
-            {"sessions": sessions, "hours": _HOURS[text], "share": share}
-            for sessions, shares in printed.items()
-            for text, share in shares.items()
-        ]
+                points.append(point | {"ours": ours})
+        return pd.DataFrame(points)
 
 
-def of_study(study: replays.Study, published: dict[str, Any]) -> Graphs:
+@lru_cache(maxsize=4)  # a figure and the claims ask for those of each log
+def of_study(study: replays.Study) -> Graphs:
     """Return the graphs of a log, made once; raises ``MissingError`` where there are none."""
-    if study.graphs is None:
-        printed = published["graphs"] if study.log in published["logs"] else None
-        study.graphs = graphs_of(study.log, study.workload, printed)
-    graphs: Graphs = study.graphs
-    return graphs
-
-
-def graphs_of(log: str, workload: Workload, published: dict[str, Any] | None) -> Graphs:
-    """Return the graphs of a workload; raises ``MissingError`` where they cannot be made."""
     # Part of the distribution, but not of batsched_py, which must not need it.
     from batsched_users.sessions.delimitation import Delimitation, partition
     from batsched_users.sessions.session_graph import build_graph
@@ -81,14 +68,15 @@ def graphs_of(log: str, workload: Workload, published: dict[str, Any] | None) ->
     longest, widest, times = {}, {}, {}
     for minutes in MINUTES:
         try:
-            sessions = partition(workload.jobs, Delimitation.parse(f"arrival:{minutes}"))
+            sessions = partition(study.workload.jobs, Delimitation.parse(f"arrival:{minutes}"))
             graphs = [build_graph(of_user) for of_user in sessions.values()]
         except UsageError as error:
             raise replays.MissingError(f"there are no session graphs: {error}") from None
         longest[minutes] = [graph.longest_path() for graph in graphs]
         widest[minutes] = [max(graph.arity(), default=0) for graph in graphs]
         times[minutes] = np.array([time for graph in graphs for time in graph.think_times()])
-    return Graphs(log, longest, widest, times, published)
+    published = PUBLISHED["graphs"] if study.log in PUBLISHED["logs"] else None
+    return Graphs(study.log, longest, widest, times, published)
 
 
 def chart(graphs: Graphs) -> Chart:
@@ -126,7 +114,7 @@ def _think_times(graphs: Graphs) -> Chart:
             curve = {"sessions": f"a{minutes}", "hours": hours.round(5), "share": shares.round(4)}
             curves.append(pd.DataFrame(curve))
     frame = pd.concat(curves) if curves else pd.DataFrame(columns=["sessions", "hours", "share"])
-    printed = pd.DataFrame(graphs.published_points())
+    printed = graphs.shares().drop(columns="ours", errors="ignore")
     base = alt.Chart(width=_SIDE, height=_SIDE).encode(
         x=alt.X(
             "hours:Q",

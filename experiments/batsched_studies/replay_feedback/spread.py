@@ -8,39 +8,19 @@ infrastructures, so that differences between these are taken seed by seed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 import altair as alt
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from batsched_py.report import Figure, Part, Section, Table, Text
-from batsched_py.report.kit import palette
-from batsched_py.report.kit.charts import Chart, scale_of
-from batsched_py.report.kit.estimates import cells as estimated
-from batsched_py.report.kit.selection import log_name, slug
-from batsched_py.report.kit.tables import sections
-from batsched_py.support.statistics import (
-    Beside,
-    beside,
-    bootstrap,
-    paired_difference,
-    quantiles,
-)
-from batsched_studies.replay_feedback import TEXTS
-from batsched_studies.replay_feedback.tables import (
-    INFRASTRUCTURES,
-    RANKING,
-    REPLAYS,
-    UNITS,
-    Cell,
-    by_log,
-    metrics_of,
-    nearest,
-    of_run,
-    printed,
-)
+from batsched_py.report import Figure, Part, Table, Text
+from batsched_py.report.kit import cells as estimated
+from batsched_py.report.kit import palette, scale_of, slug
+from batsched_py.report.kit.charts import Chart
+from batsched_py.support.statistics import Beside, beside, bootstrap, paired_difference, quantiles
+from batsched_studies.replay_feedback import TEXTS, tables
 
 BASE = "easy"
 """The infrastructure that others are compared with."""
@@ -52,10 +32,8 @@ Rows = list[dict[str, Any]]
 
 def resampled_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs of resampled logs, with short log names."""
-    if "people" not in runs:
-        return runs.iloc[:0]
-    resampled = runs[runs["people"].notna()]
-    return resampled.assign(log=resampled["log"].map(log_name))
+    runs = tables.read(runs)
+    return runs[runs["people"].notna()]
 
 
 def _table(key: str, log: str, size: str, rows: Rows, **values: Any) -> Table | None:
@@ -79,20 +57,19 @@ def figure(key: str, log: str, size: str, chart: Chart, **values: Any) -> Figure
     return TEXTS.figure(key, chart, name=name, where=where(log, size), **values)
 
 
-def shake_sections(cells: Sequence[Cell]) -> Iterator[Section]:
+def shake_parts(cells: Sequence[tables.Cell]) -> Iterator[Part | None]:
     """Yield what is to be said of shaken runs; nothing if there are none."""
-    parts: list[Part | None] = []
     several = [cell for cell in cells if len(cell.values) > 1]
     for place in sorted({(cell.log, cell.size) for cell in several}):
         rows = [_spread_row(cell) for cell in several if (cell.log, cell.size) == place]
         chart = interval_chart(pd.DataFrame(rows), ("minimum", "median", "maximum"))
-        parts += [_table("shake", *place, rows), figure("shake", *place, chart)]
-    yield from sections([("The order of simultaneous events", parts)])
+        yield _table("shake", *place, rows)
+        yield figure("shake", *place, chart)
 
 
-def _spread_row(cell: Cell) -> dict[str, Any]:
+def _spread_row(cell: tables.Cell) -> dict[str, Any]:
     ours = _beside(cell.values, cell.published)
-    return of_run((cell.infrastructure, cell.replay), cell.metric, cell.unit) | {
+    return cell.labels | {
         "nb_runs": ours.nb,
         "median": ours.ours,
         "minimum": min(cell.values),
@@ -108,38 +85,28 @@ def _beside(values: ArrayLike, published: float | None) -> Beside:
     if published is None:
         return beside(values, float("nan"))
     (middle,) = quantiles(values, (0.5,))
-    return beside(values, nearest(published, middle))
+    return beside(values, tables.nearest(published, middle))
 
 
-def confidence_sections(runs: pd.DataFrame, published: dict[str, Any]) -> Iterator[Section]:
+def confidence_parts(runs: pd.DataFrame) -> Iterator[Part | None]:
     """Yield what is to be said of resampled logs; nothing if there are none."""
-    parts: list[Part | None] = []
-    for place, of_log in by_log(resampled_runs(runs)):
-        rows = confidence_rows(of_log, place[0], published)
+    logs = list(tables.by_log(resampled_runs(runs)))
+    if logs:
+        yield Text(TEXTS["confidence"])
+    for place, of_log in logs:
+        rows = confidence_rows(of_log)
         chart = interval_chart(pd.DataFrame(rows), ("low", "median", "high"))
-        pairs = paired_rows(of_log, place[0], published)
-        parts += [
-            _table("confidence", *place, rows),
-            figure("confidence", *place, chart),
-            _table("paired", *place, pairs, base=BASE),
-            TEXTS.table("order", order_rows(of_log), slug("order", *place), where=where(*place)),
-        ]
-    title = "Confidence by resampled logs"
-    yield from sections([(title, [Text(TEXTS["confidence"]), *parts])] if parts else [])
+        yield _table("confidence", *place, rows)
+        yield figure("confidence", *place, chart)
+        yield _table("paired", *place, paired_rows(of_log), base=BASE)
+        name = slug("order", *place)
+        yield TEXTS.table("order", order_rows(of_log), name, where=where(*place))
 
 
-def confidence_rows(runs: pd.DataFrame, log: str, published: dict[str, Any]) -> Rows:
+def confidence_rows(runs: pd.DataFrame) -> Rows:
     """Return a row for each infrastructure, replay and metric of the runs of one log."""
-    groups: dict[Any, pd.DataFrame] = dict(iter(runs.groupby(["infrastructure", "replay"])))
-    rows = []
-    for metric in _TABULATED:
-        unit, of_table = metrics_of(published)[metric]
-        for run in product(INFRASTRUCTURES, REPLAYS):
-            if run in groups and not (of_table == "table2" and run[1] == "rigid"):
-                values = pd.to_numeric(groups[run][metric]) / UNITS[unit]
-                value = printed(published, log, run, metric)
-                rows.append(of_run(run, metric, unit) | _intervals(values, value))
-    return rows
+    cells = [cell for metric in _TABULATED for cell in tables.cells_of(runs, [metric])]
+    return [cell.labels | _intervals(cell.values, cell.published) for cell in cells]
 
 
 def _intervals(values: ArrayLike, published: float | None) -> dict[str, Any]:
@@ -157,22 +124,18 @@ def _intervals(values: ArrayLike, published: float | None) -> dict[str, Any]:
     }
 
 
-def paired_rows(runs: pd.DataFrame, log: str, published: dict[str, Any]) -> Rows:
+def paired_rows(runs: pd.DataFrame) -> Rows:
     """Return the differences between each infrastructure and :data:`BASE`, paired by seed."""
     rows = []
-    for metric in _SHOWN:
-        unit, of_table = metrics_of(published)[metric]
-        for infrastructure, replay in product(INFRASTRUCTURES, REPLAYS):
-            pairs = _pairs(runs, metric, replay)
-            both = {infrastructure, BASE} <= set(pairs) and infrastructure != BASE
-            if not both or (of_table == "table2" and replay == "rigid"):
-                continue
-            ours, base = (pairs[name] / UNITS[unit] for name in (infrastructure, BASE))
-            runs_of = ((infrastructure, replay), (BASE, replay))
-            theirs, of_base = (printed(published, log, run, metric) for run in runs_of)
-            difference = None if theirs is None or of_base is None else theirs - of_base
-            place = of_run((infrastructure, replay), metric, unit)
-            rows.append(place | _difference(ours, base, published=difference))
+    for cell in (cell for metric in _SHOWN for cell in tables.cells_of(runs, [metric])):
+        pairs = _pairs(runs, cell.metric, cell.replay)
+        if cell.infrastructure != BASE and {cell.infrastructure, BASE} <= set(pairs):
+            of_base = tables.printed(cell.log, (BASE, cell.replay), cell.metric)
+            difference = None
+            if cell.published is not None and of_base is not None:
+                difference = cell.published - of_base
+            ours, base = pairs[cell.infrastructure], pairs[BASE]
+            rows.append(cell.labels | _difference(ours, base, published=difference))
     return rows
 
 
@@ -186,9 +149,9 @@ def _difference(ours: pd.Series[float], base: pd.Series[float], **more: Any) -> 
 def order_rows(runs: pd.DataFrame) -> Rows:
     """Return the differences of mean lateness between neighbours of the ranking, by replay."""
     rows = []
-    for replay in REPLAYS[1:]:
-        pairs = _pairs(runs, "mean_lateness", replay) / UNITS["d"]
-        for earlier, later in pairwise(RANKING):
+    for replay in tables.REPLAYS[1:]:
+        pairs = _pairs(runs, "mean_lateness", replay)
+        for earlier, later in pairwise(tables.RANKING):
             if {earlier, later} <= set(pairs):
                 right = int((pairs[later] > pairs[earlier]).sum())
                 row = {"replay": replay, "earlier": earlier, "later": later}
@@ -197,29 +160,30 @@ def order_rows(runs: pd.DataFrame) -> Rows:
 
 
 def lateness_by_replication(runs: pd.DataFrame, replay: str) -> Iterator[dict[str, float]]:
-    """Yield the mean lateness (seconds) of the infrastructures of each replication."""
+    """Yield the mean lateness (days) of the infrastructures of each replication."""
     for _, row in _pairs(runs, "mean_lateness", replay).iterrows():
         yield {str(name): float(late) for name, late in row.dropna().items()}
 
 
 def _pairs(runs: pd.DataFrame, metric: str, replay: str) -> pd.DataFrame:
-    """Return a row for each replication, a column for each infrastructure; SI units."""
+    """Return a row for each replication, a column for each infrastructure; as in the tables."""
     of_replay = runs[runs["replay"] == replay]
     numbers = of_replay.assign(**{metric: pd.to_numeric(of_replay[metric])})
-    return numbers.pivot_table(metric, "replication", "infrastructure")
+    unit, _ = tables.METRICS[metric]
+    return numbers.pivot_table(metric, "replication", "infrastructure") / tables.UNITS[unit]
 
 
 def interval_chart(frame: pd.DataFrame, ends: tuple[str, str, str]) -> Chart:
     """Return intervals of makespan, mean wait, and mean lateness, and the published values."""
     charts = []
     colours = (palette.RECORDED, palette.ORANGE, palette.BLUE)
-    scale = scale_of(dict(zip(REPLAYS, colours, strict=True)), REPLAYS)
+    scale = scale_of(dict(zip(tables.REPLAYS, colours, strict=True)), tables.REPLAYS)
     for metric in _SHOWN:
         kept = ["infrastructure", "replay", "quantity", "nb_runs", *ends, "published"]
         shown = frame[frame["metric"] == metric][kept].copy()
         if len(shown):
             colour = alt.Color("replay:N", scale=scale)
-            offset = alt.YOffset("replay:N", sort=list(REPLAYS))
+            offset = alt.YOffset("replay:N", sort=list(tables.REPLAYS))
             base = alt.Chart(width=200, height=230).encode(yOffset=offset, color=colour)
             title, wait = str(shown["quantity"].iloc[0]), metric == "mean_waiting_time"
             options = {"log": True} if wait else {"zero": False}
@@ -255,7 +219,7 @@ def interval_panel(
         return alt.X(f"{column}:Q", title=of_axis, scale=scale, axis=axis)
 
     base = base.properties(data=frame).encode(
-        y=alt.Y("infrastructure:N", sort=list(INFRASTRUCTURES), title=None),
+        y=alt.Y("infrastructure:N", sort=list(tables.INFRASTRUCTURES), title=None),
         tooltip=list(frame.columns),
     )
     rules = base.mark_rule(strokeWidth=3).encode(x=x(low), x2=high)

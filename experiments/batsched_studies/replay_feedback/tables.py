@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby, pairwise, product
 from operator import itemgetter
 from typing import Any
@@ -19,11 +19,9 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Column, Table
-from batsched_py.report.kit import beside_published
-from batsched_py.report.kit.selection import log_name, slug
-from batsched_py.report.kit.tables import columns, where_known
+from batsched_py.report.kit import beside_published, columns, log_name, slug, where_known
 from batsched_py.units import DAY
-from batsched_studies.replay_feedback import TEXTS
+from batsched_studies.replay_feedback import PUBLISHED, TEXTS
 
 TABLES = ("table1", "table2")
 INFRASTRUCTURES = ("easy", "fcfs", "perf*2", "perf/2", "infra*2", "infra/2")
@@ -40,34 +38,39 @@ NAMES = {
     "additional_lateness": "additional lateness",
 }
 
+METRICS = {
+    metric: (unit, table)
+    for table in TABLES
+    for metric, unit in zip(PUBLISHED[table]["metrics"], PUBLISHED[table]["units"], strict=True)
+}
+"""The metrics of both tables: to each its unit and the table that it is in."""
+
 HALF_DIGIT = 0.005 + 1e-9  # of two decimals; a little more for values on the very border
-_KEY = ["log", "size", "infrastructure", "replay"]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One value of a table. Values are in ``unit``; None = not known."""
+    """One value of a table, in the unit of its metric."""
 
-    table: str
     log: str
     size: str
     infrastructure: str
     replay: str
     metric: str
-    unit: str
     values: tuple[float, ...]
-    """Of the run in the given order of events, if there is one, and of the others by seed."""
+    """Of all runs: that in the given order of events first, if there is one, others by seed."""
     published: float | None
+    """None if it is not known."""
+
+    @property
+    def table(self) -> str:
+        """The table that it is in."""
+        return METRICS[self.metric][1]
 
     @property
     def ours(self) -> float:
         """The first of :attr:`values`."""
         return self.values[0]
-
-    @property
-    def difference(self) -> float | None:
-        """Ours minus published."""
-        return None if self.published is None else self.ours - self.published
 
     @property
     def equal(self) -> bool | None:
@@ -81,78 +84,39 @@ class Cell:
             return None
         return min(self.values) - HALF_DIGIT <= self.published <= max(self.values) + HALF_DIGIT
 
-
-@dataclass(frozen=True)
-class Count:
-    """How many rows and values of a table are reproduced."""
-
-    table: str
-    log: str
-    size: str
-    rows: int
-    """Rows that have both our values and published ones."""
-    equal_rows: int
-    """... of these, rows with the printed digits in all columns."""
-    values: int
-    equal_values: int
-    spread_values: int
-    """Values of which there are several runs."""
-    inside_values: int
-    """... of these, published values inside the spread."""
+    @property
+    def labels(self) -> dict[str, Any]:
+        """What tells it apart in a table of one log and size."""
+        place = {"infrastructure": self.infrastructure, "replay": self.replay}
+        return place | {"metric": self.metric, "quantity": unit_title(self.metric)}
 
 
-@dataclass(frozen=True)
-class LatenessRanking:
-    """The infrastructures of one replay by mean lateness, earliest first."""
-
-    log: str
-    size: str
-    replay: str
-    lateness: dict[str, float]
-    """Days, earliest first."""
-    holds: bool | None
-    """Whether it is the published order; None if runs are missing."""
+def title(table: str) -> str:
+    """Return a table as texts name it, as Table 1."""
+    return f"{table.capitalize()[:-1]} {table[-1]}"
 
 
-def unit_title(metric: str, unit: str) -> str:
+def unit_title(metric: str) -> str:
     """Return the heading of a metric."""
+    unit, _ = METRICS[metric]
     return NAMES[metric] + ("" if unit == "1" else f" ({unit})")
 
 
-def metrics_of(published: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """Return the metrics of both tables: to each its unit and the table that it is in."""
-    return {
-        metric: (unit, name)
-        for name in TABLES
-        for metric, unit in zip(published[name]["metrics"], published[name]["units"], strict=True)
-    }
-
-
-def printed(published: dict[str, Any], log: str, run: tuple[str, str], metric: str) -> float | None:
+def printed(log: str, run: tuple[str, str], metric: str) -> float | None:
     """Return the published value of an (infrastructure, replay), in the unit of its table."""
-    table = published[metrics_of(published)[metric][1]]
-    path = (published["logs"].get(log), " ".join(run))
-    row = beside_published.printed(table, *path)
+    table = PUBLISHED[METRICS[metric][1]]
+    row = beside_published.printed(table, PUBLISHED["logs"].get(log), " ".join(run))
     return None if row is None else float(row[table["metrics"].index(metric)])
 
 
-def of_run(run: tuple[str, str], metric: str, unit: str) -> dict[str, Any]:
-    """Return the cells that say what a value is of."""
-    place = {"infrastructure": run[0], "replay": run[1], "metric": metric}
-    return place | {"quantity": unit_title(metric, unit)}
+def read(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return runs with short log names, and nan for what no run has set.
 
-
-def whole_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of whole logs as they were recorded, with short log names.
-
-    That is, neither of the first jobs alone (``first``) nor of resampled people. Runs in the
-    given order of events come first, then shaken ones by seed.
+    Runs in the given order of events come first, then shaken ones by seed.
     """
-    for column in ("first", "people"):
-        if column in runs:
-            runs = runs[runs[column].isna()]
-    shake = runs["shake"] if "shake" in runs else pd.Series(math.nan, index=runs.index)
-    runs = runs.assign(log=runs["log"].map(log_name), shake=pd.to_numeric(shake, errors="coerce"))
+    unset = {name: math.nan for name in ("first", "people", "shake") if name not in runs}
+    runs = runs.assign(log=runs["log"].map(log_name), **unset)
+    runs["shake"] = pd.to_numeric(runs["shake"], errors="coerce")
     return runs.sort_values("shake", kind="stable", na_position="first")
 
 
@@ -162,53 +126,70 @@ def by_log(runs: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]
         yield (str(log), str(size)), of_log
 
 
-def compare(runs: pd.DataFrame, published: dict[str, Any]) -> list[Cell]:
+def cells_of(runs: pd.DataFrame, metrics: Iterable[str]) -> Iterator[Cell]:
+    """Yield the cells of runs of one log and size, run by run in the paper's order.
+
+    ``runs`` has a row per run, values in SI units. Rigid replay has no lateness.
+    """
+    groups: dict[Any, pd.DataFrame] = dict(iter(runs.groupby(["infrastructure", "replay"])))
+    there = (run for run in product(INFRASTRUCTURES, REPLAYS) if run in groups)
+    for run, metric in product(there, metrics):
+        unit, table = METRICS[metric]
+        if not (table == "table2" and run[1] == "rigid"):
+            repeats = groups[run]
+            log, size = repeats[["log", "size"]].iloc[0]
+            values = tuple((pd.to_numeric(repeats[metric]) / UNITS[unit]).to_list())
+            yield Cell(log, size, *run, metric, values, printed(log, run, metric))
+
+
+def compare(runs: pd.DataFrame) -> list[Cell]:
     """Return the cells of both tables, in the paper's order, for each log and size.
 
-    ``runs`` has a row per run, values in SI units.
+    Only of whole logs as they were recorded: neither of the first jobs alone (``first``) nor of
+    resampled people.
     """
-    groups: dict[Any, pd.DataFrame] = dict(iter(whole_runs(runs).groupby(_KEY)))
-    logs = sorted({(log, size) for log, size, _, _ in groups})
-    cells: list[Cell] = []
-    for of, (log, size) in product(TABLES, logs):
-        for run in product(INFRASTRUCTURES, REPLAYS):
-            repeats = groups.get((log, size, *run))
-            if repeats is None or (of == "table2" and run[1] == "rigid"):
-                continue
-            for metric, unit in zip(published[of]["metrics"], published[of]["units"], strict=True):
-                values = tuple((pd.to_numeric(repeats[metric]) / UNITS[unit]).to_list())
-                value = printed(published, log, run, metric)
-                cells.append(Cell(of, log, size, *run, metric, unit, values, value))
-    return cells
+    runs = read(runs)
+    whole = list(by_log(runs[runs["first"].isna() & runs["people"].isna()]))
+    return [
+        cell
+        for table, (_, of_log) in product(TABLES, whole)
+        for cell in cells_of(of_log, PUBLISHED[table]["metrics"])
+    ]
 
 
-def count(cells: Sequence[Cell]) -> list[Count]:
-    """Return the counts of each table, log and size that has published values."""
+def count(cells: Sequence[Cell]) -> pd.DataFrame:
+    """Return how many rows and values are reproduced, for each table, log and size published.
+
+    ``equal_rows`` have the printed digits in all columns; of ``spread_values`` there are several
+    runs, and the published ones of ``inside_values`` of these are inside the spread.
+    """
     counts = []
-    for place, of_table in groupby(cells, lambda cell: (cell.table, cell.log, cell.size)):
+    for (table, log, size), of_table in groupby(cells, lambda c: (c.table, c.log, c.size)):
         compared = [cell for cell in of_table if cell.published is not None]
         if not compared:
             continue
         rows = [all(cell.equal for cell in row) for _, row in rows_of(compared)]
-        spread = [cell for cell in compared if cell.inside is not None]
-        values = sum(bool(cell.equal) for cell in compared)
-        inside = sum(bool(cell.inside) for cell in spread)
-        sizes = (len(rows), sum(rows), len(compared), values, len(spread), inside)
-        counts.append(Count(*place, *sizes))
-    return counts
+        spread = [cell.inside for cell in compared if cell.inside is not None]
+        numbers = {"table": table, "log": log, "size": size}
+        numbers |= {"rows": len(rows), "equal_rows": sum(rows)}
+        numbers |= {"values": len(compared), "equal_values": sum(bool(c.equal) for c in compared)}
+        counts.append(numbers | {"spread_values": len(spread), "inside_values": sum(spread)})
+    return pd.DataFrame(counts)
 
 
-def rank(cells: Sequence[Cell]) -> list[LatenessRanking]:
-    """Return the rankings of section 5, one per log, size and replay with feedback."""
-    lateness: dict[tuple[str, str, str], dict[str, float]] = {}
+Place = tuple[str, str, str]
+"""Log, size and replay."""
+
+
+def rank(cells: Sequence[Cell]) -> dict[Place, dict[str, float]]:
+    """Return the infrastructures of section 5 by mean lateness (days), the earliest first."""
+    lateness: dict[Place, dict[str, float]] = {}
     for cell in cells:
         if cell.metric == "mean_lateness" and cell.infrastructure in RANKING:
             of_replay = lateness.setdefault((cell.log, cell.size, cell.replay), {})
             of_replay[cell.infrastructure] = cell.ours
-    return [
-        LatenessRanking(*key, dict(sorted(of_replay.items(), key=itemgetter(1))), ranked(of_replay))
-        for key, of_replay in lateness.items()
-    ]
+    earliest = {place: sorted(days.items(), key=itemgetter(1)) for place, days in lateness.items()}
+    return {place: dict(in_order) for place, in_order in earliest.items()}
 
 
 def ranked(lateness: dict[str, float]) -> bool | None:
@@ -235,7 +216,7 @@ def rows_of(cells: Iterable[Cell]) -> Iterator[tuple[tuple[str, str], list[Cell]
         yield key, list(row)
 
 
-def tables(cells: Iterable[Cell], published: dict[str, Any]) -> Iterator[Table | None]:
+def tables(cells: Iterable[Cell]) -> Iterator[Table | None]:
     """Yield each table for each log and size, ours beside the published values."""
     for (name, log, size), of_table in groupby(cells, lambda c: (c.table, c.log, c.size)):
         lines = list(rows_of(of_table))
@@ -244,7 +225,7 @@ def tables(cells: Iterable[Cell], published: dict[str, Any]) -> Iterator[Table |
         compared = any(cell.published is not None for _, row in lines for cell in row)
         shown = [*columns("infrastructure", "replay")]
         for cell in lines[0][1]:
-            shown.append(Column(cell.metric, unit_title(cell.metric, cell.unit), 2, "ours"))
+            shown.append(Column(cell.metric, unit_title(cell.metric), 2, "ours"))
             shown.append(Column(f"{cell.metric}_published", "paper", 2, "published"))
             shown.append(Column(f"{cell.metric}_difference", "difference", 2, "difference"))
         shown += columns(all_digits="all digits") if compared else ()
@@ -255,7 +236,7 @@ def tables(cells: Iterable[Cell], published: dict[str, Any]) -> Iterator[Table |
             slug(name, log, size),
             [(at, cell.metric) for at, (_, row) in enumerate(lines) for cell in row if cell.equal],
             where_known(rows, shown),
-            title=published[name]["title"],
+            title=PUBLISHED[name]["title"],
             log=log,
             size=size,
             shaken=shaken,
@@ -269,13 +250,13 @@ def _row(run: tuple[str, str], cells: list[Cell]) -> dict[str, Any]:
         row[cell.metric] = cell.ours
         if cell.published is not None:
             row[f"{cell.metric}_published"] = cell.published
-            row[f"{cell.metric}_difference"] = cell.difference
+            row[f"{cell.metric}_difference"] = cell.ours - cell.published
             row["all_digits"] = all(other.equal for other in cells)
     return row
 
 
-def count_table(counts: Sequence[Count]) -> Table | None:
+def count_table(counts: pd.DataFrame) -> Table | None:
     """Return a table of the counts, None if nothing was published."""
-    several = any(counted.spread_values for counted in counts)
+    several = len(counts) and counts["spread_values"].any()
     shown = TEXTS.columns("counts") if several else TEXTS.columns("counts")[:-1]
-    return TEXTS.table("counts", [asdict(counted) for counted in counts], columns=shown)
+    return TEXTS.table("counts", counts, columns=shown)

@@ -6,19 +6,16 @@ seed is the same people on both, so that their difference is not drowned by that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from batsched_py.metrics import saturated
-from batsched_py.report.kit.pairing import paired
-from batsched_py.report.kit.selection import log_name
-from batsched_py.support.statistics import Interval, finite, paired_ratio
+from batsched_py.report.kit import Interval, Runs, cells, log_name, paired, paired_ratio
+from batsched_py.report.kit.selection import SEED
 from batsched_studies.tbuos_ups import PUBLISHED
 
 OPEN = ("rigid", "resampled")
@@ -94,115 +91,92 @@ CLAIMS = (
 TITLES: dict[str, str] = PUBLISHED["claims"]
 
 
-@dataclass(frozen=True)
-class Effect:
-    """Ratio of the means of a metric on two systems over pairs of seeds, and whether as claimed."""
-
-    claim: str
-    log: str
-    replay: str
-    ratio: str
-    metric: str
-    which: str
-    """``all`` pairs, or the ``stable`` ones, where neither run is saturated."""
-    pairs: int
-    saturated: int
-    """Pairs with a saturated run; of open replays only, since users who react wait for jobs."""
-    above: int
-    """Pairs with a ratio above 1."""
-    least: float
-    value: float
-    low: float
-    """95 % bootstrap interval over the pairs, as :attr:`high`; nan for one pair."""
-    high: float
-    most: float
-    expected: str
-    holds: bool
+CASE = ("log", "replay", "system")
+EFFECT = (
+    *("claim", "log", "replay", "ratio", "metric", "which", "pairs", "saturated", "above"),
+    *("least", "value", "low", "high", "most", "expected", "holds"),
+)
+"""The columns of :func:`effects`."""
 
 
-Place = tuple[str, str, str]
-"""Log, replay and system."""
-Runs = Mapping[Place, pd.DataFrame]
-"""The runs by log, replay and system; of each a row by seed."""
-
-
-def read(rows: pd.DataFrame) -> Runs:
-    """Return the runs of a campaign by log, replay and system, in the order of the study."""
-    if rows.empty:
-        return {}
-    rows = rows.assign(
-        log=rows["log"].map(log_name), system=[_system(row) for _, row in rows.iterrows()]
+def read(frame: pd.DataFrame) -> Runs:
+    """Return the runs of a campaign with :data:`CASE`, in the order of the study."""
+    if frame.empty:
+        return Runs(frame)
+    logs = frame["log"].map(log_name)
+    named = frame.assign(log=logs, system=_systems(frame), **{SEED: frame["seed"]})
+    order = {"log": logs.unique().tolist(), "replay": REPLAYS, "system": SYSTEMS}
+    known = named[named["replay"].isin(REPLAYS) & named["system"].isin(SYSTEMS)]
+    return Runs(
+        known.sort_values(
+            list(order), key=lambda column: column.map(order[str(column.name)].index), kind="stable"
+        )
     )
-    groups = rows.groupby(["log", "replay", "system"])
-    runs = {place: by_seed.set_index("seed") for place, by_seed in groups}
-    places = product(rows["log"].unique(), REPLAYS, SYSTEMS)
-    return {place: runs[place] for place in places if place in runs}
 
 
-def _system(row: Any) -> str:
-    a_user = row.get("a_user")
-    weighted = a_user is not None and a_user == a_user
-    return f"{row['system']} {a_user:g}" if weighted else str(row["system"])
+def _systems(frame: pd.DataFrame) -> list[str]:
+    """Return the systems with the weight of the users' rank, where that is an axis of its own."""
+    if "a_user" not in frame:
+        return frame["system"].astype(str).to_list()
+    pairs = zip(frame["system"], frame["a_user"], strict=True)
+    return [system if pd.isna(a_user) else f"{system} {a_user:g}" for system, a_user in pairs]
 
 
-def logs_of(runs: Runs) -> list[str]:
-    """Return the logs, in order."""
-    return list(dict.fromkeys(log for log, _, _ in runs))
+def is_saturated(runs: Runs) -> pd.Series[bool]:
+    """Return of each run whether its backlog grows by more than a job a week, by seed."""
+    return runs.values("backlog_growth").map(saturated).astype(bool)
 
 
-def is_saturated(runs: pd.DataFrame) -> NDArray[np.bool_]:
-    """Return of each run whether its backlog grows by more than a job a week."""
-    return np.array([saturated(growth) for growth in runs["backlog_growth"]], dtype=bool)
+def effects(runs: Runs) -> pd.DataFrame:
+    """Return the comparisons that the runs allow, claim by claim, a row each.
 
-
-def column(runs: pd.DataFrame, metric: str) -> NDArray[np.float64]:
-    """Return the values of a metric that are defined, run by run."""
-    return finite(runs[metric]) if metric in runs else np.empty(0)
-
-
-def effects(runs: Runs) -> list[Effect]:
-    """Return the comparisons that the runs allow, claim by claim."""
-    return [
+    A row has the ratio of the means of a metric on two systems over pairs of seeds (``value``, with
+    its 95 % bootstrap interval from ``low`` to ``high``, nan for one pair), and whether it is as
+    claimed. ``which`` is ``all`` pairs, or the ``stable`` ones, where neither run is saturated;
+    ``saturated`` counts pairs with a saturated run, of open replays only, since users who react
+    wait for jobs; ``above`` those with a ratio above 1.
+    """
+    rows = [
         effect
-        for claim, log in product(CLAIMS, logs_of(runs))
+        for claim, log in product(CLAIMS, runs.labels("log"))
         for replay in claim.replays
-        for effect in _effects(claim, runs, log, replay)
+        for effect in _effects(claim, runs.where(log=log), replay)
     ]
+    return pd.DataFrame(rows, columns=EFFECT)
 
 
-def _effects(claim: Claim, runs: Runs, log: str, replay: str) -> Iterator[Effect]:
-    places = ((log, replay, claim.system), (log, claim.base_replay or replay, claim.base))
-    if not all(place in runs for place in places):
+def _effects(claim: Claim, runs: Runs, replay: str) -> Iterator[dict[str, Any]]:
+    ours = runs.where(replay=replay, system=claim.system)
+    base = runs.where(replay=claim.base_replay or replay, system=claim.base)
+    values, of_base = paired(ours.values(claim.metric), base.values(claim.metric))
+    if not len(values):
         return
-    ours, base = paired(*(runs[place].sort_index() for place in places))
+    place = {"log": runs.labels("log")[0], "replay": replay}
+    place["ratio"] = f"{claim.system} / {claim.base}"
     if claim.base_replay:
-        compared = (log, f"{replay} / {claim.base_replay}", claim.system)
-    else:
-        compared = (log, replay, f"{claim.system} / {claim.base}")
-    judged_stable = replay in OPEN and not claim.base_replay
-    unstable = (is_saturated(ours) | is_saturated(base)) & judged_stable
-    if len(ours):
-        yield _effect(claim, compared, "all", int(unstable.sum()), ours, base)
+        place |= {"replay": f"{replay} / {claim.base_replay}", "ratio": claim.system}
+    told = {"claim": claim.number, **place, "metric": claim.metric, "expected": claim.expected}
+    unstable = pd.Series(False, values.index)
+    if replay in OPEN and not claim.base_replay:
+        unstable = (is_saturated(ours) | is_saturated(base))[values.index]
+    yield told | _effect(claim, "all", int(unstable.sum()), values, of_base)
     if unstable.any() and not unstable.all():
-        yield _effect(claim, compared, "stable", 0, ours[~unstable], base[~unstable])
+        yield told | _effect(claim, "stable", 0, values[~unstable], of_base[~unstable])
 
 
 def _effect(
     claim: Claim,
-    compared: tuple[str, str, str],
     which: str,
     nb_saturated: int,
-    ours: pd.DataFrame,
-    base: pd.DataFrame,
-) -> Effect:
-    mine, theirs = (side[claim.metric].to_numpy(dtype=float) for side in (ours, base))
-    ratios = mine / theirs
-    mean = paired_ratio(mine, theirs)
-    counts = (len(ratios), nb_saturated, int((ratios > 1).sum()))
-    spread = (float(ratios.min()), mean.value, mean.low, mean.high, float(ratios.max()))
+    ours: pd.Series[float],
+    base: pd.Series[float],
+) -> dict[str, Any]:
+    ratios = ours / base
+    mean = paired_ratio(ours, base)
+    counts = {"pairs": len(ratios), "saturated": nb_saturated, "above": int((ratios > 1).sum())}
     holds = _as_expected(claim.expected, mean, bool((ratios == 1).all()))
-    told = (claim.number, *compared, claim.metric, which)
-    return Effect(*told, *counts, *spread, claim.expected, holds)
+    spread = {"least": ratios.min(), "most": ratios.max(), **cells(mean, "value")}
+    return {"which": which, **counts, **spread, "holds": holds}
 
 
 def _as_expected(expected: str, ratio: Interval, same: bool) -> bool:

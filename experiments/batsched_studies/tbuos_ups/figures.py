@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit.charts import Chart, inline_data, numbers, scale_of
-from batsched_py.report.kit.estimates import cells
-from batsched_py.report.kit.pairing import paired
+from batsched_py.report.kit import Runs, cells, inline_data, numbers, paired, scale_of
+from batsched_py.report.kit.charts import Chart
 from batsched_py.report.kit.selection import rows
-from batsched_py.support.statistics import paired_ratio
+from batsched_py.support.statistics import finite
 from batsched_py.units import HOUR
 from batsched_studies.tbuos_ups import TEXTS
-from batsched_studies.tbuos_ups.claims import EASY, REPLAYS, THROUGHPUT, WAIT, Runs, column
+from batsched_studies.tbuos_ups.claims import CASE, EASY, REPLAYS, THROUGHPUT, WAIT
 from batsched_studies.tbuos_ups.measures import LENGTHS
 
 USERS = {"resampled": "open resampling", "tbuos": "TBUOS"}
@@ -48,8 +47,8 @@ def _users(there: Sequence[str] = tuple(USERS.values())) -> alt.Color:
 def wait_distribution(runs: Runs) -> Figure | None:
     """Return the distribution of the mean wait over the seeds."""
     lines: list[dict[str, Any]] = []
-    for (log, replay, system), by_seed in runs.items():
-        waits = column(by_seed, WAIT) / HOUR
+    for (log, replay, system), of_case in runs.groups(*CASE):
+        waits = finite(of_case.values(WAIT)) / HOUR
         if replay in USERS and system in ("easy", "fcfs") and len(waits) > 1:
             share = np.linspace(0, 1, min(len(waits), STEPS) + 1)
             steps = np.quantile(waits, share, method="inverted_cdf")
@@ -69,10 +68,11 @@ def wait_distribution(runs: Runs) -> Figure | None:
 def throughput_pairs(runs: Runs) -> Figure | None:
     """Return EASY's over FCFS's throughput, run by run."""
     points: list[dict[str, Any]] = []
-    for (log, replay, system), by_seed in runs.items():
-        if system == "easy" and replay in USERS and (log, replay, "fcfs") in runs:
-            easy, fcfs = paired(by_seed.sort_index(), runs[log, replay, "fcfs"])
-            pairs = enumerate(zip(fcfs[THROUGHPUT], easy[THROUGHPUT], strict=True), 1)
+    for (log, replay), of_users in runs.groups("log", "replay"):
+        if replay in USERS:
+            sides = (of_users.where(system=system) for system in ("easy", "fcfs"))
+            easy, fcfs = paired(*(of_system.values(THROUGHPUT) for of_system in sides))
+            pairs = enumerate(zip(fcfs, easy, strict=True), 1)
             place = {"log": log, "users": USERS[replay]}
             points += [{**place, "seed": n, "fcfs": f, "easy": e} for n, (f, e) in pairs]
     if not points:
@@ -121,16 +121,14 @@ def ups_sweep(runs: Runs) -> Figure | None:
 
 
 def _ups_points(runs: Runs) -> Iterator[dict[str, Any]]:
-    for (log, replay, system), by_seed in runs.items():
-        easy = runs.get((log, replay, "easy"))
-        if not system.startswith("ups ") or replay not in USERS or easy is None:
+    for (log, replay, system), of_case in runs.groups(*CASE):
+        if not system.startswith("ups ") or replay not in USERS:
             continue
-        ours, base = paired(by_seed.sort_index(), easy)
-        if len(ours):
+        ratio = of_case.ratio(THROUGHPUT, runs.where(log=log, replay=replay, system="easy"))
+        if ratio.nb:
             _, rank, a_user = system.split()
             aside = 0.01 if rank == "recency" else 0  # bars side by side
             place = {"log": log, "users": USERS[replay], "rank": rank, "a_user": float(a_user)}
-            ratio = paired_ratio(ours[THROUGHPUT], base[THROUGHPUT])
             yield {**place, "beside": float(a_user) + aside, **cells(ratio, "ratio", nb="n")}
 
 
@@ -200,9 +198,9 @@ def queue_figure(runs: Runs) -> Figure | None:
     """Return for how much of the time how many jobs wait."""
     users = {"rigid": "open replay", "fluid": "fluid"} | USERS
     lines = []
-    for (log, replay, system), by_seed in runs.items():
+    for (log, replay, system), of_case in runs.groups(*CASE):
         for length in LENGTHS if replay in users and system in ("easy", "fcfs") else ():
-            shares = column(by_seed, f"queue_above_{length}")
+            shares = finite(of_case.values(f"queue_above_{length}"))
             if len(shares) and shares.mean() > 0:
                 names = {"log": log, "users": users[replay], "system": system}
                 lines.append({**names, "length": max(length, 0.5), "share": shares.mean()})

@@ -5,23 +5,18 @@ Any of the study's campaign files will do: what was not run is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from batsched_py.errors import BatschedError
-from batsched_py.report import Part, Report, Text
-from batsched_py.report.kit.selection import log_name
-from batsched_py.report.kit.tables import sections
+from batsched_py.report import CampaignResults, Part, Report, Text
+from batsched_py.report.kit import log_name
 from batsched_studies.tbuos_ups import TEXTS, figures, tables
-from batsched_studies.tbuos_ups.claims import Effect, effects, read
+from batsched_studies.tbuos_ups.claims import effects, read
 from batsched_studies.tbuos_ups.verdicts import verdicts
 from batsched_studies.tbuos_ups.waits import calmer, spreads, waits
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 
 def report(results: CampaignResults) -> Report:
@@ -35,17 +30,12 @@ def report(results: CampaignResults) -> Report:
         "Beside the thesis": _beside(spread, wait),
         "Figures": figures.figures(runs),
     }
-    return Report(
-        title="TBUOS and UPS: what changes when users react",
-        source=TEXTS["source"],
-        sections=tuple(sections(parts.items())),
-        verdicts=tuple(verdicts(compared, spread, calmer(runs), wait)),
-        summary=TEXTS["summary"],
-    )
+    of_claims = verdicts(compared, spread, calmer(runs), wait)
+    return TEXTS.report(parts.items(), of_claims, TEXTS["summary"])
 
 
-def _comparisons(compared: Sequence[Effect]) -> Iterable[Part | None]:
-    return [Text(tables.HOW), *tables.effect_tables(compared)] if compared else []
+def _comparisons(compared: pd.DataFrame) -> Iterable[Part | None]:
+    return [Text(tables.HOW), *tables.effect_tables(compared)] if len(compared) else []
 
 
 def _beside(spread: pd.DataFrame, wait: pd.DataFrame) -> Iterator[Part | None]:

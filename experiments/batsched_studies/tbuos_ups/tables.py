@@ -3,23 +3,21 @@ thesis."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
 from math import nan
 from typing import Any
 
 import pandas as pd
 
 from batsched_py.report import Table
-from batsched_py.report.kit.estimates import cells
-from batsched_py.support.statistics import bootstrap
+from batsched_py.report.kit import Runs, cells
+from batsched_py.report.kit.selection import rows
+from batsched_py.support.statistics import finite
 from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_studies.tbuos_ups import TEXTS, claims
-from batsched_studies.tbuos_ups.claims import Effect, Runs, column
 from batsched_studies.tbuos_ups.waits import SEEDS
 
 LEVELS = {
-    "jobs": claims.JOBS,
     "wait": claims.WAIT,
     "queue": "mean_queue_length",
     "activity": claims.ACTIVITY,
@@ -27,49 +25,52 @@ LEVELS = {
     "session": claims.SESSION,
     "utilisation": "utilisation_to_last_submission",
 }
-"""Means over the seeds, and the metrics (SI units) of which they are."""
+"""Means over the seeds, and the metrics (SI units) of which they are; jobs are another."""
 
 
 def levels(runs: Runs, recorded: Mapping[str, float]) -> list[dict[str, Any]]:
     """Return what each system does under each replay; ``recorded`` is jobs/h of the logs."""
-    rows = []
-    for (log, replay, system), by_seed in runs.items():
-        row: dict[str, Any] = {"log": log, "replay": replay, "system": system}
-        values = {name: column(by_seed, metric) for name, metric in LEVELS.items()}
-        jobs, *others = [(n, float(v.mean()) if len(v) else nan) for n, v in values.items()]
-        nb_saturated = int(claims.is_saturated(by_seed).sum())
-        row |= {"seeds": len(by_seed), "saturated": nb_saturated} | dict([jobs])
-        throughput = bootstrap(column(by_seed, claims.THROUGHPUT))
+    of_cases = []
+    for case, of_case in runs.groups(*claims.CASE):
+        row: dict[str, Any] = dict(zip(claims.CASE, case, strict=True))
+        row |= {"seeds": len(of_case), "saturated": int(claims.is_saturated(of_case).sum())}
+        row["jobs"] = _mean(of_case, claims.JOBS)
+        throughput = of_case.mean(claims.THROUGHPUT)
         row |= cells(throughput, "throughput", "throughput_low", "throughput_high")
+        log = row["log"]
         row["of_log"] = throughput.value / recorded[log] if log in recorded else None
-        row |= dict(others)
+        row |= {name: _mean(of_case, metric) for name, metric in LEVELS.items()}
         row |= {"wait_h": row["wait"] / HOUR, "activity_d": row["activity"] / DAY}
-        rows.append(row | {"session_min": row["session"] / MINUTE})
-    return rows
+        of_cases.append(row | {"session_min": row["session"] / MINUTE})
+    return of_cases
+
+
+def _mean(runs: Runs, metric: str) -> float:
+    values = finite(runs.values(metric))
+    return float(values.mean()) if len(values) else nan
 
 
 def level_tables(runs: Runs, recorded: Mapping[str, float]) -> Iterator[Table | None]:
     """Yield what each system does under each replay, and what the users do."""
-    rows = levels(runs, recorded)
-    yield TEXTS.table("systems", rows)
-    yield TEXTS.table("users", rows)
+    of_cases = levels(runs, recorded)
+    yield TEXTS.table("systems", of_cases)
+    yield TEXTS.table("users", of_cases)
 
 
-def effect_tables(effects: Sequence[Effect]) -> Iterator[Table | None]:
+def effect_tables(effects: pd.DataFrame) -> Iterator[Table | None]:
     """Yield a table of comparisons for each claim that has some."""
+    shown = effects.assign(
+        metric=effects["metric"].map(claims.NAMES),
+        verdict=effects["holds"].map({True: "yes", False: "no"}),
+        runs=list(map(_runs, rows(effects))),
+    )
     for number, title in claims.TITLES.items():
-        compared = [effect for effect in effects if effect.claim == number]
-        rows = [_row(effect) for effect in compared]
-        marks = [(at, "verdict") for at, effect in enumerate(compared) if not effect.holds]
-        yield TEXTS.table("claim", rows, f"claim_{number}", marks, number=number, claim=title)
+        compared = shown[shown["claim"] == number]
+        marks = [(at, "verdict") for at, holds in enumerate(compared["holds"]) if not holds]
+        yield TEXTS.table("claim", compared, f"claim_{number}", marks, number=number, claim=title)
 
 
-def _row(effect: Effect) -> dict[str, Any]:
-    row = asdict(effect) | {"metric": claims.NAMES[effect.metric]}
-    return row | {"verdict": "yes" if effect.holds else "no", "runs": _runs(effect)}
-
-
-def _runs(effect: Effect) -> str:
+def _runs(effect: Any) -> str:
     if effect.which == "stable":
         return f"{effect.pairs} stable"
     return f"{effect.pairs}" + (f", {effect.saturated} saturated" if effect.saturated else "")

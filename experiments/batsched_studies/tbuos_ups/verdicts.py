@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
 from batsched_py.report import Verdict
 from batsched_py.report.kit.selection import rows
-from batsched_studies.tbuos_ups.claims import (
-    CLAIMS,
-    DIFFERENT,
-    GREATER,
-    NAMES,
-    TITLES,
-    Effect,
-)
+from batsched_studies.tbuos_ups.claims import CLAIMS, DIFFERENT, GREATER, NAMES, TITLES
 from batsched_studies.tbuos_ups.waits import SEEDS
 
 CHANGE = (GREATER, DIFFERENT)
@@ -27,7 +20,7 @@ SURE = 0.975
 
 
 def verdicts(
-    effects: Sequence[Effect],
+    effects: pd.DataFrame,
     spreads: pd.DataFrame,
     calmer: Mapping[str, float],
     waits: pd.DataFrame,
@@ -46,34 +39,32 @@ def verdicts(
         elif number == "viii":
             by_log = list(_of_waits(claim, waits))
         else:
-            by_log = list(_of_effects(claim, [e for e in effects if e.claim == number]))
+            by_log = list(_of_effects(claim, effects[effects["claim"] == number]))
         verdicts += by_log or [Verdict(claim, None, "No run is about it.")]
     return verdicts
 
 
-def _of_effects(title: str, effects: Sequence[Effect]) -> Iterator[Verdict]:
-    for log in dict.fromkeys(effect.log for effect in effects):
-        compared = [effect for effect in effects if effect.log == log]
-        judged = [effect for effect in compared if not effect.saturated]
-        changed = any(effect.expected in CHANGE for effect in compared)
-        if not judged:
-            yield Verdict(title, None, "Every open run is saturated.", log)
-        elif not changed and compared[0].claim in CLAIMS_OF_CHANGE:
-            yield Verdict(title, None, "Only open replay was run.", log)
+def _of_effects(title: str, effects: pd.DataFrame) -> Iterator[Verdict]:
+    for log, compared in effects.groupby("log", sort=False):
+        judged = compared[compared["saturated"] == 0]
+        changed = compared["expected"].isin(CHANGE).any()
+        if judged.empty:
+            yield Verdict(title, None, "Every open run is saturated.", str(log))
+        elif not changed and compared["claim"].isin(CLAIMS_OF_CHANGE).any():
+            yield Verdict(title, None, "Only open replay was run.", str(log))
         else:
-            holds = all(effect.holds for effect in judged)
-            yield Verdict(title, holds, _evidence(judged), log)
+            yield Verdict(title, bool(judged["holds"].all()), _evidence(judged), str(log))
 
 
-def _evidence(effects: Sequence[Effect]) -> str:
+def _evidence(effects: pd.DataFrame) -> str:
     """Return the comparisons in words: what fails, or what the claim says will change."""
-    failed = [effect for effect in effects if not effect.holds]
-    telling = [effect for effect in effects if effect.expected in CHANGE]
-    shown = failed or telling or effects
-    return "; ".join(map(_comparison, shown)) + "."
+    failed = effects[~effects["holds"].astype(bool)]
+    telling = effects[effects["expected"].isin(CHANGE)]
+    shown = next(some for some in (failed, telling, effects) if len(some))
+    return "; ".join(map(_comparison, rows(shown))) + "."
 
 
-def _comparison(effect: Effect) -> str:
+def _comparison(effect: Any) -> str:
     interval = f" ({effect.low:.3f} to {effect.high:.3f})" if effect.pairs > 1 else ""
     pairs = f", above 1 in {effect.above} of {effect.pairs} pairs" if effect.pairs > 1 else ""
     stable = ", saturated runs left out" if effect.which == "stable" else ""

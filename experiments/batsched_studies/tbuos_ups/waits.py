@@ -9,11 +9,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.metrics import max_over_min
-from batsched_py.report.kit.beside_published import printed
-from batsched_py.report.kit.estimates import cells
-from batsched_py.support.statistics import RESAMPLES, bootstrap, finite, quantiles
+from batsched_py.report.kit import Runs, bootstrap, cells, printed, quantiles
+from batsched_py.support.statistics import RESAMPLES, finite
 from batsched_studies.tbuos_ups import PUBLISHED
-from batsched_studies.tbuos_ups.claims import EASY, WAIT, Runs, column, is_saturated, logs_of
+from batsched_studies.tbuos_ups.claims import CASE, EASY, WAIT, is_saturated
 
 Floats = NDArray[np.float64]
 SEEDS = 30
@@ -30,17 +29,17 @@ def spreads(runs: Runs) -> pd.DataFrame:
     quantile, which hangs less on single seeds; ``difference`` is relative to the thesis.
     """
     rows = []
-    for (log, replay, system), by_seed in runs.items():
+    for (log, replay, system), of_case in runs.groups(*CASE):
         if replay not in PUBLISHED["ratios"] or system not in ("fcfs", *EASY):
             continue
-        comparable = system in EASY and len(by_seed) >= SEEDS
+        comparable = system in EASY and len(of_case) >= SEEDS
         trace = PUBLISHED["logs"].get(log) if comparable else None
         thesis = printed(PUBLISHED, "ratios", replay, trace)
-        stable = by_seed[~is_saturated(by_seed)]
-        for which, some in (("all", by_seed), ("stable", stable)):
-            if len(some) > 1 and (which == "all" or len(some) < len(by_seed)):
+        waits, stable = of_case.values(WAIT), ~is_saturated(of_case)
+        for which, some in (("all", waits), ("stable", waits[stable])):
+            if len(some) > 1 and (which == "all" or len(some) < len(waits)):
                 row = {"log": log, "replay": replay, "system": system, "which": which}
-                rows.append(row | _spread(finite(some[WAIT]), thesis))
+                rows.append(row | _spread(finite(some), thesis))
     return pd.DataFrame(rows)
 
 
@@ -72,10 +71,10 @@ def calmer(runs: Runs) -> dict[str, float]:
     mean wait is smaller under TBUOS. Only where both have :data:`SEEDS` runs.
     """
     shares = {}
-    for log in logs_of(runs):
-        places = [(log, replay, "easy") for replay in ("tbuos", "resampled")]
-        waits = [column(runs[place], WAIT) for place in places if place in runs]
-        if len(waits) == 2 and min(map(len, waits)) >= SEEDS:
+    for log in runs.labels("log"):
+        easy = (runs.where(log=log, replay=name, system="easy") for name in ("tbuos", "resampled"))
+        waits = [finite(of_case.values(WAIT)) for of_case in easy]
+        if min(map(len, waits)) >= SEEDS:
             rng = np.random.default_rng(0)
             tbuos, open_ = (_drawn_ratios(values, rng) for values in waits)
             shares[log] = float((tbuos < open_).mean())
@@ -94,17 +93,17 @@ def waits(runs: Runs) -> pd.DataFrame:
     ``ours_to_rigid`` and ``thesis_to_rigid`` are relative to open replay of the log.
     """
     rows = []
-    for (log, replay, system), by_seed in runs.items():
+    for (log, replay, system), of_case in runs.groups(*CASE):
         name = FLUID.get(replay, replay)
-        rigid = runs.get((log, "rigid", system))
-        if system not in EASY or name not in PUBLISHED["waits"] or rigid is None:
+        rigid = runs.where(log=log, replay="rigid", system=system)
+        if system not in EASY or name not in PUBLISHED["waits"] or not rigid:
             continue
         trace = PUBLISHED["logs"].get(log)
-        ours, reference = (float(column(side, WAIT).mean()) for side in (by_seed, rigid))
+        ours, reference = (float(finite(side.values(WAIT)).mean()) for side in (of_case, rigid))
         thesis, conventional = (
             printed(PUBLISHED, "waits", model, trace) for model in (name, "rigid")
         )
-        row = {"log": log, "replay": replay, "system": system, "seeds": len(by_seed), "ours": ours}
+        row = {"log": log, "replay": replay, "system": system, "seeds": len(of_case), "ours": ours}
         row |= {"thesis": thesis, "difference": ours / thesis - 1 if thesis else None}
         row["ours_to_rigid"] = ours / reference if ours and reference else None
         row["thesis_to_rigid"] = thesis / conventional if thesis and conventional else None

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from batsched_py.report.kit.beside_published import read_published
+from batsched_py.report.kit import read_published
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
@@ -16,13 +16,9 @@ from batsched_py.workload.swf import SwfLog, read_swf
 ROOT = Path(__file__).parents[3]
 
 
-@lru_cache
-def printed() -> dict[str, Any]:
-    """Return what the studies print."""
-    return read_published(Path(__file__).parent)
-
-
-HERE: dict[str, str] = printed()["zakay"]["here"]
+PRINTED = read_published(Path(__file__).parent)
+"""What the studies print."""
+HERE: dict[str, str] = PRINTED["zakay"]["here"]
 """By log the file at hand that is nearest to the one of Zakay's thesis."""
 
 
@@ -52,7 +48,7 @@ def rows_of(path: Path) -> SwfLog:
 
 def versions(log: str, study: str = "zakay", here: str | None = None) -> str:
     """Return two cells: the file used here, and the study's, shortened to what differs."""
-    file, theirs = here or HERE[log], printed()[study]["files"][log]
+    file, theirs = here or HERE[log], PRINTED[study]["files"][log]
     return f"{file} | {'same' if file == theirs else theirs.removeprefix(f'{log}-')}"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from batsched_studies.filled_page import DOCS, filled
 from batsched_studies.user_models import locality, sessions, thinking
-from batsched_studies.user_models.logs import HERE, printed
+from batsched_studies.user_models.logs import HERE, PRINTED
 from batsched_users.models.site import SHIPPED, SiteDistributions
 
 PAGE = DOCS / "user-models.md"
@@ -52,7 +52,7 @@ def submit_others(pool: ProcessPoolExecutor, shared: Path) -> list[Future[dict[s
     tasks: list[tuple[Any, ...]] = [
         *((locality.similarity_rows, shared, log) for log in HERE),
         *((sessions.pool_rows, shared, log) for log in HERE),
-        *((sessions.session_rows, shared, log) for log in printed()["zakay"]["counts"]),
+        *((sessions.session_rows, shared, log) for log in PRINTED["zakay"]["counts"]),
         *((thinking.fact_rows, shared, log) for log in thinking.SITE_LOGS),
         (thinking.think_times, shared),
         (thinking.continuation_rows, shared),

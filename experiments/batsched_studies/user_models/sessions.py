@@ -8,7 +8,7 @@ from pathlib import Path
 
 from batsched_py.workload import WorkloadJob
 from batsched_studies.filled_page import line
-from batsched_studies.user_models.logs import HERE, apart, jobs_of, path_of, printed, versions
+from batsched_studies.user_models.logs import HERE, PRINTED, apart, jobs_of, path_of, versions
 from batsched_users.resampling.user_pools import make_pools
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.studies.thresholds import Counts, count, distance, think_times
@@ -34,7 +34,7 @@ def counts_rows(shared: Path, log: str) -> list[str]:
     """Return the line of jobs, batches and sessions."""
     counts = counts_of(shared, log, BY_ARRIVAL)
     ours = (counts.jobs, counts.batches, counts.sessions)
-    theirs = printed()["zakay"]["counts"][log]
+    theirs = PRINTED["zakay"]["counts"][log]
     texts = (" / ".join(f"{number:,}" for number in numbers) for numbers in (theirs, ours))
     off = " / ".join(apart(*pair) for pair in zip(ours, theirs, strict=True))
     singles = f"{counts.single_job_batches:.1%} | {counts.single_job_sessions:.1%}"
@@ -44,7 +44,7 @@ def counts_rows(shared: Path, log: str) -> list[str]:
 def length_rows(shared: Path, log: str) -> list[str]:
     """Return the lines of long sessions, one for each delimitation that has something printed."""
     lines = []
-    for rule, (share, longest) in printed()["zakay"]["lengths"][log].items():
+    for rule, (share, longest) in PRINTED["zakay"]["lengths"][log].items():
         counts = counts_of(shared, log, rule)
         ours = f"{100 * counts.long_sessions:.1f} %"
         if "+" in rule:
@@ -66,7 +66,7 @@ def think_rows(shared: Path, log: str) -> list[str]:
 
 def session_rows(shared: Path, log: str) -> dict[str, list[str]]:
     """Return the lines of a log for all three tables of sessions."""
-    lengths = length_rows(shared, log) if log in printed()["zakay"]["lengths"] else []
+    lengths = length_rows(shared, log) if log in PRINTED["zakay"]["lengths"] else []
     counts, think = counts_rows(shared, log), think_rows(shared, log)
     return {"counts": counts, "lengths": lengths, "think": think}
 
@@ -83,7 +83,7 @@ def sizes_of_pools(shared: Path, log: str, edge_weeks: float) -> list[tuple[int,
 
 def pool_rows(shared: Path, log: str) -> dict[str, list[str]]:
     """Return the line of a log in the table of pools."""
-    users, jobs, *temporary = printed()["zakay"]["pools"][log]
+    users, jobs, *temporary = PRINTED["zakay"]["pools"][log]
     cells = [f"{users:,} / {jobs:,}"]
     for weeks in EDGES:
         long_term, of_edges = sizes_of_pools(shared, log, weeks)

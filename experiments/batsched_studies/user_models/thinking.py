@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from batsched_studies.filled_page import line
-from batsched_studies.user_models.logs import jobs_of, path_of, printed, rows_of, versions
+from batsched_studies.user_models.logs import PRINTED, jobs_of, path_of, rows_of, versions
 from batsched_users.learning.learn_site import continuation_by_response, site_facts
 from batsched_users.learning.learn_think_times import ThinkTimeFit, fits, think_time_pairs
 from batsched_users.measures.job_columns import columns_of_log
 
-PAPER_LOGS: dict[str, str] = printed()["schlagkamp"]["here"]
-SITE_LOGS: dict[str, str] = printed()["site"]["here"]
+PAPER_LOGS: dict[str, str] = PRINTED["schlagkamp"]["here"]
+SITE_LOGS: dict[str, str] = PRINTED["site"]["here"]
 FOLLOWS = "CTC-SP2"
 """The log that follows the paper's formula."""
 
