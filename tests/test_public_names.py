@@ -61,7 +61,7 @@ def test_the_promise_is_of_these_modules() -> None:
         "batsched_py.metrics",
         "batsched_py.report",
         "batsched_py.report.kit",
-        "batsched_py.report.kit.palette",
+        "batsched_py.support.palette",
         "batsched_users",
         "batsched_users.analytic",
     ]

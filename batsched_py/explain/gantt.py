@@ -1,7 +1,4 @@
-"""A picture of the schedule around one job, from its submission to its end.
-
-The colours are Okabe and Ito's palette, safe for the colour-blind.
-"""
+"""A picture of the schedule around one job, from its submission to its end."""
 
 from __future__ import annotations
 
@@ -18,6 +15,7 @@ from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.waiting_lines import overtakers
 from batsched_py.explain.wording import lasting
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.support import palette
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.extras import extra
 from batsched_py.support.processor_sets import intervals
@@ -37,10 +35,10 @@ NAMES: dict[Role, str] = {
 _LOOKS: dict[Role, dict[str, Any]] = {
     "other": {"facecolor": "#D9D9D9", "edgecolor": "#808080"},
     "overtook": {"facecolor": "#F6CE7B", "edgecolor": "#9C6B00", "hatch": "///"},
-    "reserved": {"facecolor": "#56B4E9", "edgecolor": "#003A5C"},
-    "explained": {"facecolor": "#D55E00", "edgecolor": "#000000"},
+    "reserved": {"facecolor": palette.SKY, "edgecolor": "#003A5C"},
+    "explained": {"facecolor": palette.VERMILION, "edgecolor": palette.BLACK},
 }
-WAITING = "#0072B2"
+WAITING = palette.BLUE
 DPI = 120
 LABELS = 40
 """Jobs that are labelled at most."""

@@ -13,12 +13,13 @@ import pytest
 
 from batsched_py.report import Column, Report, Text, Verdict
 from batsched_py.report.kit.beside_published import compared, in_column, printed, read_published
-from batsched_py.report.kit.charts import inline_data, numbers, scale_of
+from batsched_py.report.kit.charts import inline_data, intervals, numbers, scale_of
 from batsched_py.report.kit.estimates import cells, drawn
 from batsched_py.report.kit.pairing import paired
 from batsched_py.report.kit.selection import Quantity, Runs, log_name, slug
 from batsched_py.report.kit.tables import columns, sections, table, where_known
 from batsched_py.report.kit.texts import Texts
+from batsched_py.support import palette
 from batsched_py.support.statistics import Interval
 
 PAGE = Path(__file__).parents[2] / "docs" / "reports.md"
@@ -193,3 +194,13 @@ def test_the_worked_example_of_the_page(tmp_path: Path) -> None:
     nothing: Report = names["report"](SimpleNamespace(runs=pd.DataFrame()))
     assert (nothing.sections, nothing.verdicts[0].holds) == ((), None)
     assert read_published(tmp_path) == {"response": {"easy": 10}}
+
+
+def test_intervals_are_drawn_only_where_there_are_some() -> None:
+    """A single run has none: a layer without lines would only widen the axis."""
+    whole, single = {"low": 1.0, "high": 2.0}, {"low": None, "high": None}
+    assert intervals(alt.Chart(), [single, single], "waits") == []
+    (layer,) = intervals(alt.Chart(), [whole, single], "waits", color=palette.BLUE)
+    drawn_layer = layer.to_dict()
+    assert drawn_layer["transform"] == [{"filter": "isValid(datum.low)"}]
+    assert drawn_layer["encoding"]["y2"] == {"field": "high"}

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from batsched_py.report import Column, Report, Section, Table
 from batsched_py.report.forms.html_page import page, rendered, safe_json, vega
+from batsched_py.support import palette
 from helpers.made_up_report import EVIL, MadeUp, a_report
 
 
@@ -74,6 +75,10 @@ def test_nothing_is_asked_of_the_network(made: str) -> None:
     assert "default-src 'none'" in policy
     assert "connect-src 'none'" in policy
     assert "http" not in policy
+
+
+def test_the_page_draws_in_the_colours_of_all_figures(made: str) -> None:
+    assert f"const ON_LIGHT = {json.dumps(palette.CATEGORIES)};" in made
 
 
 def test_the_libraries_are_there_once_and_whole(made: str) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from batsched_py.report.comparing.tables import job_names
 from batsched_py.report.document import Figure
-from batsched_py.report.kit import palette
+from batsched_py.support import palette
 from batsched_py.support.extras import extra
 from batsched_py.support.statistics import quantiles
 from batsched_py.units import DAY, HOUR
@@ -53,7 +53,7 @@ def shift_of_starts(pairs: pd.DataFrame) -> Figure:
             x=alt.X("start:Q", title="start in A (days after the first submission)"),
             y=alt.Y("shift:Q", title="shift of the start, B - A (h)", scale=scale).axis(**ticks),
             color=alt.Color("moved:N", title="in B").scale(
-                domain=["earlier", "the same", "later"], range=["#2166ac", "#999999", "#b35806"]
+                domain=["earlier", "the same", "later"], range=palette.CHANGES
             ),
             tooltip=[
                 *("job:N", "user:N", "processors:Q"),

@@ -9,7 +9,7 @@ import pandas as pd
 
 from batsched_py.report.document import Figure, Report, Table, Text
 from batsched_py.report.formatting import headings, is_numeric, marked, rows_of, tally, verdict
-from batsched_py.report.kit import palette
+from batsched_py.support import palette
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.extras import extra
 

@@ -13,7 +13,7 @@ from batsched_py.support.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from batsched_py.report.kit.beside_published import compared, in_column, printed, read_published
-    from batsched_py.report.kit.charts import inline_data, numbers, scale_of
+    from batsched_py.report.kit.charts import inline_data, intervals, numbers, scale_of
     from batsched_py.report.kit.estimates import cells, drawn
     from batsched_py.report.kit.pairing import paired
     from batsched_py.report.kit.selection import Quantity, Runs, log_name, slug
@@ -45,6 +45,7 @@ __all__ = [
     "drawn",
     "in_column",
     "inline_data",
+    "intervals",
     "log_name",
     "numbers",
     "paired",
@@ -66,7 +67,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "batsched_py.report.kit.beside_published": "compared in_column printed read_published",
-        "batsched_py.report.kit.charts": "inline_data numbers scale_of",
+        "batsched_py.report.kit.charts": "inline_data intervals numbers scale_of",
         "batsched_py.report.kit.estimates": "cells drawn",
         "batsched_py.report.kit.pairing": "paired",
         "batsched_py.report.kit.selection": "Quantity Runs log_name slug",

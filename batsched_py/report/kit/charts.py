@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -10,6 +10,7 @@ import pandas as pd
 
 Chart = Any
 """A chart of altair, whose own types hardly tell one kind from another."""
+Rows = Sequence[Mapping[str, Any]] | pd.DataFrame
 
 
 def scale_of(styles: Mapping[str, Any], there: Container[str]) -> alt.Scale:
@@ -23,6 +24,18 @@ def numbers(*names: str, digits: str = ".4~g", **titles: str) -> list[alt.Toolti
     plain = [alt.Tooltip(f"{name}:Q", format=digits) for name in names]
     titled = [alt.Tooltip(f"{n}:Q", title=t, format=digits) for n, t in titles.items()]
     return [*plain, *titled]
+
+
+def intervals(base: Chart, rows: Rows, title: str, **mark: Any) -> list[Chart]:
+    """Return the layer of the rows' intervals, upright from ``low`` to ``high``; none without any.
+
+    ``base`` is the chart of these rows; ``title`` is that of the axis, ``mark`` are options of the
+    lines.
+    """
+    if pd.DataFrame(rows)["low"].isna().all():
+        return []
+    lines = base.transform_filter("isValid(datum.low)").mark_rule(**mark)
+    return [lines.encode(y=alt.Y("low:Q", title=title), y2="high:Q")]
 
 
 def inline_data(rows: Iterable[Mapping[str, Any]]) -> Any:

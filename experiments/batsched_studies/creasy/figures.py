@@ -13,8 +13,9 @@ import altair as alt
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit import Runs, drawn, numbers, palette, printed, scale_of
+from batsched_py.report.kit import Runs, drawn, intervals, numbers, printed, scale_of
 from batsched_py.report.kit.charts import Chart
+from batsched_py.support import palette
 from batsched_studies.creasy import PUBLISHED, TEXTS
 from batsched_studies.creasy.tables import CLASSES, EASY, MOST, TITLES, system
 
@@ -64,10 +65,7 @@ def _lines(rows: list[dict[str, Any]], theirs: list[dict[str, Any]], x: str, y: 
     )
     scale = alt.Scale(zero=True)
     ours = alt.Y("ours:Q", title=y, scale=scale)
-    layers = [base.mark_line(strokeWidth=1.2).encode(y=ours)]
-    if any(row["low"] is not None for row in rows):
-        intervals = base.transform_filter("isValid(datum.low)").mark_rule()
-        layers.append(intervals.encode(y=alt.Y("low:Q", title=y), y2="high:Q"))
+    layers = [base.mark_line(strokeWidth=1.2).encode(y=ours), *intervals(base, rows, y)]
     layers.append(base.mark_point(filled=True, size=45).encode(y=ours, shape=shape))
     if theirs:
         points = alt.Chart(pd.DataFrame(theirs)).mark_point(size=110, strokeWidth=2)
@@ -126,10 +124,8 @@ def _by_alpha(runs: Runs) -> Figure | None:
             y=alt.Y("ours:Q", title=title), tooltip=tooltip
         ),
         points.encode(y=alt.Y("paper:Q", title=title), tooltip=tooltip),
+        *intervals(base, rows, title, color=colour),
     ]
-    if any(row["low"] is not None for row in rows):
-        rule = base.mark_rule(color=colour)
-        layers.append(rule.encode(y=alt.Y("low:Q", title=title), y2="high:Q"))
     return TEXTS.figure("gain_by_alpha", alt.layer(*layers).properties(**SIZE))
 
 
@@ -146,9 +142,7 @@ def room_figure(frame: pd.DataFrame, name: str, label: str) -> Figure | None:
         tooltip=[f"{label}:N", *numbers(*names, digits=".3~g")],
     )
     layers = [base.mark_point(filled=True, size=60, color=palette.BLUE).encode(y=gain)]
-    if shown["low"].notna().any():
-        rule = base.mark_rule(color=palette.BLUE)
-        layers.append(rule.encode(y=alt.Y("low:Q", title=title), y2="high:Q"))
+    layers += intervals(base, shown, title, color=palette.BLUE)
     texts = base.mark_text(align="left", dx=7, dy=-5, fontSize=10)
     layers.append(texts.encode(y=gain, text=f"{label}:N"))
     return TEXTS.figure(

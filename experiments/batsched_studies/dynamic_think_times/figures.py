@@ -12,17 +12,18 @@ from batsched_py.report import Figure
 from batsched_py.report.kit import Quantity, Runs, quantiles
 from batsched_py.report.kit import numbers as formatted
 from batsched_py.report.kit.charts import Chart
+from batsched_py.support import palette
 from batsched_py.units import WEEK
 from batsched_studies.dynamic_think_times import TEXTS
 from batsched_studies.dynamic_think_times import cases as c
 
-SYSTEMS = {"fcfs": "#1f77b4", "fcfs paper": "#9ecae1", "easy": "#e6820e", "easy paper": "#fdc38d"}
+SYSTEMS = {
+    "fcfs": palette.BLUE,
+    "fcfs paper": palette.SKY,
+    "easy": palette.VERMILION,
+    "easy paper": palette.ORANGE,
+}
 SCHEDULERS = alt.Scale(domain=["fcfs", "easy"], range=[SYSTEMS["fcfs"], SYSTEMS["easy"]])
-READINGS = (
-    *("#d62728", "#1f77b4", "#6baed6", "#08519c", "#9ecae1", "#2ca02c", "#98df8a", "#006d2c"),
-    *("#9467bd", "#8c564b", "#7f7f7f", "#bcbd22", "#17becf"),
-)
-"""Of the paper, and of readings."""
 TOP = alt.Legend(orient="top")
 AT = (0.025, 0.25, 0.5, 0.75, 0.975)
 NAMES = ("low", "quarter", "median", "three_quarters", "high")
@@ -169,7 +170,7 @@ def readings(runs: Runs) -> Figure | None:
             rows.append({**place, "reading": "paper", **paper})
     if not rows:
         return None
-    scale = alt.Scale(domain=names, range=list(READINGS[: len(names)]))
+    scale = alt.Scale(domain=names, range=list(palette.MANY[: len(names)]))
     chart = (
         alt.Chart(pd.DataFrame(rows))
         .mark_point(filled=True, size=70, opacity=1)

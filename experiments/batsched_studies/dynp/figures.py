@@ -14,9 +14,10 @@ import altair as alt
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit import Interval, drawn, in_column, numbers, palette, scale_of, slug
+from batsched_py.report.kit import Interval, drawn, in_column, intervals, numbers, scale_of, slug
 from batsched_py.report.kit.charts import Chart
 from batsched_py.report.kit.selection import rows
+from batsched_py.support import palette
 from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.load import Load
 from batsched_studies.dynp.measures import Measured
@@ -132,10 +133,7 @@ def _chart(lines: Lines, what: str, x: str, y: str, *, log: bool = False) -> Cha
         tooltip=["policy:N", alt.Tooltip("x:O", title=what), *numbers("ours", "thesis")],
     )
     ours = alt.Y("ours:Q", title=y, scale=scale)
-    layers = [base.mark_line(strokeWidth=1.2).encode(y=ours)]
-    if any(line["low"] is not None for line in lines):
-        rules = base.transform_filter("datum.low != null").mark_rule()
-        layers.append(rules.encode(y="low:Q", y2="high:Q"))
+    layers = [base.mark_line(strokeWidth=1.2).encode(y=ours), *intervals(base, lines, y)]
     layers.append(base.mark_point(filled=True, size=40, opacity=1).encode(y=ours, shape=shape))
     if any(line["thesis"] is not None for line in lines):
         points = base.transform_filter("datum.thesis != null").mark_point(size=90)

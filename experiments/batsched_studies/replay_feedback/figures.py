@@ -20,6 +20,7 @@ from batsched_py import metrics
 from batsched_py.report import Figure
 from batsched_py.report.kit import slug
 from batsched_py.report.kit.charts import Chart
+from batsched_py.support import palette
 from batsched_py.units import DAY, MONTH
 from batsched_py.workload.clock import local_hours
 from batsched_studies.replay_feedback import TEXTS, replays, session_graphs, tables
@@ -94,7 +95,7 @@ def cumulative(study: replays.Study) -> Chart:
             jobs = study.replays[name, replay]
             for kind, times in (("submitted", jobs.submit), ("finished", jobs.finish)):
                 curve = _count_curve(times / DAY, 60)
-                shade = replays.COLOURS[name] if replay == "a60" else "#888888"
+                shade = replays.COLOURS[name] if replay == "a60" else palette.RECORDED
                 place = {"infrastructure": name, "replay": replay, "jobs_are": kind}
                 frames.append(curve.assign(**place, colour=shade))
     base = alt.Chart(width=_WIDTH, height=_HEIGHT).encode(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
 from batsched_py.report.kit.charts import Chart
+from batsched_py.support import palette
 from batsched_py.units import HOUR
 from batsched_studies.replay_feedback import PUBLISHED, replays
 
@@ -123,7 +124,9 @@ def _think_times(graphs: Graphs) -> Chart:
             axis=alt.Axis(grid=False, tickCount=5),
         ),
         y=alt.Y("share:Q", title="share of shorter ones", axis=alt.Axis(format="%")),
-        color=alt.Color("sessions:N", scale=alt.Scale(range=["#E69F00", "#0072B2"]), title=None),
+        color=alt.Color(
+            "sessions:N", scale=alt.Scale(range=[palette.ORANGE, palette.BLUE]), title=None
+        ),
         tooltip=["sessions", "hours", "share"],
     )
     lines = base.mark_line().properties(data=frame)

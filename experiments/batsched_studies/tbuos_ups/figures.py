@@ -13,6 +13,7 @@ from batsched_py.report import Figure
 from batsched_py.report.kit import Runs, cells, inline_data, numbers, paired, scale_of
 from batsched_py.report.kit.charts import Chart
 from batsched_py.report.kit.selection import rows
+from batsched_py.support import palette
 from batsched_py.support.statistics import finite
 from batsched_py.units import HOUR
 from batsched_studies.tbuos_ups import TEXTS
@@ -21,10 +22,10 @@ from batsched_studies.tbuos_ups.measures import LENGTHS
 
 USERS = {"resampled": "open resampling", "tbuos": "TBUOS"}
 COLOURS = {
-    "open replay": "#8a6d00",
-    "fluid": "#3a8a4d",
-    "open resampling": "#c2571a",
-    "TBUOS": "#1f6fa8",
+    "open replay": palette.RECORDED,
+    "fluid": palette.GREEN,
+    "open resampling": palette.VERMILION,
+    "TBUOS": palette.BLUE,
 }
 WIDTH, HEIGHT, COLUMNS = 320, 220, 2
 STEPS = 60
@@ -85,7 +86,7 @@ def throughput_pairs(runs: Runs) -> Figure | None:
         color=_users(),
         tooltip=["users:N", "seed:O", *numbers(fcfs="FCFS", easy="EASY")],
     )
-    equal = alt.Chart().mark_line(color="#888888", strokeDash=[4, 3])
+    equal = alt.Chart().mark_line(color=palette.LINES, strokeDash=[4, 3])
     equal = equal.encode(x="fcfs:Q", y="fcfs:Q")
     chart = alt.layer(equal, dots).properties(width=WIDTH, height=HEIGHT)
     return TEXTS.figure("throughput", _by_log(chart, points))
@@ -179,7 +180,7 @@ def wait_figure(waits: pd.DataFrame) -> Figure:
         if pd.notna(wait.thesis) and wait.replay != "fluid 5":
             points.append({**place, "wait": wait.thesis / HOUR, "from": "thesis"})
     domain = [*EASY, "thesis"]
-    colours = alt.Scale(domain=domain, range=["#1f6fa8", "#3a8a4d", "#c2571a"])
+    colours = alt.Scale(domain=domain, range=[palette.BLUE, palette.GREEN, palette.VERMILION])
     shapes = alt.Scale(domain=domain, range=["circle", "square", "diamond"])
     chart = alt.Chart().mark_point(filled=True, size=70, opacity=0.8)
     chart = chart.encode(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import UsageError
-from batsched_py.report.kit import palette
+from batsched_py.support import palette
 from batsched_py.support.atomic_files import whole_file
 
 if TYPE_CHECKING:

@@ -10,8 +10,10 @@ __all__ = [
     "BLACK",
     "BLUE",
     "CATEGORIES",
+    "CHANGES",
     "GREEN",
     "LINES",
+    "MANY",
     "ORANGE",
     "PURPLE",
     "RECORDED",
@@ -35,3 +37,10 @@ BEHIND = "#B0B0B0"
 """Of areas behind the lines."""
 LINES = "#777777"
 """Of diagonals, and where nothing differs."""
+CHANGES = ("#2166AC", "#999999", "#B35806")
+"""Of what is less, the same, and more."""
+MANY = (
+    *("#D62728", "#1F77B4", "#6BAED6", "#08519C", "#9ECAE1", "#2CA02C", "#98DF8A", "#006D2C"),
+    *("#9467BD", "#8C564B", "#7F7F7F", "#BCBD22", "#17BECF"),
+)
+"""Of more categories than the others are; they need another sign as well."""
