@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_studies.user_models.logs import printed
+from batsched_studies.user_models.logs import PRINTED
 from batsched_studies.user_models.sessions import EDGES, sizes_of_pools
 
 
@@ -19,7 +19,7 @@ from batsched_studies.user_models.sessions import EDGES, sizes_of_pools
     ("log", "same_version"), [("LANL-CM5", True), ("KTH-SP2", True), ("SDSC-SP2", False)]
 )
 def test_pools(shared: Path, log: str, same_version: bool) -> None:
-    users, jobs, *temporary = printed()["zakay"]["pools"][log]
+    users, jobs, *temporary = PRINTED["zakay"]["pools"][log]
     (long_term, of_4_weeks), (_, of_60_days) = (sizes_of_pools(shared, log, w) for w in EDGES)
     if same_version:
         assert long_term == (users, jobs)

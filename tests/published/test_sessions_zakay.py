@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from batsched_studies.user_models.logs import HERE, jobs_of, path_of, printed, rows_of
+from batsched_studies.user_models.logs import HERE, PRINTED, jobs_of, path_of, rows_of
 from batsched_studies.user_models.sessions import BY_ARRIVAL, counts_of, jobs_that_ran
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.studies.thresholds import (
@@ -39,7 +39,7 @@ KTH, SP2, DS, BLUE = LOGS = ("KTH-SP2", "SDSC-SP2", "SDSC-DS", "SDSC-BLUE")
 def test_counts(shared: Path, log: str, off: tuple[int, int, int] | float) -> None:
     counts = counts_of(shared, log, BY_ARRIVAL)
     ours = np.array((counts.jobs, counts.batches, counts.sessions))
-    theirs = np.array(printed()["zakay"]["counts"][log])
+    theirs = np.array(PRINTED["zakay"]["counts"][log])
     if isinstance(off, tuple):
         assert (ours - theirs).tolist() == list(off)
     else:
