@@ -82,17 +82,18 @@ __all__ = [
 ]
 
 # Imported when asked for: a policy file needs neither the simulator nor numpy.
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "batsched_py.model.user_model": "UserModel",
-        "batsched_py.report.comparing.campaigns": "compare_campaigns",
-        "batsched_py.report.comparing.runs": "RunComparison compare_runs",
-        "batsched_py.run.result": "Result",
-        "batsched_py.run.simulate": "simulate",
-        "batsched_py.schedulers.easy": "shadow_time_and_extra_nodes",
-        "batsched_py.workload.conversion_rules": "Rules make_rules",
-        "batsched_py.workload.load": "load_workload",
-        "batsched_py.workload.log_archive": "find_log",
-    },
-)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "batsched_py.model.user_model": "UserModel",
+            "batsched_py.report.comparing.campaigns": "compare_campaigns",
+            "batsched_py.report.comparing.runs": "RunComparison compare_runs",
+            "batsched_py.run.result": "Result",
+            "batsched_py.run.simulate": "simulate",
+            "batsched_py.schedulers.easy": "shadow_time_and_extra_nodes",
+            "batsched_py.workload.conversion_rules": "Rules make_rules",
+            "batsched_py.workload.load": "load_workload",
+            "batsched_py.workload.log_archive": "find_log",
+        },
+    )

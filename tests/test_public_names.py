@@ -91,6 +91,12 @@ def test_no_name_is_that_of_a_module(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", MODULES)
+def test_names_are_listed_before_they_are_imported(module: str) -> None:
+    program = f"import {module}; assert {{*{module}.__all__}} <= {{*dir({module})}}"
+    assert module in imported_by(program)
+
+
+@pytest.mark.parametrize("module", MODULES)
 def test_other_names_are_told(module: str) -> None:
     with pytest.raises(AttributeError, match=rf"{module}.*no_such_name"):
         _ = import_module(module).no_such_name

@@ -178,9 +178,17 @@ class CampaignResults:
         return jobs
 
     def kept_jobs(self, run: Any) -> pd.DataFrame | None:
-        """Return what :meth:`jobs` returns, None if it was not kept."""
+        """Return what :meth:`jobs` returns, None if it was not kept.
+
+        Raises :class:`InputError` if it is damaged.
+        """
         path = _jobs_path(run)
-        return _read_jobs(path) if path.is_file() else None
+        try:
+            return _read_jobs(path) if path.is_file() else None
+        except InputError as error:
+            raise InputError(
+                f"{error}; remove {run['folder']} and run the campaign again, which makes it anew"
+            ) from None
 
     def workload(self, run: Any) -> Workload:
         """Return the recorded workload of a row of :attr:`runs`."""

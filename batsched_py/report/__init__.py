@@ -28,4 +28,7 @@ __all__ = [
 ]
 
 # Imported when asked for: it comes with pandas.
-__getattr__ = lazy_names(__name__, {"batsched_py.campaign.campaign_folder": "CampaignResults"})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__, {"batsched_py.campaign.campaign_folder": "CampaignResults"}
+    )

@@ -1,6 +1,7 @@
-"""The colours of all figures: Okabe and Ito's palette, safe for the colour-blind.
+"""The colours of all figures.
 
-Source: M. Okabe, K. Ito, "Color Universal Design", 2008.
+The named ones are Okabe and Ito's palette, safe for the colour-blind. Source: M. Okabe, K. Ito,
+"Color Universal Design", 2008.
 """
 
 from __future__ import annotations

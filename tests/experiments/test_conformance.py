@@ -61,6 +61,7 @@ def test_published_schedules(
 @pytest.mark.long
 def test_planning_on_kth(shared: Path) -> None:
     rows = page.planning_section(shared, ["KTH-SP2-1996-2"])
+    assert rows
     assert rows in PAGE
 
 

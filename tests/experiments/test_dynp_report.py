@@ -116,6 +116,7 @@ def columns(table: str, trace: str) -> dict[str, float]:
 
 def test_case_counts_add_up_to_two_more_than_printed() -> None:
     rows = PUBLISHED["table5_3"]["SDSC"]
+    assert " ".join(rows) == "1 2 3 4a 4b 4c 5 6a 6b 6c 7 8a 8b 8c 9 10a 10b 10c"
     totals = [sum(column) for column in zip(*rows.values(), strict=True)]
     assert totals == [155_644, 144_944]
     assert PUBLISHED["table5_3"]["printed_totals"] == [total - 2 for total in totals]

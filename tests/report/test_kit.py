@@ -204,3 +204,28 @@ def test_intervals_are_drawn_only_where_there_are_some() -> None:
     drawn_layer = layer.to_dict()
     assert drawn_layer["transform"] == [{"filter": "isValid(datum.low)"}]
     assert drawn_layer["encoding"]["y2"] == {"field": "high"}
+
+
+def test_runs_without_replications_are_numbered() -> None:
+    """A campaign of one run for each case has none."""
+    runs = Runs(pd.DataFrame({"policy": ["a", "b"], "mean_waiting_time": [60.0, 90.0]}), [WAIT])
+    slow, quick = runs.where(policy="b"), runs.where(policy="a")
+    assert runs.values("wait").to_list() == [1.0, 1.5]
+    assert slow.change("wait", quick).value == pytest.approx(50)
+
+
+def test_runs_by_a_label_leave_out_those_without() -> None:
+    runs = Runs(pd.DataFrame({"users": [3.0, nan, 1.0]}))
+    assert {value: len(of_value) for value, of_value in runs.by("users").items()} == {1: 1, 3: 1}
+    assert list(Runs(pd.DataFrame({"users": ["b", None, "a"]})).by("users")) == ["a", "b"]
+
+
+def test_a_claim_is_told_with_its_evidence_or_not_yet(tmp_path: Path) -> None:
+    verdict = 'claim = "It holds on {log}"\nevidence = "Always, {key} too."'
+    (tmp_path / "published.toml").write_text(f"[verdicts.always]\n{verdict}")
+    texts = Texts(tmp_path)
+    told = texts.verdict("always", True, "KTH", key="here")
+    assert told == Verdict("It holds on KTH", True, "Always, here too.", "KTH")
+    assert texts.verdict("always", None, "KTH", tell=False).evidence == ""
+    with pytest.raises(KeyError, match="key"):
+        texts.verdict("always", True, "KTH")

@@ -37,14 +37,15 @@ __all__ = [
     "traces",
 ]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "batsched_users.behaviour.random_streams": "Chance",
-        "batsched_users.resampling.user_pools": "Pools make_pools",
-        "batsched_users.sessions.batches": "Batch Trace traces",
-        "batsched_users.sessions.delimitation": "Delimitation Session partition",
-        "batsched_users.sessions.feedback_engine": "BatchFeedback Reaction Reason Visit",
-        "batsched_users.sessions.session_graph": "SessionGraph build_graph to_networkx",
-    },
-)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "batsched_users.behaviour.random_streams": "Chance",
+            "batsched_users.resampling.user_pools": "Pools make_pools",
+            "batsched_users.sessions.batches": "Batch Trace traces",
+            "batsched_users.sessions.delimitation": "Delimitation Session partition",
+            "batsched_users.sessions.feedback_engine": "BatchFeedback Reaction Reason Visit",
+            "batsched_users.sessions.session_graph": "SessionGraph build_graph to_networkx",
+        },
+    )

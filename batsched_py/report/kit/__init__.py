@@ -13,10 +13,10 @@ from batsched_py.support.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from batsched_py.report.kit.beside_published import compared, in_column, printed, read_published
-    from batsched_py.report.kit.charts import inline_data, intervals, numbers, scale_of
-    from batsched_py.report.kit.estimates import cells, drawn
+    from batsched_py.report.kit.charts import Chart, inline_data, intervals, numbers, scale_of
+    from batsched_py.report.kit.estimates import UNKNOWN, cells, drawn
     from batsched_py.report.kit.pairing import paired
-    from batsched_py.report.kit.selection import Quantity, Runs, log_name, slug
+    from batsched_py.report.kit.selection import SEED, Quantity, Runs, log_name, rows, slug
     from batsched_py.report.kit.tables import columns, sections, table, where_known
     from batsched_py.report.kit.texts import Texts
     from batsched_py.support.plugins import study_module
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "SEED",
+    "UNKNOWN",
     "Beside",
+    "Chart",
     "Interval",
     "Quantity",
     "Runs",
@@ -54,6 +57,7 @@ __all__ = [
     "printed",
     "quantiles",
     "read_published",
+    "rows",
     "scale_of",
     "sections",
     "slug",
@@ -63,18 +67,19 @@ __all__ = [
     "where_known",
 ]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "batsched_py.report.kit.beside_published": "compared in_column printed read_published",
-        "batsched_py.report.kit.charts": "inline_data intervals numbers scale_of",
-        "batsched_py.report.kit.estimates": "cells drawn",
-        "batsched_py.report.kit.pairing": "paired",
-        "batsched_py.report.kit.selection": "Quantity Runs log_name slug",
-        "batsched_py.report.kit.tables": "columns sections table where_known",
-        "batsched_py.report.kit.texts": "Texts",
-        "batsched_py.support.plugins": "study_module",
-        "batsched_py.support.statistics": "Beside Interval beside bootstrap paired_difference "
-        "paired_ratio quantiles trimmed_mean",
-    },
-)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "batsched_py.report.kit.beside_published": "compared in_column printed read_published",
+            "batsched_py.report.kit.charts": "Chart inline_data intervals numbers scale_of",
+            "batsched_py.report.kit.estimates": "UNKNOWN cells drawn",
+            "batsched_py.report.kit.pairing": "paired",
+            "batsched_py.report.kit.selection": "SEED Quantity Runs log_name rows slug",
+            "batsched_py.report.kit.tables": "columns sections table where_known",
+            "batsched_py.report.kit.texts": "Texts",
+            "batsched_py.support.plugins": "study_module",
+            "batsched_py.support.statistics": "Beside Interval beside bootstrap paired_difference "
+            "paired_ratio quantiles trimmed_mean",
+        },
+    )

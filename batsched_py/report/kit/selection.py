@@ -53,8 +53,12 @@ class Runs:
         return list(self.frame[name].unique()) if name in self.frame else []
 
     def by(self, name: str) -> dict[Any, Runs]:
-        """Return the runs of each value of a label, from the least to the largest value."""
-        return {value: self.where(**{name: value}) for value in sorted(self.labels(name))}
+        """Return the runs of each value of a label, from the least to the largest value.
+
+        Runs that have none are left out.
+        """
+        values = sorted(value for value in self.labels(name) if pd.notna(value))
+        return {value: self.where(**{name: value}) for value in values}
 
     def groups(self, *names: str) -> Iterator[tuple[tuple[Any, ...], Runs]]:
         """Yield the combinations of some labels, in the order in which they come, and their runs.
@@ -71,12 +75,14 @@ class Runs:
     def values(self, name: str) -> pd.Series[float]:
         """Return a quantity by replication, in the paper's unit; empty if it was not measured.
 
-        A name that is no quantity's is that of a column.
+        A name that is no quantity's is that of a column. Runs of a campaign without replications
+        are numbered as they come.
         """
         quantity = self.quantities.get(name, Quantity(name, name, name))
         if quantity.column not in self.frame:
             return pd.Series(dtype=float)
-        column = self.frame.set_index(SEED)[quantity.column]
+        frame = self.frame.reset_index(drop=True)
+        column = (frame.set_index(SEED) if SEED in frame else frame)[quantity.column]
         return column.sort_index().astype(float) * quantity.scale
 
     def mean(self, name: str) -> Interval:

@@ -39,6 +39,7 @@ class Texts:
         self,
         key: str,
         rows: Sequence[Mapping[str, Any]] | pd.DataFrame,
+        /,
         name: str = "",
         marks: Iterable[tuple[int, str]] = (),
         columns: Iterable[Column] | None = None,
@@ -54,19 +55,24 @@ class Texts:
         shown = self.columns(key) if columns is None else columns
         return table(name or key, title, rows, shown, note, marks)
 
-    def title(self, figure: str, **values: Any) -> str:
+    def title(self, figure: str, /, **values: Any) -> str:
         """Return the title of a figure."""
         return self._figures[figure]["title"].format(**values)
 
-    def figure(self, key: str, chart: Any, name: str = "", **values: Any) -> Figure:
+    def figure(self, key: str, chart: Any, /, name: str = "", **values: Any) -> Figure:
         """Return a chart as the figure of this key, by which it is called if it has no name."""
         caption = self._figures[key]["caption"].format(**values)
         return Figure(name or key, self.title(key, **values), chart, caption)
 
-    def verdict(self, key: str, holds: bool | None = None, log: str = "", **values: Any) -> Verdict:
-        """Return whether the claim of this key holds, with its evidence if there are values."""
-        texts = self._verdicts[key]
-        evidence = texts["evidence"].format(**values) if values else ""
+    def verdict(
+        self, key: str, holds: bool | None, log: str = "", /, *, tell: bool = True, **values: Any
+    ) -> Verdict:
+        """Return whether the claim of this key holds, with its evidence unless there is none yet.
+
+        Raises ``KeyError`` for a value that a text needs and that is not given.
+        """
+        texts, values = self._verdicts[key], {"log": log, **values}
+        evidence = texts["evidence"].format(**values) if tell else ""
         return Verdict(texts["claim"].format(**values), holds, evidence, log)
 
     def report(

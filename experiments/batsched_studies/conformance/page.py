@@ -51,7 +51,7 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
 def planning_section(shared: Path, logs: list[str] | None = None) -> str:
     """Return the lines of planning and dynP for some logs, by default for all."""
     known = [log for log in dynp.PUBLISHED["reference"] if log != "columns"]
-    lines = [row for log in logs or known for row in planning_rows(shared, log)]
+    lines = [row for log in (known if logs is None else logs) for row in planning_rows(shared, log)]
     return "\n".join(lines)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from batsched_py.report import Verdict
 from batsched_py.report.kit import Interval, Runs
@@ -29,15 +30,16 @@ def _against_easy(easy: Runs, most: Runs) -> Iterator[Verdict]:
     compared = ("throughput", "slowdown", "response", *CLASSES)
     changes = {name: most.change(name, easy) for name in compared}
     throughput, slowdown, response, short, medium, long = changes.values()
-    much = PUBLISHED["throughput_gain"][str(MOST)] / 2
+    gain = PUBLISHED["throughput_gain"][str(MOST)]
     sooner = short.high < 0 and medium.high < 0
     judged = (
-        ("throughput", throughput, throughput.low > much),
+        ("throughput", throughput, throughput.low > gain / 2),
         ("slowdown", slowdown, slowdown.high < 0),
         ("response", response, response.low > 0),
         ("classes", short, sooner and long.low > 0),
     )
-    texts = {name: _shown(change) for name, change in changes.items()}
+    texts: dict[str, Any] = {name: _shown(change) for name, change in changes.items()}
+    texts |= {"gain": gain, "paper": PUBLISHED["response_change"]}
     for claim, change, right in judged:
         yield TEXTS.verdict(claim, None if change.nb < 2 else right, **texts)
 

@@ -13,8 +13,7 @@ import altair as alt
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit import Runs, drawn, intervals, numbers, printed, scale_of
-from batsched_py.report.kit.charts import Chart
+from batsched_py.report.kit import Chart, Runs, drawn, intervals, numbers, printed, scale_of
 from batsched_py.support import palette
 from batsched_studies.creasy import PUBLISHED, TEXTS
 from batsched_studies.creasy.tables import CLASSES, EASY, MOST, TITLES, system

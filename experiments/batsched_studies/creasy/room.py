@@ -11,8 +11,7 @@ from math import nan
 from typing import Any
 
 from batsched_py.report import Column, Table
-from batsched_py.report.kit import Runs, cells
-from batsched_py.report.kit.estimates import UNKNOWN
+from batsched_py.report.kit import UNKNOWN, Runs, cells
 from batsched_studies.creasy import TEXTS
 from batsched_studies.creasy.tables import CLASSES, EASY, MOST
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.kit import Interval, Quantity, Runs, paired_ratio
-from batsched_py.report.kit.selection import SEED, rows
+from batsched_py.report.kit import SEED, Interval, Quantity, Runs, paired_ratio, rows
 from batsched_py.units import WEEK
 from batsched_studies.dynamic_think_times import PUBLISHED
 from batsched_users.behaviour.think_times import ThinkTime

@@ -69,7 +69,7 @@ def stated(runs: Runs) -> Verdict:
             low, high = replications.values(name).quantile([0.025, 0.975])
             within.append(bool(low <= middle <= high))
     if not needs:
-        return TEXTS.verdict("stated")
+        return TEXTS.verdict("stated", None, tell=False)
     told: dict[str, Any] = {"within": sum(within), "medians": len(within)}
     told["needs"], told["ours"] = (
         f"{min(shares):.0f} to {max(shares):.0f} %" for shares in (needs, ours)

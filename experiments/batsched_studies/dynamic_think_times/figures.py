@@ -9,9 +9,8 @@ import altair as alt
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit import Quantity, Runs, quantiles
+from batsched_py.report.kit import Chart, Quantity, Runs, quantiles
 from batsched_py.report.kit import numbers as formatted
-from batsched_py.report.kit.charts import Chart
 from batsched_py.support import palette
 from batsched_py.units import WEEK
 from batsched_studies.dynamic_think_times import TEXTS

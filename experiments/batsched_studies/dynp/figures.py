@@ -14,9 +14,17 @@ import altair as alt
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit import Interval, drawn, in_column, intervals, numbers, scale_of, slug
-from batsched_py.report.kit.charts import Chart
-from batsched_py.report.kit.selection import rows
+from batsched_py.report.kit import (
+    Chart,
+    Interval,
+    drawn,
+    in_column,
+    intervals,
+    numbers,
+    rows,
+    scale_of,
+    slug,
+)
 from batsched_py.support import palette
 from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.load import Load

@@ -7,7 +7,7 @@ those of such means, (base - new) / base; points for UTIL, which is in per cent.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -15,8 +15,15 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report import CampaignResults
-from batsched_py.report.kit import Interval, Runs, bootstrap, in_column, log_name, trimmed_mean
-from batsched_py.report.kit.selection import SEED
+from batsched_py.report.kit import (
+    SEED,
+    Interval,
+    Runs,
+    bootstrap,
+    in_column,
+    log_name,
+    trimmed_mean,
+)
 from batsched_studies.dynp import PUBLISHED
 from batsched_studies.dynp.measures import options_of, policy_of, values_of
 
@@ -44,6 +51,8 @@ class Load:
     runs: Runs
     """By ``policy`` (as in ``published.toml``), ``slackness``, ``shrink`` and replication, which is
     the set; SLDwA, and UTIL in per cent."""
+    _gains: dict[Any, Interval | None] = field(default_factory=dict)
+    """Tables, figures and verdicts ask for the same."""
 
     def factors(self) -> list[float]:
         """The shrinking factors that were run, from no to most load."""
@@ -83,7 +92,10 @@ class Load:
         None if one of them was not run. Sets are drawn anew, not single values: each set is a
         replication at all factors.
         """
-        return _gain(self, policy, tuple(factors), metric, slackness)
+        asked = policy, tuple(factors), metric, slackness
+        if asked not in self._gains:
+            self._gains[asked] = _gain(self, *asked)
+        return self._gains[asked]
 
     def average_gain(self, policy: str, slackness: float, metric: str) -> Interval | None:
         """Return the gain of a policy on its base, averaged over :meth:`common_factors`."""
@@ -149,12 +161,11 @@ def trimmed_rows(array: Any) -> Any:
     return np.sort(array, axis=1)[:, drop : array.shape[1] - drop].mean(axis=1)
 
 
-@lru_cache(4096)  # tables, figures and verdicts ask for the same
+@lru_cache(4096)
 def _mean(values: tuple[float, ...]) -> Interval:
     return bootstrap(values, trimmed, resamples=RESAMPLES)
 
 
-@lru_cache(4096)
 def _gain(
     load: Load, policy: str, factors: tuple[float, ...], metric: str, slackness: float
 ) -> Interval | None:

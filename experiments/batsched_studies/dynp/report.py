@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from batsched_py.report import Report
+from batsched_py.report.kit import SEED
 from batsched_studies.dynp import PUBLISHED, TEXTS, claims, figures, layout, load_tables, tables
 from batsched_studies.dynp.load import Load, read_loads
 from batsched_studies.dynp.measures import Measured, read_runs
@@ -35,7 +36,7 @@ def _compared(runs: list[Measured], loads: list[Load]) -> Iterator[str]:
     yield from dict.fromkeys(f"- {compared(run)}" for run in runs)
     for load in loads:
         cases = load.runs.groups("policy", "slackness", "shrink")
-        sets = max(len(of_case) for _, of_case in cases)
+        sets = max(len(of_case.labels(SEED)) for _, of_case in cases)
         as_thesis = f"the thesis's {load.trace}" if load.trace else "not those of the thesis"
         yield f"- {load.log}: up to {sets} synthetic job sets; {as_thesis}."
 

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from batsched_py.report.kit import in_column as _printed
-from batsched_py.report.kit.selection import rows
+from batsched_py.report.kit import rows
 from batsched_studies.dynp import PUBLISHED
 from batsched_studies.dynp.load import STATIC
 from batsched_studies.dynp.measures import Measured

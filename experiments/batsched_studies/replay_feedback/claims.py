@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit.selection import rows
+from batsched_py.report.kit import rows
 from batsched_py.units import DAY
 from batsched_studies.replay_feedback import TEXTS, models, spread, tables
 from batsched_studies.replay_feedback.session_graphs import Graphs

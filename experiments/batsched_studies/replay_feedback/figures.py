@@ -18,8 +18,7 @@ import pandas as pd
 
 from batsched_py import metrics
 from batsched_py.report import Figure
-from batsched_py.report.kit import slug
-from batsched_py.report.kit.charts import Chart
+from batsched_py.report.kit import Chart, slug
 from batsched_py.support import palette
 from batsched_py.units import DAY, MONTH
 from batsched_py.workload.clock import local_hours

@@ -16,8 +16,7 @@ import altair as alt
 import pandas as pd
 
 from batsched_py.report import Column, Part, Text
-from batsched_py.report.kit import columns, quantiles, scale_of, slug, where_known
-from batsched_py.report.kit.charts import Chart
+from batsched_py.report.kit import Chart, columns, quantiles, scale_of, slug, where_known
 from batsched_py.support import palette
 from batsched_py.support.statistics import finite
 from batsched_studies.replay_feedback import TEXTS, tables

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from batsched_py.metrics import JobTable
 from batsched_py.report import CampaignResults
-from batsched_py.report.kit import scale_of
-from batsched_py.report.kit.charts import Chart
+from batsched_py.report.kit import Chart, scale_of
 from batsched_py.support import palette
 from batsched_py.workload import Workload
 from batsched_studies.replay_feedback import tables

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from batsched_py.report import CampaignResults, Part, Report, Text
-from batsched_py.report.kit.selection import rows
+from batsched_py.report.kit import rows
 from batsched_studies.replay_feedback import (
     PUBLISHED,
     TEXTS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import altair as alt
 import numpy as np
@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
-from batsched_py.report.kit.charts import Chart
+from batsched_py.report.kit import Chart
 from batsched_py.support import palette
 from batsched_py.units import HOUR
 from batsched_studies.replay_feedback import PUBLISHED, replays
@@ -59,9 +59,17 @@ class Graphs:
         return pd.DataFrame(points)
 
 
-@lru_cache(maxsize=4)  # a figure and the claims ask for those of each log
+_MADE: WeakKeyDictionary[replays.Study, Graphs] = WeakKeyDictionary()
+
+
 def of_study(study: replays.Study) -> Graphs:
     """Return the graphs of a log, made once; raises ``MissingError`` where there are none."""
+    if study not in _MADE:
+        _MADE[study] = _made(study)
+    return _MADE[study]
+
+
+def _made(study: replays.Study) -> Graphs:
     # Part of the distribution, but not of batsched_py, which must not need it.
     from batsched_users.sessions.delimitation import Delimitation, partition
     from batsched_users.sessions.session_graph import build_graph

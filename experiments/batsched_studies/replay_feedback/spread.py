@@ -16,9 +16,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from batsched_py.report import Figure, Part, Table, Text
+from batsched_py.report.kit import Chart, scale_of, slug
 from batsched_py.report.kit import cells as estimated
-from batsched_py.report.kit import scale_of, slug
-from batsched_py.report.kit.charts import Chart
 from batsched_py.support import palette
 from batsched_py.support.statistics import Beside, beside, bootstrap, paired_difference, quantiles
 from batsched_studies.replay_feedback import TEXTS, tables

@@ -14,8 +14,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.metrics import saturated
-from batsched_py.report.kit import Interval, Runs, cells, log_name, paired, paired_ratio
-from batsched_py.report.kit.selection import SEED
+from batsched_py.report.kit import SEED, Interval, Runs, cells, log_name, paired, paired_ratio
 from batsched_studies.tbuos_ups import PUBLISHED
 
 OPEN = ("rigid", "resampled")

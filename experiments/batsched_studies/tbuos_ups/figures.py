@@ -10,9 +10,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit import Runs, cells, inline_data, numbers, paired, scale_of
-from batsched_py.report.kit.charts import Chart
-from batsched_py.report.kit.selection import rows
+from batsched_py.report.kit import Chart, Runs, cells, inline_data, numbers, paired, rows, scale_of
 from batsched_py.support import palette
 from batsched_py.support.statistics import finite
 from batsched_py.units import HOUR

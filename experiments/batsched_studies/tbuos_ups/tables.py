@@ -10,8 +10,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Table
-from batsched_py.report.kit import Runs, cells
-from batsched_py.report.kit.selection import rows
+from batsched_py.report.kit import Runs, cells, rows
 from batsched_py.support.statistics import finite
 from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_studies.tbuos_ups import TEXTS, claims

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit.selection import rows
+from batsched_py.report.kit import rows
 from batsched_studies.tbuos_ups.claims import CLAIMS, DIFFERENT, GREATER, NAMES, TITLES
 from batsched_studies.tbuos_ups.waits import SEEDS
 
