@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 SHARED ?= ../shared
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
-# A file's tests stay in one process: what they share is made once.
-PARALLEL := --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
+# A file's tests stay in one process: what they share is made once. One process more than
+# simulations, since many tests wait for another process.
+PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help campaign test test-long coverage check format benchmarks conformance user-models architecture docs clean
 
