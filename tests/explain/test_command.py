@@ -7,15 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.decision_process import DecisionProcess
 from batsched_py.explain.gantt import NAMES, Bar, figure_of, picture
-from batsched_py.explain.job_watch import Watch
-from batsched_py.explain.replayed_exchange import read_turns, replay
 from batsched_py.schedulers.easy import Easy
 from batsched_py.testing import workload
 from batsched_py.workload.sample_log import cached_sample_log
 from helpers.calling import command
-from helpers.explained import JOBS, record
+from helpers.explained import JOBS, record, watched
 
 PNG = b"\x89PNG"
 
@@ -119,8 +116,7 @@ def test_errors_are_one_line(folder: Path, arguments: list[str], code: int, mess
 def test_the_rectangles(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     record(path, workload([JOBS[0], JOBS[1], JOBS[3], JOBS[4], JOBS[5]], 8), Easy())
-    watch = Watch("w0!0002", Easy(), 0.1)
-    replay(read_turns(path), DecisionProcess(watch.policy), watch)
+    watch = watched(path, "w0!0002", Easy(), 0.1)
     shown = picture(watch, 0.1)
     # submitted at 14, started at 150 and ended at 450: 43.6 s more on both sides
     assert (shown.submit_time, shown.left) == (14, 150)
@@ -144,8 +140,7 @@ def test_bars_stay_within_the_picture(tmp_path: Path) -> None:
     """w0!0004 runs from 16 to 36; w0!0000 beside it began before the margin and ends at 100."""
     path = tmp_path / "x.jsonl"
     record(path, workload([JOBS[0], JOBS[1], JOBS[3], JOBS[4], JOBS[5]], 8), Easy())
-    watch = Watch("w0!0004", Easy(), 0.1)
-    replay(read_turns(path), DecisionProcess(watch.policy), watch)
+    watch = watched(path, "w0!0004", Easy(), 0.1)
     shown = picture(watch, 0.1)
     bar = next(bar for bar in shown.bars if bar.job == "w0!0000")
     assert watch.history.jobs["w0!0000"].end == 100
@@ -156,8 +151,7 @@ def test_a_job_that_has_not_ended_goes_to_the_edge(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     record(path, workload(JOBS, 8), Easy())
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:8]))
-    watch = Watch("w0!0001", Easy(), 0.5)
-    replay(read_turns(path), DecisionProcess(watch.policy), watch)
+    watch = watched(path, "w0!0001", Easy(), 0.5)
     shown = picture(watch, 0.5)
     assert shown.left == watch.now
     assert all(bar.end == shown.end for bar in shown.bars)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, PluginError
 from batsched_py.explain.job_watch import Ended, Watch
-from batsched_py.explain.replayed_exchange import has_six_decimals, read_turns, replay
+from batsched_py.explain.replayed_exchange import read_turns, replay
 from batsched_py.explain.waiting_lines import Explanation, Line, explanation
 from batsched_py.explain.wording import in_words, lasting
 from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
@@ -34,18 +34,14 @@ from batsched_py.schedulers.ups import Ups
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload import WorkloadJob
-from helpers.explained import JOBS, record
+from helpers.explained import JOBS, record, watched
 
 Maker = Callable[[], Scheduler]
 
 
 def explained(path: Path, policy: Scheduler, job: str, most: int = 30) -> Explanation:
     """Explain a job of the exchange in ``path``."""
-    turns = read_turns(path)
-    process = DecisionProcess(policy, six_decimals=has_six_decimals(turns))
-    watch = Watch(job, policy)
-    replay(turns, process, watch)
-    return explanation(watch, type(policy).__name__.lower(), most)
+    return explanation(watched(path, job, policy), type(policy).__name__.lower(), most)
 
 
 def why(

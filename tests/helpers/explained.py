@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from batsched_py.decision_process import DecisionProcess
+from batsched_py.explain.job_watch import Watch
+from batsched_py.explain.replayed_exchange import has_six_decimals, read_turns, replay
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.user_model import UserModel
 from batsched_py.simulator.engine import Options, Simulator
@@ -15,6 +17,14 @@ from batsched_py.workload import Workload
 
 # 6 of 8 processors until 100; a head; three that are short, too long, and long and narrow
 JOBS = [J(0, 6, 100), J(10, 8, 50), J(12, 2, 80), J(14, 2, 300), J(15, 4, 60), J(16, 1, 20)]
+
+
+def watched(path: Path, job: str, policy: Scheduler, margin: float = 0.0) -> Watch:
+    """Replay the exchange in ``path`` and watch a job."""
+    turns = read_turns(path)
+    watch = Watch(job, policy, margin)
+    replay(turns, DecisionProcess(policy, six_decimals=has_six_decimals(turns)), watch)
+    return watch
 
 
 def record(
