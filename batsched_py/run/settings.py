@@ -18,7 +18,7 @@ from batsched_py.errors import UsageError, parameter
 from batsched_py.support.option_values import parse_time
 from batsched_py.support.setting_fields import Setting, setting_fields
 from batsched_py.units import MINUTE, WEEK
-from batsched_py.workload.conversion_rules import PRESETS, Rules, choices, make_rules
+from batsched_py.workload.conversion_rules import CHOICES, PRESETS, Rules, make_rules
 
 if TYPE_CHECKING:
     File = str | Path
@@ -79,30 +79,30 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             "PRESET",
         ),
     ] = "replay-feedback"
-    size: Annotated[str | None, Setting("Processors of a job.", "|".join(choices("size")))] = None
+    size: Annotated[str | None, Setting("Processors of a job.", "|".join(CHOICES["size"]))] = None
     walltime: Annotated[
         str | None,
         Setting(
             "Kill limit; double: max(request, 2 x run time); exact: none, policies are told the "
             "run time.",
-            "|".join(choices("walltime")),
+            "|".join(CHOICES["walltime"]),
         ),
     ] = None
     runtime: Annotated[
         str | None,
-        Setting("Run time of a job.", "|".join(choices("runtime"))),
+        Setting("Run time of a job.", "|".join(CHOICES["runtime"])),
     ] = None
     drop: Annotated[
-        str | None, Setting(f"Jobs to leave out: {', '.join(choices('drop'))}.", "KIND,...")
+        str | None, Setting(f"Jobs to leave out: {', '.join(CHOICES['drop'])}.", "KIND,...")
     ] = None
     unknown_user: Annotated[
         str | None,
         Setting(
             "Jobs of unknown users: all of one user, each of its own, or left out.",
-            "|".join(choices("unknown_user")),
+            "|".join(CHOICES["unknown_user"]),
         ),
     ] = None
-    profile: Annotated[str | None, Setting("What a job does.", "|".join(choices("profile")))] = None
+    profile: Annotated[str | None, Setting("What a job does.", "|".join(CHOICES["profile"]))] = None
     first: Annotated[int | None, Setting("Only the first N jobs.", "N")] = None
     skip_bad_lines: Annotated[bool, Setting("Leave malformed lines out and count them.")] = False
     seed: Annotated[int, Setting("Seed of the users' chance.")] = 0

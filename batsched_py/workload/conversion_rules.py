@@ -33,6 +33,13 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Only the first N jobs of those kept."""
 
 
+CHOICES: dict[str, tuple[str, ...]] = {
+    name: get_args(Drop if name == "drop" else hint)
+    for name, hint in get_type_hints(Rules).items()
+    if name != "first"  # any number
+}
+"""The values that each rule may have (``drop``: that its parts may have)."""
+
 PRESETS: dict[str, Rules] = {
     "replay-feedback": Rules(),
     "predictsim": Rules(
@@ -69,15 +76,10 @@ def make_rules(preset: Rules | str = "replay-feedback", **changes: Any) -> Rules
                 )
             continue
         for text in value if name == "drop" else (value,):
-            if text not in choices(name):
-                raise UsageError(_unknown(parameter(name), text, list(choices(name))))
+            if text not in CHOICES[name]:
+                raise UsageError(_unknown(parameter(name), text, list(CHOICES[name])))
     rules = PRESETS[preset] if isinstance(preset, str) else preset
     return msgspec.structs.replace(rules, **kept)
-
-
-def choices(rule: str) -> tuple[str, ...]:
-    """Return the values that a rule may have (``drop``: that its parts may have)."""
-    return get_args(Drop if rule == "drop" else get_type_hints(Rules)[rule])
 
 
 def describe(rules: Rules) -> str:

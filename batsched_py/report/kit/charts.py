@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
+from batsched_py.report.kit.tables import Rows
 from batsched_py.support.extras import extra
 
 with extra("figures"):
@@ -14,7 +15,6 @@ with extra("figures"):
 
 Chart = Any
 """A chart of altair, whose own types hardly tell one kind from another."""
-Rows = Sequence[Mapping[str, Any]] | pd.DataFrame
 
 
 def scale_of(styles: Mapping[str, Any], there: Container[str]) -> alt.Scale:

@@ -9,6 +9,9 @@ import pandas as pd
 
 from batsched_py.report.document import Column, Kind, Part, Section, Table
 
+Rows = Sequence[Mapping[str, Any]] | pd.DataFrame
+"""What a table or a chart is made of."""
+
 
 def columns(
     *names: str | Mapping[str, str], decimals: int | None = None, kind: Kind = "", **titles: str
@@ -27,7 +30,7 @@ def columns(
 def table(
     name: str,
     title: str,
-    rows: Sequence[Mapping[str, Any]] | pd.DataFrame,
+    rows: Rows,
     shown: Iterable[Column],
     note: str = "",
     marks: Iterable[tuple[int, str]] = (),
@@ -37,9 +40,7 @@ def table(
     return Table(name, title, frame, tuple(shown), note, tuple(marks)) if len(frame) else None
 
 
-def where_known(
-    rows: Sequence[Mapping[str, Any]] | pd.DataFrame, shown: Iterable[Column]
-) -> tuple[Column, ...]:
+def where_known(rows: Rows, shown: Iterable[Column]) -> tuple[Column, ...]:
     """Return the columns without those about published numbers that no row has."""
     frame, shown = pd.DataFrame(rows), tuple(shown)
     about = [column for column in shown if column.kind in ("published", "difference")]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import pandas as pd
 
 from batsched_py.report.document import Column, Figure, Part, Report, Table, Verdict
 from batsched_py.report.kit.beside_published import read_published
-from batsched_py.report.kit.tables import sections, table
+from batsched_py.report.kit.tables import Rows, sections, table
 
 
 class Texts:
@@ -38,7 +37,7 @@ class Texts:
     def table(
         self,
         key: str,
-        rows: Sequence[Mapping[str, Any]] | pd.DataFrame,
+        rows: Rows,
         /,
         name: str = "",
         marks: Iterable[tuple[int, str]] = (),
