@@ -293,3 +293,11 @@ def test_one_site_is_easy(rows: list[Row]) -> None:
     for scenario in ("local", "sharing", "multi_site"):
         twin = schedule(jobs, [7], replace(Options(), scenario=scenario))
         assert [at and at.start for at in (twin[job.id] for job in jobs)] == easy
+
+
+@given(rows_of)
+def test_without_overhead_sites_do_not_matter(rows: list[Row]) -> None:
+    """Spread for nothing and without a reservation, jobs start as on one machine of all nodes."""
+    one_site = begins(rows, [9], reservation="none")
+    assert begins(rows, [4, 3, 2], reservation="none") == one_site
+    assert begins(rows, [6, 3], reservation="none") == one_site
