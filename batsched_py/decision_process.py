@@ -16,13 +16,15 @@ from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model import decisions as d
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
-from batsched_py.model.policy import Scheduler
+from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.user_model import UserModel, given, jobs_due, next_due
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.protocol.dilated_jobs import PLACED, DilatedJobs, placed_id
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text
+from batsched_py.workload.sites import HOME, Sites, home_by_name, home_number, nb_processors
 from batsched_py.workload.workload import WorkloadJob
 
 DYNAMIC = "dyn"
@@ -36,7 +38,9 @@ class DecisionProcess:
 
     ``shake`` is the seed of a random order of the jobs that users submit at one instant (None:
     in the order in which the model gives them). ``six_decimals`` says that times come with six
-    decimals only, as Batsim prints them: calls are then asked for at such times.
+    decimals only, as Batsim prints them: calls are then asked for at such times. ``sites`` are
+    the parts of the machine, none if it is one; ``speed_factor`` is by how much its processors are
+    faster than those that the jobs were recorded on.
     """
 
     def __init__(
@@ -46,6 +50,8 @@ class DecisionProcess:
         *,
         shake: int | None = None,
         six_decimals: bool = False,
+        sites: Sites = (),
+        speed_factor: float = 1.0,
     ) -> None:
         self.scheduler = scheduler
         self.users = users
@@ -58,6 +64,10 @@ class DecisionProcess:
         self._ended = False
         self._random = None if shake is None else random.Random(f"users of {shake}")
         self._six_decimals = six_decimals
+        self._sites, self._speed_factor = sites, speed_factor
+        self._dilated: DilatedJobs | None = None
+        """None unless the policy may let jobs run longer."""
+        self._more_static_jobs = False
         self._jobs: dict[str, Job] = {}
         self._nb_jobs = 0
         self._nb_running = 0
@@ -137,7 +147,12 @@ class DecisionProcess:
                 f"SIMULATION_BEGINS: {event.nb_compute_resources} compute resources, expected 0 to "
                 f"{MOST_PROCESSORS}"
             )
-        self.machine = Machine(event.nb_compute_resources)
+        if self._sites and nb_processors(self._sites) != event.nb_compute_resources:
+            raise ProtocolError(
+                f"SIMULATION_BEGINS: {event.nb_compute_resources} compute resources, but the "
+                f"{len(self._sites)} sites have {nb_processors(self._sites)} processors"
+            )
+        self.machine = Machine(event.nb_compute_resources, self._sites)
         if event.config.get("exact-times"):
             self._six_decimals = False  # the embedded simulator says all digits
         self._config = config = event.config
@@ -152,12 +167,25 @@ class DecisionProcess:
             raise ProtocolError(
                 "users who react submit jobs dynamically: start Batsim with --enable-dynamic-jobs"
             )
+        self._more_static_jobs = bool(event.workloads)
+        if may_dilate(self.scheduler):
+            if not self._registering:
+                raise ProtocolError(
+                    f"{type(self.scheduler).__name__} lets jobs run longer in some places, in a "
+                    "form that is registered then: start Batsim with --enable-dynamic-jobs"
+                )
+            reuse = bool(config.get("profile-reuse-enabled"))
+            self._dilated = DilatedJobs(
+                event.profiles, reuse=reuse, speed_factor=self._speed_factor
+            )
 
     def _notified(self, event: m.Notify) -> None:
         if event.type in ("event_machine_available", "event_machine_unavailable"):
             processors = from_text(event.details.get("resources", ""))
             self.machine.set_available(processors, event.type == "event_machine_available")
             self._must_schedule = True
+        elif event.type == "no_more_static_job_to_submit":
+            self._more_static_jobs = False
 
     def _ends(self, event: m.SimulationEnds) -> None:
         self._ended = True
@@ -175,13 +203,13 @@ class DecisionProcess:
         self._must_schedule = True
 
     def _submitted(self, event: m.JobSubmitted) -> None:
-        if self.users is not None and event.job_id in self._registered:
+        if event.job_id in self._registered or event.job_id.startswith(f"{PLACED}!"):
             return  # the echo of a job registered here
         if event.job.id != event.job_id or event.job_id in self._jobs:
             raise ProtocolError(
                 f"JOB_SUBMITTED: job {event.job_id!r} calls itself {event.job.id!r}, or came twice"
             )
-        self._enqueue(event.job)
+        self._enqueue(event.job, event.profile)
 
     def _completed(self, event: m.JobCompleted) -> None:
         job = self._jobs.pop(event.job_id, None)
@@ -217,8 +245,8 @@ class DecisionProcess:
             self._profiles.add(profile)
         else:  # Batsim forgets a profile with its first job
             profile = f"{profile}#{_without_mark(job.id)}"
+        content = users.profiles.get(job.profile) if new or self._dilated is not None else None
         if new:
-            content = users.profiles.get(job.profile)
             if content is None:
                 raise InvariantError(
                     f"{type(users).__name__} submitted job {job.id} with the profile "
@@ -234,7 +262,7 @@ class DecisionProcess:
         )
         self._reply.append(m.RegisterJob(timestamp=now, job_id=name, job=description))
         self._of_users[name] = job
-        self._enqueue(description)
+        self._enqueue(description, content)
 
     def _tell_users(self, job: Job, state: str) -> None:
         recorded = self._of_users.pop(job.id, None)
@@ -247,9 +275,13 @@ class DecisionProcess:
         if due < inf:
             if not self._calls or due < self._calls[0]:
                 self._call_at(due)
-        elif self._registering and not self._of_users:
+        elif self._registering and not self._of_users and not self._may_dilate():
             self._registering = False
             self._reply.append(m.Notify(timestamp=self.now, type="registration_finished"))
+
+    def _may_dilate(self) -> bool:
+        """Tell whether a job may be started with a dilation from now on."""
+        return self._dilated is not None and (self._more_static_jobs or bool(len(self.queue)))
 
     def _call_at(self, time: float) -> None:
         if not isinstance(time, float | int) or not isfinite(time):
@@ -265,7 +297,9 @@ class DecisionProcess:
 
     # Jobs and the policy -----------------------------------------------------------------------
 
-    def _enqueue(self, description: m.JobDescription) -> None:
+    def _enqueue(
+        self, description: m.JobDescription, profile: dict[str, Any] | None = None
+    ) -> None:
         job = Job(
             description.id,
             self._nb_jobs,
@@ -279,10 +313,23 @@ class DecisionProcess:
         self._nb_jobs += 1
         self._jobs[job.id] = job
         self._must_schedule = True
+        if self._sites:
+            job.home = self._home(description)
+            home = self._sites[job.home].name
+            description.extra = job.extra = {**description.extra, HOME: home}
         if not 0 < job.size <= self.machine.nb_processors:
             self._refuse(job)
-        else:
-            self.queue.append(job)
+            return
+        self.queue.append(job)
+        if self._dilated is not None:
+            self._dilated.waits(description, profile)
+
+    def _home(self, description: m.JobDescription) -> int:
+        """Return the number of the site where a job is at home: as it says, or its user's."""
+        home = description.extra.get(HOME)
+        if home is not None:
+            return home_number(self._sites, home, description.id)
+        return home_by_name(self._sites, description.user or description.id)
 
     def _schedule(self) -> None:
         now, queue, machine = self.now, self.queue, self.machine
@@ -290,10 +337,15 @@ class DecisionProcess:
         for decision in given(decisions, self.scheduler, "schedule"):
             if isinstance(decision, d.Start):
                 job = decision.job
+                self._nb_running += 1
+                if decision.dilation != 1 or decision.transfer:
+                    self._start_dilated(decision)
+                    continue
                 alloc = machine.start(job, now, decision.processors)
                 queue.remove(job)
-                self._nb_running += 1
                 self._reply.append(m.ExecuteJob(timestamp=now, job_id=job.id, alloc=alloc))
+                if self._dilated is not None:
+                    self._dilated.forget(job.id)
             elif isinstance(decision, d.Reject):
                 if decision.job.state is not JobState.WAITING:
                     raise InvariantError(
@@ -313,9 +365,26 @@ class DecisionProcess:
         if self.observer is not None:
             self.observer(now, queue, machine)
 
+    def _start_dilated(self, decision: d.Start) -> None:
+        """Start a job that runs longer where it is placed, in a form of its own."""
+        job, machine = decision.job, self.machine
+        if self._dilated is None:
+            raise InvariantError(
+                f"{type(self.scheduler).__name__} started job {job.id} with a dilation: it must "
+                "say beforehand that it dilates"
+            )
+        if job.state is JobState.WAITING:
+            self.queue.remove(job)  # before its size may change
+        machine.start(job, self.now, decision.processors, decision.dilation, decision.transfer)
+        self._jobs[placed_id(job.id)] = self._jobs.pop(job.id)
+        speed = min(site.speed for site in machine.sites if site.share(job.processors))
+        self._reply += self._dilated.start(job, self.now, speed)
+
     def _refuse(self, job: Job) -> None:
         job.state = JobState.ENDED
         del self._jobs[job.id]
+        if self._dilated is not None:
+            self._dilated.forget(job.id)
         self._reply.append(m.RejectJob(timestamp=self.now, job_id=job.id))
         self._must_schedule = True
         self._tell_users(job, REJECTED)
@@ -323,7 +392,9 @@ class DecisionProcess:
     def _kill(self, job: Job) -> None:
         if job.state is not JobState.RUNNING:
             raise InvariantError(f"job {job.id} was killed while {job.state.value}")
-        self._reply.append(m.KillJob(timestamp=self.now, job_ids=[job.id]))
+        dilated = job.dilation != 1 or job.transfer
+        job_ids = [placed_id(job.id) if dilated else job.id]
+        self._reply.append(m.KillJob(timestamp=self.now, job_ids=job_ids))
 
 
 def _without_mark(job_id: str) -> str:

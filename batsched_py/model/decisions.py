@@ -17,10 +17,18 @@ class Start(msgspec.Struct, gc=False, eq=False):
 
     These are a :class:`procset.ProcSet`, a bitmask, or None for the lowest free ones; their
     number is the size of the job.
+
+    Where the run time depends on the placement, the decision says so: the job runs ``dilation``
+    times as long as recorded, and ``transfer`` seconds more (its data must be there first). So do
+    its estimate and its walltime, and it may then get another number of processors than it asked
+    for. A policy that decides so says it beforehand: see
+    :class:`~batsched_py.model.policy.DilatingScheduler`.
     """
 
     job: Job
     processors: int | ProcSet | None = None
+    dilation: float = 1.0
+    transfer: float = 0.0
 
 
 class Reject(msgspec.Struct, gc=False, eq=False):

@@ -42,6 +42,16 @@ class Job(msgspec.Struct, eq=False, gc=False):
     state: JobState = JobState.WAITING
     start_time: float = inf
     expected_end: float = inf
-    """``start_time + estimate`` once it runs."""
+    """``start_time + estimate`` once it runs, dilated as it was decided."""
     processors: int = 0
     """Allocated processors as a bitmask, see :mod:`batsched_py.support.processor_sets`."""
+    home: int = 0
+    """Number of the site whose user submitted it."""
+    dilation: float = 1.0
+    """How many times as long as recorded it runs, where it runs."""
+    transfer: float = 0.0
+    """Seconds by which it runs still longer there."""
+
+    def lasts(self, dilation: float = 1.0, transfer: float = 0.0) -> float:
+        """Return the estimate (seconds) of a placement where it runs that much longer."""
+        return self.estimate * dilation + transfer

@@ -4,32 +4,44 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import TYPE_CHECKING
 
 from batsched_py.errors import InvariantError
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.timeline import Timeline
 from batsched_py.support.processor_sets import from_procset, lowest, to_procset, to_text
+from batsched_py.workload.sites import SiteDescription
 
 if TYPE_CHECKING:
     from procset import ProcSet
 
 
-class Machine:
-    """Identical processors ``0 .. nb_processors - 1``, and the jobs that run on them."""
+class Site:
+    """Identical processors, and the jobs that run on them: a machine, or a part of one."""
 
-    __slots__ = ("_releases", "free", "free_processors", "nb_ended", "nb_processors", "unavailable")
+    __slots__ = (
+        "_all",
+        "_releases",
+        "free",
+        "free_processors",
+        "name",
+        "nb_processors",
+        "speed",
+        "unavailable",
+    )
 
-    def __init__(self, nb_processors: int) -> None:
-        self.nb_processors = nb_processors
-        self.free = nb_processors
+    def __init__(self, processors: int, name: str = "", speed: float = 1.0) -> None:
+        self.name = name
+        self.speed = speed
+        """Of its processors, as a multiple of those that run times and estimates are for."""
+        self._all = processors
+        self.nb_processors = self.free = processors.bit_count()
         """Number of free processors."""
-        self.free_processors = (1 << nb_processors) - 1
+        self.free_processors = self._all
         """The free processors as a bitmask."""
         self.unavailable = 0
         """Processors that are out of order, as a bitmask; jobs that run there go on."""
-        self.nb_ended = 0
-        """Number of jobs that ran and ended."""
         # (expected end, size, submission number, job): the number makes the keys unique, so that
         # a comparison never reaches the job.
         self._releases: list[tuple[float, int, int, Job]] = []
@@ -46,7 +58,7 @@ class Machine:
         """
         if not self.unavailable:
             return self._releases
-        usable = ~self.unavailable
+        usable = self._all & ~self.unavailable
         return [
             (end, (job.processors & usable).bit_count(), number, job)
             for end, _, number, job in self._releases
@@ -71,22 +83,77 @@ class Machine:
         """Return the free processors as a :class:`procset.ProcSet`."""
         return to_procset(self.free_processors)
 
+    def share(self, processors: int) -> int:
+        """Return those of the ``processors`` that are here, both as bitmasks."""
+        return processors & self._all
+
     def set_available(self, processors: int, available: bool) -> None:
-        """Put processors out of order, or back; running jobs are left alone."""
+        """Put those of the ``processors`` (a bitmask) that are here out of order, or back.
+
+        Running jobs are left alone.
+        """
         if available:
             self.unavailable &= ~processors
         else:
-            self.unavailable |= processors
+            self.unavailable |= processors & self._all
         in_use = 0
         for job in self.releases():
             in_use |= job.processors
-        everything = (1 << self.nb_processors) - 1
-        self.free_processors = everything & ~self.unavailable & ~in_use
+        self.free_processors = self._all & ~self.unavailable & ~in_use
         self.free = self.free_processors.bit_count()
 
-    def start(self, job: Job, now: float, processors: int | ProcSet | None = None) -> int:
+    def _take(self, job: Job, size: int) -> None:
+        """Let ``job`` run on ``size`` processors that are here."""
+        self.free_processors &= ~job.processors
+        self.free -= size
+        insort(self._releases, (job.expected_end, size, job.number, job))
+
+    def _give_back(self, job: Job, size: int) -> None:
+        """Free the ``size`` processors here of a job that ran."""
+        freed = self.share(job.processors)
+        if self.unavailable:
+            freed &= ~self.unavailable
+        self.free_processors |= freed
+        self.free += freed.bit_count() if self.unavailable else size
+        del self._releases[bisect_left(self._releases, (job.expected_end, size, job.number, job))]
+
+
+class Machine(Site):
+    """Processors ``0 .. nb_processors - 1``, and the jobs that run on them.
+
+    They may belong to ``sites``, which cover them all.
+    """
+
+    __slots__ = ("_parts", "nb_ended")
+
+    def __init__(self, nb_processors: int, sites: Sequence[SiteDescription] = ()) -> None:
+        super().__init__((1 << nb_processors) - 1)
+        self._parts = tuple(Site(site.processors, site.name, site.speed) for site in sites)
+        self.nb_ended = 0
+        """Number of jobs that ran and ended."""
+
+    @property
+    def sites(self) -> Sequence[Site]:
+        """The parts that the machine was described with; if with none, itself."""
+        return self._parts or (self,)
+
+    def set_available(self, processors: int, available: bool) -> None:
+        """Put processors out of order, or back; running jobs are left alone."""
+        super().set_available(processors, available)
+        for site in self._parts:
+            site.set_available(processors, available)
+
+    def start(
+        self,
+        job: Job,
+        now: float,
+        processors: int | ProcSet | None = None,
+        dilation: float = 1.0,
+        transfer: float = 0.0,
+    ) -> int:
         """Run ``job`` from ``now`` on ``processors``: a bitmask, a :class:`procset.ProcSet`, or
-        None for the lowest free ones.
+        None for the lowest free ones. For ``dilation`` and ``transfer`` (seconds) see
+        :class:`~batsched_py.model.decisions.Start`.
 
         Returns the processors as a bitmask. Raises :class:`InvariantError` for a job that is not
         waiting, for processors that are not free, and where their number is not the job's size.
@@ -102,18 +169,30 @@ class Machine:
             processors = lowest(free, job.size)
         else:
             processors = _bitmask(processors, job)
+            if dilation != 1 or transfer:
+                job.size = processors.bit_count() or job.size
             if processors & ~free or processors.bit_count() != job.size:
                 raise InvariantError(
                     f"job {job.id} of size {job.size} cannot start on processors "
                     f"{to_text(processors)!r}: free are {to_text(free)!r}"
                 )
-        self.free_processors = free & ~processors
-        self.free -= job.size
+        if dilation != 1 or transfer:
+            if not (0 < dilation < inf and 0 <= transfer < inf):
+                raise InvariantError(
+                    f"job {job.id} was started with the dilation {dilation} and the transfer "
+                    f"{transfer}: expected a number above 0, and seconds of at least 0"
+                )
+            job.dilation, job.transfer = dilation, transfer
+            job.expected_end = now + job.lasts(dilation, transfer)
+        else:
+            job.expected_end = now + job.estimate
         job.state = JobState.RUNNING
         job.start_time = now
-        job.expected_end = now + job.estimate
         job.processors = processors
-        insort(self._releases, (job.expected_end, job.size, job.number, job))
+        self._take(job, job.size)
+        for site in self._parts:
+            if share := site.share(processors):
+                site._take(job, share.bit_count())
         return processors
 
     def end(self, job: Job) -> None:
@@ -122,14 +201,10 @@ class Machine:
             raise InvariantError(f"job {job.id} ended while {job.state.value}")
         job.state = JobState.ENDED
         self.nb_ended += 1
-        freed = job.processors
-        if self.unavailable:
-            freed &= ~self.unavailable
-        self.free_processors |= freed
-        self.free += freed.bit_count() if self.unavailable else job.size
-        del self._releases[
-            bisect_left(self._releases, (job.expected_end, job.size, job.number, job))
-        ]
+        self._give_back(job, job.size)
+        for site in self._parts:
+            if share := site.share(job.processors):
+                site._give_back(job, share.bit_count())
 
 
 def _bitmask(processors: int | ProcSet, job: Job) -> int:

@@ -39,6 +39,21 @@ class ExplainingScheduler(Scheduler, Protocol):
 
 
 @runtime_checkable
+class DilatingScheduler(Scheduler, Protocol):
+    """A policy that may start jobs with a dilation or a transfer (see
+    :class:`~batsched_py.model.decisions.Start`)."""
+
+    dilates: bool
+    """Whether it may do so, with the options that it was given: Batsim must then let jobs be
+    registered."""
+
+
+def may_dilate(scheduler: Scheduler) -> bool:
+    """Tell whether a policy may start jobs with a dilation or a transfer."""
+    return isinstance(scheduler, DilatingScheduler) and scheduler.dilates
+
+
+@runtime_checkable
 class CountingScheduler(Scheduler, Protocol):
     """A policy that counts what it does."""
 

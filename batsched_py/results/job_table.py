@@ -24,7 +24,15 @@ ADDED_COLUMNS = {
     "lateness": SECONDS,
 }
 """Our columns of ``_jobs.csv``, which come after Batsim's, with their units."""
-FURTHER_COLUMNS = {"batch": TEXT, "think_time": SECONDS, "behaviour": TEXT, "estimate": SECONDS}
+FURTHER_COLUMNS = {
+    "batch": TEXT,
+    "think_time": SECONDS,
+    "behaviour": TEXT,
+    "estimate": SECONDS,
+    "home": TEXT,
+    "dilation": "a ratio",
+    "transfer": SECONDS,
+}
 """Columns after those, each there only if a job of the run carries it."""
 MEASURED = "measured"
 """The last column: 1 or 0 by job, there only if a job of the run is not measured."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, TEXT
+from batsched_py.protocol.dilated_jobs import PLACED, is_replaced, original
 from batsched_py.results.job_table import COLUMNS, MEASURED, RARE, Column, JobTable
 from batsched_py.results.run_files import SUFFIX, beside, ends_of, read_text
 from batsched_py.support.processor_sets import from_text
@@ -46,6 +47,7 @@ def read_jobs(
         numbers, texts = read_columns(io.StringIO(text))
         if users is not None and "user" not in texts:
             _add_columns(users, numbers, texts)
+        numbers, texts = _each_job_once(numbers, texts)
         _check_header(path, [*numbers, *texts], needed)
         table = _table(numbers, texts, nb_processors, needed)
     except (ValueError, csv.Error, ProtocolError) as error:
@@ -138,6 +140,18 @@ def _add_columns(users: Path, numbers: Numbers, texts: Texts) -> None:
         numbers.setdefault(name, np.append(column, nan)[order])
     for name, values in more_texts.items():
         texts.setdefault(name, [values[row] if row >= 0 else "" for row in order])
+
+
+def _each_job_once(numbers: Numbers, texts: Texts) -> tuple[Numbers, Texts]:
+    """Return the columns with each job once, by its own name, whatever form of it ran."""
+    if PLACED not in texts.get("workload_name", ()):
+        return numbers, texts
+    replaced = list(map(is_replaced, texts["metadata"]))
+    rows = [row for row, other_ran in enumerate(replaced) if not other_ran]
+    texts = {name: [values[row] for row in rows] for name, values in texts.items()}
+    keys = [original(*key) for key in job_keys(texts)]
+    texts["workload_name"], texts["job_id"] = map(list, zip(*keys, strict=True))
+    return {name: column[rows] for name, column in numbers.items()}, texts
 
 
 def _check_header(path: Path, there: Sequence[str], needed: Sequence[str]) -> None:

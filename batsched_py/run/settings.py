@@ -19,6 +19,7 @@ from batsched_py.support.option_values import parse_time
 from batsched_py.support.setting_fields import Setting, setting_fields
 from batsched_py.units import MINUTE, WEEK
 from batsched_py.workload.conversion_rules import CHOICES, PRESETS, Rules, make_rules
+from batsched_py.workload.sites import is_platform, parse_sites
 
 if TYPE_CHECKING:
     File = str | Path
@@ -71,6 +72,15 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     ] = None
     nodes: Annotated[int | None, Setting("Number of processors (default: the log's).")] = None
     node_factor: Annotated[float | None, Setting("The same as a multiple of the log's.")] = None
+    sites: Annotated[
+        str | None,
+        Setting(
+            "Sites of the machine: such as 4x128,6x32 (processors), west:96,east:128@1.5 (names, "
+            "speed), or m128 (a grid of Streit's table 7.1); default: the clusters of the "
+            "platform.",
+            "SITES",
+        ),
+    ] = None
     speed_factor: Annotated[float, Setting("Speed of the processors, as a multiple.")] = 1.0
     rules: Annotated[
         Rules | str,
@@ -146,8 +156,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         if self.node_factor is None:
             return self
         factor = f"{parameter('node_factor')} {self.node_factor}"
-        if self.nodes is not None or self.platform is not None:
-            raise UsageError(f"{factor}: it goes with neither nodes nor platform")
+        if (self.nodes, self.platform, self.sites) != (None, None, None):
+            raise UsageError(f"{factor}: it goes with neither nodes nor platform nor sites")
         if not 0 < self.node_factor < inf:
             raise UsageError(f"{factor}: expected a positive number")
         size = machine_size()
@@ -204,6 +214,8 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     user_options: dict[str, Any] = {}
     seed: int = 0
     shake: int | None = None
+    sites: str | None = None
+    speed_factor: float = 1.0
 
     @property
     def dynamic(self) -> bool:
@@ -221,6 +233,12 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
                 f"rigid replay has no users, so the option {option!r} means nothing: "
                 f"choose users by {parameter('users')}, or leave it out"
             )
+        if not 0 < self.speed_factor < inf:
+            raise UsageError(
+                f"{parameter('speed_factor')} {self.speed_factor}: expected a positive number"
+            )
+        if self.sites is not None and not is_platform(self.sites):
+            parse_sites(self.sites)
 
 
 class Run(ProcessSettings, frozen=True, kw_only=True):
@@ -229,7 +247,6 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
     rules: Rules = Rules()
     platform: str | None = None
     nodes: int | None = None
-    speed_factor: float = 1.0
     skip_bad_lines: bool = False
     each_event: bool = False
     backend: str = EMBEDDED
@@ -241,23 +258,24 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
     """Seconds."""
 
     @property
-    def reading(self) -> tuple[Rules, bool, str | None, float]:
+    def reading(self) -> tuple[Rules, bool, str | None, float, str | None]:
         """What the workload that is read from a file depends on beside the file."""
-        return self.rules, self.skip_bad_lines, self.platform, self.speed_factor
+        return self.rules, self.skip_bad_lines, self.platform, self.speed_factor, self.sites
 
     def check(self) -> None:
         """Raise :class:`UsageError` for what makes no sense before a file is read."""
         super().check()
         if self.nodes is not None and self.nodes <= 0:
             raise UsageError(f"{parameter('nodes')} {self.nodes}: expected at least 1")
+        if self.nodes is not None and self.sites is not None:
+            raise UsageError(
+                f"{parameter('nodes')} and {parameter('sites')} both say how large the machine is: "
+                "give one"
+            )
         if self.platform is not None and self.nodes is not None:
             raise UsageError(
                 f"{parameter('platform')} and {parameter('nodes')} both say how large the machine "
                 "is: give one"
-            )
-        if not 0 < self.speed_factor < inf:
-            raise UsageError(
-                f"{parameter('speed_factor')} {self.speed_factor}: expected a positive number"
             )
         for name, seconds in (("warm_up", self.warm_up), ("cool_down", self.cool_down)):
             if not 0 <= seconds < inf:

@@ -15,14 +15,15 @@ import numpy as np
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError, parameter
-from batsched_py.model.policy import CountingScheduler
+from batsched_py.model.policy import CountingScheduler, may_dilate
 from batsched_py.model.user_model import UserModel
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
+from batsched_py.run.described_sites import described_sites
 from batsched_py.run.result import Output, Result, versions
 from batsched_py.run.settings import EMBEDDED, ProcessSettings, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.hosts import Platform, homogeneous, scaled
+from batsched_py.simulator.platform.hosts import Platform, homogeneous, scaled, with_sites
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.support import plugins
 from batsched_py.transport.recording import Recorder, recorded
@@ -30,6 +31,7 @@ from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload, size_of_machine
 from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.sites import nb_processors
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 
@@ -117,16 +119,28 @@ def simulate(source: Source, arguments: Arguments) -> Result:
 
 
 def load(
-    path: str | Path, rules: Rules, skip_bad_lines: bool, platform: str | None, speed_factor: float
+    path: str | Path,
+    rules: Rules,
+    skip_bad_lines: bool,
+    platform: str | None,
+    speed_factor: float,
+    sites: str | None,
 ) -> Loaded:
     """Read a workload: see :func:`~batsched_py.workload.load.load_workload`.
 
-    The platform file and the factor are those of the run, for its exact estimates.
+    The platform file and the factor are those of the run, for its exact estimates; its sites are
+    for the rules on homes and wide jobs.
     """
     path = find_log(path)
     if platform is not None and rules.walltime == "exact":
         speed_factor *= _relative_speed(platform)
-    workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines, speed_factor=speed_factor)
+    workload = load_workload(
+        path,
+        rules,
+        skip_bad_lines=skip_bad_lines,
+        speed_factor=speed_factor,
+        sites=described_sites(sites),
+    )
     return Loaded(workload, sha256(path))
 
 
@@ -144,13 +158,16 @@ def execute(
     """
     check(run)
     given = read_platform(run.platform) if run.platform and _must_read(run) else None
+    run = _with_sites(run, given)
+    sites = described_sites(run.sites)
     digest = None
     if isinstance(source, Workload):
         workload = source
     else:
         loaded = source if isinstance(source, Loaded) else load(source, *run.reading)
         workload, digest = loaded.workload, loaded.sha256
-    workload = _on_machine(workload, run, given)
+    nodes = nb_processors(sites) if sites else run.nodes
+    workload = _on_machine(workload, nodes, given)
     part = None if record is None else Path(f"{record}.part")
     process = make_process(run, workload)  # for another process too: mistakes are found here
     begin = time.perf_counter()
@@ -159,12 +176,17 @@ def execute(
         machine = (
             scaled(given, run.speed_factor)
             if given
-            else homogeneous(workload.nb_res if run.nodes is None else run.nodes, run.speed_factor)
+            else with_sites(sites, run.speed_factor)
+            if sites
+            else homogeneous(workload.nb_res if nodes is None else nodes, run.speed_factor)
         )
         output, details = _embedded(run, workload, machine, process, part), None
     else:
         root = None if folder is None else Path(folder)
-        output, details = run_outside(run, workload, run.nodes or workload.nb_res, root, part)
+        registers = run.dynamic or may_dilate(process.scheduler)
+        output, details = run_outside(
+            run, workload, nodes or workload.nb_res, root, part, registers=registers
+        )
     wall_time = time.perf_counter() - begin
     if part is not None and record is not None:
         part.replace(record)  # an earlier recording is lost only now
@@ -209,13 +231,13 @@ def _embedded(
     process: DecisionProcess,
     record: Path | None,
 ) -> EmbeddedOutput:
-    dynamic = run.dynamic
+    registers = run.dynamic or may_dilate(process.scheduler)
     simulator = Simulator(
         machine,
-        [] if dynamic else [workload],
+        [] if run.dynamic else [workload],
         Options(
-            dynamic_jobs=dynamic,
-            profile_reuse=dynamic,
+            dynamic_jobs=registers,
+            profile_reuse=registers,
             shake=run.shake,
             each_event=run.each_event,
         ),
@@ -237,11 +259,30 @@ def _must_read(run: Run) -> bool:
     return run.backend in (EMBEDDED, SOCKET) or run.rules.walltime == "exact"
 
 
-def _on_machine(workload: Workload, run: Run, platform: Platform | None) -> Workload:
+def _with_sites(run: Run, platform: Platform | None) -> Run:
+    """Return the run with the clusters of its platform as sites, unless it says which they are.
+
+    Raises :class:`UsageError` for sites of another number of processors than the platform's.
+    """
+    if platform is None:
+        return run
+    if run.sites is None:
+        several = len({host.cluster for host in platform.hosts}) > 1
+        return msgspec.structs.replace(run, sites=run.platform) if several else run
+    size = nb_processors(described_sites(run.sites))
+    if size != len(platform.hosts):
+        raise UsageError(
+            f"{parameter('sites')} {run.sites} has {size} processors, but {run.platform} has "
+            f"{len(platform.hosts)} hosts"
+        )
+    return run
+
+
+def _on_machine(workload: Workload, nodes: int | None, platform: Platform | None) -> Workload:
     """Let a log without jobs be one of the machine: users who make jobs up look at its size."""
     if workload.jobs:
         return workload
-    size = len(platform.hosts) if platform is not None else run.nodes
+    size = len(platform.hosts) if platform is not None else nodes
     return workload if size is None else msgspec.structs.replace(workload, nb_res=size)
 
 
@@ -285,4 +326,11 @@ def make_process(
         model = plugins.load(plugins.USERS, settings.users)
         seed = np.random.SeedSequence(settings.seed).spawn(1)[0]
         users = plugins.make_users(model, settings.users, workload, settings.user_options, seed)
-    return DecisionProcess(policy, users, shake=settings.shake, six_decimals=six_decimals)
+    return DecisionProcess(
+        policy,
+        users,
+        shake=settings.shake,
+        six_decimals=six_decimals,
+        sites=described_sites(settings.sites),
+        speed_factor=settings.speed_factor,
+    )

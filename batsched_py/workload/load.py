@@ -9,12 +9,18 @@ from batsched_py.errors import UsageError
 from batsched_py.workload.batsim_workload import read_workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.log_conversion import workload_from_log
+from batsched_py.workload.sites import Sites
 from batsched_py.workload.swf import read_swf
 from batsched_py.workload.workload import Workload
 
 
 def load_workload(
-    path: str | Path, rules: Rules, *, skip_bad_lines: bool = False, speed_factor: float = 1.0
+    path: str | Path,
+    rules: Rules,
+    *,
+    skip_bad_lines: bool = False,
+    speed_factor: float = 1.0,
+    sites: Sites = (),
 ) -> Workload:
     """Load a Batsim workload (``.json``, ``.json.gz``) or an SWF log (any other name).
 

@@ -79,6 +79,7 @@ CHANGED: dict[str, Any] = {
     "platform": "p.xml",
     "nodes": 3,
     "node_factor": 2.0,
+    "sites": "2x2",
     "speed_factor": 2.0,
     "rules": "dynp",
     "size": "allocated",

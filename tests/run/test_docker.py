@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> RunFolder:
     sockets = tmp_path / "sockets"
     for path in (sockets, tmp_path / "run/input", tmp_path / "run/output"):
         path.mkdir(parents=True)
-    return RunFolder(tmp_path / "run", sockets, True)
+    return RunFolder(tmp_path / "run", sockets, True, True)
 
 
 def test_the_container_is_confined_and_its_log_kept(engine: MagicMock, folder: RunFolder) -> None:

@@ -15,6 +15,7 @@ from batsched_py.commands import shared_options as o
 from batsched_py.errors import ProtocolError, UsageError, parameter
 from batsched_py.protocol.messages import SimulationBegins
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
+from batsched_py.run.described_sites import described_sites
 from batsched_py.run.settings import ProcessSettings, Run, Settings
 from batsched_py.run.simulate import make_process
 from batsched_py.transport import Partner
@@ -24,6 +25,8 @@ from batsched_py.workload.log_archive import find_log
 
 OF_USERS = ("users", "sessions", "user_options", "seed", "shake", *o.RULES, "skip_bad_lines")
 """Settings of the users of a decision process, and of the log that they replay."""
+OF_SITES = ("sites", "speed_factor")
+"""What a decision process knows of the machine beside Batsim's messages."""
 Log = Annotated[
     str | None,
     typer.Option(
@@ -110,7 +113,9 @@ def users_workload(run: Run, log: str | None, log_dirs: Sequence[Path] | None) -
     if log is None:
         raise UsageError(f"--users {run.users} needs --log: what do they replay?")
     path = find_log(log, log_dirs or [])
-    return load_workload(path, run.rules, skip_bad_lines=run.skip_bad_lines)
+    return load_workload(
+        path, run.rules, skip_bad_lines=run.skip_bad_lines, sites=described_sites(run.sites)
+    )
 
 
 def scheduler_maker(
@@ -131,7 +136,7 @@ def scheduler_maker(
                 workloads=[],
                 endpoint=endpoint,
                 prefix="PREFIX",
-                dynamic=True,
+                registers=True,
             )
             raise ProtocolError(
                 "users who react submit their jobs during the simulation, and Batsim was started "

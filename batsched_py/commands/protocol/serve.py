@@ -38,7 +38,7 @@ class BatschedVerbosity(StrEnum):
 
 
 @app.command(cls=p.ArgumentsFromFiles)
-@o.with_settings(*p.OF_USERS)
+@o.with_settings(*p.OF_SITES, *p.OF_USERS)
 def serve(
     *,
     settings: Settings,

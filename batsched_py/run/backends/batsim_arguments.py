@@ -6,17 +6,18 @@ from collections.abc import Sequence
 
 
 def batsim_arguments(
-    *, platform: str, workloads: Sequence[str], endpoint: str, prefix: str, dynamic: bool
+    *, platform: str, workloads: Sequence[str], endpoint: str, prefix: str, registers: bool
 ) -> list[str]:
     """Return the arguments of Batsim 4.2 for a simulation with our process.
 
-    ``dynamic`` is for users who submit their jobs during the simulation. Batsim's traces are
+    ``registers`` is for users who submit their jobs during the simulation, and for policies under
+    which jobs run longer in some places. Batsim's traces are
     switched off: they cost more time than the simulation, and nobody here reads them.
     """
     arguments = ["-p", platform]
     for workload in workloads:
         arguments += ["-w", workload]
     arguments += ["-s", endpoint, "-e", prefix]
-    if dynamic:
+    if registers:
         arguments += ["--enable-dynamic-jobs", "--enable-profile-reuse"]
     return [*arguments, "--disable-schedule-tracing", "--disable-machine-state-tracing"]

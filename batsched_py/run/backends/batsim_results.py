@@ -12,9 +12,11 @@ import msgspec
 
 from batsched_py.errors import InputError, SimulationError
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
+from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, MEASURED, JobTable, Mask
 from batsched_py.results.jobs_file import JobKey, job_keys, read_columns, read_jobs
 from batsched_py.results.run_files import read_text, summary
+from batsched_py.simulator.files.output_files import field
 
 
 class BatsimOutput:
@@ -29,14 +31,14 @@ class BatsimOutput:
     def __init__(self, folder: Path) -> None:
         path, schedule_path = folder / "out_jobs.csv", folder / "out_schedule.csv"
         try:
-            self._lines = read_text(path).splitlines()
+            self._lines = list(_each_job_once(read_text(path).splitlines()))
             self._schedule = read_text(schedule_path)
             _, self._users = read_columns(io.StringIO(read_text(folder / "out_users.csv")), {})
             _check_header(path, self._lines)
             table = read_jobs(path)
         except InputError as error:
             raise SimulationError(str(error)) from None
-        _check_complete(path, job_keys(table.texts), job_keys(self._users))
+        _check_complete(path, job_keys(table.texts), self._submitted())
         try:
             row = summary(self._schedule)
             self.batsim_version = row["batsim_version"]
@@ -48,10 +50,14 @@ class BatsimOutput:
         self.table: JobTable = msgspec.structs.replace(table, nb_processors=self.nb_processors)
         """All jobs as numpy columns, in order of completion."""
 
+    def _submitted(self) -> list[JobKey]:
+        """Return the job of each row of our columns: of its form that ran, the last is."""
+        return [original(*key) for key in job_keys(self._users)]
+
     def jobs_lines(self, measured: Mask) -> Iterator[str]:
         """Yield the lines of ``_jobs.csv``; ``measured`` is a column unless all jobs are."""
         names = [name for name in (*ADDED_COLUMNS, *FURTHER_COLUMNS) if name in self._users]
-        row_of = {key: row for row, key in enumerate(job_keys(self._users))}
+        row_of = {key: row for row, key in enumerate(self._submitted())}
         rows = [row_of[key] for key in job_keys(self.table.texts)]
         columns = [[name, *(self._users[name][row] for row in rows)] for name in names]
         if not measured.all():
@@ -64,6 +70,20 @@ class BatsimOutput:
     def schedule_csv(self) -> str:
         """Return the text of ``_schedule.csv``, as Batsim wrote it."""
         return self._schedule
+
+
+def _each_job_once(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of Batsim's table with each job once, by its own name, as :func:`read_jobs`
+    reads them."""
+    for line in lines:
+        if line.rpartition(',"')[2].startswith(RUNS_AS):
+            continue
+        head, mark, rest = line.partition(f",{PLACED},")
+        fields = next(csv.reader([head])) if mark else []
+        if len(fields) == 1:
+            workload, name = original(PLACED, fields[0])
+            line = f"{field(name)},{workload},{rest}"
+        yield line
 
 
 def _check_header(path: Path, lines: list[str]) -> None:

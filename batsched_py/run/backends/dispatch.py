@@ -17,8 +17,13 @@ from batsched_py.run.backends.launchers import (
     RunFolder,
 )
 from batsched_py.run.backends.side_by_side import prepare_folder, run_side_by_side, socket_folder
+from batsched_py.run.described_sites import described_sites
 from batsched_py.run.settings import EMBEDDED, SETTINGS, Run
-from batsched_py.simulator.platform.platform_writer import homogeneous_xml, scaled_xml
+from batsched_py.simulator.platform.platform_writer import (
+    homogeneous_xml,
+    scaled_xml,
+    sites_xml,
+)
 from batsched_py.support.atomic_files import locked, write_whole
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.own_command import PROGRAM
@@ -54,26 +59,27 @@ def run_outside(
     nb_hosts: int,
     root: Path | None,
     record: str | Path | None = None,
+    *,
+    registers: bool,
 ) -> tuple[BatsimOutput, dict[str, Any]]:
     """Simulate with the back end of ``run``; return what it leaves, and what was run.
 
-    ``nb_hosts`` is for a run without platform file. ``root`` is the folder of inputs, outputs,
-    logs and commands; None: a temporary one, which is left only where something failed.
-    ``record`` is a file for the exchange. Raises
+    ``nb_hosts`` is for a run without platform file. ``registers`` says that jobs are registered
+    during the simulation, by users or since they run longer in some places. ``root`` is the folder
+    of inputs, outputs, logs and commands; None: a temporary one, which is left only where something
+    failed. ``record`` is a file for the exchange. Raises
     :class:`~batsched_py.errors.BatschedError` unless both sides ended well.
     """
     batsim = launcher(run.backend, run.batsim, run.shake)
     identity = batsim.check()
     place = (root or Path(mkdtemp(prefix="batsched-run-"))).resolve()
     with locked(place), socket_folder() as sockets:
-        folder = RunFolder(place, Path(sockets), run.dynamic)
+        folder = RunFolder(place, Path(sockets), run.dynamic, registers)
         prepare_folder(folder.root)
         write_workload(workload, folder.inputs / "workload.json")
         write_whole(
             folder.inputs / "platform.xml",
-            homogeneous_xml(nb_hosts, run.speed_factor)
-            if run.platform is None
-            else scaled_xml(run.platform, run.speed_factor),
+            _platform_xml(run, nb_hosts),
         )
         run_side_by_side(_scheduler(run, folder, record), batsim, folder, run.timeouts)
         output = BatsimOutput(folder.outputs)
@@ -82,6 +88,14 @@ def run_outside(
         shutil.rmtree(place, ignore_errors=True)
     details = {"batsim_version": output.batsim_version, "batsim": identity, "commands": commands}
     return output, details
+
+
+def _platform_xml(run: Run, nb_hosts: int) -> str:
+    if run.platform is not None:
+        return scaled_xml(run.platform, run.speed_factor)
+    if sites := described_sites(run.sites):
+        return sites_xml(sites, run.speed_factor)
+    return homogeneous_xml(nb_hosts, run.speed_factor)
 
 
 def launcher(backend: str, batsim: str | None, shake: int | None = None) -> Launcher:
@@ -114,6 +128,9 @@ def _scheduler(
             parts += ["--variant_options", json_text(run.scheduler_options)]
         if record is not None:
             parts += ["--record", str(Path(record).resolve())]
+        if run.sites is not None:
+            sites = {"sites": run.sites, "speed_factor": run.speed_factor}
+            parts += arguments(SETTINGS, sites)
         if folder.dynamic:
             parts += ["--users", run.users, "--log", str(folder.inputs / "workload.json")]
             chance = {name: getattr(run, name) for name in ("user_options", "seed", "shake")}

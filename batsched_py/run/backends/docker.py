@@ -115,7 +115,7 @@ class DockerLauncher:
             workloads=[] if folder.dynamic else [f"{_INPUT}/workload.json"],
             endpoint=endpoint.replace("tcp://127.0.0.1:", "tcp://host.docker.internal:"),
             prefix=f"{_OUTPUT}/out",
-            dynamic=folder.dynamic,
+            registers=folder.registers,
         )
 
     def _options(self, folder: RunFolder) -> dict[str, Any]:

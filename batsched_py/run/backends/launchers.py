@@ -25,6 +25,8 @@ class RunFolder(msgspec.Struct, frozen=True):
     """A folder with a short name, since the path of a Unix socket has at most some 100 bytes."""
     dynamic: bool
     """Whether users submit the jobs; else they are Batsim's workload."""
+    registers: bool
+    """Whether jobs may be registered during the simulation."""
 
     @property
     def inputs(self) -> Path:
@@ -106,7 +108,7 @@ class ProgramLauncher:
                 workloads=[] if folder.dynamic else [str(folder.inputs / "workload.json")],
                 endpoint=endpoint,
                 prefix=str(folder.outputs / "out"),
-                dynamic=folder.dynamic,
+                registers=folder.registers,
             ),
             *self._further,
         ]

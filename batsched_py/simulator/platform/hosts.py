@@ -6,6 +6,8 @@ import msgspec
 
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.network import Network
+from batsched_py.support.processor_sets import numbers
+from batsched_py.workload.sites import SiteDescription, Sites, nb_processors
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 MASTER_HOST = "master_host"
@@ -20,6 +22,8 @@ class Host(msgspec.Struct, frozen=True):
     properties: dict[str, str] = {}
     zone_properties: dict[str, str] = {}
     pstate: int = 0
+    cluster: str = ""
+    """Id of the innermost cluster or zone that it is in."""
 
     @property
     def speed(self) -> float:
@@ -42,6 +46,39 @@ class Platform(msgspec.Struct):
         """The speed (flop/s, in the first pstate) of every compute host, None if they differ."""
         speeds = {host.speed for host in self.hosts}
         return speeds.pop() if len(speeds) == 1 else None
+
+
+def with_sites(sites: Sites, speed_factor: float = 1.0) -> Platform:
+    """Return the hosts of :func:`homogeneous`, those of each site with its speed."""
+    platform = homogeneous(nb_processors(sites), speed_factor)
+    for site in sites:
+        for number in numbers(site.processors):
+            host = platform.hosts[number]
+            speeds = tuple(speed * site.speed for speed in host.speeds)
+            platform.hosts[number] = msgspec.structs.replace(host, speeds=speeds, cluster=site.name)
+    return platform
+
+
+def sites_of(platform: Platform) -> Sites:
+    """Return the clusters of a platform as sites, in the order of their first hosts.
+
+    None if there is but one cluster. Raises :class:`PlatformError` for a cluster whose hosts
+    differ in speed.
+    """
+    processors: dict[str, int] = {}
+    speeds: dict[str, float] = {}
+    for number, host in enumerate(platform.hosts):
+        processors[host.cluster] = processors.get(host.cluster, 0) | 1 << number
+        if speeds.setdefault(host.cluster, host.speed) != host.speed:
+            raise PlatformError(
+                f"the hosts of {host.cluster!r} differ in speed: expected sites of equal ones"
+            )
+    if len(processors) < 2:
+        return ()
+    return tuple(
+        SiteDescription(name, mask, speeds[name] / REFERENCE_SPEED)
+        for name, mask in processors.items()
+    )
 
 
 def homogeneous(nb_hosts: int, speed_factor: float = 1.0) -> Platform:

@@ -58,7 +58,7 @@ def read_platform(
     hosts: dict[str, Host] = {}
     try:
         for element in root:
-            _read(element, {}, hosts)
+            _read(element, {}, hosts, "")
         computing, storing = _by_role(hosts, master_host, roles or {})
         network = read_network(root)
     except PlatformError as error:
@@ -107,17 +107,20 @@ def _refuse_defaults(element: str, attribute: str, *declared: Any) -> None:
 # Hosts -------------------------------------------------------------------------------------------
 
 
-def _read(element: Element, zone_properties: dict[str, str], hosts: dict[str, Host]) -> None:
-    """Collect the hosts below ``element``."""
+def _read(
+    element: Element, zone_properties: dict[str, str], hosts: dict[str, Host], zone: str
+) -> None:
+    """Collect the hosts below ``element``, which is in the ``zone`` of that id."""
     tag = element.tag
     if tag in ZONES:
         inherited = zone_properties | properties(element)
         for child in element:
-            _read(child, inherited, hosts)
+            _read(child, inherited, hosts, element.get("id", zone))
     elif tag in ("host", "peer"):
-        _add(hosts, [attribute(element, "id")], element, zone_properties)
+        _add(hosts, [attribute(element, "id")], element, zone_properties, zone)
     elif tag in ("cluster", "cabinet"):
-        _add(hosts, host_names(element), element, zone_properties)
+        cluster = element.get("id", zone)
+        _add(hosts, host_names(element), element, zone_properties, cluster)
     elif tag == "trace_connect":
         if (kind := element.get("kind")) not in _TRACES_OF_LINKS:
             raise PlatformError(
@@ -136,6 +139,7 @@ def _add(
     names: Iterable[str],
     element: Element,
     zone_properties: dict[str, str],
+    cluster: str,
 ) -> None:
     """Add the hosts of an element, which share all but the name."""
     first: Host | None = None
@@ -146,7 +150,7 @@ def _add(
             raise PlatformError(f"more than {MAX_HOSTS} hosts")
         if first is None:
             first = _host(name, element, zone_properties)
-        hosts[name] = replace(first, name=name)
+        hosts[name] = replace(first, name=name, cluster=cluster)
 
 
 def _host(name: str, element: Element, zone_properties: dict[str, str]) -> Host:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from batsched_py.errors import PlatformError
 from batsched_py.support.json_values import whole
+from batsched_py.workload.sites import Sites
 
 _SPEED = re.compile(
     r"""(<(?:host|cluster|cabinet|peer)\s(?:[^<>"']|"[^"]*"|'[^']*')*?\bspeed\s*=\s*)"""
@@ -24,15 +26,28 @@ def homogeneous_xml(nodes: int, gflops: float = 1.0) -> str:
     come out exact. Host names are zero-padded, so that Batsim's resource ids, which follow the
     order of the names, are in number order.
     """
-    width = len(str(nodes - 1))
-    speed = f"{whole(gflops)!r}Gf"
+    return _hosts_xml([gflops] * nodes, f"{whole(gflops)!r} Gflop/s")
+
+
+def sites_xml(sites: Sites, gflops: float = 1.0) -> str:
+    """Return the platform of :func:`homogeneous_xml`, with the speed of each site's hosts.
+
+    ``gflops`` is that of a site whose speed is 1.
+    """
+    speeds = [gflops * site.speed for site in sites for _ in range(site.size)]
+    names = ", ".join(f"{site.size} of {site.name}" for site in sites).replace("--", "- -")
+    return _hosts_xml(speeds, names)
+
+
+def _hosts_xml(gflops: Sequence[float], which: str) -> str:
+    width = len(str(len(gflops) - 1))
     hosts = "\n".join(
-        f'    <host id="node{i:0{width}d}" coordinates="0 0 0" speed="{speed}"/>'
-        for i in range(nodes)
+        f'    <host id="node{i:0{width}d}" coordinates="0 0 0" speed="{whole(speed)!r}Gf"/>'
+        for i, speed in enumerate(gflops)
     )
     return f"""<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
-<!-- {nodes} hosts of {whole(gflops)!r} Gflop/s without latency; made by batsched_py -->
+<!-- {len(gflops)} hosts of {which} without latency; made by batsched_py -->
 <platform version="4.1">
   <zone id="AS0" routing="Vivaldi">
     <host id="master_host" coordinates="0 0 0" speed="1Gf"/>

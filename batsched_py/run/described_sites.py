@@ -1,0 +1,19 @@
+"""The sites of a machine, as they are described in words or by a platform file."""
+
+from __future__ import annotations
+
+from batsched_py.simulator.platform.hosts import sites_of
+from batsched_py.simulator.platform.platform_reader import read_platform
+from batsched_py.workload.sites import Sites, is_platform, parse_sites
+
+
+def described_sites(text: str | None) -> Sites:
+    """Return the sites that ``text`` describes, none for None: the machine is one.
+
+    The clusters of a platform file (``.xml``) are sites; for other texts see
+    :func:`~batsched_py.workload.sites.parse_sites`. Raises :class:`UsageError` and
+    :class:`PlatformError`.
+    """
+    if text is None:
+        return ()
+    return sites_of(read_platform(text)) if is_platform(text) else parse_sites(text)
