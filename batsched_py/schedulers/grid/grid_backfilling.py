@@ -57,21 +57,24 @@ class GridBackfilling(Backfilling):
             self.shadow_time = inf  # what was promised before does not bind
         if not self._reserves:
             return inf, 0
-        room, costs, sites = self._room(now, machine), self._rules.costs, _sites(machine)
-        starts = [room.earliest(site, head.size) for site in sites]
+        costs, sites, width = self._rules.costs, _sites(machine), head.size
+        walks = [walk_releases(width, site.free, costs.releases(site)) for site in sites]
         ends = [
-            start + head.lasts(*costs.of(head, [site], self._homes))
-            for start, site in zip(starts, sites, strict=True)
+            shadow_time + head.lasts(*costs.of(head, [site], self._homes))
+            for (shadow_time, _), site in zip(walks, sites, strict=True)
         ]
         at = ends.index(min(ends))
         spreading = self._rules.spreading
-        if spreading and head.size > machine.free and spreading.allows(head.size, sites):
-            pooled = walk_releases(head.size, machine.free, costs.releases(machine))
-            if pooled[0] < starts[at]:
+        too_wide = walks[at][0] == inf  # for each site
+        if spreading and (too_wide or width > machine.free) and spreading.allows(width, sites):
+            pooled = now, machine.free - width  # it waits since it would be in too many fragments
+            if width > machine.free:
+                pooled = walk_releases(width, machine.free, costs.releases(machine))
+            if pooled[0] < walks[at][0]:
                 self._site = None
                 return pooled
         self._site = sites[at]
-        return walk_releases(head.size, sites[at].free, costs.releases(sites[at]))
+        return walks[at]
 
     def _backfill(
         self, ranked: RankedJobs, now: float, horizon: float, machine: Site

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from batsched_py.errors import UsageError
 from batsched_py.model.decisions import Decision, Reject, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine, Site
@@ -143,19 +142,12 @@ class Grid:
         return self._queues[job.home if self._local else 0]
 
     def _never_runs(self, job: Job, sites: Sequence[Site]) -> bool:
-        """Tell whether a job is wider than where it may run.
-
-        Raises :class:`UsageError` for one that the rules keep from running for ever.
-        """
+        """Tell whether a job is wider than where it may run, or would be in too many fragments."""
         spreading = self._rules.spreading
-        if spreading is not None and spreading.never(job.size, sites):
-            raise UsageError(
-                f"fragments: job {job.id} needs {job.size} processors and cannot run: it may have "
-                f"{spreading.most_fragments(job.size)} fragments, and the largest sites have fewer"
-            )
+        if spreading is not None:
+            return spreading.never(job.size, sites)
         home = sites[job.home].nb_processors
-        widest = home if self._local else max(site.nb_processors for site in sites)
-        return spreading is None and job.size > widest
+        return job.size > (home if self._local else max(site.nb_processors for site in sites))
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
