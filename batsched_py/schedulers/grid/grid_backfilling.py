@@ -9,11 +9,12 @@ from batsched_py.model.decisions import Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine, Site
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import Order, RankedJobs
+from batsched_py.model.queue.orders import Order, RankedJobs, place_in
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import walk_releases
-from batsched_py.schedulers.grid.placement import GridRules, Placed, Reserved, Room
+from batsched_py.schedulers.grid.placed import GridRules, Placed, Reserved
+from batsched_py.schedulers.grid.room import Room
 
 
 class GridBackfilling(Backfilling):
@@ -88,7 +89,14 @@ class GridBackfilling(Backfilling):
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
-        return super().held(job, now, queue, machine)
+        place, room = place_in(self.order.at(now, queue), job), self._room(now, machine)
+        note, free = room.why_not(job), machine.free
+        if self.head is None or job is self.head:
+            return WaitingReason("head", place, until=self.shadow_time, free=free, note=note)
+        if not self._reserves or not room.has_room(job):
+            return WaitingReason("processors", place, free=free, note=note)
+        until, extra = self.shadow_time, self.extra_nodes
+        return WaitingReason("reservation", place, self.head.id, until, free, extra)
 
 
 def _sites(machine: Site) -> Sequence[Site]:
