@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from procset import ProcSet
 
 
+Release = tuple[float, int, int, Job]
+"""Of a running job: its expected end (seconds), how many processors come back, its number, it."""
+
+
 class Site:
     """Identical processors, and the jobs that run on them: a machine, or a part of one."""
 
@@ -44,13 +48,13 @@ class Site:
         """Processors that are out of order, as a bitmask; jobs that run there go on."""
         # (expected end, size, submission number, job): the number makes the keys unique, so that
         # a comparison never reaches the job.
-        self._releases: list[tuple[float, int, int, Job]] = []
+        self._releases: list[Release] = []
 
     def releases(self) -> Iterator[Job]:
         """Give the running jobs by (expected end, size, submission order)."""
         return (release[3] for release in self._releases)
 
-    def expected_releases(self) -> Sequence[tuple[float, int, int, Job]]:
+    def expected_releases(self) -> Sequence[Release]:
         """Return (expected end, processors that come back then, submission number, job).
 
         Of the running jobs, in ascending order; seconds, inf where an end is not known. What is

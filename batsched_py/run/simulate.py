@@ -188,7 +188,7 @@ def execute(
         output, details = _embedded(run, workload, machine, process, part), None
     else:
         root = None if folder is None else Path(folder)
-        registers = run.dynamic or may_dilate(process.scheduler)
+        registers = run.dynamic or may_dilate(process.scheduler, process.sites)
         output, details = run_outside(
             run, workload, nodes or workload.nb_res, root, part, registers=registers
         )
@@ -236,7 +236,7 @@ def _embedded(
     process: DecisionProcess,
     record: Path | None,
 ) -> EmbeddedOutput:
-    registers = run.dynamic or may_dilate(process.scheduler)
+    registers = run.dynamic or may_dilate(process.scheduler, process.sites)
     simulator = Simulator(
         machine,
         [] if run.dynamic else [workload],

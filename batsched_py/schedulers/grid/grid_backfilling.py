@@ -1,0 +1,92 @@
+"""EASY backfilling on a grid: the reservation is one on a site, or on the processors of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf
+
+from batsched_py.model.decisions import Start
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine, Site
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.orders import Order, RankedJobs
+from batsched_py.model.waiting_reason import WaitingReason
+from batsched_py.schedulers.backfilling import Backfilling
+from batsched_py.schedulers.easy import walk_releases
+from batsched_py.schedulers.grid.placement import GridRules, Placed, Reserved, Room
+
+
+class GridBackfilling(Backfilling):
+    """Jobs in the order of the queue, each where ``rules`` place it, on a machine or a site of it.
+
+    A head that cannot start has a reservation: of the site where it ends first, or, if it may be
+    spread and enough processors are free earlier in all sites together, of these. With
+    ``reserves`` false nobody has one: whatever fits starts, in the order of the queue. ``homes``
+    are the sites at which users live.
+    """
+
+    def __init__(
+        self, rules: GridRules, order: Order, homes: Sequence[Site], *, reserves: bool, strict: bool
+    ) -> None:
+        super().__init__(lambda head, machine: (inf, 0), order)
+        self._rules, self._homes, self._reserves = rules, homes, reserves
+        self._strict = strict
+        """Whether a head never starts later than it was promised to."""
+        self._site: Site | None = None
+        """Where the head has its reservation; None: on all sites together."""
+        self.nb_spread = 0
+        """Jobs that were spread over several sites."""
+
+    def try_now(self, job: Job, now: float, machine: Site) -> Start | None:
+        """Return the start of a job that nothing holds back, None if it does not fit."""
+        placed = self._room(now, machine).place(job) if machine.free else None
+        return self._started(placed) if placed else None
+
+    def _room(self, now: float, machine: Site, reserved: Reserved | None = None) -> Room:
+        return Room(self._rules, _sites(machine), self._homes, now, reserved)
+
+    def _started(self, placed: Placed) -> Start:
+        self.nb_spread += len(placed.parts) > 1
+        return placed.start()
+
+    def _start(self, head: Job, now: float, machine: Site) -> Start | None:
+        return self.try_now(head, now, machine)
+
+    def _reserve(self, head: Job, now: float, machine: Site) -> tuple[float, int]:
+        if not self._strict:
+            self.shadow_time = inf  # what was promised before does not bind
+        if not self._reserves:
+            return inf, 0
+        room, costs, sites = self._room(now, machine), self._rules.costs, _sites(machine)
+        starts = [room.earliest(site, head.size) for site in sites]
+        ends = [
+            start + head.lasts(*costs.of(head, [site], self._homes))
+            for start, site in zip(starts, sites, strict=True)
+        ]
+        at = ends.index(min(ends))
+        spreading = self._rules.spreading
+        if spreading and head.size > machine.free and spreading.allows(head.size, sites):
+            pooled = walk_releases(head.size, machine.free, costs.releases(machine))
+            if pooled[0] < starts[at]:
+                self._site = None
+                return pooled
+        self._site = sites[at]
+        return walk_releases(head.size, sites[at].free, costs.releases(sites[at]))
+
+    def _backfill(
+        self, ranked: RankedJobs, now: float, horizon: float, machine: Site
+    ) -> Iterator[Start]:
+        reserved = Reserved(self._site, horizon, self.extra_nodes) if self._reserves else None
+        while machine.free and (placed := self._room(now, machine, reserved).first(ranked)):
+            if reserved and placed.end > horizon:
+                reserved.extra -= reserved.held_by(placed.parts)
+                self.extra_nodes = reserved.extra
+            yield self._started(placed)
+
+    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
+        """Say what holds ``job``, which still waits after the pass at ``now``."""
+        return super().held(job, now, queue, machine)
+
+
+def _sites(machine: Site) -> Sequence[Site]:
+    return machine.sites if isinstance(machine, Machine) else (machine,)
