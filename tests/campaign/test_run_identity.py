@@ -155,6 +155,14 @@ def test_names_change_with_the_content_of_files() -> None:
     assert len(set(names)) == 4
 
 
+def test_names_change_with_the_platform_whose_clusters_are_the_sites() -> None:
+    folders = set()
+    for text in ("<platform/>", "<platform></platform>"):
+        Path("grid.xml").write_text(text)
+        folders.add(prepared(sites="grid.xml").folder)
+    assert len(folders) == 2
+
+
 def test_names_change_with_the_files_that_a_population_names(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
