@@ -8,7 +8,7 @@ its run time even where that is longer than its estimate; it is then expected to
 What the sources leave open, and is decided here:
 - A job that could not even start on idle sites (too wide, or in too many fragments) is refused.
 - Running jobs of the same expected end are walked by size: on a site, that of the part there.
-- A head that could be spread but waits (adaptive, fragments) reserves nodes of the pool from now.
+- A head that could be spread but waits (adaptive, fragments) has its reservation on one site.
 - A job is split in one way only: if the reservation forbids it the job waits.
 """
 
@@ -175,7 +175,7 @@ class _Grid:
     def reserve(self, head: GridJob) -> _Reservation:
         """Return the earliest shadow time; ties: the lowest index of a site, then the pool."""
         places: list[tuple[int | None, _Nodes]] = list(enumerate(self.sites))
-        if self.may_be_split(head):
+        if self.may_be_split(head) and (self.pool.free < head.size or head.size > self.largest):
             places.append((None, self.pool))
         return min(
             (
@@ -267,7 +267,8 @@ class _Grid:
         if not self.options.adaptive or job.size > self.largest:
             return False
         fits = [nodes for nodes in self.sites if nodes.size >= job.size]
-        single = min(nodes.earliest(job.size, self.now)[0] for nodes in fits) + job.estimate
+        free_at = min(nodes.earliest(job.size, self.now)[0] for nodes in fits)
+        single = max(free_at, self.now) + job.estimate
         return not self.now + job.estimate * (1 + self.options.overhead) < single
 
     def can_ever_run(self, job: GridJob) -> bool:

@@ -9,11 +9,12 @@ from batsched_py.model.decisions import Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine, Site
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import Order, RankedJobs
+from batsched_py.model.queue.orders import Order, RankedJobs, place_in
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import walk_releases
-from batsched_py.schedulers.grid.placement import GridRules, Placed, Reserved, Room
+from batsched_py.schedulers.grid.placed import GridRules, Placed, Reserved
+from batsched_py.schedulers.grid.room import Room
 
 
 class GridBackfilling(Backfilling):
@@ -57,21 +58,24 @@ class GridBackfilling(Backfilling):
             self.shadow_time = inf  # what was promised before does not bind
         if not self._reserves:
             return inf, 0
-        room, costs, sites = self._room(now, machine), self._rules.costs, _sites(machine)
-        starts = [room.earliest(site, head.size) for site in sites]
+        costs, sites, width = self._rules.costs, _sites(machine), head.size
+        walks = [walk_releases(width, site.free, costs.releases(site)) for site in sites]
         ends = [
-            start + head.lasts(*costs.of(head, [site], self._homes))
-            for start, site in zip(starts, sites, strict=True)
+            shadow_time + head.lasts(*costs.of(head, [site], self._homes))
+            for (shadow_time, _), site in zip(walks, sites, strict=True)
         ]
         at = ends.index(min(ends))
         spreading = self._rules.spreading
-        if spreading and head.size > machine.free and spreading.allows(head.size, sites):
-            pooled = walk_releases(head.size, machine.free, costs.releases(machine))
-            if pooled[0] < starts[at]:
+        too_wide = walks[at][0] == inf  # for each site
+        if spreading and (too_wide or width > machine.free) and spreading.allows(width, sites):
+            pooled = now, machine.free - width  # it waits since it would be in too many fragments
+            if width > machine.free:
+                pooled = walk_releases(width, machine.free, costs.releases(machine))
+            if pooled[0] < walks[at][0]:
                 self._site = None
                 return pooled
         self._site = sites[at]
-        return walk_releases(head.size, sites[at].free, costs.releases(sites[at]))
+        return walks[at]
 
     def _backfill(
         self, ranked: RankedJobs, now: float, horizon: float, machine: Site
@@ -85,7 +89,14 @@ class GridBackfilling(Backfilling):
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
-        return super().held(job, now, queue, machine)
+        place, room = place_in(self.order.at(now, queue), job), self._room(now, machine)
+        note, free = room.why_not(job), machine.free
+        if self.head is None or job is self.head:
+            return WaitingReason("head", place, until=self.shadow_time, free=free, note=note)
+        if not self._reserves or not room.has_room(job):
+            return WaitingReason("processors", place, free=free, note=note)
+        until, extra = self.shadow_time, self.extra_nodes
+        return WaitingReason("reservation", place, self.head.id, until, free, extra)
 
 
 def _sites(machine: Site) -> Sequence[Site]:

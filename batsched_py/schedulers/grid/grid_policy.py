@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from batsched_py.errors import UsageError
-from batsched_py.model.decisions import Decision, Reject, Start
+from batsched_py.model.decisions import Decision, Reject
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine, Site
 from batsched_py.model.queue import WaitingQueue
@@ -17,21 +16,14 @@ from batsched_py.model.queue.orders import order_named
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.grid.costs import Costs
 from batsched_py.schedulers.grid.grid_backfilling import GridBackfilling
-from batsched_py.schedulers.grid.placement import GridRules
+from batsched_py.schedulers.grid.placed import GridRules
+from batsched_py.schedulers.grid.site_queue import SiteQueue
 from batsched_py.schedulers.grid.site_selection import selection_named
 from batsched_py.schedulers.grid.spreading import Spreading
 from batsched_py.support.option_values import boolean, number, one_of, whole_number
 from batsched_py.workload.sites import Sites
 
 SCENARIOS = ("local", "sharing", "multi_site")
-
-
-class _SiteQueue(NamedTuple):
-    """A site, or the whole machine, the queue of the jobs that run there, and its discipline."""
-
-    site: Site
-    queue: WaitingQueue
-    backfilling: GridBackfilling
 
 
 class Grid:
@@ -89,8 +81,8 @@ class Grid:
         self._local = scenario == "local"
         self._tries = boolean("try_on_submission", try_on_submission)
         self._reserves, self._order = reserves, order_named(order)
-        self._queues: list[_SiteQueue] = []
-        """In local processing one by site; else one of the machine, which is no copy."""
+        self._queues: list[SiteQueue] = []
+        """In local processing one by site, else one."""
         self._seen = 0
 
     def dilates(self, sites: Sites) -> bool:
@@ -109,19 +101,11 @@ class Grid:
             if self._never_runs(job, machine.sites):
                 yield Reject(job)
                 continue
-            if self._local:
-                part.queue.append(job)
-            if self._tries and (start := part.backfilling.try_now(job, now, part.site)):
-                yield from self._carried_out(start, part)
+            part.append(job)
+            if self._tries:
+                yield from part.try_now(job, now)
         for part in self._queues:
-            for decision in part.backfilling.schedule(now, part.queue, part.site):
-                yield from self._carried_out(decision, part)
-
-    def _carried_out(self, decision: Decision, part: _SiteQueue) -> Iterator[Decision]:
-        """Yield a decision, then keep a queue of our own up to date."""
-        yield decision
-        if self._local and isinstance(decision, Start):
-            part.queue.remove(decision.job)
+            yield from part.schedule(now)
 
     def _begin(self, queue: WaitingQueue, machine: Machine) -> None:
         """Make the queues for the sites, which are not known before."""
@@ -133,29 +117,21 @@ class Grid:
         # the queue may all delay the head.
         strict = not (rules.adaptive or self._tries) and costs.booked_overhead
         for site in homes if self._local else [machine]:
-            own_queue = WaitingQueue() if self._local else queue
             backfilling = GridBackfilling(
                 rules, self._order, homes, reserves=self._reserves, strict=strict
             )
-            self._queues.append(_SiteQueue(site, own_queue, backfilling))
+            self._queues.append(SiteQueue(site, backfilling, None if self._local else queue))
 
-    def _part_of(self, job: Job) -> _SiteQueue:
+    def _part_of(self, job: Job) -> SiteQueue:
         return self._queues[job.home if self._local else 0]
 
     def _never_runs(self, job: Job, sites: Sequence[Site]) -> bool:
-        """Tell whether a job is wider than where it may run.
-
-        Raises :class:`UsageError` for one that the rules keep from running for ever.
-        """
+        """Tell whether a job is wider than where it may run, or would be in too many fragments."""
         spreading = self._rules.spreading
-        if spreading is not None and spreading.never(job.size, sites):
-            raise UsageError(
-                f"fragments: job {job.id} needs {job.size} processors and cannot run: it may have "
-                f"{spreading.most_fragments(job.size)} fragments, and the largest sites have fewer"
-            )
+        if spreading is not None:
+            return spreading.never(job.size, sites)
         home = sites[job.home].nb_processors
-        widest = home if self._local else max(site.nb_processors for site in sites)
-        return spreading is None and job.size > widest
+        return job.size > (home if self._local else max(site.nb_processors for site in sites))
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
