@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import UsageError, parameter
+from batsched_py.errors import PlatformError, UsageError, parameter
 from batsched_py.model.policy import CountingScheduler, may_dilate
 from batsched_py.model.user_model import UserModel
 from batsched_py.results.embedded_output import EmbeddedOutput
@@ -23,15 +23,21 @@ from batsched_py.run.described_sites import described_sites
 from batsched_py.run.result import Output, Result, versions
 from batsched_py.run.settings import EMBEDDED, ProcessSettings, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.hosts import Platform, homogeneous, scaled, with_sites
+from batsched_py.simulator.platform.hosts import (
+    Platform,
+    homogeneous,
+    scaled,
+    sites_of,
+    with_sites,
+)
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.support import plugins
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload import Workload
-from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.conversion_rules import Rules, as_dict
 from batsched_py.workload.load import load_workload, size_of_machine
 from batsched_py.workload.log_archive import find_log
-from batsched_py.workload.sites import nb_processors
+from batsched_py.workload.sites import is_platform, nb_processors
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 
@@ -157,8 +163,7 @@ def execute(
     said before a failure is left beside it, in a file that ends with ``.part``.
     """
     check(run)
-    given = read_platform(run.platform) if run.platform and _must_read(run) else None
-    run = _with_sites(run, given)
+    run, given, site_notes = at_sites(run)
     sites = described_sites(run.sites)
     digest = None
     if isinstance(source, Workload):
@@ -190,12 +195,12 @@ def execute(
     wall_time = time.perf_counter() - begin
     if part is not None and record is not None:
         part.replace(record)  # an earlier recording is lost only now
-    notes = list(workload.notes)
+    notes = [*workload.notes, *site_notes, *_too_wide(workload, output.nb_processors)]
     if nb_rare := int(output.table.rare.sum()):
         notes.append(f"{nb_rare} jobs of rare behaviour load the machine and are not measured")
     settings = {
         "input": {"name": workload.name, "sha256": digest, "nb_jobs": len(workload.jobs)},
-        "run": msgspec.to_builtins(run),
+        "run": msgspec.to_builtins(run) | {"rules": as_dict(run.rules)},
         "rules": workload.rules,
         "nb_processors": output.nb_processors,
         "unix_start_time": workload.unix_start_time,
@@ -259,23 +264,42 @@ def _must_read(run: Run) -> bool:
     return run.backend in (EMBEDDED, SOCKET) or run.rules.walltime == "exact"
 
 
-def _with_sites(run: Run, platform: Platform | None) -> Run:
+def at_sites(run: Run) -> tuple[Run, Platform | None, list[str]]:
     """Return the run with the clusters of its platform as sites, unless it says which they are.
 
-    Raises :class:`UsageError` for sites of another number of processors than the platform's.
+    With it, the platform if we have to understand it, and notes on clusters that are no sites.
+    Raises :class:`UsageError` for sites of another number of processors than the platform's, and
+    :class:`PlatformError`.
     """
-    if platform is None:
-        return run
-    if run.sites is None:
-        several = len({host.cluster for host in platform.hosts}) > 1
-        return msgspec.structs.replace(run, sites=run.platform) if several else run
-    size = nb_processors(described_sites(run.sites))
-    if size != len(platform.hosts):
-        raise UsageError(
-            f"{parameter('sites')} {run.sites} has {size} processors, but {run.platform} has "
-            f"{len(platform.hosts)} hosts"
-        )
-    return run
+    if run.platform is None:
+        return run, None, []
+    platform = read_platform(run.platform) if _must_read(run) else None
+    if run.sites is not None:
+        size = nb_processors(described_sites(run.sites))
+        if platform is not None and size != len(platform.hosts):
+            raise UsageError(
+                f"{parameter('sites')} {run.sites} has {size} processors, but {run.platform} has "
+                f"{len(platform.hosts)} hosts"
+            )
+        return run, platform, []
+    try:
+        clusters = sites_of(platform or read_platform(run.platform))
+        if clusters and not is_platform(run.platform):
+            raise PlatformError(f"{run.platform}: expected a name that ends with .xml")
+    except PlatformError as error:  # which may be one for Batsim all the same
+        return run, platform, [f"no sites from the platform's clusters, give some: {error}"]
+    return msgspec.structs.replace(run, sites=run.platform) if clusters else run, platform, []
+
+
+def _too_wide(workload: Workload, nb_processors: int) -> list[str]:
+    """Return a note on jobs that no machine of this size can run, if there are any."""
+    wide = [job for job in workload.jobs if job.size > nb_processors]
+    if not wide:
+        return []
+    return [
+        f"{len(wide)} jobs are wider than the machine of {nb_processors} processors and are "
+        f"refused, such as job {wide[0].id} of {wide[0].size}"
+    ]
 
 
 def _on_machine(workload: Workload, nodes: int | None, platform: Platform | None) -> Workload:
