@@ -113,9 +113,12 @@ class Grid:
         same_speed = all(site.speed == 1 for site in homes)
         costs = msgspec.structs.replace(self._rules.costs, same_speed=same_speed)
         self._rules = rules = msgspec.structs.replace(self._rules, costs=costs)
-        # A job that waits for one site by choice, ends that are not expected, and jobs that pass
-        # the queue may all delay the head.
-        strict = not (rules.adaptive or self._tries) and costs.booked_overhead
+        # A job that waits by choice or for fewer fragments, ends that are not expected, and jobs
+        # that pass the queue may all delay the head.
+        strict = not self._tries and (
+            rules.spreading is None
+            or (rules.spreading.unlimited and costs.booked_overhead and not rules.adaptive)
+        )
         for site in homes if self._local else [machine]:
             backfilling = GridBackfilling(
                 rules, self._order, homes, reserves=self._reserves, strict=strict

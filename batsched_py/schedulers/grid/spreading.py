@@ -39,6 +39,11 @@ class Spreading:
         self._least = least + 1 if above else least
         self._ends, self._most = _table(LIMITED if fragments == "limited" else fragments)
 
+    @property
+    def unlimited(self) -> bool:
+        """Whether a job may be in any number of fragments."""
+        return not self._ends
+
     def allows(self, width: int, sites: Sequence[Site]) -> bool:
         """Tell whether a job of that many processors may be spread over ``sites``."""
         return width >= self._least or all(width > site.nb_processors for site in sites)

@@ -1,43 +1,14 @@
-"""The twin of the grid, against schedules found by hand."""
+"""The policy grid and its slow twin, against schedules found by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from batsched_py.schedulers.easy import Easy
-from batsched_py.testing import DrawnJob, run, starts, workload
-from helpers.grid_twin import GridJob, Options, Placed, schedule
+from helpers.grids import begins, placed
 
-Row = tuple[Any, ...]
-"""(submission, size, run time), then the estimate (default: the run time) and the home."""
-
-
-def grid_jobs(rows: Sequence[Row]) -> list[GridJob]:
-    """Return jobs A, B, C, ..."""
-    return [
-        GridJob(chr(ord("A") + at), row[0], row[1], row[2], *(row[3:] or row[2:3]))
-        for at, row in enumerate(rows)
-    ]
-
-
-def placed(rows: Sequence[Row], sites: Sequence[int], **options: Any) -> dict[str, Any]:
-    """Return (start, end, fragments) of each job, None where it is refused."""
-    return dict(sorted(schedule(grid_jobs(rows), sites, Options(**options)).items()))
-
-
-def begins(rows: Sequence[Row], sites: Sequence[int], **options: Any) -> list[float | None]:
-    return [job and job.start for job in placed(rows, sites, **options).values()]
-
-
-def at_most(limit: int) -> Callable[[int], int]:
-    """Return a limit of fragments for all widths."""
-    return lambda width: limit
+SPREAD: dict[str, Any] = {"scenario": "multi_site", "reservation": "easy"}
 
 
 def test_at_home_or_on_another_site() -> None:
@@ -64,8 +35,8 @@ def test_who_is_refused() -> None:
     rows = [(0, 5, 1), (10, 9, 1), (20, 13, 1)]
     assert begins(rows, [4, 8], scenario="local") == [None, None, None]
     assert begins(rows, [4, 8], scenario="sharing") == [0, None, None]
-    assert begins(rows, [4, 8]) == [0, 10, None]
-    assert begins(rows, [4, 8], fragment_limit=at_most(1)) == [0, None, None]
+    assert begins(rows, [4, 8], **SPREAD) == [0, 10, None]
+    assert begins(rows, [4, 8], fragments="1-99:1", **SPREAD) == [0, None, None]
 
 
 @pytest.mark.parametrize(
@@ -114,36 +85,36 @@ def test_the_site_reserved_is_the_first_to_be_free() -> None:
 def test_extra_nodes_are_taken_once() -> None:
     """Of 6, A holds 4 until 10, and B wants 5 then: one is extra, C's; D would be one too many."""
     rows = [(0, 4, 10), (1, 5, 5), (2, 1, 20), (2, 1, 20), (2, 1, 8)]
-    for options in ({"scenario": "sharing"}, {"scenario": "local"}, {"scenario": "multi_site"}):
+    for options in ({"scenario": "sharing"}, {"scenario": "local"}, SPREAD):
         assert begins(rows, [6], **options) == [0, 10, 2, 15, 2]
 
 
 def test_spread_over_sites() -> None:
     """Most free nodes first, ties to the first site; half as long again, but not on one site."""
     rows = [(0, 8, 10, 12), (20, 3, 10), (20, 2, 10), (21, 3, 10)]
-    assert placed(rows, [2, 4, 3], overhead=0.5) == {
-        "A": (0, 15, ((1, 4), (2, 3), (0, 1))),
+    assert placed(rows, [2, 4, 3], overhead=0.5, **SPREAD) == {
+        "A": (0, 15, ((0, 1), (1, 4), (2, 3))),
         "B": (20, 30, ((2, 3),)),
         "C": (20, 30, ((0, 2),)),
         "D": (21, 31, ((1, 3),)),
     }
     one_free_on_each = [(0, 2, 10), (0, 3, 10), (0, 4, 10), (1, 3, 10)]
-    jobs = placed(one_free_on_each, [3, 4, 5], overhead=0.5)
+    jobs = placed(one_free_on_each, [3, 4, 5], overhead=0.5, **SPREAD)
     assert jobs["D"] == (1, 16, ((0, 1), (1, 1), (2, 1)))
 
 
 @pytest.mark.parametrize(
-    ("bound", "reading", "start"),
+    ("lowest", "reading", "start"),
     [(2, "above", 1), (3, "above", 10), (3, "from", 1), (4, "from", 10)],
 )
-def test_lower_bound(bound: int, reading: str, start: float) -> None:
+def test_lower_bound(lowest: int, reading: str, start: float) -> None:
     """One and two nodes are free for C, which wants 3, until A and B end at 10.
 
     D is wider than a site: no bound holds it.
     """
     rows = [(0, 3, 10), (0, 2, 10), (1, 3, 10), (50, 8, 10)]
-    jobs = placed(rows, [4, 4], overhead=0.5, lower_bound=bound, bound_reading=reading)
-    at_once, alone = (1, 16, ((1, 2), (0, 1))), (10, 20, ((0, 3),))
+    jobs = placed(rows, [4, 4], overhead=0.5, lower_bound=lowest, bound=reading, **SPREAD)
+    at_once, alone = (1, 16, ((0, 1), (1, 2))), (10, 20, ((0, 3),))
     assert jobs["C"] == (at_once if start == 1 else alone)
     assert jobs["D"] == (50, 65, ((0, 4), (1, 4)))
 
@@ -154,12 +125,20 @@ def test_fragment_limit() -> None:
     No job of 5 runs in less than two parts.
     """
     for_four, for_five = [(0, 3, 10), (1, 4, 5)], [(0, 3, 10), (1, 5, 5)]
-    assert placed(for_four, [4, 2, 2], fragment_limit=at_most(2))["B"] == (1, 6, ((1, 2), (2, 2)))
-    assert placed(for_four, [4, 2, 2], fragment_limit=at_most(1))["B"] == (10, 15, ((0, 4),))
-    assert placed(for_five, [4, 2, 2])["B"] == (1, 6, ((1, 2), (2, 2), (0, 1)))
-    assert placed(for_five, [4, 2, 2], fragment_limit=at_most(2))["B"] == (10, 15, ((0, 4), (1, 1)))
-    assert placed(for_five, [4, 2, 2], fragment_limit=at_most(1))["B"] is None
-    by_width = placed(for_four, [4, 2, 2], fragment_limit=lambda width: 1 if width <= 4 else 8)
+    assert placed(for_four, [4, 2, 2], fragments="1-99:2", **SPREAD)["B"] == (
+        1,
+        6,
+        ((1, 2), (2, 2)),
+    )
+    assert placed(for_four, [4, 2, 2], fragments="1-99:1", **SPREAD)["B"] == (10, 15, ((0, 4),))
+    assert placed(for_five, [4, 2, 2], **SPREAD)["B"] == (1, 6, ((0, 1), (1, 2), (2, 2)))
+    assert placed(for_five, [4, 2, 2], fragments="1-99:2", **SPREAD)["B"] == (
+        10,
+        15,
+        ((0, 4), (1, 1)),
+    )
+    assert placed(for_five, [4, 2, 2], fragments="1-99:1", **SPREAD)["B"] is None
+    by_width = placed(for_four, [4, 2, 2], fragments="1-4:1,5-99:8", **SPREAD)
     assert by_width["B"].start == 10
 
 
@@ -171,8 +150,10 @@ def test_adaptive(estimate: float, start: float, reservation: str) -> None:
     B ends at 5 in any case: the estimates decide, and where both are 15 C waits.
     """
     rows = [(0, 3, 10, 30), (0, 2, 5, estimate), (0, 3, 10)]
-    jobs = placed(rows, [4, 4], overhead=0.5, adaptive=True, reservation=reservation)
-    assert jobs["C"] == ((5, 15, ((1, 3),)) if start else (0, 15, ((1, 2), (0, 1))))
+    jobs = placed(
+        rows, [4, 4], overhead=0.5, adaptive=True, reservation=reservation, scenario="multi_site"
+    )
+    assert jobs["C"] == ((5, 15, ((1, 3),)) if start else (0, 15, ((0, 1), (1, 2))))
 
 
 def test_a_job_that_waits_by_choice() -> None:
@@ -182,10 +163,14 @@ def test_a_job_that_waits_by_choice() -> None:
     30, and C is spread after all. EASY holds site 1 for C but for one node: D goes to site 0.
     """
     rows = [(0, 3, 30), (0, 4, 5), (0, 5, 10), (1, 2, 30)]
-    jobs = placed(rows, [6, 6], overhead=0.5, adaptive=True, reservation="none")
+    jobs = placed(
+        rows, [6, 6], overhead=0.5, adaptive=True, reservation="none", scenario="multi_site"
+    )
     assert jobs["D"] == (1, 31, ((1, 2),))
-    assert jobs["C"] == (5, 20, ((1, 4), (0, 1)))
-    jobs = placed(rows, [6, 6], overhead=0.5, adaptive=True, reservation="easy")
+    assert jobs["C"] == (5, 20, ((0, 1), (1, 4)))
+    jobs = placed(
+        rows, [6, 6], overhead=0.5, adaptive=True, reservation="easy", scenario="multi_site"
+    )
     assert jobs["C"] == (5, 15, ((1, 5),))
     assert jobs["D"] == (1, 31, ((0, 2),))
 
@@ -197,7 +182,7 @@ def test_booked_overhead(booked: bool, start: float) -> None:
     Without the overhead A's end is expected at 10, where no node is extra.
     """
     rows = [(0, 4, 10), (1, 6, 5), (2, 1, 10)]
-    jobs = placed(rows, [3, 3], overhead=1, booked_overhead=booked)
+    jobs = placed(rows, [3, 3], overhead=1, booked_overhead=booked, **SPREAD)
     assert jobs["A"] == (0, 20, ((0, 3), (1, 1)))
     assert jobs["B"] == (20, 30, ((0, 3), (1, 3)))
     assert jobs["C"].start == start
@@ -217,7 +202,7 @@ def test_a_part_on_the_reserved_site(estimate: float, start: float) -> None:
                |EEEEEEEE                                    |EEEEEEEE
     """
     rows = [(0, 2, 10), (0, 2, 30), (0, 4, 20), (1, 3, 10), (1, 4, estimate)]
-    jobs = placed(rows, [6, 6], overhead=1, lower_bound=3)
+    jobs = placed(rows, [6, 6], overhead=1, lower_bound=3, **SPREAD)
     assert [job.fragments[0][0] for job in jobs.values()][:3] == [0, 0, 1]
     assert jobs["D"] == (10, 20, ((0, 3),))
     spread = (1, 9, ((0, 2), (1, 2)))
@@ -227,77 +212,9 @@ def test_a_part_on_the_reserved_site(estimate: float, start: float) -> None:
 def test_pooled_reservation() -> None:
     """B of 5 needs both sites of 3, from 10 on; one node of all is extra, and C takes it."""
     rows = [(0, 4, 10), (1, 5, 5), (1, 1, 50), (1, 1, 50)]
-    assert placed(rows, [3, 3]) == {
+    assert placed(rows, [3, 3], **SPREAD) == {
         "A": (0, 10, ((0, 3), (1, 1))),
         "B": (10, 15, ((0, 3), (1, 2))),
         "C": (1, 51, ((1, 1),)),
         "D": (15, 65, ((1, 1),)),
     }
-
-
-rows_of = st.lists(
-    st.tuples(
-        st.integers(0, 30), st.integers(1, 9), st.integers(1, 12), st.integers(1, 20), st.just(0)
-    ),
-    max_size=14,
-)
-
-
-@given(rows_of, st.data())
-def test_what_holds_for_all(rows: list[Row], data: st.DataObject) -> None:
-    """No site is overfull; a job is on one site or is stretched; the rules of spreading hold."""
-    sites = [4, 3, 1]
-    options = Options(
-        scenario=data.draw(st.sampled_from(["local", "sharing", "multi_site"])),
-        selection=data.draw(st.sampled_from(["best_fit", "biggest_free", "equal_util"])),
-        reservation=data.draw(st.sampled_from(["easy", "none"])),
-        overhead=data.draw(st.sampled_from([0, 0.5, 3])),
-        lower_bound=data.draw(st.integers(0, 4)),
-        bound_reading=data.draw(st.sampled_from(["above", "from"])),
-        fragment_limit=data.draw(st.sampled_from([None, at_most(2)])),
-        adaptive=data.draw(st.booleans()),
-        booked_overhead=data.draw(st.booleans()),
-    )
-    jobs = grid_jobs(rows)
-    ran: list[Placed] = []
-    schedule_of_all = schedule(jobs, sites, options)
-    for job in jobs:
-        at = schedule_of_all[job.id]
-        assert (at is None) == (
-            job.size > {"local": 4, "sharing": 4, "multi_site": 8}[options.scenario]
-            or (options.fragment_limit is not None and job.size == 8)
-        )
-        if at is None:
-            continue
-        ran.append(at)
-        spread = len(at.fragments) > 1
-        stretch = 1 + options.overhead if spread else 1
-        assert at.start >= job.submit
-        assert at.end == at.start + job.run_time * stretch
-        assert sum(nodes for _, nodes in at.fragments) == job.size
-        assert len(at.fragments) <= (2 if options.fragment_limit else 3)
-        bound = options.lower_bound + (options.bound_reading == "above")
-        assert not spread or job.size > 4 or job.size >= bound
-    for one in ran:
-        for site, size in enumerate(sites):
-            together = [job for job in ran if job.start <= one.start < job.end]
-            assert sum(dict(job.fragments).get(site, 0) for job in together) <= size
-
-
-@given(rows_of)
-def test_one_site_is_easy(rows: list[Row]) -> None:
-    """Runs are cut at the estimate, as a batch system does."""
-    jobs = [job._replace(run_time=min(job.run_time, job.estimate)) for job in grid_jobs(rows)]
-    drawn = [DrawnJob(job.submit, job.size, job.run_time, job.estimate) for job in jobs]
-    easy = starts(run(workload(drawn, 7), Easy()))
-    for scenario in ("local", "sharing", "multi_site"):
-        twin = schedule(jobs, [7], replace(Options(), scenario=scenario))
-        assert [at and at.start for at in (twin[job.id] for job in jobs)] == easy
-
-
-@given(rows_of)
-def test_without_overhead_sites_do_not_matter(rows: list[Row]) -> None:
-    """Spread for nothing and without a reservation, jobs start as on one machine of all nodes."""
-    one_site = begins(rows, [9], reservation="none")
-    assert begins(rows, [4, 3, 2], reservation="none") == one_site
-    assert begins(rows, [6, 3], reservation="none") == one_site
