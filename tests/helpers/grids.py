@@ -66,18 +66,36 @@ def grid_workload(
 
 
 def simulated(
-    jobs: Sequence[GridJob], sites: str, more: dict[str, Any] | None = None, **options: Any
+    jobs: Sequence[GridJob],
+    sites: str,
+    more: dict[str, Any] | None = None,
+    scheduler: str = "grid",
+    **options: Any,
 ) -> Result:
-    """Return the run of the policy ``grid`` with these options."""
+    """Return the run of a policy with these options; ``sites`` may be one number: no sites."""
+    described = None if sites.isdecimal() else sites
     load = grid_workload(jobs, nb_processors(parse_sites(sites)), more)
-    return simulate(load, scheduler="grid", sites=sites, scheduler_options=options)
+    return simulate(load, scheduler=scheduler, sites=described, scheduler_options=options)
+
+
+def allocations(result: Result) -> list[tuple[Any, ...]]:
+    """Return (id, start, end, processors) of each job, in order of completion."""
+    table = result.table_as_written()
+    columns = table.texts["job_id"], table.start, table.finish, table.texts["allocated_resources"]
+    return [
+        (name, float(start), float(end), at) for name, start, end, at in zip(*columns, strict=True)
+    ]
 
 
 def ran(
     jobs: Sequence[GridJob], sites: str, more: dict[str, Any] | None = None, **options: Any
 ) -> dict[str, Ran | None]:
     """Return where and when each job ran under the policy, None if it was refused."""
-    table = simulated(jobs, sites, more, **options).table_as_written()
+    return placements(simulated(jobs, sites, more, **options).table_as_written(), jobs, sites)
+
+
+def placements(table: JobTable, jobs: Sequence[GridJob], sites: str) -> dict[str, Ran | None]:
+    """Return where and when each job ran by a table of results, None if it was refused."""
     rows = {name: row for row, name in enumerate(table.texts["job_id"])}
     return {job.id: _ran(table, rows[job.id], sites) for job in jobs}
 

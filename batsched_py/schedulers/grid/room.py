@@ -7,7 +7,7 @@ go to the first site; a job that could end on one site at the same time as sprea
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import inf, nextafter
+from math import inf
 from typing import TYPE_CHECKING
 
 from batsched_py.model.job import Job
@@ -19,6 +19,9 @@ from batsched_py.schedulers.grid.spreading import Fragments, Spreading
 
 if TYPE_CHECKING:
     from batsched_py.model.queue.orders import RankedJobs
+
+_ROUNDING = 1 + 1e-14
+"""A time is at most by this factor less, whichever way it is computed."""
 
 
 class Room:
@@ -149,4 +152,4 @@ class Room:
             earliest = min(self._free.earliest(site, width) for site in self._free.sites)
             gained = earliest - now
             longest = min(longest, gained / overhead if overhead else inf if gained else -inf)
-        return max(latest, nextafter(now + longest, inf))
+        return max(latest, (now + longest) * _ROUNDING)
