@@ -22,12 +22,14 @@ LARGEST = 9
 """The most processors of a drawn job."""
 
 
-def jobs_of(run_time: st.SearchStrategy[float]) -> st.SearchStrategy[list[GridJob]]:
-    """Return jobs with such run times and estimates, in the order of their ids."""
-    size, home = st.integers(1, LARGEST), st.integers(0, 2)
-    a_job = st.tuples(st.integers(0, 30), size, run_time, run_time, home)
-    rows = st.lists(a_job, min_size=1, max_size=25).map(
-        lambda rows: sorted(rows, key=lambda r: r[0])
+def jobs_of(
+    run_time: st.SearchStrategy[float], latest: int = 30, least: int = 1
+) -> st.SearchStrategy[list[GridJob]]:
+    """Return at least so many jobs, with such run times and estimates, in order of their ids."""
+    submit, size, home = st.integers(0, latest), st.integers(1, LARGEST), st.integers(0, 2)
+    a_job = st.tuples(submit, size, run_time, run_time, home)
+    rows = st.lists(a_job, min_size=least, max_size=25).map(
+        lambda rows: sorted(rows, key=lambda row: row[0])
     )
     return rows.map(lambda rows: [GridJob(f"{at:04d}", *row) for at, row in enumerate(rows)])
 
@@ -65,12 +67,12 @@ def test_as_the_twin(jobs: list[GridJob], sites: list[int], options: dict[str, A
     assert ran(jobs, text(sites), **options) == by_the_twin(jobs, sites, **options)
 
 
-@given(jobs_of(st.floats(0.1, 15)), st.sampled_from(["4,3,1", "5,5,5"]), ALL)
+@given(jobs_of(st.floats(0.1, 15), latest=9, least=12), st.sampled_from(["4,3,2", "5,5,5"]), ALL)
 def test_the_search_by_width_finds_whom_a_look_at_each_job_finds(
     jobs: list[GridJob], sites: str, options: dict[str, Any]
 ) -> None:
     """Costs that differ by job want the look at each; without such costs it must give the same."""
-    options.update(transfer=0, bandwidth=None, selection="best_fit")
+    options.update(scenario="multi_site", transfer=0, bandwidth=None, selection="best_fit")
     by_width = simulated(jobs, sites, **options).jobs_csv()
     with patch.object(Costs, "by_job", property(lambda costs: True)):
         assert simulated(jobs, sites, **options).jobs_csv() == by_width
