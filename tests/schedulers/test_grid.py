@@ -140,7 +140,7 @@ def test_on_one_site(
 ) -> None:
     """As EASY, and without its reservation as what starts whatever fits, processor by processor."""
     homes = {job.id: {"home": "west"} for job in jobs}
-    rules = {"scenario": scenario, "reservation": reservation, "overhead": 3}
+    rules: dict[str, Any] = {"scenario": scenario, "reservation": reservation, "overhead": 3}
     grid = simulated(jobs, sites, homes, order=order, **rules)
     plain = simulated(jobs, sites, homes, policy, order=order)
     assert allocations(grid) == allocations(plain)
@@ -150,7 +150,7 @@ def test_on_one_site(
 @few_examples
 def test_spread_for_nothing_sites_do_not_matter(jobs: list[GridJob], sites: str) -> None:
     """Without overhead and reservation a job starts exactly if enough is free in total."""
-    options = {"scenario": "multi_site", "reservation": "none"}
+    options: dict[str, Any] = {"scenario": "multi_site", "reservation": "none"}
     together, apart = ran(jobs, "9", **options), ran(jobs, sites, **options)
     assert [at and at[:2] for at in apart.values()] == [at and at[:2] for at in together.values()]
 
@@ -160,7 +160,7 @@ def test_spread_for_nothing_sites_do_not_matter(jobs: list[GridJob], sites: str)
 def test_adaptive_for_nothing_spreads_whatever_one_site_has_no_room_for(
     jobs: list[GridJob], sites: list[int], reservation: str
 ) -> None:
-    options = {"scenario": "multi_site", "reservation": reservation}
+    options: dict[str, Any] = {"scenario": "multi_site", "reservation": reservation}
     on_time = [job._replace(estimate=max(job.run_time, job.estimate)) for job in jobs]
     adaptive = ran(on_time, text(sites), adaptive=True, **options)
     assert adaptive == ran(on_time, text(sites), **options)
@@ -171,7 +171,7 @@ def test_adaptive_for_nothing_spreads_whatever_one_site_has_no_room_for(
 def test_adaptive_at_any_price_is_sharing(jobs: list[GridJob], sites: list[int]) -> None:
     """Only a job that is wider than each site is spread then."""
     narrow = [job._replace(size=min(job.size, max(sites))) for job in jobs]
-    adaptive = {"scenario": "multi_site", "adaptive": True, "overhead": 1e6}
+    adaptive: dict[str, Any] = {"scenario": "multi_site", "adaptive": True, "overhead": 1e6}
     sharing = ran(narrow, text(sites), scenario="sharing", reservation="none")
     assert ran(narrow, text(sites), **adaptive) == sharing
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -323,7 +324,12 @@ def test_transfers() -> None:
     """A at home costs nothing; B away and C partly away cost 5 s, B's 30 bytes 3 s more."""
     jobs, sites = grid_jobs([(0, 4, 10), (0, 4, 10), (50, 6, 10), (90, 2, 10, 10, 1)]), "4,4"
     more = {"A": {"data": 70}, "B": {"data": 30}}
-    options = {"transfer": 5, "bandwidth": 10, "overhead": 0.5, "scenario": "multi_site"}
+    options: dict[str, Any] = {
+        "transfer": 5,
+        "bandwidth": 10,
+        "overhead": 0.5,
+        "scenario": "multi_site",
+    }
     result = simulated(jobs, sites, more, selection="earliest_end", **options)
     at = placements(result.table_as_written(), jobs, sites)
     assert at == {
@@ -403,7 +409,7 @@ def test_a_limit_of_fragments_may_make_a_head_wait_longer() -> None:
 
 
 def with_failures(
-    rows: list[Any], sites: str, failures: list[tuple[float, str, bool]], **options: Any
+    rows: list[Any], sites: str, failures: Sequence[tuple[float, str, bool]], **options: Any
 ) -> list[float | None]:
     """Return the starts; failures are (time, processors, whether they come back)."""
     parts = parse_sites(sites)

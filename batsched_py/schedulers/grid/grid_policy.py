@@ -66,9 +66,9 @@ class Grid:
         default = "none" if spreads else "easy"
         reserves = one_of("reservation", reservation or default, ("easy", "none")) == "easy"
         costs = Costs(
-            number("overhead", overhead, 0),
+            number("overhead", overhead, 0, 1e6),
             number("transfer", transfer, 0),
-            inf if bandwidth is None else number("bandwidth", bandwidth, 1e-9),
+            inf if bandwidth is None else number("bandwidth", bandwidth, 1),
             boolean("booked_overhead", booked_overhead),
         )
         spreading = Spreading(lower_bound, bound, fragments)

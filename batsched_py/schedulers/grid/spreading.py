@@ -103,8 +103,8 @@ def _table(text: Any) -> tuple[list[int], list[int]]:
         expected = ends[-1] + 1 if ends else 1
         if first != expected or last < first:
             raise UsageError(
-                f"{given}: the row {part.strip()} must begin at {expected} and not end before: "
-                "each width once, without holes"
+                f"{given}: the row {part.strip()} must begin at {expected}, and not end before: "
+                "each width is there once, without holes"
             )
         if number < 1:
             raise UsageError(f"{given}: {number} fragments of {part.strip()}, expected at least 1")
