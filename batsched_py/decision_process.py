@@ -21,7 +21,7 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.user_model import UserModel, given, jobs_due, next_due
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
-from batsched_py.protocol.dilated_jobs import PLACED, DilatedJobs, placed_id
+from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, placed_id
 from batsched_py.protocol.message_json import six_decimals_up
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text
@@ -207,7 +207,7 @@ class DecisionProcess:
         self._must_schedule = True
 
     def _submitted(self, event: m.JobSubmitted) -> None:
-        placed = self._dilated is not None and event.job_id.startswith(f"{PLACED}!")
+        placed = self._dilated is not None and is_placed(event.job_id)
         if placed or event.job_id in self._registered:
             return  # the echo of a job registered here
         if event.job.id != event.job_id or event.job_id in self._jobs:

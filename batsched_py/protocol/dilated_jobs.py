@@ -38,6 +38,16 @@ def is_replaced(metadata: str) -> bool:
     return metadata.startswith(RUNS_AS)
 
 
+def is_placed(job_id: str) -> bool:
+    """Tell whether an id is that of a form in which another job runs."""
+    return job_id.startswith(f"{PLACED}!")
+
+
+def original_id(job_id: str) -> str:
+    """Return the id of a job; where it is that of another form of it, that of the job itself."""
+    return job_id.removeprefix(f"{PLACED}!").replace(":", "!", 1) if is_placed(job_id) else job_id
+
+
 def original(workload: str, name: str) -> tuple[str, str]:
     """Return workload and name of a job, where another form of it ran those of the job itself."""
     if workload != PLACED:
