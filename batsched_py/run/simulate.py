@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import UsageError, parameter
+from batsched_py.errors import PlatformError, UsageError, parameter
 from batsched_py.model.policy import CountingScheduler, may_dilate
 from batsched_py.model.user_model import UserModel
 from batsched_py.results.embedded_output import EmbeddedOutput
@@ -31,7 +31,7 @@ from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload, size_of_machine
 from batsched_py.workload.log_archive import find_log
-from batsched_py.workload.sites import nb_processors
+from batsched_py.workload.sites import is_platform, nb_processors
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 
@@ -262,13 +262,15 @@ def _must_read(run: Run) -> bool:
 def _with_sites(run: Run, platform: Platform | None) -> Run:
     """Return the run with the clusters of its platform as sites, unless it says which they are.
 
-    Raises :class:`UsageError` for sites of another number of processors than the platform's.
+    ``platform`` is None if it need not be read; clusters that are no sites are then none. Raises
+    :class:`UsageError` for sites of another number of processors than the platform's.
     """
-    if platform is None:
+    if run.platform is None:
         return run
     if run.sites is None:
-        several = len({host.cluster for host in platform.hosts}) > 1
-        return msgspec.structs.replace(run, sites=run.platform) if several else run
+        return msgspec.structs.replace(run, sites=run.platform) if _has_sites(run.platform) else run
+    if platform is None:
+        return run
     size = nb_processors(described_sites(run.sites))
     if size != len(platform.hosts):
         raise UsageError(
@@ -276,6 +278,14 @@ def _with_sites(run: Run, platform: Platform | None) -> Run:
             f"{len(platform.hosts)} hosts"
         )
     return run
+
+
+def _has_sites(platform: str) -> bool:
+    """Tell whether a platform file has several clusters, each of equal hosts."""
+    try:
+        return is_platform(platform) and bool(described_sites(platform))
+    except PlatformError:  # hosts differ; or real Batsim reads more than we do
+        return False
 
 
 def _on_machine(workload: Workload, nodes: int | None, platform: Platform | None) -> Workload:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from hashlib import blake2b
 from itertools import accumulate
 from typing import Any
-from zlib import crc32
 
 import msgspec
 
@@ -132,6 +132,7 @@ def home_by_name(sites: Sites, name: str) -> int:
     It depends on the name alone, so that it is the same under every policy, and a site has users
     in proportion to its processors.
     """
-    place = crc32(name.encode()) * nb_processors(sites) >> 32
+    digest = blake2b(name.encode(), digest_size=4).digest()
+    place = int.from_bytes(digest) * nb_processors(sites) >> 32
     behind = accumulate(site.size for site in sites)
     return next(number for number, end in enumerate(behind) if place < end)
