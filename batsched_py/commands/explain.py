@@ -72,9 +72,9 @@ def explain(
     RUN was recorded by `simulate ... --record -e RUN` or `serve --record`.
     """
     if scheduler is None and (scheduler_options or settings != Settings()):
+        given = "-O means" if scheduler_options else "sites and speed mean"
         raise UsageError(
-            "-O and options of the machine mean nothing without --scheduler: what the run had is "
-            "in PREFIX_run.json"
+            f"{given} nothing without --scheduler: what the run had is in RUN_run.json"
         )
     if gantt is not None:
         _check_picture(gantt)
