@@ -73,9 +73,7 @@ def explain(
     """
     if scheduler is None and (scheduler_options or settings != Settings()):
         given = "-O means" if scheduler_options else "sites and speed mean"
-        raise UsageError(
-            f"{given} nothing without --scheduler: what the run had is in RUN_run.json"
-        )
+        raise UsageError(f"{given} nothing without --scheduler: they are in PREFIX_run.json")
     if gantt is not None:
         _check_picture(gantt)
     exchange, described = _paths(run)

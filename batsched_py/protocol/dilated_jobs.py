@@ -26,6 +26,7 @@ RUNS_AS = f"runs as {PLACED}!"
 _LEAST = 1e-6
 """Seconds, the least that Batsim does not take for 0."""
 _NOISE = 1 + 2**-50
+"""A computation may take all of its walltime, which the last digits must not decide."""
 
 
 def placed_id(job_id: str) -> str:
@@ -105,7 +106,8 @@ class DilatedJobs:
         profile += f"@{speed!r}x{job.size}" if speed != 1 or job.size != description.size else ""
         if not self._reuse:  # Batsim forgets a profile with its first job
             profile += f"#{name}"
-        longer = dilated(content, job, description.size, speed, self._flops * speed)
+        computed = speed / _NOISE**2 if self._six_decimals else speed
+        longer = dilated(content, job, description.size, computed, self._flops * computed)
         walltime = _walltime(job, longer, self._six_decimals)
         if profile not in self._registered:
             if self._reuse:
@@ -139,7 +141,7 @@ def _walltime(job: Job, profile: dict[str, Any], six_decimals: bool) -> float | 
     if job.walltime is None:
         return None
     walltime = job.walltime * job.dilation + job.transfer
-    if delay is None:  # a computation may take all of its walltime: the last digit is noise
+    if delay is None:
         return six_decimals_up(walltime / _NOISE) if six_decimals else walltime * _NOISE
     if not six_decimals:
         return walltime
