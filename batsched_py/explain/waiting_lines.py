@@ -71,10 +71,10 @@ class Explanation(msgspec.Struct, rename={"submit_time": "submitted"}, omit_defa
     held: list[Line]
     started: Started | None
     extra: dict[str, Any]
-    dilation: float = 1.0
-    """How many times as long as expected it runs where it was placed."""
-    transfer: float = 0.0
-    """Seconds by which it runs still longer there."""
+    dilation: float | None = None
+    """How many times as long as expected it runs where it was placed, None for once."""
+    transfer: float | None = None
+    """Seconds by which it runs still longer there, None for none."""
 
 
 def explanation(watch: Watch, policy: str, most: int) -> Explanation:
@@ -100,8 +100,8 @@ def explanation(watch: Watch, policy: str, most: int) -> Explanation:
         held=lines(watch.passes, left, most),
         started=watch.started,
         extra=life.extra,
-        dilation=life.dilation,
-        transfer=life.transfer,
+        dilation=None if life.dilation == 1 else life.dilation,
+        transfer=life.transfer or None,
     )
 
 

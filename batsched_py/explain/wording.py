@@ -192,9 +192,9 @@ def _placed(told: Explanation, started: Started) -> str:
     """Say on which sites it runs, and how much longer there; nothing where it does neither."""
     sites = [f"{name} ({_processors(number)})" for name, number in started.sites.items()]
     parts = [f"on {listed(sites)}"] if sites else []
-    if told.dilation != 1:
+    if told.dilation is not None:
         parts.append(f"to run {told.dilation:.6g} times as long")
-    if told.transfer:
+    if told.transfer is not None:
         parts.append(f"with a transfer of {lasting(told.transfer)}")
     return ", ".join(parts)
 
