@@ -59,9 +59,8 @@ class EmbeddedOutput:
         for job in self.outcome.jobs:
             if job.metadata and is_replaced(job.metadata):
                 continue
-            workload, _, name = job.description.id.partition("!")
-            if workload == PLACED:
-                job_id = "!".join(original(workload, name))
+            if job.description.id.startswith(f"{PLACED}!"):
+                job_id = "!".join(original(*job.description.id.split("!", 1)))
                 job = replace(job, description=replace(job.description, id=job_id))
             yield job
 

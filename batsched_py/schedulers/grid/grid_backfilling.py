@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from batsched_py.model.decisions import Start
+from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine, Site
 from batsched_py.model.queue import WaitingQueue
@@ -29,7 +29,8 @@ class GridBackfilling(Backfilling):
     def __init__(
         self, rules: GridRules, order: Order, homes: Sequence[Site], *, reserves: bool, strict: bool
     ) -> None:
-        super().__init__(lambda head, machine: (inf, 0), order)
+        super().__init__(self._reserve, order)
+        self._now = 0.0
         self._rules, self._homes, self._reserves = rules, homes, reserves
         self._strict = strict
         """Whether a head never starts later than it was promised to."""
@@ -50,10 +51,15 @@ class GridBackfilling(Backfilling):
         self.nb_spread += len(placed.parts) > 1
         return placed.start()
 
+    def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[Decision]:
+        """Start the head while it fits somewhere, then backfill behind it."""
+        self._now = now
+        return super().schedule(now, queue, machine)
+
     def _start(self, head: Job, now: float, machine: Site) -> Start | None:
         return self.try_now(head, now, machine)
 
-    def _reserve(self, head: Job, now: float, machine: Site) -> tuple[float, int]:
+    def _reserve(self, head: Job, machine: Site) -> tuple[float, int]:
         if not self._strict:
             self.shadow_time = inf  # what was promised before does not bind
         if not self._reserves:
@@ -68,7 +74,10 @@ class GridBackfilling(Backfilling):
         spreading = self._rules.spreading
         too_wide = walks[at][0] == inf  # for each site
         if spreading and (too_wide or width > machine.free) and spreading.allows(width, sites):
-            pooled = now, machine.free - width  # it waits since it would be in too many fragments
+            pooled = (
+                self._now,
+                machine.free - width,
+            )  # it waits since it would be in too many fragments
             if width > machine.free:
                 pooled = walk_releases(width, machine.free, costs.releases(machine))
             if pooled[0] < walks[at][0]:
@@ -77,15 +86,14 @@ class GridBackfilling(Backfilling):
         self._site = sites[at]
         return walks[at]
 
-    def _backfill(
-        self, ranked: RankedJobs, now: float, horizon: float, machine: Site
-    ) -> Iterator[Start]:
+    def _next(self, ranked: RankedJobs, now: float, horizon: float, machine: Site) -> Start | None:
         reserved = Reserved(self._site, horizon, self.extra_nodes) if self._reserves else None
-        while machine.free and (placed := self._room(now, machine, reserved).first(ranked)):
-            if reserved and placed.end > horizon:
-                reserved.extra -= reserved.held_by(placed.parts)
-                self.extra_nodes = reserved.extra
-            yield self._started(placed)
+        placed = self._room(now, machine, reserved).first(ranked) if machine.free else None
+        if placed is None:
+            return None
+        if reserved and placed.end > horizon:
+            self.extra_nodes -= reserved.held_by(placed.parts)
+        return self._started(placed)
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
