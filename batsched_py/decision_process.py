@@ -65,7 +65,7 @@ class DecisionProcess:
         self._ended = False
         self._random = None if shake is None else random.Random(f"users of {shake}")
         self._six_decimals = six_decimals
-        self._sites, self._speed_factor = sites, speed_factor
+        self.sites, self._speed_factor = sites, speed_factor
         self._dilated: DilatedJobs | None = None
         """None unless the policy may let jobs run longer."""
         self._more_static_jobs = False
@@ -148,12 +148,12 @@ class DecisionProcess:
                 f"SIMULATION_BEGINS: {event.nb_compute_resources} compute resources, expected 0 to "
                 f"{MOST_PROCESSORS}"
             )
-        if self._sites and nb_processors(self._sites) != event.nb_compute_resources:
+        if self.sites and nb_processors(self.sites) != event.nb_compute_resources:
             raise ProtocolError(
                 f"SIMULATION_BEGINS: {event.nb_compute_resources} compute resources, but the "
-                f"{len(self._sites)} sites have {nb_processors(self._sites)} processors"
+                f"{len(self.sites)} sites have {nb_processors(self.sites)} processors"
             )
-        self.machine = Machine(event.nb_compute_resources, self._sites)
+        self.machine = Machine(event.nb_compute_resources, self.sites)
         if event.config.get("exact-times"):
             self._six_decimals = False  # the embedded simulator says all digits
         self._config = config = event.config
@@ -169,7 +169,7 @@ class DecisionProcess:
                 "users who react submit jobs dynamically: start Batsim with --enable-dynamic-jobs"
             )
         self._more_static_jobs = bool(event.workloads)
-        if may_dilate(self.scheduler):
+        if may_dilate(self.scheduler, self.sites):
             if not self._registering:
                 raise ProtocolError(
                     f"{type(self.scheduler).__name__} lets jobs run longer in some places, in a "
@@ -318,9 +318,9 @@ class DecisionProcess:
         self._nb_jobs += 1
         self._jobs[job.id] = job
         self._must_schedule = True
-        if self._sites:
+        if self.sites:
             job.home = self._home(description)
-            home = self._sites[job.home].name
+            home = self.sites[job.home].name
             description.extra = job.extra = {**description.extra, HOME: home}
         if not 0 < job.size <= self.machine.nb_processors:
             self._refuse(job)
@@ -333,9 +333,9 @@ class DecisionProcess:
         """Return the number of the site where a job is at home: as it says, or its user's."""
         home = description.extra.get(HOME)
         if home is not None:
-            return home_number(self._sites, home, description.id)
+            return home_number(self.sites, home, description.id)
         name = description.id.partition("!")[2]  # the same, whoever submits it
-        return home_by_name(self._sites, description.user or name)
+        return home_by_name(self.sites, description.user or name)
 
     def _schedule(self) -> None:
         now, queue, machine = self.now, self.queue, self.machine

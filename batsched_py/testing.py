@@ -127,13 +127,13 @@ def run(
     processors; ``shake``, ``each_event`` and ``sites`` are those of :func:`batsched_py.simulate`,
     where the sites have as many processors as the machine of ``load``.
     """
+    parts = () if sites is None else parse_sites(sites)
     options = Options(
-        dynamic_jobs=users is not None or may_dilate(scheduler),
+        dynamic_jobs=users is not None or may_dilate(scheduler, parts),
         profile_reuse=True,
         shake=shake,
         each_event=each_event,
     )
-    parts = () if sites is None else parse_sites(sites)
     if parts and nb_processors(parts) != load.nb_res:
         raise UsageError(
             f"sites {sites}: {nb_processors(parts)} processors, but the workload is for "

@@ -1,27 +1,74 @@
-"""Write the ideal platforms of this folder.
+"""Write the ideal platforms and the grids of this folder.
 
-Usage: python platforms/generate.py [NODES [GFLOPS]]   (without arguments: those that are here)
+Usage: python platforms/generate.py [NODES [GFLOPS] | SITES]
+Without arguments: those that are here.
 """
 
 from __future__ import annotations
 
 import sys
+from itertools import combinations
 from pathlib import Path
 
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml
 from batsched_py.support.atomic_files import write_whole
+from batsched_py.workload.sites import TABLE_7_1, nb_processors, parse_sites
 
 SIZES = {64: "the sample log", 100: "KTH-SP2", 128: "SDSC-SP2"}
+LINK = "1.25GBps"
 
 
 def main() -> None:
-    """Write one platform to the terminal, or all ideal ones of the folder."""
-    if len(sys.argv) > 1:
+    """Write one platform to the terminal, or all that are made here."""
+    if len(sys.argv) > 1 and sys.argv[1].isdecimal():
         print(homogeneous_xml(int(sys.argv[1]), *map(float, sys.argv[2:3])), end="")
+        return
+    if len(sys.argv) > 1:
+        print(grid_xml(sys.argv[1]), end="")
         return
     folder = Path(__file__).parent
     for nodes in SIZES:
         write_whole(folder / f"ideal_{nodes}.xml", homogeneous_xml(nodes))
+    for name in TABLE_7_1:
+        write_whole(folder / f"{name}.xml", grid_xml(name))
+
+
+def grid_xml(described: str) -> str:
+    """Return a platform with a cluster for each of the ``described`` sites, and a master host.
+
+    Hosts are numbered through, with as many digits each, so that Batsim's resource ids, which
+    follow the order of the names, are those of the sites. Without latency Batsim's own messages
+    take no time.
+    """
+    sites = parse_sites(described)
+    first = 10 ** len(str(nb_processors(sites)))
+    gateways = {"front": "master_host"}
+    elements = []
+    for site in sites:
+        elements.append(
+            f'<cluster id="{site.name}" prefix="node" suffix="" '
+            f'radical="{first}-{first + site.size - 1}"\n'
+            f'             speed="{site.speed:g}Gf" bw="{LINK}" lat="0us"/>'
+        )
+        gateways[site.name] = f"node{site.name}_router"
+        first += site.size
+    elements.append('<zone id="front" routing="Full"><host id="master_host" speed="1Gf"/></zone>')
+    elements.append(f'<link id="between" bandwidth="{LINK}" latency="0us"/>')
+    elements += [
+        f'<zoneRoute src="{a}" dst="{b}" gw_src="{gateways[a]}" gw_dst="{gateways[b]}">'
+        '<link_ctn id="between"/></zoneRoute>'
+        for a, b in combinations(gateways, 2)
+    ]
+    lines = "\n    ".join(elements)
+    return f"""<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<!-- the sites {described}, each a cluster, without latency; made by batsched_py -->
+<platform version="4.1">
+  <zone id="AS0" routing="Full">
+    {lines}
+  </zone>
+</platform>
+"""
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from batsched_py.testing import (
     starts,
     workload,
 )
+from batsched_py.workload.sites import Sites
 
 EASY = """
           |0         10        20
@@ -49,7 +50,8 @@ def test_all_signs() -> None:
 class Abroad:
     """Everybody runs on the last site, which takes them half as long again."""
 
-    dilates = True
+    def dilates(self, sites: Sites) -> bool:
+        return True
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         site = machine.sites[-1]

@@ -20,12 +20,17 @@ from batsched_py.campaign.run_identity import provenance
 from batsched_py.errors import BatschedError, InputError, UsageError, parameter
 from batsched_py.metrics import METRICS
 from batsched_py.results.jobs_file import read_jobs
+from batsched_py.run.described_sites import described_sites
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.support.atomic_files import whole_file, write_whole
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import SAMPLE
+from batsched_py.workload.site_rules import depends_on_sites
+
+_ONLY_IF_GIVEN = ("each_event", "sites", "job_numbers", "homes", "split")
+"""Settings that are columns only where somebody asked for them."""
 
 
 class StoredRun(msgspec.Struct, kw_only=True):
@@ -192,8 +197,10 @@ class CampaignResults:
 
     def workload(self, run: Any) -> Workload:
         """Return the recorded workload of a row of :attr:`runs`."""
-        rules = msgspec.convert(self.settings(run)["run"]["rules"], Rules)
-        return _read_workload(Path(run["input"]), rules)
+        stored = self.settings(run)["run"]
+        rules = msgspec.convert(stored["rules"], Rules)
+        sites = stored["sites"] if depends_on_sites(rules) else None
+        return _read_workload(Path(run["input"]), rules, sites)
 
     def settings(self, run: Any) -> dict[str, Any]:
         """Return all that is stored of a row of :attr:`runs` (``_run.json``)."""
@@ -270,8 +277,9 @@ def _flat(settings: Settings) -> dict[str, Any]:
     for name in fields:
         if name in SETTINGS and SETTINGS[name].is_table:
             fields[name] = msgspec.json.encode(fields[name], order="sorted").decode()
-    if not settings.each_event:  # it is a column only where somebody asked for it
-        del fields["each_event"]
+    for name in _ONLY_IF_GIVEN:
+        if not fields[name]:
+            del fields[name]
     return fields
 
 
@@ -300,5 +308,5 @@ def _read_jobs(path: Path) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=4)
-def _read_workload(path: Path, rules: Rules) -> Workload:
-    return load_workload(path, rules, skip_bad_lines=True)
+def _read_workload(path: Path, rules: Rules, sites: str | None) -> Workload:
+    return load_workload(path, rules, skip_bad_lines=True, sites=described_sites(sites))

@@ -63,7 +63,9 @@ def input_files(settings: Settings, log: Path) -> list[Path]:
 
 def _named_files(settings: Settings) -> list[Path]:
     options = (*settings.scheduler_options.values(), *settings.user_options.values())
-    return [file for text in (settings.platform, *options) for file in _files_of(text)]
+    return [
+        file for text in (settings.platform, settings.sites, *options) for file in _files_of(text)
+    ]
 
 
 def _files_of(value: Any, beside: Path | None = None) -> list[Path]:

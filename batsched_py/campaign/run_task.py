@@ -26,7 +26,7 @@ from batsched_py.campaign.run_identity import code_digest, digest
 from batsched_py.errors import BatschedError, InputError, PluginError
 from batsched_py.run.result import Result
 from batsched_py.run.settings import EMBEDDED, Settings
-from batsched_py.run.simulate import Loaded, execute, load
+from batsched_py.run.simulate import Loaded, at_sites, execute, load
 from batsched_py.support.plugins import load_file
 
 Files = dict[str, bytes]
@@ -94,7 +94,7 @@ def perform(task: Task) -> Files:
 
 
 def _simulate(task: Task) -> Result:
-    run = task.settings.run()
+    run, *_ = at_sites(task.settings.run())  # as the workload may depend on them
     loaded = _loaded(task.log, Path(task.log).stat().st_mtime_ns, *run.reading)
     root = None
     if run.backend != EMBEDDED and task.folder is not None:

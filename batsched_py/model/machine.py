@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from procset import ProcSet
 
 
+Release = tuple[float, int, int, Job]
+"""Of a running job: its expected end (seconds), how many processors come back, its number, it."""
+
+
 class Site:
     """Identical processors, and the jobs that run on them: a machine, or a part of one."""
 
@@ -44,13 +48,13 @@ class Site:
         """Processors that are out of order, as a bitmask; jobs that run there go on."""
         # (expected end, size, submission number, job): the number makes the keys unique, so that
         # a comparison never reaches the job.
-        self._releases: list[tuple[float, int, int, Job]] = []
+        self._releases: list[Release] = []
 
     def releases(self) -> Iterator[Job]:
         """Give the running jobs by (expected end, size, submission order)."""
         return (release[3] for release in self._releases)
 
-    def expected_releases(self) -> Sequence[tuple[float, int, int, Job]]:
+    def expected_releases(self) -> Sequence[Release]:
         """Return (expected end, processors that come back then, submission number, job).
 
         Of the running jobs, in ascending order; seconds, inf where an end is not known. What is
@@ -102,15 +106,15 @@ class Site:
         self.free_processors = self._all & ~self.unavailable & ~in_use
         self.free = self.free_processors.bit_count()
 
-    def _take(self, job: Job, size: int) -> None:
-        """Let ``job`` run on ``size`` processors that are here."""
-        self.free_processors &= ~job.processors
+    def _take(self, job: Job, processors: int) -> None:
+        """Let ``job`` run on ``processors`` that are here."""
+        size = processors.bit_count()
+        self.free_processors &= ~processors
         self.free -= size
         insort(self._releases, (job.expected_end, size, job.number, job))
 
-    def _give_back(self, job: Job, size: int) -> None:
-        """Free the ``size`` processors here of a job that ran."""
-        freed = self.share(job.processors)
+    def _give_back(self, job: Job, freed: int, size: int) -> None:
+        """Free the processors here of a job that ran, ``size`` of them."""
         if self.unavailable:
             freed &= ~self.unavailable
         self.free_processors |= freed
@@ -189,10 +193,12 @@ class Machine(Site):
         job.state = JobState.RUNNING
         job.start_time = now
         job.processors = processors
-        self._take(job, job.size)
+        self.free_processors = free & ~processors
+        self.free -= job.size
+        insort(self._releases, (job.expected_end, job.size, job.number, job))
         for site in self._parts:
             if share := site.share(processors):
-                site._take(job, share.bit_count())
+                site._take(job, share)
         return processors
 
     def end(self, job: Job) -> None:
@@ -201,10 +207,10 @@ class Machine(Site):
             raise InvariantError(f"job {job.id} ended while {job.state.value}")
         job.state = JobState.ENDED
         self.nb_ended += 1
-        self._give_back(job, job.size)
+        self._give_back(job, job.processors, job.size)
         for site in self._parts:
             if share := site.share(job.processors):
-                site._give_back(job, share.bit_count())
+                site._give_back(job, share, share.bit_count())
 
 
 def _bitmask(processors: int | ProcSet, job: Job) -> int:

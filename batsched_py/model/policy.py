@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol, runtime_checkable
 
+from batsched_py.errors import PluginError
 from batsched_py.model.decisions import Decision
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.waiting_reason import WaitingReason
+from batsched_py.workload.sites import Sites
 
 
 class Scheduler(Protocol):
@@ -43,14 +45,23 @@ class DilatingScheduler(Scheduler, Protocol):
     """A policy that may start jobs with a dilation or a transfer (see
     :class:`~batsched_py.model.decisions.Start`)."""
 
-    dilates: bool
-    """Whether it may do so, with the options that it was given: Batsim must then let jobs be
-    registered."""
+    def dilates(self, sites: Sites) -> bool:
+        """Tell whether it may do so with its options, on a machine of these sites (none: one).
+
+        Batsim must then let jobs be registered.
+        """
 
 
-def may_dilate(scheduler: Scheduler) -> bool:
-    """Tell whether a policy may start jobs with a dilation or a transfer."""
-    return isinstance(scheduler, DilatingScheduler) and scheduler.dilates
+def may_dilate(scheduler: Scheduler, sites: Sites) -> bool:
+    """Tell whether a policy may start jobs with a dilation or a transfer on such a machine."""
+    if not isinstance(scheduler, DilatingScheduler):
+        return False
+    if not callable(scheduler.dilates):
+        raise PluginError(
+            f"{type(scheduler).__name__}.dilates is {scheduler.dilates!r}: expected a method that "
+            "takes sites and tells whether jobs may run longer there"
+        )
+    return scheduler.dilates(sites)
 
 
 @runtime_checkable

@@ -12,17 +12,20 @@ import numpy as np
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.results import columns_beyond_batsim
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, MEASURED, JobTable, Mask
+from batsched_py.results.site_columns import SiteColumns
 from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.files.output_files import jobs_lines, schedule_csv, times
 from batsched_py.simulator.finished_jobs import each_once
 from batsched_py.simulator.jobs import SimulatedJob
+from batsched_py.workload.sites import HOME, Sites
 
 
 class EmbeddedOutput:
-    """What the embedded simulator leaves."""
+    """What the embedded simulator leaves of a machine with these sites, none if it is one."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: Outcome, sites: Sites = ()) -> None:
         self.outcome = outcome
+        self._sites = sites
         self.nb_messages: int | None = outcome.nb_messages
         self.nb_processors = outcome.nb_processors
 
@@ -50,7 +53,7 @@ class EmbeddedOutput:
 
     @cached_property
     def _columns(self) -> _GrowingColumns:
-        columns = _GrowingColumns()
+        columns = _GrowingColumns(self._sites)
         for job in each_once(self.outcome.jobs):
             columns.add(job)
         return columns
@@ -63,7 +66,8 @@ class EmbeddedOutput:
 class _GrowingColumns:
     """What one pass over the jobs gives: 57 bytes per job, since users share their names."""
 
-    def __init__(self) -> None:
+    def __init__(self, sites: Sites) -> None:
+        self._sites = SiteColumns(sites) if sites else None
         self._numbers = [array("d") for _ in range(6)]
         self._user: list[str] = []
         self._names: dict[str, str] = {}
@@ -87,11 +91,13 @@ class _GrowingColumns:
             column.append(value)
         user = columns_beyond_batsim.user(description)
         self._user.append(self._names.setdefault(user, user))
+        if self._sites is not None:
+            self._sites.add(description.extra.get(HOME), job.alloc)
 
     def table(self, nb_processors: int) -> JobTable:
         """Return all jobs; nothing may be added any more."""
         submit, start, finish, execution, size, original = map(np.asarray, self._numbers)
-        return JobTable(
+        table = JobTable(
             submit=submit,
             start=start,
             finish=finish,
@@ -102,3 +108,4 @@ class _GrowingColumns:
             nb_processors=nb_processors,
             rare=np.frombuffer(self._rare, dtype=np.bool_),
         )
+        return table if self._sites is None else self._sites.added_to(table)

@@ -113,7 +113,25 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         ),
     ] = None
     profile: Annotated[str | None, Setting("What a job does.", "|".join(CHOICES["profile"]))] = None
+    job_numbers: Annotated[
+        str | None, Setting("Only jobs with these numbers in the log, such as 10000-19999.", "N-M")
+    ] = None
     first: Annotated[int | None, Setting("Only the first N jobs.", "N")] = None
+    homes: Annotated[
+        str | None,
+        Setting(
+            "The site where a job is at home: by its user, each in turn, by its group, or the n-th "
+            "for partition n.",
+            "|".join(CHOICES["homes"]),
+        ),
+    ] = None
+    split: Annotated[
+        str | int | None,
+        Setting(
+            "Split jobs wider than their home, than the largest site, or than N processors.",
+            "local|largest|N",
+        ),
+    ] = None
     skip_bad_lines: Annotated[bool, Setting("Leave malformed lines out and count them.")] = False
     seed: Annotated[int, Setting("Seed of the users' chance.")] = 0
     shake: Annotated[int | None, Setting("Seed of a shaken order of simultaneous events.")] = None

@@ -18,20 +18,27 @@ from batsched_py.errors import PlatformError, UsageError, parameter
 from batsched_py.model.policy import CountingScheduler, may_dilate
 from batsched_py.model.user_model import UserModel
 from batsched_py.results.embedded_output import EmbeddedOutput
+from batsched_py.results.run_files import stored_sites
 from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
 from batsched_py.run.described_sites import described_sites
 from batsched_py.run.result import Output, Result, versions
 from batsched_py.run.settings import EMBEDDED, ProcessSettings, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.hosts import Platform, homogeneous, scaled, with_sites
+from batsched_py.simulator.platform.hosts import (
+    Platform,
+    homogeneous,
+    scaled,
+    sites_of,
+    with_sites,
+)
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.support import plugins
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload import Workload
-from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.conversion_rules import Rules, as_dict
 from batsched_py.workload.load import load_workload, size_of_machine
 from batsched_py.workload.log_archive import find_log
-from batsched_py.workload.sites import is_platform, nb_processors
+from batsched_py.workload.sites import Sites, is_platform, nb_processors
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 
@@ -157,8 +164,7 @@ def execute(
     said before a failure is left beside it, in a file that ends with ``.part``.
     """
     check(run)
-    given = read_platform(run.platform) if run.platform and _must_read(run) else None
-    run = _with_sites(run, given)
+    run, given, site_notes = at_sites(run)
     sites = described_sites(run.sites)
     digest = None
     if isinstance(source, Workload):
@@ -180,24 +186,25 @@ def execute(
             if sites
             else homogeneous(workload.nb_res if nodes is None else nodes, run.speed_factor)
         )
-        output, details = _embedded(run, workload, machine, process, part), None
+        output, details = _embedded(run, workload, machine, sites, process, part), None
     else:
         root = None if folder is None else Path(folder)
-        registers = run.dynamic or may_dilate(process.scheduler)
+        registers = run.dynamic or may_dilate(process.scheduler, process.sites)
         output, details = run_outside(
             run, workload, nodes or workload.nb_res, root, part, registers=registers
         )
     wall_time = time.perf_counter() - begin
     if part is not None and record is not None:
         part.replace(record)  # an earlier recording is lost only now
-    notes = list(workload.notes)
+    notes = [*workload.notes, *site_notes, *_too_wide(workload, output.nb_processors)]
     if nb_rare := int(output.table.rare.sum()):
         notes.append(f"{nb_rare} jobs of rare behaviour load the machine and are not measured")
     settings = {
         "input": {"name": workload.name, "sha256": digest, "nb_jobs": len(workload.jobs)},
-        "run": msgspec.to_builtins(run),
+        "run": msgspec.to_builtins(run) | {"rules": as_dict(run.rules)},
         "rules": workload.rules,
         "nb_processors": output.nb_processors,
+        **({"sites": stored_sites(sites)} if sites else {}),
         "unix_start_time": workload.unix_start_time,
         "time_zone": workload.time_zone,
         "notes": notes,
@@ -228,10 +235,11 @@ def _embedded(
     run: Run,
     workload: Workload,
     machine: Platform,
+    sites: Sites,
     process: DecisionProcess,
     record: Path | None,
 ) -> EmbeddedOutput:
-    registers = run.dynamic or may_dilate(process.scheduler)
+    registers = run.dynamic or may_dilate(process.scheduler, process.sites)
     simulator = Simulator(
         machine,
         [] if run.dynamic else [workload],
@@ -243,9 +251,9 @@ def _embedded(
         ),
     )
     if record is None:
-        return EmbeddedOutput(simulator.run(process.answer))
+        return EmbeddedOutput(simulator.run(process.answer), sites)
     with Recorder(record) as recorder:
-        return EmbeddedOutput(simulator.run(recorded(process.answer, recorder)))
+        return EmbeddedOutput(simulator.run(recorded(process.answer, recorder)), sites)
 
 
 def _statistics(process: DecisionProcess) -> dict[str, Any] | None:
@@ -259,33 +267,42 @@ def _must_read(run: Run) -> bool:
     return run.backend in (EMBEDDED, SOCKET) or run.rules.walltime == "exact"
 
 
-def _with_sites(run: Run, platform: Platform | None) -> Run:
+def at_sites(run: Run) -> tuple[Run, Platform | None, list[str]]:
     """Return the run with the clusters of its platform as sites, unless it says which they are.
 
-    ``platform`` is None if it need not be read; clusters that are no sites are then none. Raises
-    :class:`UsageError` for sites of another number of processors than the platform's.
+    With it, the platform if we have to understand it, and notes on clusters that are no sites.
+    Raises :class:`UsageError` for sites of another number of processors than the platform's, and
+    :class:`PlatformError`.
     """
     if run.platform is None:
-        return run
-    if run.sites is None:
-        return msgspec.structs.replace(run, sites=run.platform) if _has_sites(run.platform) else run
-    if platform is None:
-        return run
-    size = nb_processors(described_sites(run.sites))
-    if size != len(platform.hosts):
-        raise UsageError(
-            f"{parameter('sites')} {run.sites} has {size} processors, but {run.platform} has "
-            f"{len(platform.hosts)} hosts"
-        )
-    return run
-
-
-def _has_sites(platform: str) -> bool:
-    """Tell whether a platform file has several clusters, each of equal hosts."""
+        return run, None, []
+    platform = read_platform(run.platform) if _must_read(run) else None
+    if run.sites is not None:
+        size = nb_processors(described_sites(run.sites))
+        if platform is not None and size != len(platform.hosts):
+            raise UsageError(
+                f"{parameter('sites')} {run.sites} has {size} processors, but {run.platform} has "
+                f"{len(platform.hosts)} hosts"
+            )
+        return run, platform, []
     try:
-        return is_platform(platform) and bool(described_sites(platform))
-    except PlatformError:  # hosts differ; or real Batsim reads more than we do
-        return False
+        clusters = sites_of(platform or read_platform(run.platform))
+        if clusters and not is_platform(run.platform):
+            raise PlatformError(f"{run.platform}: expected a name that ends with .xml")
+    except PlatformError as error:  # which may be one for Batsim all the same
+        return run, platform, [f"no sites from the platform's clusters, give some: {error}"]
+    return msgspec.structs.replace(run, sites=run.platform) if clusters else run, platform, []
+
+
+def _too_wide(workload: Workload, nb_processors: int) -> list[str]:
+    """Return a note on jobs that no machine of this size can run, if there are any."""
+    wide = [job for job in workload.jobs if job.size > nb_processors]
+    if not wide:
+        return []
+    return [
+        f"{len(wide)} jobs are wider than the machine of {nb_processors} processors and are "
+        f"refused, such as job {wide[0].id} of {wide[0].size}"
+    ]
 
 
 def _on_machine(workload: Workload, nodes: int | None, platform: Platform | None) -> Workload:

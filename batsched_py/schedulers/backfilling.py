@@ -8,12 +8,12 @@ from math import inf
 from batsched_py.errors import InvariantError
 from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Machine
+from batsched_py.model.machine import Site
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import Order, place_in
+from batsched_py.model.queue.orders import Order, RankedJobs, place_in
 from batsched_py.model.waiting_reason import WaitingReason, Why
 
-Reservation = Callable[[Job, Machine], tuple[float, int]]
+Reservation = Callable[[Job, Site], tuple[float, int]]
 """(head, machine) -> shadow time (seconds: by when later jobs must end) and extra nodes (how many
 processors they may keep longer). It is asked once a pass, if the head does not fit."""
 
@@ -30,13 +30,16 @@ class Backfilling:
         self.shadow_time, self.extra_nodes = inf, 0
         self._unavailable = 0
 
-    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+    def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[Decision]:
         """Start the head while it fits, then backfill behind it."""
         ranked = self.order.at(now, queue)
         overtaken = False
         while (head := ranked.head) and head.size <= machine.free:
+            start = self._start(head, now, machine)
+            if start is None:
+                break
             overtaken = True  # whoever had the reservation until now, somebody may be before him
-            yield Start(head)
+            yield start
         if not head:
             self.head = None
             return
@@ -50,18 +53,30 @@ class Backfilling:
         self.head, self.shadow_time, self._unavailable = head, shadow_time, machine.unavailable
         if not machine.free:
             return
+        if self.backfill_order is not self.order:
+            ranked = self.backfill_order.at(now, queue)
         # Where nothing is known of the ends, nothing ends in time: only extra nodes are safe. A
         # head that must wait for a repair is delayed by nobody.
         ends_known = shadow_time < inf or head.size > machine.nb_available
         horizon = shadow_time if ends_known else -inf
-        if self.backfill_order is not self.order:
-            ranked = self.backfill_order.at(now, queue)
-        while job := ranked.first_to_backfill(now, machine.free, horizon, self.extra_nodes):
-            if now + job.estimate > horizon:
-                self.extra_nodes -= job.size
-            yield Start(job)
+        while start := self._next(ranked, now, horizon, machine):
+            yield start
 
-    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
+    def _start(self, head: Job, now: float, machine: Site) -> Start | None:
+        """Return the start of the first job, for which enough is free; None if it must wait."""
+        return Start(head)
+
+    def _next(self, ranked: RankedJobs, now: float, horizon: float, machine: Site) -> Start | None:
+        """Return the next start behind the head: of a job that ends by ``horizon`` (seconds) or
+        needs but extra nodes, None if there is none."""
+        job = ranked.first_to_backfill(now, machine.free, horizon, self.extra_nodes)
+        if job is None:
+            return None
+        if now + job.estimate > horizon:
+            self.extra_nodes -= job.size
+        return Start(job)
+
+    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
         place, free = place_in(self.order.at(now, queue), job), machine.free
         if self.head is None or job is self.head:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from math import inf
 
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Machine
+from batsched_py.model.machine import Release, Site
 from batsched_py.model.queue.orders import two_orders
 from batsched_py.schedulers.backfilling import Backfilling, Reservation
 from batsched_py.support.option_values import one_of
@@ -40,20 +41,30 @@ def easy_reservation(extra_nodes: str = "first") -> Reservation:
 
 
 def shadow_time_and_extra_nodes(
-    head: Job, machine: Machine, extra_nodes: str = "first"
+    head: Job, machine: Site, extra_nodes: str = "first"
 ) -> tuple[float, int]:
     """Return when ``head`` can start at the latest (seconds), and what it leaves free then.
 
     The running jobs are walked by (expected end, size, submission), until with the processors of
     one ``head`` fits. Where ends are not known, or it is wider than the machine: inf and 0.
     """
-    free, shadow_time, extra = machine.free, inf, 0
-    for expected_end, size, _, _ in machine.expected_releases():
+    return walk_releases(head.size, machine.free, machine.expected_releases(), extra_nodes)
+
+
+def walk_releases(
+    wanted: int, free: int, releases: Iterable[Release], extra_nodes: str = "first"
+) -> tuple[float, int]:
+    """Return when ``wanted`` processors are free (seconds), more than now, and how many others.
+
+    ``releases`` are those of :meth:`~batsched_py.model.machine.Site.expected_releases`.
+    """
+    shadow_time, extra = inf, 0
+    for expected_end, size, _, _ in releases:
         if expected_end > shadow_time:
             break
         free += size
-        if free >= head.size:
-            shadow_time, extra = expected_end, free - head.size
+        if free >= wanted:
+            shadow_time, extra = expected_end, free - wanted
             if extra_nodes != "instant" or expected_end == inf:  # unknown ends are no instant
                 break
     return shadow_time, 0 if extra_nodes == "none" else extra

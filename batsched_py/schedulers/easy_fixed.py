@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Machine
+from batsched_py.model.machine import Site
 from batsched_py.model.queue.orders import two_orders
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import shadow_time_and_extra_nodes
@@ -30,7 +30,7 @@ class FixedShadowTime:
         self._shadow_time = inf
         self._unavailable = 0
 
-    def __call__(self, head: Job, machine: Machine) -> tuple[float, int]:
+    def __call__(self, head: Job, machine: Site) -> tuple[float, int]:
         """Return the shadow time (seconds), and no extra nodes."""
         kept = head is self._head and machine.unavailable == self._unavailable
         if not kept or self._shadow_time == inf:

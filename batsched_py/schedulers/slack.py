@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Machine
+from batsched_py.model.machine import Site
 from batsched_py.model.queue.orders import two_orders
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import shadow_time_and_extra_nodes
@@ -39,7 +39,7 @@ class Deadline:
         self._head: Job | None = None
         self._deadline = inf
 
-    def __call__(self, head: Job, machine: Machine) -> tuple[float, int]:
+    def __call__(self, head: Job, machine: Site) -> tuple[float, int]:
         """Return the deadline (seconds) and the processors that the head leaves free then."""
         shadow_time, extra_nodes = shadow_time_and_extra_nodes(head, machine, "instant")
         if head is self._head:

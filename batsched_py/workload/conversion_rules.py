@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any, Literal, get_args, get_type_hints
 
 import msgspec
@@ -9,6 +11,14 @@ import msgspec
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.workload.drop_rules import Drop
+
+Homes = Literal["user", "round-robin", "group", "partition"]
+"""How a job gets a home."""
+Split = Literal["local", "largest"] | int
+"""How wide a job may be: as its home, as the largest site, or a number of processors."""
+_JOB_NUMBERS = re.compile(r"\s*([0-9]{1,15})\s*-\s*([0-9]{1,15})\s*")
+_LATER = ("job_numbers", "homes", "split")
+"""Rules that are not stored where they change nothing, as there were none once."""
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -29,14 +39,23 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Jobs of an unknown user (-1) belong to one user, each to its own, or are dropped. Where a
     log knows no user at all, ``one`` does not make everybody one: the jobs have no user."""
     profile: Literal["delay", "parallel_homogeneous"] = "parallel_homogeneous"
+    job_numbers: str | None = None
+    """Only the jobs with these numbers in the log, ``10000-19999``, of those kept."""
     first: int | None = None
     """Only the first N jobs of those kept."""
+    homes: Homes = "user"
+    """The site where a job is at home: by its user, which the log need not say (the decision
+    process does it by the name); every n-th of n sites, in submission order, from the first site
+    on; by its group; or the n-th site for partition n."""
+    split: Split | None = None
+    """Jobs wider than the site where they are at home, than the largest site, or than a number of
+    processors become several."""
 
 
 CHOICES: dict[str, tuple[str, ...]] = {
     name: get_args(Drop if name == "drop" else hint)
     for name, hint in get_type_hints(Rules).items()
-    if name != "first"  # any number
+    if name not in ("first", "job_numbers", "split")  # more than a few texts
 }
 """The values that each rule may have (``drop``: that its parts may have)."""
 
@@ -69,17 +88,58 @@ def make_rules(preset: Rules | str = "replay-feedback", **changes: Any) -> Rules
     for name, value in kept.items():
         if name not in Rules.__struct_fields__:
             raise UsageError(_unknown("rule", name, list(Rules.__struct_fields__)))
-        if name == "first":
-            if not isinstance(value, int) or value < 1:
-                raise UsageError(
-                    f"{parameter(name)} {value}: expected a number of jobs, at least 1"
-                )
+        if name in _READERS:
+            kept[name] = _READERS[name](value)
             continue
         for text in value if name == "drop" else (value,):
             if text not in CHOICES[name]:
                 raise UsageError(_unknown(parameter(name), text, list(CHOICES[name])))
     rules = PRESETS[preset] if isinstance(preset, str) else preset
     return msgspec.structs.replace(rules, **kept)
+
+
+def job_number_range(text: str) -> tuple[int, int]:
+    """Return the first and the last of job numbers such as ``10000-19999``.
+
+    Raises :class:`UsageError`.
+    """
+    match = _JOB_NUMBERS.fullmatch(text)
+    if match is None or int(match[1]) > int(match[2]):
+        raise UsageError(
+            f"{parameter('job_numbers')} {text}: expected the first and the last, such as "
+            "10000-19999"
+        )
+    return int(match[1]), int(match[2])
+
+
+def _job_numbers(value: Any) -> str:
+    first, last = job_number_range(str(value))
+    return f"{first}-{last}"
+
+
+def _first(value: Any) -> int:
+    if not isinstance(value, int) or value < 1:
+        raise UsageError(f"{parameter('first')} {value}: expected a number of jobs, at least 1")
+    return value
+
+
+def _split(value: Any) -> Split:
+    if value == "local" or value == "largest":
+        return value  # type: ignore[no-any-return]
+    text = str(value).strip()
+    if not text.isdecimal() or len(text) > 9 or int(text) < 1:
+        raise UsageError(
+            f"{parameter('split')} {value}: expected local, largest or a number of processors, at "
+            "least 1"
+        )
+    return int(text)
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "job_numbers": _job_numbers,
+    "first": _first,
+    "split": _split,
+}
 
 
 def describe(rules: Rules) -> str:
@@ -93,7 +153,12 @@ def describe(rules: Rules) -> str:
 
 def as_dict(rules: Rules) -> dict[str, Any]:
     """Return the rules as they are stored with results."""
-    fields = {name: getattr(rules, name) for name in rules.__struct_fields__}
+    defaults = Rules()
+    fields = {
+        name: getattr(rules, name)
+        for name in rules.__struct_fields__
+        if name not in _LATER or getattr(rules, name) != getattr(defaults, name)
+    }
     return fields | {"drop": list(rules.drop)}  # as it comes back from a JSON file
 
 

@@ -24,7 +24,7 @@ def load_workload(
 ) -> Workload:
     """Load a Batsim workload (``.json``, ``.json.gz``) or an SWF log (any other name).
 
-    ``rules``, ``skip_bad_lines`` and ``speed_factor`` are for logs, see
+    ``rules``, ``skip_bad_lines``, ``speed_factor`` and ``sites`` are for logs, see
     :func:`~batsched_py.workload.swf.read_swf` and
     :func:`~batsched_py.workload.log_conversion.workload_from_log`. A Batsim workload is taken as
     it is: its ``rules`` are those that it was made with, as far as the file says.
@@ -42,7 +42,7 @@ def load_workload(
         workload.notes.append("a Batsim workload: conversion rules do not apply")
         return workload
     log = read_swf(path, skip_bad_lines=skip_bad_lines)
-    return workload_from_log(log, rules, speed_factor=speed_factor)
+    return workload_from_log(log, rules, speed_factor=speed_factor, sites=sites)
 
 
 @cache

@@ -7,33 +7,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
 from batsched_py.support.json_values import whole
 from batsched_py.workload.clock import clock_of
-from batsched_py.workload.conversion_rules import Rules, as_dict, describe
+from batsched_py.workload.conversion_rules import Rules, as_dict, describe, job_number_range
 from batsched_py.workload.drop_rules import kept_rows
+from batsched_py.workload.site_rules import check_sites, give_homes, split_jobs
+from batsched_py.workload.sites import Sites
 from batsched_py.workload.swf import SwfLog
 from batsched_py.workload.workload import REFERENCE_SPEED, Workload, WorkloadJob
 
 
-def workload_from_log(log: SwfLog, rules: Rules, *, speed_factor: float = 1.0) -> Workload:
+def workload_from_log(
+    log: SwfLog, rules: Rules, *, speed_factor: float = 1.0, sites: Sites = ()
+) -> Workload:
     """Return the jobs of ``log`` under ``rules``.
 
     ``speed_factor`` is the speed of the machine that will be simulated, for the estimates of
-    ``exact``. Raises :class:`UsageError` if no job is left.
+    ``exact``; ``sites`` are for the rules on homes and on wide jobs. Raises :class:`UsageError` if
+    no job is left, and for such rules without sites.
     """
+    check_sites(rules, sites)
     columns = _Columns(log, rules)
     notes = list(log.notes)
     dropped = list(rules.drop)
     if rules.unknown_user == "drop" and "no-user" not in dropped:
         dropped.append("no-user")
     rows = kept_rows(log, columns.size, dropped, notes)
+    if rules.job_numbers is not None:
+        rows = _numbered(log, rows, rules.job_numbers)
     if rules.first is not None:
         rows = rows[: rules.first]
     if not len(rows):
         raise UsageError(f"{log.path}: the rules leave no job of {len(log)}: {describe(rules)}")
     profiles: dict[str, dict[str, Any]] = {}
     jobs = list(columns.jobs(rows, profiles, speed_factor))
+    give_homes(jobs, rows, log, rules.homes, sites)
+    if rules.split is not None:
+        jobs = split_jobs(jobs, rules.split, sites, notes)
     unix_start_time, time_zone, note = clock_of(log)
     notes.append(note)
     return Workload(
@@ -46,6 +57,19 @@ def workload_from_log(log: SwfLog, rules: Rules, *, speed_factor: float = 1.0) -
         unix_start_time=unix_start_time,
         time_zone=time_zone,
     )
+
+
+def _numbered(log: SwfLog, rows: NDArray[np.intp], numbers: str) -> NDArray[np.intp]:
+    """Return the rows of the jobs with these numbers; raises :class:`UsageError` if none has."""
+    first, last = job_number_range(numbers)
+    of_rows = log.column("job_number")[rows]
+    chosen = rows[(of_rows >= first) & (of_rows <= last)]
+    if len(rows) and not len(chosen):
+        raise UsageError(
+            f"{parameter('job_numbers')} {numbers} leaves no job: those of {log.path} are "
+            f"{of_rows.min():.0f} to {of_rows.max():.0f}"
+        )
+    return chosen
 
 
 Column = NDArray[np.float64]

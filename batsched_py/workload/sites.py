@@ -7,6 +7,7 @@ They differ in size, and may differ in speed. A job and its user have a home, on
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache
 from hashlib import blake2b
@@ -133,6 +134,11 @@ def home_by_name(sites: Sites, name: str) -> int:
     in proportion to its processors.
     """
     digest = blake2b(name.encode(), digest_size=4).digest()
-    place = int.from_bytes(digest) * nb_processors(sites) >> 32
-    behind = accumulate(site.size for site in sites)
-    return next(number for number, end in enumerate(behind) if place < end)
+    ends = _ends(sites)
+    return bisect_right(ends, int.from_bytes(digest) * ends[-1] >> 32)
+
+
+@cache
+def _ends(sites: Sites) -> list[int]:
+    """Return how many processors each site and those before it have together."""
+    return list(accumulate(site.size for site in sites))

@@ -19,6 +19,7 @@ from batsched_py.campaign.runner import execute
 from batsched_py.errors import InputError, PluginError, UsageError
 from batsched_py.report.campaign_report import report_of
 from batsched_py.support.own_command import PROGRAM
+from batsched_py.support.shipped_files import platforms_folder
 from helpers.calling import command
 from helpers.campaigns import CampaignFolder
 
@@ -310,3 +311,26 @@ def test_the_same_campaign_over_a_socket_gives_the_same_schedules(study: Campaig
         (path,) = study.path.glob(f"{backend}/runs/*/out_jobs.csv")
         tables.append(path.read_text())
     assert tables[0] == tables[1]
+
+
+def test_rules_on_sites_know_the_clusters_of_the_platform(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When a run reads its log, and when a report asks for it. Columns are there if asked for."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(worker_processes, "LocalWorkers", Here)
+    platform = platforms_folder() / "m64.xml"
+    folder = CampaignFolder(tmp_path)
+    folder.write(
+        f'[run]\nplatform = "{platform}"\nfirst = 100\nhomes = "round-robin"\n'
+        'split = ["local", 10, "largest"]\n'
+    )
+    assert folder.run().returncode == 0
+    results = folder.results()
+    runs = results.runs
+    assert {"homes", "split"} <= set(runs.columns)
+    assert not {"job_numbers", "sites"} & set(runs.columns)
+    local, ten, _ = (results.workload(run).jobs for _, run in runs.iterrows())
+    assert max(job.size for job in ten) == 10
+    assert max(job.size for job in local) > 10
+    assert max(job.size for job in local if job.extra["home"] == "site18") == 8

@@ -88,7 +88,10 @@ CHANGED: dict[str, Any] = {
     "drop": "no-user",
     "unknown_user": "each",
     "profile": "delay",
+    "job_numbers": "1-9",
     "first": 1,
+    "homes": "group",
+    "split": 2,
     "skip_bad_lines": True,
     "seed": 1,
     "shake": 0,
@@ -150,6 +153,14 @@ def test_names_change_with_the_content_of_files() -> None:
         Path(name).write_text(text)
         names.append(prepared(scheduler="policy.py:P").folder)
     assert len(set(names)) == 4
+
+
+def test_names_change_with_the_platform_whose_clusters_are_the_sites() -> None:
+    folders = set()
+    for text in ("<platform/>", "<platform></platform>"):
+        Path("grid.xml").write_text(text)
+        folders.add(prepared(sites="grid.xml").folder)
+    assert len(folders) == 2
 
 
 def test_names_change_with_the_files_that_a_population_names(

@@ -24,7 +24,8 @@ from batsched_py import Start, WaitingReason
 class Spread:
     '''First come first served: on two sites at 1.5 times the run time, and a transfer.'''
 
-    dilates = True
+    def dilates(self, sites):
+        return True
 
     def schedule(self, now, queue, machine):
         while (job := queue.head) and job.size <= machine.free:

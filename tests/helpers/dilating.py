@@ -17,7 +17,7 @@ from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.platform.hosts import homogeneous, with_sites
 from batsched_py.support.processor_sets import lowest
 from batsched_py.workload import Workload
-from batsched_py.workload.sites import parse_sites
+from batsched_py.workload.sites import Sites, parse_sites
 
 
 class Placed(NamedTuple):
@@ -34,7 +34,10 @@ class Dilating:
 
     def __init__(self, others: Placed = Placed(1.5), **names: Placed) -> None:  # noqa: B008
         self.others, self.names = others, names
-        self.dilates = True
+        self.may = True
+
+    def dilates(self, sites: Sites) -> bool:
+        return self.may
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         while head := queue.head:

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import BatschedError, InvariantError, ProtocolError
+from batsched_py.errors import BatschedError, InvariantError, PluginError, ProtocolError
 from batsched_py.model.decisions import Decision, Kill, Reject, Start
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
@@ -371,7 +371,7 @@ def test_a_job_of_nobody_has_the_same_home_whoever_submits_it() -> None:
 
 def test_a_policy_must_say_that_it_dilates() -> None:
     policy = Dilating()
-    policy.dilates = False
+    policy.may = False
     with pytest.raises(InvariantError, match="Dilating started job w0!a with a dilation: it must"):
         Exchange(one(PROFILES["delay"]), policy)
 
@@ -383,7 +383,7 @@ def test_batsim_must_let_jobs_be_registered() -> None:
 
 def test_a_policy_that_does_not_dilate_needs_nothing() -> None:
     policy = Dilating(Placed())
-    policy.dilates = False
+    policy.may = False
     exchange = Exchange(
         one(PROFILES["delay"]), policy, dynamic_jobs=False, profile_reuse=False, sites="8"
     )
@@ -428,7 +428,15 @@ def test_a_rejected_job_stays_rejected() -> None:
 )
 def test_sites_that_do_not_fit(sites: str, home: str | None, message: str) -> None:
     jobs = one(PROFILES["delay"], extra={"home": home} if home else {})
-    process = DecisionProcess(Dilating(), sites=parse_sites(sites))
-    process.scheduler.dilates = False  # type: ignore[attr-defined]
+    policy = Dilating()
+    policy.may = False
+    process = DecisionProcess(policy, sites=parse_sites(sites))
     with pytest.raises(BatschedError, match=message):
         Simulator(homogeneous(8), [jobs]).run(process.answer)
+
+
+def test_dilates_is_a_method() -> None:
+    policy = Dilating()
+    policy.dilates = True  # type: ignore[assignment, method-assign]
+    with pytest.raises(PluginError, match=r"Dilating.dilates is True: expected a method"):
+        Exchange(one(PROFILES["delay"]), policy)

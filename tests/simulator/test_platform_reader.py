@@ -244,7 +244,7 @@ def test_properties_of_inner_zones_win(tmp_path: Path) -> None:
         f"{MASTER}</zone>"
     )
     assert read_platform(write(tmp_path, body)).hosts == [
-        Host("h", (2.0, 1.0), {}, {"a": "outer", "b": "inner"}, 1)
+        Host("h", (2.0, 1.0), {}, {"a": "outer", "b": "inner"}, 1, "i")
     ]
 
 

@@ -11,7 +11,9 @@ from batsched_py.simulator.energy.consumption import power_states
 from batsched_py.simulator.platform.hosts import homogeneous, scaled
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml, scaled_xml
+from batsched_py.support.plugins import load_file
 from batsched_py.support.shipped_files import platforms_folder
+from batsched_py.workload.sites import TABLE_7_1
 
 
 @pytest.mark.parametrize(("nodes", "factor"), [(1, 1.0), (10, 2.0), (101, 1 / 3), (5, 0.5)])
@@ -61,10 +63,15 @@ def test_a_speed_that_is_none_is_said(tmp_path: Path) -> None:
 
 
 def test_shipped_platforms() -> None:
-    """The ideal ones are as they were generated; ids of hosts are in the order of the numbers."""
+    """Those that were generated are as they were; ids of hosts are in the order of the numbers."""
     shipped = {path.stem: path for path in platforms_folder().glob("*.xml")}
-    assert shipped.keys() == {"ideal_64", "ideal_100", "ideal_128", "cluster_128", "energy_16"}
+    others = {"ideal_64", "ideal_100", "ideal_128", "cluster_128", "energy_16"}
+    assert shipped.keys() == {*others, *TABLE_7_1}
+    grid_xml = load_file(f"{platforms_folder() / 'generate.py'}:grid_xml")
     for name, path in shipped.items():
+        if name in TABLE_7_1:
+            assert path.read_text() == grid_xml(name)
+            continue
         kind, _, nodes = name.partition("_")
         hosts = [host.name for host in read_platform(path).hosts]
         assert len(hosts) == int(nodes)

@@ -93,7 +93,8 @@ LONGER = """
 from batsched_py import Start
 
 class Longer:
-    dilates = True
+    def dilates(self, sites):
+        return True
 
     def schedule(self, now, queue, machine):
         while (job := queue.head) and job.size <= machine.free:

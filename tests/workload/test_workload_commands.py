@@ -44,6 +44,8 @@ def test_convert_writes_a_workload() -> None:
         ("--rules dynp", ["1", "2"]),
         ("--drop zero-runtime,no-user", ["1", "2"]),
         ("--unknown-user drop --first 1", ["1"]),
+        ("--job-numbers 2-9", ["2", "3"]),
+        ("--sites 2,1 --homes round-robin --split local", ["1", "2.1", "2.2", "3"]),
     ],
 )
 def test_convert_follows_the_rules(options: str, jobs: list[str]) -> None:
@@ -57,6 +59,7 @@ def test_convert_follows_the_rules(options: str, jobs: list[str]) -> None:
         ("convert nowhere w.json", 2, "nowhere"),
         ("convert mine w.json --size x", 2, "allocated"),
         ("convert mine w.json --rules dymp", 2, "dynp"),
+        ("convert mine w.json --split local", 2, "--split local without sites: give --sites"),
         ("convert mine", 2, "OUTPUT"),
         ("convert bad.swf w.json", 1, "bad.swf:2"),
         ("info bad.swf", 1, "bad.swf:2"),

@@ -10,6 +10,7 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
+from batsched_py.run.described_sites import described_sites
 from batsched_py.workload.batsim_workload import write_workload
 from batsched_py.workload.conversion_rules import Rules, describe
 from batsched_py.workload.load import load_workload
@@ -26,13 +27,19 @@ def convert(
     output: Annotated[
         Path, typer.Argument(metavar="OUTPUT.json", help="Batsim workload to write.")
     ],
+    sites: o.Sites = None,
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
     """Write a log as a Batsim workload, by the same rules as a simulation uses."""
     if output.suffix != ".json":
         raise UsageError(f"{output}: expected a name that ends with .json")
-    workload = load_workload(find_log(source, log_dir or []), rules, skip_bad_lines=skip_bad_lines)
+    workload = load_workload(
+        find_log(source, log_dir or []),
+        rules,
+        skip_bad_lines=skip_bad_lines,
+        sites=described_sites(sites),
+    )
     write_workload(workload, output)
     for note in workload.notes:
         print(f"note: {note}", file=sys.stderr)

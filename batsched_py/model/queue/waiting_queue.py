@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import InvariantError
@@ -95,6 +96,29 @@ class _BySize:
                     best_key, best = key, job
         return best
 
+    def first_by(self, now: float, free: int, latest_end: Callable[[int], float]) -> Job | None:
+        if len(self._fresh) > MOST_FRESH:
+            self._settle()
+        best_key, best = None, None
+        for at, size in enumerate(self._sizes):
+            if size > free:
+                break
+            bucket, latest = self._buckets[at], latest_end(size)
+            if latest == inf:
+                key, job = bucket.first()
+            elif now + bucket.least_estimate <= latest:
+                key, job = bucket.first_ending(now, latest)
+            else:
+                continue
+            if best is None or key < best_key:
+                best_key, best = key, job
+        for job in self._fresh.values():
+            if job.size <= free and now + job.estimate <= latest_end(job.size):
+                key = self._key(job)
+                if best is None or key < best_key:
+                    best_key, best = key, job
+        return best
+
 
 class Ranking:
     """Waiting jobs in ascending order of a key, equals in submission order.
@@ -137,6 +161,15 @@ class Ranking:
         or needs at most ``extra`` processors. None if there is none.
         """
         return self._by_size.first(now, free, horizon, extra)
+
+    def first_by(self, now: float, free: int, latest_end: Callable[[int], float]) -> Job | None:
+        """Return the first job that may start ``now`` where it depends on its size by when it must
+        end.
+
+        That is a job of at most ``free`` processors which ends by ``latest_end`` of its size
+        (seconds; inf: whenever, -inf: it cannot start). None if there is none.
+        """
+        return self._by_size.first_by(now, free, latest_end)
 
 
 class _SubmissionRanking(Ranking):

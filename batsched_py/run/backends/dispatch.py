@@ -82,7 +82,7 @@ def run_outside(
             _platform_xml(run, nb_hosts),
         )
         run_side_by_side(_scheduler(run, folder, record), batsim, folder, run.timeouts)
-        output = BatsimOutput(folder.outputs)
+        output = BatsimOutput(folder.outputs, described_sites(run.sites))
         commands = (folder.root / "commands.sh").read_text()
     if root is None:
         shutil.rmtree(place, ignore_errors=True)

@@ -11,6 +11,8 @@ from batsched_py.workload.sites import SiteDescription, Sites, nb_processors
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 MASTER_HOST = "master_host"
+ZONE = "AS0"
+"""Id of the outermost zone of the platforms that we write."""
 MAX_HOSTS = 1_000_000
 
 
@@ -65,6 +67,8 @@ def sites_of(platform: Platform) -> Sites:
     None if there is but one cluster. Raises :class:`PlatformError` for a cluster whose hosts
     differ in speed.
     """
+    if len({host.cluster for host in platform.hosts}) < 2:
+        return ()
     processors: dict[str, int] = {}
     speeds: dict[str, float] = {}
     for number, host in enumerate(platform.hosts):
@@ -73,8 +77,6 @@ def sites_of(platform: Platform) -> Sites:
             raise PlatformError(
                 f"the hosts of {host.cluster!r} differ in speed: expected sites of equal ones"
             )
-    if len(processors) < 2:
-        return ()
     return tuple(
         SiteDescription(name, mask, speeds[name] / REFERENCE_SPEED)
         for name, mask in processors.items()
@@ -93,7 +95,8 @@ def homogeneous(nb_hosts: int, speed_factor: float = 1.0) -> Platform:
         raise PlatformError(f"a speed factor of {speed_factor}: expected a positive number")
     width = len(str(nb_hosts - 1))
     speeds = (REFERENCE_SPEED * speed_factor,)
-    return Platform([Host(f"node{i:0{width}d}", speeds) for i in range(nb_hosts)])
+    names = (f"node{number:0{width}d}" for number in range(nb_hosts))
+    return Platform([Host(name, speeds, cluster=ZONE) for name in names])
 
 
 def scaled(platform: Platform, speed_factor: float) -> Platform:

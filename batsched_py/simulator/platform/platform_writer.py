@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from batsched_py.errors import PlatformError
+from batsched_py.simulator.platform.hosts import ZONE
 from batsched_py.support.json_values import whole
 from batsched_py.workload.sites import Sites
 
@@ -49,7 +50,7 @@ def _hosts_xml(gflops: Sequence[float], which: str) -> str:
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <!-- {len(gflops)} hosts of {which} without latency; made by batsched_py -->
 <platform version="4.1">
-  <zone id="AS0" routing="Vivaldi">
+  <zone id="{ZONE}" routing="Vivaldi">
     <host id="master_host" coordinates="0 0 0" speed="1Gf"/>
 {hosts}
   </zone>

@@ -12,7 +12,8 @@ from batsched_py import Decision, Machine, Start, WaitingQueue
 class Grid:
     """First come first served, on the first of the placements that fits."""
 
-    dilates = True
+    def dilates(self, sites: object) -> bool:
+        return True
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         while (job := queue.head) and job.size <= machine.free:
@@ -29,7 +30,8 @@ class Grid:
 class Longer:
     """First come first served, half as long again and with a transfer, wherever it is."""
 
-    dilates = True
+    def dilates(self, sites: object) -> bool:
+        return True
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         while (job := queue.head) and job.size <= machine.free and job.id[-1] != "9":

@@ -1,0 +1,71 @@
+"""How much longer a job runs on a grid: spread over sites, on slower ones, away from its data.
+
+Source: A. Streit's thesis, 2003, section 6: a job on more than one site runs ``1 + overhead`` times
+as long, however many they are. Sites of different speeds and transfers go beyond the thesis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+import msgspec
+
+from batsched_py.errors import UsageError
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Release, Site
+from batsched_py.support.json_values import is_number
+
+DATA = "data"
+"""The field of a job that says how many bytes must be where it runs."""
+
+
+class Costs(msgspec.Struct, frozen=True):
+    """What it costs to run elsewhere than on one site at home."""
+
+    overhead: float = 0.0
+    """By which fraction the run time on several sites is longer."""
+    transfer: float = 0.0
+    """Seconds that a job runs longer where a part of it is away from home."""
+    bandwidth: float = inf
+    """Bytes per second at which the data of such a job come before it computes."""
+    booked_overhead: bool = True
+    """Whether the expected end of a running job counts the overhead."""
+    same_speed: bool = True
+    """Whether all processors have the speed that run times are for."""
+
+    @property
+    def by_job(self) -> bool:
+        """Whether it depends on more than a job's width where it can start."""
+        return self.transfer > 0 or self.bandwidth < inf or not self.same_speed
+
+    def of(self, job: Job, used: Sequence[Site], homes: Sequence[Site]) -> tuple[float, float]:
+        """Return dilation and transfer (seconds) of a job on the sites ``used``.
+
+        Its home is one of ``homes``. The slowest of the processors decides. Raises
+        :class:`UsageError` for data that are no number of bytes.
+        """
+        dilation = 1.0 if len(used) == 1 else 1 + self.overhead
+        if not self.by_job:
+            return dilation, 0.0
+        dilation /= min(site.speed for site in used)
+        home = homes[job.home]
+        if all(site is home for site in used):
+            return dilation, 0.0
+        transfer = self.transfer
+        if self.bandwidth < inf:
+            data = job.extra.get(DATA, 0)
+            if not is_number(data) or data < 0:
+                raise UsageError(f"job {job.id} has {data!r} {DATA}, expected bytes, at least 0")
+            transfer += data / self.bandwidth
+        return dilation, transfer
+
+    def releases(self, site: Site) -> Sequence[Release]:
+        """Return the releases of a site in ascending order of the ends that are expected."""
+        releases = site.expected_releases()
+        if self.booked_overhead:
+            return releases
+        return sorted(
+            (job.start_time + job.estimate if end < inf else end, size, number, job)
+            for end, size, number, job in releases
+        )

@@ -1,0 +1,143 @@
+"""Several sites under one scheduler: local processing, job sharing, jobs spread over sites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from typing import Any
+
+import msgspec
+
+from batsched_py.model.decisions import Decision, Reject
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine, Site
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.orders import order_named
+from batsched_py.model.waiting_reason import WaitingReason
+from batsched_py.schedulers.grid.costs import Costs
+from batsched_py.schedulers.grid.grid_backfilling import GridBackfilling
+from batsched_py.schedulers.grid.placed import GridRules
+from batsched_py.schedulers.grid.site_queue import SiteQueue
+from batsched_py.schedulers.grid.site_selection import selection_named
+from batsched_py.schedulers.grid.spreading import Spreading
+from batsched_py.support.option_values import boolean, number, one_of, whole_number
+from batsched_py.workload.sites import Sites
+
+SCENARIOS = ("local", "sharing", "multi_site")
+
+
+class Grid:
+    """A grid of sites: jobs stay at home, run on any one site, or are spread over several.
+
+    ``scenario``: ``local``, each site has a queue of its own users' jobs; ``sharing``, one queue,
+    and a job runs on one site, which ``selection`` chooses of those that have room (``best_fit``,
+    ``biggest_free``, ``equal_util``, ``random`` with ``seed``, ``earliest_end``); ``multi_site``,
+    a job that fits nowhere is spread over several and runs ``1 + overhead`` times as long.
+    ``reservation`` is ``easy`` for the first job that cannot start, or ``none``: whatever fits
+    starts, in the order ``order``. ``lower_bound``, ``bound`` and ``fragments`` say which jobs are
+    spread (see :class:`Spreading`); ``adaptive``: only those that end earlier then than on one
+    site. A job away from home runs ``transfer`` seconds longer, and as long as its ``data`` (bytes)
+    take at ``bandwidth`` (bytes/s); on a slower site it runs longer.
+
+    Source: A. Streit's thesis, 2003, chapters 6 and 7. Of what it leaves open: without
+    ``booked_overhead`` running jobs are expected to end as if they were not spread, and with
+    ``try_on_submission`` a new job is tried before the queue, whatever is reserved.
+    """
+
+    def __init__(
+        self,
+        *,
+        scenario: str = "sharing",
+        selection: str = "best_fit",
+        reservation: str | None = None,
+        overhead: float = 0.0,
+        adaptive: bool = False,
+        lower_bound: int = 0,
+        bound: str = "above",
+        fragments: str = "unlimited",
+        booked_overhead: bool = True,
+        try_on_submission: bool = False,
+        transfer: float = 0.0,
+        bandwidth: float | None = None,
+        order: str = "fcfs",
+        seed: int = 0,
+    ) -> None:
+        spreads = one_of("scenario", scenario, SCENARIOS) == "multi_site"
+        default = "none" if spreads else "easy"
+        reserves = one_of("reservation", reservation or default, ("easy", "none")) == "easy"
+        costs = Costs(
+            number("overhead", overhead, 0),
+            number("transfer", transfer, 0),
+            inf if bandwidth is None else number("bandwidth", bandwidth, 1e-9),
+            boolean("booked_overhead", booked_overhead),
+        )
+        spreading = Spreading(lower_bound, bound, fragments)
+        self._rules = GridRules(
+            selection_named(selection, whole_number("seed", seed, 0)),
+            costs,
+            spreading if spreads else None,
+            boolean("adaptive", adaptive),
+        )
+        self._local = scenario == "local"
+        self._tries = boolean("try_on_submission", try_on_submission)
+        self._reserves, self._order = reserves, order_named(order)
+        self._queues: list[SiteQueue] = []
+        """In local processing one by site, else one."""
+        self._seen = 0
+
+    def dilates(self, sites: Sites) -> bool:
+        """Tell whether jobs may run longer somewhere on ``sites``."""
+        costs = self._rules.costs
+        spread = costs.overhead > 0 and self._rules.spreading is not None
+        return spread or costs.by_job or any(site.speed != 1 for site in sites)
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        """Do a pass on the grid, or in local processing on each site."""
+        if not self._queues:
+            self._begin(queue, machine)
+        for job in queue.since(self._seen):
+            self._seen = job.number + 1
+            part = self._part_of(job)
+            if self._never_runs(job, machine.sites):
+                yield Reject(job)
+                continue
+            part.append(job)
+            if self._tries:
+                yield from part.try_now(job, now)
+        for part in self._queues:
+            yield from part.schedule(now)
+
+    def _begin(self, queue: WaitingQueue, machine: Machine) -> None:
+        """Make the queues for the sites, which are not known before."""
+        homes = machine.sites
+        same_speed = all(site.speed == 1 for site in homes)
+        costs = msgspec.structs.replace(self._rules.costs, same_speed=same_speed)
+        self._rules = rules = msgspec.structs.replace(self._rules, costs=costs)
+        # A job that waits for one site by choice, ends that are not expected, and jobs that pass
+        # the queue may all delay the head.
+        strict = not (rules.adaptive or self._tries) and costs.booked_overhead
+        for site in homes if self._local else [machine]:
+            backfilling = GridBackfilling(
+                rules, self._order, homes, reserves=self._reserves, strict=strict
+            )
+            self._queues.append(SiteQueue(site, backfilling, None if self._local else queue))
+
+    def _part_of(self, job: Job) -> SiteQueue:
+        return self._queues[job.home if self._local else 0]
+
+    def _never_runs(self, job: Job, sites: Sequence[Site]) -> bool:
+        """Tell whether a job is wider than where it may run, or would be in too many fragments."""
+        spreading = self._rules.spreading
+        if spreading is not None:
+            return spreading.never(job.size, sites)
+        home = sites[job.home].nb_processors
+        return job.size > (home if self._local else max(site.nb_processors for site in sites))
+
+    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
+        """Say what holds ``job``, which still waits after the pass at ``now``."""
+        part = self._part_of(job)
+        return part.backfilling.held(job, now, part.queue, part.site)
+
+    def statistics(self) -> Mapping[str, Any]:
+        """Return how many jobs were spread over several sites."""
+        return {"multi_site_jobs": sum(part.backfilling.nb_spread for part in self._queues)}

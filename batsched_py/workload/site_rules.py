@@ -1,0 +1,103 @@
+"""Rules on sites: where the jobs of a log are at home, and how jobs that are too wide are split.
+
+A. Streit's thesis, 2003, gives jobs to sites in turn, and splits those that are wider than a
+machine, so that scenarios have the same work (chapter 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from batsched_py.errors import UsageError, parameter
+from batsched_py.workload.conversion_rules import Homes, Rules, Split
+from batsched_py.workload.sites import HOME, SiteDescription, Sites, home_by_name, home_number
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.workload import WorkloadJob
+
+
+def depends_on_sites(rules: Rules) -> bool:
+    """Tell whether the jobs that the rules make depend on the sites."""
+    return rules.homes != "user" or rules.split is not None
+
+
+def check_sites(rules: Rules, sites: Sites) -> None:
+    """Raise :class:`UsageError` for rules that need sites where there are none."""
+    for name, value in (("homes", rules.homes), ("split", rules.split)):
+        if not sites and isinstance(value, str) and value != "user":
+            raise UsageError(f"{parameter(name)} {value} without sites: give {parameter('sites')}")
+
+
+def give_homes(
+    jobs: Sequence[WorkloadJob], rows: NDArray[np.intp], log: SwfLog, homes: Homes, sites: Sites
+) -> None:
+    """Give the jobs of these rows of ``log`` their homes, as a further field.
+
+    Those that are at home where their users are get none: that depends on the user alone. So do
+    jobs of an unknown group. Raises :class:`UsageError` for a partition that is no site.
+    """
+    if homes == "user":
+        return
+    if homes == "round-robin":
+        for job, site in zip(jobs, cycle(sites), strict=False):
+            job.extra[HOME] = site.name
+        return
+    for job, number in zip(jobs, log.column(homes)[rows].tolist(), strict=True):
+        if homes == "group":
+            if number >= 0:
+                job.extra[HOME] = sites[home_by_name(sites, str(int(number)))].name
+        elif 1 <= number <= len(sites):
+            job.extra[HOME] = sites[int(number) - 1].name
+        else:
+            raise UsageError(
+                f"{parameter('homes')} partition: job {job.id} of {log.path} has partition "
+                f"{number:.0f}, expected 1..{len(sites)}, the numbers of the sites"
+            )
+
+
+def split_jobs(
+    jobs: Sequence[WorkloadJob], split: Split, sites: Sites, notes: list[str]
+) -> list[WorkloadJob]:
+    """Return the jobs, those that are too wide as parts ``15.1``, ``15.2``, ...
+
+    The parts are as wide as may be, and the last is the remainder: the area stays. They are like
+    the job but for id and size. Where there are sites they name its home, since that of a job
+    without a user goes by its id; where homes say how wide a job may be, all jobs name theirs.
+    """
+    limit = split if isinstance(split, int) else max(site.size for site in sites)
+    wider = "their home" if split == "local" else f"{limit} processors"
+    changed: list[WorkloadJob] = []
+    nb_whole = 0
+    for job in jobs:
+        home = _home(job, sites) if sites else None
+        if split == "local" and home is not None:
+            job.extra[HOME] = home.name
+            limit = home.size
+        if job.size <= limit:
+            changed.append(job)
+            nb_whole += 1
+        else:
+            changed += _parts(job, limit, home)
+    if nb_split := len(jobs) - nb_whole:
+        notes.append(
+            f"{nb_split} jobs wider than {wider} were split into {len(changed) - nb_whole}"
+        )
+    return changed
+
+
+def _home(job: WorkloadJob, sites: Sites) -> SiteDescription:
+    if HOME in job.extra:
+        return sites[home_number(sites, job.extra[HOME], job.id)]
+    return sites[home_by_name(sites, job.user or job.id)]
+
+
+def _parts(job: WorkloadJob, limit: int, home: SiteDescription | None) -> Iterator[WorkloadJob]:
+    """Yield the parts of a job, none wider than ``limit``."""
+    extra = job.extra if home is None else {**job.extra, HOME: home.name}
+    for number, before in enumerate(range(0, job.size, limit), 1):
+        size = min(limit, job.size - before)
+        yield replace(job, id=f"{job.id}.{number}", size=size, extra=dict(extra))
