@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ import msgspec
 import typer
 
 from batsched_py.errors import UsageError
-from batsched_py.metrics import COUNTS, METRICS, JobTable, overall, per_user
+from batsched_py.metrics import COUNTS, METRICS, JobTable, Metric, overall, per_site, per_user
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.run_files import machine_size
 from batsched_py.support.json_values import did_you_mean
@@ -40,6 +40,9 @@ def metrics(
     by_user: Annotated[
         bool, typer.Option("--per-user", help="Those of each user's own jobs, a row per user.")
     ] = False,
+    by_site: Annotated[
+        bool, typer.Option("--per-site", help="Those of each site and of the jobs of its users.")
+    ] = False,
     list_all: Annotated[
         bool, typer.Option("--list", help="List all metrics with formula and source instead.")
     ] = False,
@@ -49,18 +52,27 @@ def metrics(
     """Print the metrics of a schedule: value, unit, over which jobs, and source."""
     if as_json and as_csv:
         raise UsageError("--json and --csv: one of them")
+    if by_user and by_site:
+        raise UsageError("--per-user and --per-site: one of them")
     names = _chosen(only or [])
     if list_all:
-        if file is not None or by_user:
-            raise UsageError("--list is about no file: leave out FILE and --per-user")
+        if file is not None or by_user or by_site:
+            raise UsageError("--list is about no file: leave out FILE, --per-user and --per-site")
         rows = _registry(names or list(METRICS))
     elif file is None:
         raise UsageError("which FILE? Give a PREFIX_jobs.csv, or --list")
     else:
         table = _table(file, nodes)
-        rows = _of_users(table, names) if by_user else _of_all(table, names)
+        if by_user:
+            rows = _of_parts("user", per_user, table, names)
+        elif by_site:
+            rows = _of_parts("site", per_site, table, names)
+        else:
+            rows = _of_all(table, names)
         if by_user and not rows:
             print(f"note: {file} names no users", file=sys.stderr)
+        if by_site and not rows:
+            print(f"note: no PREFIX_run.json beside {file} tells of sites", file=sys.stderr)
     _show(rows, "json" if as_json else "csv" if as_csv else "text")
 
 
@@ -121,7 +133,7 @@ def _of_all(table: JobTable, names: list[str]) -> _Rows:
     return [
         {
             "name": name,
-            "value": values[name],
+            "value": values.get(name),
             "unit": METRICS[name].unit if name in METRICS else "jobs",
             "over": METRICS[name].denominator if name in METRICS else "",
             "source": METRICS[name].source if name in METRICS else "",
@@ -130,10 +142,13 @@ def _of_all(table: JobTable, names: list[str]) -> _Rows:
     ]
 
 
-def _of_users(table: JobTable, names: list[str]) -> _Rows:
+def _of_parts(
+    kind: str, metrics_of: Callable[..., Mapping[str, Any]], table: JobTable, names: list[str]
+) -> _Rows:
+    """Return a row for each user or site."""
     chosen = [name for name in names if name in METRICS]
-    values_of_users = per_user(table, chosen) if names else per_user(table)
-    return [{"user": user} | values for user, values in values_of_users.items()]
+    values_of = metrics_of(table, chosen) if names else metrics_of(table)
+    return [{kind: name} | values for name, values in values_of.items()]
 
 
 def _registry(names: list[str]) -> _Rows:
@@ -142,13 +157,19 @@ def _registry(names: list[str]) -> _Rows:
             "name": name,
             "unit": metric.unit,
             "over": metric.denominator,
-            "needs": "machine size" if metric.needs_machine else "",
+            "needs": _needed(metric),
             "formula": metric.formula,
             "source": metric.source,
         }
         for name, metric in METRICS.items()
         if name in names
     ]
+
+
+def _needed(metric: Metric) -> str:
+    if metric.needs_sites:
+        return "sites"
+    return "machine size" if metric.needs_machine else ""
 
 
 def _show(rows: _Rows, form: str) -> None:

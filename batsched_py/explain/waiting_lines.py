@@ -47,7 +47,7 @@ class Line(msgspec.Struct, omit_defaults=True):
     moved_by: Happened | None = None
 
 
-class Explanation(msgspec.Struct, rename={"submit_time": "submitted"}):
+class Explanation(msgspec.Struct, rename={"submit_time": "submitted"}, omit_defaults=True):
     """Why a job started when it did, or why it did not."""
 
     job: str
@@ -71,6 +71,10 @@ class Explanation(msgspec.Struct, rename={"submit_time": "submitted"}):
     held: list[Line]
     started: Started | None
     extra: dict[str, Any]
+    dilation: float | None = None
+    """How many times as long as expected it runs where it was placed, None for once."""
+    transfer: float | None = None
+    """Seconds by which it runs still longer there, None for none."""
 
 
 def explanation(watch: Watch, policy: str, most: int) -> Explanation:
@@ -96,6 +100,8 @@ def explanation(watch: Watch, policy: str, most: int) -> Explanation:
         held=lines(watch.passes, left, most),
         started=watch.started,
         extra=life.extra,
+        dilation=None if life.dilation == 1 else life.dilation,
+        transfer=life.transfer or None,
     )
 
 

@@ -174,6 +174,8 @@ def _when(happened: Happened) -> str:
 def _start(told: Explanation, started: Started) -> Iterator[str]:
     place = f"on processors {told.processors}"
     yield f"started at {at(started.time)} {place}: {_cause(told, started)}"
+    if placed := _placed(told, started):
+        yield f"  placed {placed}"
     if started.behind is not None:
         when = f" at {at(started.reservation)}" if started.reservation < inf else ""
         yield f"  backfilled: it does not delay the reservation of {started.behind}{when}"
@@ -184,6 +186,17 @@ def _start(told: Explanation, started: Started) -> Iterator[str]:
         )
     if started.together_with:
         yield f"  at the same instant started {listed(started.together_with)}"
+
+
+def _placed(told: Explanation, started: Started) -> str:
+    """Say on which sites it runs, and how much longer there; nothing where it does neither."""
+    sites = [f"{name} ({_processors(number)})" for name, number in started.sites.items()]
+    parts = [f"on {listed(sites)}"] if sites else []
+    if told.dilation is not None:
+        parts.append(f"to run {told.dilation:.6g} times as long")
+    if told.transfer is not None:
+        parts.append(f"with a transfer of {lasting(told.transfer)}")
+    return ", ".join(parts)
 
 
 def _cause(told: Explanation, started: Started) -> str:

@@ -11,14 +11,15 @@ names. One short name can stand for several metrics: four are called AWRT.
 
 Jobs that are not measured (:attr:`JobTable.measured`) load the machine: of :data:`METRICS` those
 of the machine (:attr:`Metric.of_machine`) are over all jobs of a table, the others over
-:attr:`JobTable.only_measured`. :meth:`Metric.value`, :func:`overall`, :func:`per_user` and
-:func:`windows` see to that; what computes one metric takes all jobs of the table that it gets.
+:attr:`JobTable.only_measured`. :meth:`Metric.value`, :func:`overall`, :func:`per_user`,
+:func:`per_site` and :func:`windows` see to that; what computes one metric takes all jobs of the
+table that it gets.
 """
 
 from __future__ import annotations
 
 from batsched_py.metrics.machine import makespan, queue_length_distribution
-from batsched_py.metrics.registry import COUNTS, METRICS, Metric, overall, per_user
+from batsched_py.metrics.registry import COUNTS, METRICS, Metric, overall, per_site, per_user
 from batsched_py.metrics.saturation import backlog_growth, saturated
 from batsched_py.metrics.slowdown import BOUND, mean_bounded_slowdown
 from batsched_py.metrics.time_windows import window, windows
@@ -39,6 +40,7 @@ __all__ = [
     "mean_bounded_slowdown",
     "mean_waiting_time",
     "overall",
+    "per_site",
     "per_user",
     "queue_length_distribution",
     "saturated",

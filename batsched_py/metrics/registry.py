@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 
-from batsched_py.metrics import lateness, machine, saturation, slowdown, users, waiting
+from batsched_py.metrics import lateness, machine, saturation, sites, slowdown, users, waiting
 from batsched_py.results.job_table import JobTable
 
 RAN = "jobs that ran"
@@ -29,6 +29,8 @@ class Metric(msgspec.Struct, frozen=True):
     """What papers call it; not unique."""
     needs_machine: bool = False
     """Whether it is defined only with :attr:`JobTable.nb_processors`."""
+    needs_sites: bool = False
+    """Whether it is about :attr:`JobTable.sites`; without these it is left out."""
     of_machine: bool = False
     """Whether it is over all jobs of a table, and not only :attr:`JobTable.only_measured`."""
 
@@ -59,6 +61,8 @@ class Metric(msgspec.Struct, frozen=True):
         if not len(rows.submit) or (self.denominator == RAN and not rows.ran.any()):
             return None
         if self.needs_machine and rows.nb_processors is None:
+            return None
+        if self.needs_sites and not rows.sites:
             return None
         with np.errstate(divide="ignore", invalid="ignore"):  # what is not finite becomes None
             value = self.compute(rows)
@@ -114,24 +118,38 @@ _ALL = (
     # Users who stop at a horizon; too many users
     Metric(machine.throughput_to_last_submission, RAN),
     Metric(saturation.backlog_growth, RAN, of_machine=True),
+    # Several sites
+    Metric(sites.nb_multi_site_jobs, RAN, needs_sites=True),
+    Metric(sites.multi_site_job_share, RAN, needs_sites=True),
+    Metric(sites.multi_site_area_share, RAN, needs_sites=True),
+    Metric(sites.away_area_share, RAN, needs_sites=True),
 )
 
 METRICS: dict[str, Metric] = {metric.compute.__name__: metric for metric in _ALL}
 """All metrics by name, in the order of ``_run.json``."""
 
 _PER_USER = ("mean_waiting_time", "mean_lateness", "relative_lateness", "additional_lateness")
+_PER_SITE = (
+    "mean_waiting_time",
+    "mean_waiting_time_by_width",
+    "mean_turnaround_time_by_width",
+    "mean_turnaround_time_by_area",
+    "mean_lateness",
+)
 
 
 def overall(table: JobTable) -> dict[str, float | int | None]:
     """Return every metric of the whole table, None where it is not defined, and the counts.
 
+    Metrics about sites are left out of tables without sites.
     Counts and metrics are over :attr:`JobTable.only_measured`, those of the machine over all jobs.
     """
     rows = table.only_measured
     ran = int(rows.ran.sum())
     counts = (len(rows.submit), ran, len(rows.submit) - ran)
     values: dict[str, float | int | None] = dict(zip(COUNTS, counts, strict=True))
-    return values | {name: metric.value(table) for name, metric in METRICS.items()}
+    there = {name: m for name, m in METRICS.items() if table.sites or not m.needs_sites}
+    return values | {name: metric.value(table) for name, metric in there.items()}
 
 
 def per_user(
@@ -148,8 +166,37 @@ def per_user(
     rows.pop("", None)
     result = {}
     for user, of_user in rows.items():
-        part = table.select(np.asarray(of_user))
-        ran = int(part.ran.sum())
-        values: dict[str, float | int | None] = {"nb_jobs": len(of_user), "nb_ran": ran}
-        result[user] = values | {name: METRICS[name].value(part) for name in names}
+        result[user] = _of_part(table.select(np.asarray(of_user)), names)
     return result
+
+
+def per_site(
+    table: JobTable, names: Sequence[str] = _PER_SITE
+) -> dict[str, dict[str, float | int | None]]:
+    """Return metrics of each of :attr:`JobTable.sites` by its name; empty without sites.
+
+    ``processors`` and ``speed``; ``nb_jobs``, ``nb_ran`` and the metrics ``names`` are of the jobs
+    of its users, over :attr:`JobTable.only_measured`. ``work_of_users``, ``work_done``, ``given``,
+    ``taken`` and ``balance`` (processor-seconds, see :class:`~batsched_py.metrics.sites.SiteWork`)
+    and ``utilisation`` are about the machine, so over all jobs.
+    """
+    work = sites.site_work(table)
+    columns = {name: getattr(work, name) for name in (*work.__struct_fields__, "balance")}
+    used = sites.utilisation_of_sites(table) if table.ran.any() else None
+    measured, result = table.only_measured, {}
+    for number, site in enumerate(table.sites):
+        values: dict[str, float | int | None] = {"processors": site.size, "speed": site.speed}
+        values |= _of_part(measured.select(measured.home == number), names)
+        values |= {name: float(column[number]) for name, column in columns.items()}
+        values["utilisation"] = None if used is None else float(used[number])
+        result[site.name] = values
+    return result
+
+
+def _of_part(part: JobTable, names: Sequence[str]) -> dict[str, float | int | None]:
+    """Return the counts and some metrics of a part of the jobs."""
+    values: dict[str, float | int | None] = {
+        "nb_jobs": len(part.submit),
+        "nb_ran": int(part.ran.sum()),
+    }
+    return values | {name: METRICS[name].value(part) for name in names}

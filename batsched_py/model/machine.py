@@ -106,15 +106,15 @@ class Site:
         self.free_processors = self._all & ~self.unavailable & ~in_use
         self.free = self.free_processors.bit_count()
 
-    def _take(self, job: Job, size: int) -> None:
-        """Let ``job`` run on ``size`` processors that are here."""
-        self.free_processors &= ~job.processors
+    def _take(self, job: Job, processors: int) -> None:
+        """Let ``job`` run on ``processors`` that are here."""
+        size = processors.bit_count()
+        self.free_processors &= ~processors
         self.free -= size
         insort(self._releases, (job.expected_end, size, job.number, job))
 
-    def _give_back(self, job: Job, size: int) -> None:
-        """Free the ``size`` processors here of a job that ran."""
-        freed = self.share(job.processors)
+    def _give_back(self, job: Job, freed: int, size: int) -> None:
+        """Free the processors here of a job that ran, ``size`` of them."""
         if self.unavailable:
             freed &= ~self.unavailable
         self.free_processors |= freed
@@ -186,17 +186,19 @@ class Machine(Site):
                     f"job {job.id} was started with the dilation {dilation} and the transfer "
                     f"{transfer}: expected a number above 0, and seconds of at least 0"
                 )
-            job.dilation, job.transfer = dilation, transfer
+            job.dilation, job.transfer = float(dilation), float(transfer)
             job.expected_end = now + job.lasts(dilation, transfer)
         else:
             job.expected_end = now + job.estimate
         job.state = JobState.RUNNING
         job.start_time = now
         job.processors = processors
-        self._take(job, job.size)
+        self.free_processors = free & ~processors
+        self.free -= job.size
+        insort(self._releases, (job.expected_end, job.size, job.number, job))
         for site in self._parts:
             if share := site.share(processors):
-                site._take(job, share.bit_count())
+                site._take(job, share)
         return processors
 
     def end(self, job: Job) -> None:
@@ -205,10 +207,10 @@ class Machine(Site):
             raise InvariantError(f"job {job.id} ended while {job.state.value}")
         job.state = JobState.ENDED
         self.nb_ended += 1
-        self._give_back(job, job.size)
+        self._give_back(job, job.processors, job.size)
         for site in self._parts:
             if share := site.share(job.processors):
-                site._give_back(job, share.bit_count())
+                site._give_back(job, share, share.bit_count())
 
 
 def _bitmask(processors: int | ProcSet, job: Job) -> int:

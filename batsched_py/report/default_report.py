@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from batsched_py.report.kit.selection import Runs
 from batsched_py.report.kit.tables import columns, sections
 from batsched_py.report.paired_ratios import REPEATED, ratios_table
 from batsched_py.report.runs_table import MAIN_METRICS
+from batsched_py.report.sites_tables import site_tables
 from batsched_py.support.statistics import RESAMPLES
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ GROUPS = {
         ("utilisation", "loss_of_capacity", "throughput_per_hour", "makespan"),
     ),
     "users": ("Users", ("mean_lateness", "jobs_per_session_think_20", "mean_activity_length")),
+    "grid": (
+        "Several sites",
+        ("multi_site_job_share", "multi_site_area_share", "away_area_share"),
+    ),
 }
 """By name of the table: title, metrics. All metrics are in the campaign's ``results.csv``."""
 _MOST_LINES = 12
@@ -56,9 +61,10 @@ def plain_report(results: CampaignResults) -> Report:
         if there := [metric for metric in metrics if _is_there(runs, metric)]:
             tables.append(_table(runs, axes, name, title, there))
     figures = [_figure(runs, axes, metric) for metric in main] if axes else []
-    parts: list[tuple[str, Sequence[Part | None]]] = [
+    parts: list[tuple[str, Iterable[Part | None]]] = [
         ("Compared", [ratios_table(runs, axes, main, repeats)]),
         ("Metrics", tables),
+        ("Sites", site_tables(results, axes, repeats)),
         ("Figures", figures),
     ]
     return Report(

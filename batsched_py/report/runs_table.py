@@ -23,7 +23,8 @@ MAIN_METRICS = (
     "jobs_per_session_think_20",
 )
 """Shown in the table of runs and by the default report; all others one click away."""
-_DETAILS = ("metrics", "statistics")  # of a run's description: shown elsewhere, or too long
+_DETAILS = ("metrics", "sites", "statistics")
+"""Of a run's description: shown elsewhere, or too long."""
 
 
 Stored = Sequence[Mapping[str, Any]]

@@ -34,7 +34,7 @@ def user(job: m.JobDescription) -> str:
 
 def carried(job: m.JobDescription) -> list[str]:
     """Return those of :data:`FURTHER_COLUMNS` that a job carries."""
-    if job.estimate is None and job.extra.keys().isdisjoint(FURTHER_COLUMNS):
+    if job.estimate is None and (not job.extra or job.extra.keys().isdisjoint(FURTHER_COLUMNS)):
         return []
     return [name for name in FURTHER_COLUMNS if _text(name, job)]
 

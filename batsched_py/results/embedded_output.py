@@ -8,22 +8,24 @@ from functools import cached_property
 from math import nan
 
 import numpy as np
-from msgspec.structs import replace
 
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
-from batsched_py.protocol.dilated_jobs import PLACED, is_replaced, original
 from batsched_py.results import columns_beyond_batsim
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, MEASURED, JobTable, Mask
+from batsched_py.results.site_columns import SiteColumns
 from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.files.output_files import jobs_lines, schedule_csv, times
+from batsched_py.simulator.finished_jobs import each_once
 from batsched_py.simulator.jobs import SimulatedJob
+from batsched_py.workload.sites import HOME, Sites
 
 
 class EmbeddedOutput:
-    """What the embedded simulator leaves."""
+    """What the embedded simulator leaves of a machine with these sites, none if it is one."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: Outcome, sites: Sites = ()) -> None:
         self.outcome = outcome
+        self._sites = sites
         self.nb_messages: int | None = outcome.nb_messages
         self.nb_processors = outcome.nb_processors
 
@@ -41,29 +43,20 @@ class EmbeddedOutput:
             return columns_beyond_batsim.fields(job.description, further)
 
         if measured.all():
-            return jobs_lines(self._jobs(), names, fields)
+            return jobs_lines(each_once(self.outcome.jobs), names, fields)
         marks = iter(measured.tolist())
         return jobs_lines(
-            self._jobs(), [*names, MEASURED], lambda job: [*fields(job), str(int(next(marks)))]
+            each_once(self.outcome.jobs),
+            [*names, MEASURED],
+            lambda job: [*fields(job), str(int(next(marks)))],
         )
 
     @cached_property
     def _columns(self) -> _GrowingColumns:
-        columns = _GrowingColumns()
-        for job in self._jobs():
+        columns = _GrowingColumns(self._sites)
+        for job in each_once(self.outcome.jobs):
             columns.add(job)
         return columns
-
-    def _jobs(self) -> Iterator[SimulatedJob]:
-        """Yield each job once, in order of completion, whatever form of it ran."""
-        for job in self.outcome.jobs:
-            if job.metadata and is_replaced(job.metadata):
-                continue
-            workload, _, name = job.description.id.partition("!")
-            if workload == PLACED:
-                job_id = "!".join(original(workload, name))
-                job = replace(job, description=replace(job.description, id=job_id))
-            yield job
 
     def schedule_csv(self) -> str:
         """Return the text of ``_schedule.csv``."""
@@ -73,7 +66,8 @@ class EmbeddedOutput:
 class _GrowingColumns:
     """What one pass over the jobs gives: 57 bytes per job, since users share their names."""
 
-    def __init__(self) -> None:
+    def __init__(self, sites: Sites) -> None:
+        self._sites = SiteColumns(sites) if sites else None
         self._numbers = [array("d") for _ in range(6)]
         self._user: list[str] = []
         self._names: dict[str, str] = {}
@@ -97,11 +91,13 @@ class _GrowingColumns:
             column.append(value)
         user = columns_beyond_batsim.user(description)
         self._user.append(self._names.setdefault(user, user))
+        if self._sites is not None:
+            self._sites.add(description.extra.get(HOME), job.alloc)
 
     def table(self, nb_processors: int) -> JobTable:
         """Return all jobs; nothing may be added any more."""
         submit, start, finish, execution, size, original = map(np.asarray, self._numbers)
-        return JobTable(
+        table = JobTable(
             submit=submit,
             start=start,
             finish=finish,
@@ -112,3 +108,4 @@ class _GrowingColumns:
             nb_processors=nb_processors,
             rare=np.frombuffer(self._rare, dtype=np.bool_),
         )
+        return table if self._sites is None else self._sites.added_to(table)

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS, FLAG, PROCESSORS, SECONDS, TEXT
+from batsched_py.workload.sites import Sites
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Column = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Counts = NDArray[np.integer[Any]]
 
 ADDED_COLUMNS = {
     "user": TEXT,
@@ -39,6 +41,8 @@ MEASURED = "measured"
 COLUMNS = BATSIM_COLUMNS | ADDED_COLUMNS | FURTHER_COLUMNS | {MEASURED: FLAG}
 RARE = "rare"
 """The ``behaviour`` of jobs that load the machine and are not measured."""
+NO_HOME = -1
+"""The number of a home that is unknown."""
 
 
 class JobTable(msgspec.Struct, dict=True):
@@ -68,12 +72,21 @@ class JobTable(msgspec.Struct, dict=True):
     there, nan where empty; none if it was not read, or if its rows were selected."""
     texts: dict[str, list[str]] = {}
     """The same of texts."""
+    sites: Sites = ()
+    """The parts of the machine where users are at home; none if it is one."""
+    home: Counts = msgspec.field(default_factory=lambda: np.empty(0, dtype=np.int16))
+    """Number of the site where each job's user is at home, :data:`NO_HOME` if unknown."""
+    on_site: Counts = msgspec.field(default_factory=lambda: np.empty((0, 0), dtype=np.uint16))
+    """Processors that each job got on each of the :attr:`sites`; shape (n, sites)."""
 
     def __post_init__(self) -> None:
         if not len(self.rare):
             self.rare = np.zeros(len(self.submit), dtype=np.bool_)
         if not len(self.measured):
             self.measured = ~self.rare
+        if not len(self.home):
+            self.home = np.full(len(self.submit), NO_HOME, dtype=np.int16)
+            self.on_site = np.zeros((len(self.submit), len(self.sites)), dtype=np.uint16)
 
     def without_ends(self, warm_up: float, cool_down: float) -> JobTable:
         """Return the table with the jobs of the warm-up and the cool-down as not measured.
@@ -169,4 +182,7 @@ class JobTable(msgspec.Struct, dict=True):
             nb_processors=self.nb_processors,
             rare=self.rare[rows],
             measured=self.measured[rows],
+            sites=self.sites,
+            home=self.home[rows],
+            on_site=self.on_site[rows],
         )

@@ -17,8 +17,10 @@ from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, TEXT
 from batsched_py.protocol.dilated_jobs import PLACED, is_replaced, original
 from batsched_py.results.job_table import COLUMNS, MEASURED, RARE, Column, JobTable
-from batsched_py.results.run_files import SUFFIX, beside, ends_of, read_text
+from batsched_py.results.run_files import SUFFIX, beside, ends_of, read_text, sites_of
+from batsched_py.results.site_columns import SiteColumns
 from batsched_py.support.processor_sets import from_text
+from batsched_py.workload.sites import HOME, Sites
 
 _TIMES = ("starting_time", "execution_time", "finish_time")
 NEEDED = ("submission_time", "final_state", *_TIMES, "allocated_resources")
@@ -30,14 +32,18 @@ JobKey = tuple[str, str]
 
 
 def read_jobs(
-    path: str | Path, nb_processors: int | None = None, needed: Sequence[str] = NEEDED
+    path: str | Path,
+    nb_processors: int | None = None,
+    needed: Sequence[str] = NEEDED,
+    sites: Sites | None = None,
 ) -> JobTable:
     """Read a ``_jobs.csv``, ours or one of Batsim, in order of completion.
 
     Where it has no users, ``PREFIX_users.csv`` beside it has our columns; without that, jobs have
     no user and came when recorded. Where it does not say which jobs are measured, it follows from
-    their behaviour and from warm-up and cool-down in ``PREFIX_run.json``. Columns that are not
-    ``needed`` may be missing, others may be there. Raises :class:`InputError`, which names file,
+    their behaviour and from warm-up and cool-down in ``PREFIX_run.json``, which has the ``sites``
+    too unless they are given. Columns that are not ``needed`` may be missing, others may be there.
+    Raises :class:`InputError`, which names file,
     line and column, for what is no such file.
     """
     path = Path(path)
@@ -49,16 +55,17 @@ def read_jobs(
             _add_columns(users, numbers, texts)
         numbers, texts = _each_job_once(numbers, texts)
         _check_header(path, [*numbers, *texts], needed)
-        table = _table(numbers, texts, nb_processors, needed)
+        sites = sites_of(path) if sites is None else sites
+        table = _table(numbers, texts, nb_processors, needed, sites)
     except (ValueError, csv.Error, ProtocolError) as error:
         _raise_first_fault(path, text, [n for n in needed if n != "user" or users is None])
         raise InputError(f"{path}: {error}") from None
     return table if MEASURED in numbers else table.without_ends(*ends_of(path))
 
 
-def jobs_of(lines: Iterable[str], nb_processors: int | None = None) -> JobTable:
+def jobs_of(lines: Iterable[str], nb_processors: int | None = None, sites: Sites = ()) -> JobTable:
     """Return the table that the lines of one of our own ``_jobs.csv`` give."""
-    return _table(*read_columns(lines), nb_processors)
+    return _table(*read_columns(lines), nb_processors, sites=sites)
 
 
 def read_columns(lines: Iterable[str], units: Mapping[str, str] = COLUMNS) -> tuple[Numbers, Texts]:
@@ -87,7 +94,11 @@ def job_keys(texts: Texts) -> list[JobKey]:
 
 
 def _table(
-    numbers: Numbers, texts: Texts, nb_processors: int | None, needed: Sequence[str] = NEEDED
+    numbers: Numbers,
+    texts: Texts,
+    nb_processors: int | None,
+    needed: Sequence[str] = NEEDED,
+    sites: Sites = (),
 ) -> JobTable:
     """Return the table of columns; raises :class:`ValueError` for what :func:`_check_row` finds."""
     submit = numbers["submission_time"]
@@ -107,6 +118,8 @@ def _table(
         places = np.where(ran, np.array(texts["allocated_resources"], object), "").tolist()
         sizes = {place: from_text(place).bit_count() for place in set(places) - {""}} | {"": 0}
         size = np.array([sizes[place] for place in places], dtype=np.float64)
+    else:
+        sites = ()  # it is not known where jobs ran
     table = JobTable(
         submit=submit,
         start=start,
@@ -122,7 +135,15 @@ def _table(
     )
     if MEASURED in numbers:
         table.measured = numbers[MEASURED] == 1
-    return table
+    return _with_sites(table, sites) if sites else table
+
+
+def _with_sites(table: JobTable, sites: Sites) -> JobTable:
+    columns = SiteColumns(sites)
+    places, ran = table.texts["allocated_resources"], table.ran.tolist()
+    for home, place, did_run in zip(table.text_column(HOME), places, ran, strict=True):
+        columns.add(home, from_text(place) if did_run and place else 0)
+    return columns.added_to(table)
 
 
 def _add_columns(users: Path, numbers: Numbers, texts: Texts) -> None:
@@ -144,7 +165,7 @@ def _add_columns(users: Path, numbers: Numbers, texts: Texts) -> None:
 
 def _each_job_once(numbers: Numbers, texts: Texts) -> tuple[Numbers, Texts]:
     """Return the columns with each job once, by its own name, whatever form of it ran."""
-    if PLACED not in texts.get("workload_name", ()):
+    if PLACED not in texts.get("workload_name", ()) or "metadata" not in texts:
         return numbers, texts
     replaced = list(map(is_replaced, texts["metadata"]))
     rows = [row for row, other_ran in enumerate(replaced) if not other_ran]

@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import InputError, parameter
+from batsched_py.errors import InputError, ProtocolError, parameter
+from batsched_py.support.processor_sets import from_text, to_text
+from batsched_py.workload.sites import SiteDescription, Sites
 
 SUFFIX = "_jobs.csv"
 
@@ -51,6 +53,36 @@ def ends_of(path: Path) -> tuple[float, float]:
     run = stored_settings(path).get("run")
     settings = run if isinstance(run, dict) else {}
     return float(settings.get("warm_up") or 0), float(settings.get("cool_down") or 0)
+
+
+class StoredSite(msgspec.Struct, frozen=True):
+    """A site as ``PREFIX_run.json`` has it."""
+
+    name: str
+    processors: str
+    """Such as ``0-127``."""
+    speed: float
+
+
+def stored_sites(sites: Sites) -> list[dict[str, Any]]:
+    """Return what ``PREFIX_run.json`` holds of the sites of a machine."""
+    stored = [StoredSite(site.name, to_text(site.processors), site.speed) for site in sites]
+    return [msgspec.to_builtins(site) for site in stored]
+
+
+def sites_of(path: Path) -> Sites:
+    """Return the sites of the run that left ``PREFIX_jobs.csv``, none if its machine was one.
+
+    Raises :class:`InputError` for what is not what ``simulate`` writes.
+    """
+    stored = stored_settings(path).get("sites", [])
+    try:
+        sites = msgspec.convert(stored, list[StoredSite])
+        return tuple(
+            SiteDescription(site.name, from_text(site.processors), site.speed) for site in sites
+        )
+    except (msgspec.ValidationError, ProtocolError) as error:
+        raise InputError(f"{beside(path, 'run.json')}: sites: {error}") from None
 
 
 def machine_size(path: str | Path) -> int | None:

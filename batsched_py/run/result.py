@@ -77,16 +77,20 @@ class Result:
     def metrics(self) -> dict[str, Any]:
         """All metrics: ``overall``, ``windows``, ``per_user``, and the ``denominators``.
 
+        ``per_site`` too if the machine has sites.
         Jobs of rare behaviour (Zakay, chapter 5), of the warm-up and of the cool-down load the
         machine and are not measured: only the metrics of the machine are over all jobs.
         """
-        return {
-            "overall": metrics.overall(self.table),
-            "denominators": {name: metric.denominator for name, metric in metrics.METRICS.items()},
-            "units": {name: metric.unit for name, metric in metrics.METRICS.items()},
+        overall = metrics.overall(self.table)
+        there = {name: metric for name, metric in metrics.METRICS.items() if name in overall}
+        values = {
+            "overall": overall,
+            "denominators": {name: metric.denominator for name, metric in there.items()},
+            "units": {name: metric.unit for name, metric in there.items()},
             "windows": metrics.windows(self.table),
             "per_user": metrics.per_user(self.table),
         }
+        return values | ({"per_site": metrics.per_site(self.table)} if self.table.sites else {})
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
@@ -95,7 +99,7 @@ class Result:
 
     def table_as_written(self) -> JobTable:
         """Return what reading ``PREFIX_jobs.csv`` gives: all its columns, with six decimals."""
-        return jobs_of(self.jobs_lines(), self.output.nb_processors)
+        return jobs_of(self.jobs_lines(), self.output.nb_processors, self.output.table.sites)
 
     def jobs_lines(self) -> Iterator[str]:
         """Yield the lines of ``PREFIX_jobs.csv``."""

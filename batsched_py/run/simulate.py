@@ -18,6 +18,7 @@ from batsched_py.errors import PlatformError, UsageError, parameter
 from batsched_py.model.policy import CountingScheduler, may_dilate
 from batsched_py.model.user_model import UserModel
 from batsched_py.results.embedded_output import EmbeddedOutput
+from batsched_py.results.run_files import stored_sites
 from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
 from batsched_py.run.described_sites import described_sites
 from batsched_py.run.result import Output, Result, versions
@@ -37,7 +38,7 @@ from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules, as_dict
 from batsched_py.workload.load import load_workload, size_of_machine
 from batsched_py.workload.log_archive import find_log
-from batsched_py.workload.sites import is_platform, nb_processors
+from batsched_py.workload.sites import Sites, is_platform, nb_processors
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 
@@ -185,7 +186,7 @@ def execute(
             if sites
             else homogeneous(workload.nb_res if nodes is None else nodes, run.speed_factor)
         )
-        output, details = _embedded(run, workload, machine, process, part), None
+        output, details = _embedded(run, workload, machine, sites, process, part), None
     else:
         root = None if folder is None else Path(folder)
         registers = run.dynamic or may_dilate(process.scheduler, process.sites)
@@ -203,6 +204,7 @@ def execute(
         "run": msgspec.to_builtins(run) | {"rules": as_dict(run.rules)},
         "rules": workload.rules,
         "nb_processors": output.nb_processors,
+        **({"sites": stored_sites(sites)} if sites else {}),
         "unix_start_time": workload.unix_start_time,
         "time_zone": workload.time_zone,
         "notes": notes,
@@ -233,6 +235,7 @@ def _embedded(
     run: Run,
     workload: Workload,
     machine: Platform,
+    sites: Sites,
     process: DecisionProcess,
     record: Path | None,
 ) -> EmbeddedOutput:
@@ -248,9 +251,9 @@ def _embedded(
         ),
     )
     if record is None:
-        return EmbeddedOutput(simulator.run(process.answer))
+        return EmbeddedOutput(simulator.run(process.answer), sites)
     with Recorder(record) as recorder:
-        return EmbeddedOutput(simulator.run(recorded(process.answer, recorder)))
+        return EmbeddedOutput(simulator.run(recorded(process.answer, recorder)), sites)
 
 
 def _statistics(process: DecisionProcess) -> dict[str, Any] | None:

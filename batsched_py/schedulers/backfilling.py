@@ -34,13 +34,16 @@ class Backfilling:
         """Start the head while it fits, then backfill behind it."""
         ranked = self.order.at(now, queue)
         overtaken = False
-        while (head := ranked.head) and (start := self._start(head, now, machine)):
+        while (head := ranked.head) and head.size <= machine.free:
+            start = self._start(head, now, machine)
+            if start is None:
+                break
             overtaken = True  # whoever had the reservation until now, somebody may be before him
             yield start
         if not head:
             self.head = None
             return
-        shadow_time, self.extra_nodes = self._reserve(head, now, machine)
+        shadow_time, self.extra_nodes = self._reservation(head, machine)
         promised = self.shadow_time if head is self.head and not overtaken else inf
         if shadow_time > promised > now and machine.unavailable == self._unavailable:
             raise InvariantError(  # only jobs that outlive their estimates may delay it
@@ -55,24 +58,23 @@ class Backfilling:
         # Where nothing is known of the ends, nothing ends in time: only extra nodes are safe. A
         # head that must wait for a repair is delayed by nobody.
         ends_known = shadow_time < inf or head.size > machine.nb_available
-        yield from self._backfill(ranked, now, shadow_time if ends_known else -inf, machine)
+        horizon = shadow_time if ends_known else -inf
+        while start := self._next(ranked, now, horizon, machine):
+            yield start
 
     def _start(self, head: Job, now: float, machine: Site) -> Start | None:
-        """Return the start of the first job of the queue, None if it does not fit."""
-        return Start(head) if head.size <= machine.free else None
+        """Return the start of the first job, for which enough is free; None if it must wait."""
+        return Start(head)
 
-    def _reserve(self, head: Job, now: float, machine: Site) -> tuple[float, int]:
-        """Return the shadow time (seconds) and the extra nodes of a head that does not fit."""
-        return self._reservation(head, machine)
-
-    def _backfill(
-        self, ranked: RankedJobs, now: float, horizon: float, machine: Site
-    ) -> Iterator[Start]:
-        """Start the jobs behind the head that end by ``horizon`` or need but extra nodes."""
-        while job := ranked.first_to_backfill(now, machine.free, horizon, self.extra_nodes):
-            if now + job.estimate > horizon:
-                self.extra_nodes -= job.size
-            yield Start(job)
+    def _next(self, ranked: RankedJobs, now: float, horizon: float, machine: Site) -> Start | None:
+        """Return the next start behind the head: of a job that ends by ``horizon`` (seconds) or
+        needs but extra nodes, None if there is none."""
+        job = ranked.first_to_backfill(now, machine.free, horizon, self.extra_nodes)
+        if job is None:
+            return None
+        if now + job.estimate > horizon:
+            self.extra_nodes -= job.size
+        return Start(job)
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""

@@ -18,6 +18,7 @@ from batsched_py.metrics import (
     windows,
 )
 from batsched_py.units import DAY
+from batsched_py.workload.sites import parse_sites
 
 #        submit start finish execution size recorded user
 ROWS = [
@@ -30,7 +31,15 @@ ROWS = [
 
 def table(rows: list[tuple[float, float, float, float, float, float, str]] = ROWS) -> JobTable:
     columns = [np.array(column, dtype=float) for column in list(zip(*rows, strict=True))[:6]]
-    return JobTable(*columns, user=[row[6] for row in rows], nb_processors=4)
+    size = columns[4].astype(int)
+    return JobTable(
+        *columns,
+        user=[row[6] for row in rows],
+        nb_processors=4,
+        sites=parse_sites("2x2"),
+        home=np.zeros(len(rows), dtype=int),  # all at home at the first site
+        on_site=np.column_stack([size // 2, size - size // 2]),  # of one processor: at the second
+    )
 
 
 EXPECTED = {
@@ -78,6 +87,10 @@ EXPECTED = {
     "throughput_per_user": 4 * 36,  # a is there for 100 s, b for none
     "throughput_to_last_submission": 3600 / 70,  # until 70 s one has ended
     "backlog_growth": nan,  # all in one week
+    "nb_multi_site_jobs": 1,
+    "multi_site_job_share": 1 / 3,
+    "multi_site_area_share": 200 / 205.00001,
+    "away_area_share": 105.00001 / 205.00001,  # half of the first job, the others
 }
 
 

@@ -113,7 +113,7 @@ class RunComparison:
         """All metrics that are defined in either: unit, a, b, difference, relative to |a|."""
         rows = []
         for name in (*COUNTS, *METRICS):
-            a, b = self.a.metrics[name], self.b.metrics[name]
+            a, b = self.a.metrics.get(name), self.b.metrics.get(name)
             if a is None and b is None:
                 continue
             a, b = (np.nan if value is None else float(value) for value in (a, b))

@@ -17,25 +17,26 @@ from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, MEASUR
 from batsched_py.results.jobs_file import JobKey, job_keys, read_columns, read_jobs
 from batsched_py.results.run_files import read_text, summary
 from batsched_py.simulator.files.output_files import field
+from batsched_py.workload.sites import Sites
 
 
 class BatsimOutput:
     """The files of one run: ``out_jobs.csv``, ``out_schedule.csv`` and our ``out_users.csv``.
 
-    Batsim's fields stay as it wrote them, to the digit. Raises :class:`SimulationError` for
-    files that are missing or not Batsim 4.2's.
+    Batsim's fields stay as it wrote them, to the digit. ``sites`` are those of the machine, none
+    if it is one. Raises :class:`SimulationError` for files that are missing or not Batsim 4.2's.
     """
 
     nb_messages: int | None = None
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, sites: Sites = ()) -> None:
         path, schedule_path = folder / "out_jobs.csv", folder / "out_schedule.csv"
         try:
             self._lines = list(_each_job_once(read_text(path).splitlines()))
             self._schedule = read_text(schedule_path)
             _, self._users = read_columns(io.StringIO(read_text(folder / "out_users.csv")), {})
             _check_header(path, self._lines)
-            table = read_jobs(path)
+            table = read_jobs(path, sites=sites)
         except InputError as error:
             raise SimulationError(str(error)) from None
         _check_complete(path, job_keys(table.texts), self._submitted())

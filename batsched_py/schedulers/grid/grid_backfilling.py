@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from batsched_py.model.decisions import Start
+from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine, Site
 from batsched_py.model.queue import WaitingQueue
@@ -29,7 +29,8 @@ class GridBackfilling(Backfilling):
     def __init__(
         self, rules: GridRules, order: Order, homes: Sequence[Site], *, reserves: bool, strict: bool
     ) -> None:
-        super().__init__(lambda head, machine: (inf, 0), order)
+        super().__init__(self._reserve, order)
+        self._now = 0.0
         self._rules, self._homes, self._reserves = rules, homes, reserves
         self._strict = strict
         """Whether a head never starts later than it was promised to, if no job is late."""
@@ -50,18 +51,23 @@ class GridBackfilling(Backfilling):
         self.nb_spread += len(placed.parts) > 1
         return placed.start()
 
+    def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[Decision]:
+        """Start the head while it fits somewhere, then backfill behind it."""
+        self._now = now
+        return super().schedule(now, queue, machine)
+
     def _start(self, head: Job, now: float, machine: Site) -> Start | None:
         return self.try_now(head, now, machine)
 
-    def _reserve(self, head: Job, now: float, machine: Site) -> tuple[float, int]:
+    def _reserve(self, head: Job, machine: Site) -> tuple[float, int]:
         if not self._strict:
             self.shadow_time = inf  # what was promised before does not bind
-        self._reserved = self._promise(head, now, machine) if self._reserves else None
+        self._reserved = self._promise(head, machine) if self._reserves else None
         if self._reserved is None:
             return inf, 0
         return self._reserved.horizon, self._reserved.extra
 
-    def _promise(self, head: Job, now: float, machine: Site) -> Reserved | None:
+    def _promise(self, head: Job, machine: Site) -> Reserved | None:
         """Return what the head has a reservation of, None where it waits for a repair."""
         sites, width = _sites(machine), head.size
         by_start = [self._on_site(head, site) for site in sites if width <= site.nb_available]
@@ -71,7 +77,7 @@ class GridBackfilling(Backfilling):
             return on_site
         if on_site and width <= machine.free:  # it waits by choice, or for fewer fragments
             return on_site
-        time, extra = now, machine.free - width
+        time, extra = self._now, machine.free - width
         if extra < 0:
             releases = self._rules.costs.releases(machine)
             time, extra = walk_releases(width, machine.free, releases)
@@ -84,17 +90,17 @@ class GridBackfilling(Backfilling):
         lasts = head.lasts(*costs.of(head, [site], self._homes))
         return time, time + lasts, Reserved(site, time, extra)
 
-    def _backfill(
-        self, ranked: RankedJobs, now: float, horizon: float, machine: Site
-    ) -> Iterator[Start]:
+    def _next(self, ranked: RankedJobs, now: float, horizon: float, machine: Site) -> Start | None:
         reserved = self._reserved
         if reserved:
             reserved.horizon = horizon  # -inf where no end is known
-        while machine.free and (placed := self._room(now, machine, reserved).first(ranked)):
-            if reserved and placed.end > horizon:
-                reserved.extra -= reserved.held_by(placed.parts)
-                self.extra_nodes = reserved.extra
-            yield self._started(placed)
+        placed = self._room(now, machine, reserved).first(ranked) if machine.free else None
+        if placed is None:
+            return None
+        if reserved and placed.end > horizon:
+            reserved.extra -= reserved.held_by(placed.parts)
+            self.extra_nodes = reserved.extra
+        return self._started(placed)
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
