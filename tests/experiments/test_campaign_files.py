@@ -26,6 +26,9 @@ FILES = [
     ("dynp/load_ctc", 5 * 5 * 10, 5 * 5 * 4),
     ("dynp/load_slackness", 3 * (1 + 12) * 5 * 10, 13 * 5 * 4),
     ("dynp/load_slackness_ctc", 13 * 5 * 10, 13 * 5 * 4),
+    ("grid_users/campaign", 3 * 2 * 4, 3 * 2 * 2),
+    ("grid_users/kth", 3 * 2 * 4, 3 * 2 * 2),
+    ("grid_users/kth_full", 3 * 2 * 4, 3 * 2 * 2),
     ("replay_feedback/campaign", 18, 9),
     ("replay_feedback/allocated", 6, 6),
     ("replay_feedback/first", 84, 12),
@@ -38,8 +41,10 @@ FILES = [
     ("tbuos_ups/machine", 2 * (2 * 2 + 4) * 10, 2 * 2 * 2),
     ("tbuos_ups/waits", 7 * (2 + 3 * 3) * 3, 5 * 3),
 ]
-DOWNLOADED = {"dynp/ctc", "dynp/load_ctc", "dynp/load_slackness_ctc"} | {
-    f"tbuos_ups/{name}" for name in ("ratios", "ups", "machine", "waits")
+DOWNLOADED = {
+    *("dynp/ctc", "dynp/load_ctc", "dynp/load_slackness_ctc"),
+    *("grid_users/kth", "grid_users/kth_full"),
+    *(f"tbuos_ups/{name}" for name in ("ratios", "ups", "machine", "waits")),
 }
 """Whose small size takes a log of the archive too."""
 
