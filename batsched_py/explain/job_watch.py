@@ -203,10 +203,11 @@ def _counts_on(job: Job, held: WaitingReason, machine: Machine) -> list[str]:
     """Return the running jobs whose expected ends make room for the head by its reservation."""
     if held.until == inf:
         return []
-    free, needed = machine.free, []
-    for other in machine.releases():
-        if free >= job.size or other.expected_end > held.until:
+    part = next((site for site in machine.sites if held.site and site.name == held.site), machine)
+    free, needed = part.free, []
+    for expected_end, freed, _, other in part.expected_releases():
+        if free >= job.size or expected_end > held.until:
             break
-        free += other.size
+        free += freed
         needed.append(other.id)
     return needed

@@ -41,6 +41,10 @@ class Line(msgspec.Struct, omit_defaults=True):
     note: str
     moves: int
     """How often the time of the reservation or the planned start changed meanwhile."""
+    site: str = ""
+    """The last site on which the reservation was."""
+    lasts: float | None = None
+    """Seconds that it would have run in the first place that it fitted into, if that is known."""
     needs_end_of: list[str] = []
     moved_from: float | None = None
     """When the start was planned before."""
@@ -131,12 +135,12 @@ def lines(passes: Sequence[Pass], left: float, most: int = MOST) -> list[Line]:
 
 def _exactly(waited: Pass) -> Any:
     held = waited.held
-    return held.why if held.why == "processors" else (held.why, held.by, held.until, held.note)
+    return held.why if held.why == "processors" else (_by_job(waited), held.until)
 
 
 def _by_job(waited: Pass) -> Any:
     held = waited.held
-    return held.why if held.why == "processors" else (held.why, held.by, held.note)
+    return held.why if held.why == "processors" else (held.why, held.by, held.site, held.note)
 
 
 def _merged(passes: Sequence[Pass], left: float, key: Callable[[Pass], Any]) -> list[Line]:
@@ -170,6 +174,8 @@ def _line(group: list[Pass], end: float, before: Pass | None) -> Line:
         extra=(min(extra), max(extra)),
         note="; ".join(_distinct(held.note for held in helds)[:3]),
         moves=sum(first.until != second.until for first, second in pairwise(helds)),
+        site=last.held.site,
+        lasts=first.held.lasts,
         needs_end_of=last.needs_end_of,
         moved_from=moved_from,
         moved_by=first.happened if moved_from is not None else None,

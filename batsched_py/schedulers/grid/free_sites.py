@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from batsched_py.model.job import Job
 from batsched_py.model.machine import Site
 from batsched_py.schedulers.easy import walk_releases
 from batsched_py.schedulers.grid.costs import Costs
+from batsched_py.schedulers.grid.site_selection import Fit
 from batsched_py.schedulers.grid.spreading import Fragments, fragments
 
 
@@ -32,6 +34,16 @@ class FreeSites:
     @cached_property
     def _by_free(self) -> list[Site]:
         return sorted(self.sites, key=lambda site: -site.free)  # equals stay in their order
+
+    def first_end(self, job: Job, homes: Sequence[Site]) -> Fit:
+        """Return where a job would end first on one site by estimates (seconds; inf if it is wider
+        than each site), if it started there as soon as the jobs that run let it."""
+        costs, width = self._costs, job.size
+        fits = (
+            Fit(site, self.earliest(site, width) + job.lasts(*costs.of(job, [site], homes)))
+            for site in self.sites
+        )
+        return min(fits, key=lambda fit: fit.end)
 
     def earliest(self, site: Site, width: int) -> float:
         """Return when so many processors of a site are free (seconds), inf if never."""

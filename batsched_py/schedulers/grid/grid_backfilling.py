@@ -105,13 +105,15 @@ class GridBackfilling(Backfilling):
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
         place, room = place_in(self.order.at(now, queue), job), self._room(now, machine)
-        note, free = room.why_not(job), machine.free
+        note, free, until = room.why_not(job), machine.free, self.shadow_time
+        site = self._reserved.site.name if self._reserved and self._reserved.site else ""
         if self.head is None or job is self.head:
-            return WaitingReason("head", place, until=self.shadow_time, free=free, note=note)
-        if not self._reserves or not room.has_room(job):
+            return WaitingReason("head", place, until=until, free=free, site=site, note=note)
+        lasts = room.lasts(job) if self._reserves else None
+        if lasts is None:
             return WaitingReason("processors", place, free=free, note=note)
-        until, extra = self.shadow_time, self.extra_nodes
-        return WaitingReason("reservation", place, self.head.id, until, free, extra)
+        head, extra = self.head.id, self.extra_nodes
+        return WaitingReason("reservation", place, head, until, free, extra, site, lasts)
 
 
 def _sites(machine: Site) -> Sequence[Site]:
