@@ -87,6 +87,11 @@ class Site:
         """Return the free processors as a :class:`procset.ProcSet`."""
         return to_procset(self.free_processors)
 
+    @property
+    def sites(self) -> Sequence[Site]:
+        """The parts that it was described with; if with none, itself."""
+        return (self,)
+
     def share(self, processors: int) -> int:
         """Return those of the ``processors`` that are here, both as bitmasks."""
         return processors & self._all
@@ -138,8 +143,8 @@ class Machine(Site):
 
     @property
     def sites(self) -> Sequence[Site]:
-        """The parts that the machine was described with; if with none, itself."""
-        return self._parts or (self,)
+        """The parts that it was described with; if with none, itself."""
+        return self._parts or super().sites
 
     def set_available(self, processors: int, available: bool) -> None:
         """Put processors out of order, or back; running jobs are left alone."""

@@ -397,6 +397,21 @@ def test_a_head_whose_end_nobody_knows() -> None:
     assert jobs["E"] == (3, 12, ((1, 1),))
 
 
+def test_a_job_wider_than_each_site_does_not_wait_for_one_even_if_nobody_knows_its_end() -> None:
+    rows = [(0, 2, 5), (0, 6, 10, None)]
+    jobs = alone(rows, "4,4", scenario="multi_site", adaptive=True)
+    assert jobs["B"] == (0, 10, ((0, 2), (1, 4)))
+
+
+@pytest.mark.parametrize(("estimate", "start"), [(9, 1), (10, 20)])
+def test_without_booked_overhead_ends_still_count_the_speed(estimate: float, start: float) -> None:
+    """A runs twice as fast, to 10; C may run until then, when B of all nodes starts."""
+    rows = [(0, 3, 20), (1, 4, 20), (1, 1, 2 * estimate)]
+    jobs = alone(rows, "4@2", booked_overhead=False)
+    assert jobs["B"].start == 10
+    assert jobs["C"].start == start
+
+
 def test_a_limit_of_fragments_may_make_a_head_wait_longer() -> None:
     """At 5 one node is free on each of four sites; J of 4 would be in four parts, may be in two."""
     half = [(0, 1, 5, 10), (0, 1, 10), (0, 2, 20)]

@@ -66,6 +66,14 @@ class Costs(msgspec.Struct, frozen=True):
         if self.booked_overhead:
             return releases
         return sorted(
-            (job.start_time + job.estimate if end < inf else end, size, number, job)
-            for end, size, number, job in releases
+            (self._end_without_overhead(job, site), size, number, job)
+            for _, size, number, job in releases
         )
+
+    def _end_without_overhead(self, job: Job, site: Site) -> float:
+        """Return when a running job of ``site`` would be expected to end if it were not spread."""
+        if not self.overhead or any(
+            part.share(job.processors) == job.processors for part in site.sites
+        ):
+            return job.expected_end
+        return job.start_time + job.lasts(job.dilation / (1 + self.overhead), job.transfer)

@@ -7,7 +7,7 @@ from math import inf
 
 from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Machine, Site
+from batsched_py.model.machine import Site
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.orders import Order, RankedJobs, place_in
 from batsched_py.model.waiting_reason import WaitingReason
@@ -45,7 +45,7 @@ class GridBackfilling(Backfilling):
         return self._started(placed) if placed else None
 
     def _room(self, now: float, machine: Site, reserved: Reserved | None = None) -> Room:
-        return Room(self._rules, _sites(machine), self._homes, now, reserved)
+        return Room(self._rules, machine.sites, self._homes, now, reserved)
 
     def _started(self, placed: Placed) -> Start:
         self.nb_spread += len(placed.parts) > 1
@@ -69,7 +69,7 @@ class GridBackfilling(Backfilling):
 
     def _promise(self, head: Job, machine: Site) -> Reserved | None:
         """Return what the head has a reservation of, None where it waits for a repair."""
-        sites, width = _sites(machine), head.size
+        sites, width = machine.sites, head.size
         by_start = [self._on_site(head, site) for site in sites if width <= site.nb_available]
         on_site = min(by_start, key=lambda place: place[:2])[2] if by_start else None
         spreading = self._rules.spreading
@@ -114,7 +114,3 @@ class GridBackfilling(Backfilling):
             return WaitingReason("processors", place, free=free, note=note)
         head, extra = self.head.id, self.extra_nodes
         return WaitingReason("reservation", place, head, until, free, extra, site, lasts)
-
-
-def _sites(machine: Site) -> Sequence[Site]:
-    return machine.sites if isinstance(machine, Machine) else (machine,)

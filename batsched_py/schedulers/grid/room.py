@@ -15,7 +15,7 @@ from batsched_py.model.machine import Site
 from batsched_py.schedulers.grid.free_sites import FreeSites
 from batsched_py.schedulers.grid.placed import GridRules, Placed, Reserved
 from batsched_py.schedulers.grid.site_selection import Fit
-from batsched_py.schedulers.grid.spreading import Fragments, Spreading
+from batsched_py.schedulers.grid.spreading import Fragments, Spreading, wider_than_each
 
 if TYPE_CHECKING:
     from batsched_py.model.queue.orders import RankedJobs
@@ -107,8 +107,14 @@ class Room:
         if spreading is None or not self._can_spread(spreading, job.size):
             return None
         placed = self._placed(job, self._free.fragments(job.size))
-        waits = self._rules.adaptive and placed.end >= self._free.first_end(job, self._homes).end
-        return None if waits or not self._leaves_room(placed) else placed
+        return placed if self._leaves_room(placed) and not self._waits_for_one(placed) else None
+
+    def _waits_for_one(self, spread: Placed) -> bool:
+        """Tell whether a job waits by choice for a site that is wide enough for it."""
+        job = spread.job
+        if not self._rules.adaptive or wider_than_each(job.size, self._free.sites):
+            return False
+        return spread.end >= self._free.first_end(job, self._homes).end
 
     def _placed(self, job: Job, parts: Fragments) -> Placed:
         costs = self._rules.costs.of(job, [site for site, _ in parts], self._homes)
