@@ -7,16 +7,19 @@ from typing import Any
 
 import pytest
 
-from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError
 from batsched_py.schedulers.grid.grid_policy import Grid
-from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.external_events import ExternalEvent
-from batsched_py.simulator.platform.hosts import with_sites
-from batsched_py.support.processor_sets import from_text
 from batsched_py.testing import starts
-from batsched_py.workload.sites import nb_processors, parse_sites
-from helpers.grids import begins, grid_jobs, grid_workload, placed, placements, ran, simulated
+from helpers.grids import (
+    Failure,
+    begins,
+    grid_jobs,
+    outcome_with_failures,
+    placed,
+    placements,
+    ran,
+    simulated,
+)
 
 SPREAD: dict[str, Any] = {"scenario": "multi_site", "reservation": "easy"}
 
@@ -397,6 +400,15 @@ def test_a_head_whose_end_nobody_knows() -> None:
     assert jobs["E"] == (3, 12, ((1, 1),))
 
 
+@pytest.mark.parametrize("estimate", [None, 10])
+def test_adaptive_where_no_site_is_large_enough(estimate: float | None) -> None:
+    """A is spread, whether its end is known or not; B of 2 waits for a site if its own is known."""
+    rows = [(0, 5, 10, estimate), (0, 2, 10, estimate)]
+    jobs = alone(rows, "3,3", scenario="multi_site", adaptive=True, overhead=0.5)
+    assert jobs["A"] == (0, 15, ((0, 3), (1, 2)))
+    assert jobs["B"].start == 15
+
+
 def test_a_limit_of_fragments_may_make_a_head_wait_longer() -> None:
     """At 5 one node is free on each of four sites; J of 4 would be in four parts, may be in two."""
     half = [(0, 1, 5, 10), (0, 1, 10), (0, 2, 20)]
@@ -409,17 +421,10 @@ def test_a_limit_of_fragments_may_make_a_head_wait_longer() -> None:
 
 
 def with_failures(
-    rows: list[Any], sites: str, failures: Sequence[tuple[float, str, bool]], **options: Any
+    rows: list[Any], sites: str, failures: Sequence[Failure], **options: Any
 ) -> list[float | None]:
-    """Return the starts; failures are (time, processors, whether they come back)."""
-    parts = parse_sites(sites)
-    load = grid_workload(grid_jobs(rows), nb_processors(parts))
-    events = [
-        ExternalEvent(time, "by hand", from_text(processors), back)
-        for time, processors, back in failures
-    ]
-    simulator = Simulator(with_sites(parts), [load], Options(), events=events)
-    return starts(simulator.run(DecisionProcess(Grid(**options), sites=parts).answer))
+    """Return the starts."""
+    return starts(outcome_with_failures(grid_jobs(rows), sites, failures, Grid(**options)))
 
 
 @pytest.mark.parametrize("scenario", ["sharing", "multi_site"])

@@ -107,8 +107,10 @@ class Room:
         if spreading is None or not self._can_spread(spreading, job.size):
             return None
         placed = self._placed(job, self._free.fragments(job.size))
-        waits = self._rules.adaptive and placed.end >= self._free.first_end(job, self._homes).end
-        return None if waits or not self._leaves_room(placed) else placed
+        alone = self._free.first_end(job, self._homes) if self._rules.adaptive else None
+        if alone is not None and placed.end >= alone:
+            return None
+        return placed if self._leaves_room(placed) else None
 
     def _placed(self, job: Job, parts: Fragments) -> Placed:
         costs = self._rules.costs.of(job, [site for site, _ in parts], self._homes)
@@ -142,7 +144,6 @@ class Room:
         if reserved and reserved.held_by(self._free.fragments(width)) > reserved.extra:
             longest = (reserved.horizon - now) / (1 + overhead)
         if self._rules.adaptive:
-            earliest = min(self._free.earliest(site, width) for site in self._free.sites)
-            gained = earliest - now
+            gained = self._free.first_room(width) - now
             longest = min(longest, gained / overhead if overhead else inf if gained else -inf)
         return max(latest, (now + longest) * _ROUNDING)
