@@ -137,22 +137,16 @@ def test_fragment_limit() -> None:
 
     No job of 5 runs in less than two parts.
     """
-    for_four, for_five = [(0, 3, 10), (1, 4, 5)], [(0, 3, 10), (1, 5, 5)]
-    assert placed(for_four, [4, 2, 2], fragments="1-99:2", **SPREAD)["B"] == (
-        1,
-        6,
-        ((1, 2), (2, 2)),
-    )
-    assert placed(for_four, [4, 2, 2], fragments="1-99:1", **SPREAD)["B"] == (10, 15, ((0, 4),))
-    assert placed(for_five, [4, 2, 2], **SPREAD)["B"] == (1, 6, ((0, 1), (1, 2), (2, 2)))
-    assert placed(for_five, [4, 2, 2], fragments="1-99:2", **SPREAD)["B"] == (
-        10,
-        15,
-        ((0, 4), (1, 1)),
-    )
-    assert placed(for_five, [4, 2, 2], fragments="1-99:1", **SPREAD)["B"] is None
-    by_width = placed(for_four, [4, 2, 2], fragments="1-4:1,5-99:8", **SPREAD)
-    assert by_width["B"].start == 10
+    four, five = [(0, 3, 10), (1, 4, 5)], [(0, 3, 10), (1, 5, 5)]
+
+    def second(rows: list[Any], fragments: str) -> Any:
+        return placed(rows, [4, 2, 2], fragments=fragments, **SPREAD)["B"]
+
+    assert second(four, "1-9:2") == (1, 6, ((1, 2), (2, 2)))
+    assert second(four, "1-9:1") == second(four, "1-4:1,5-9:8") == (10, 15, ((0, 4),))
+    assert second(five, "unlimited") == (1, 6, ((0, 1), (1, 2), (2, 2)))
+    assert second(five, "1-9:2") == (10, 15, ((0, 4), (1, 1)))
+    assert second(five, "1-9:1") is None
 
 
 @pytest.mark.parametrize("reservation", ["easy", "none"])
@@ -273,14 +267,16 @@ def test_random_draws_from_the_sites_that_have_room() -> None:
 
 
 def test_earliest_end() -> None:
-    """A goes where it is fast, D to the site at home, for the others the data are away."""
+    """On the fast site; where that is away, at home, unless it ends sooner in spite of the move."""
     rows = [(0, 2, 10), (20, 2, 10), (20, 2, 10, 10, 2)]
     fast = alone(rows, "2,4@2,4", selection="earliest_end")
     assert [job[:2] for job in fast.values()] == [(0, 5), (20, 25), (20, 25)]
     assert {job.sites[0] for job in fast.values()} == {1}
     at_home = alone(rows, "2,4,4", selection="earliest_end", transfer=1)
     assert [job.sites for job in at_home.values()] == [[0], [0], [2]]
-    assert alone(rows, "2,4,4@2", selection="earliest_end", transfer=6)["A"].sites == [0]
+    for transfer, site in ((4, 2), (6, 0)):
+        jobs = alone(rows, "2,4,4@2", selection="earliest_end", transfer=transfer)
+        assert jobs["A"].sites == [site]
 
 
 @pytest.mark.parametrize("profile", ["delay", "parallel_homogeneous"])
