@@ -6,8 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from batsched_py import simulate
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
 from batsched_py.results.job_table import JobTable
 from batsched_py.run.result import Result
+from batsched_py.schedulers.grid.grid_policy import Grid
+from batsched_py.simulator.engine import Options, Outcome, Simulator
+from batsched_py.simulator.external_events import ExternalEvent
+from batsched_py.simulator.platform.hosts import with_sites
 from batsched_py.support.processor_sets import from_text
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.sites import nb_processors, parse_sites
@@ -160,3 +167,28 @@ def placed(rows: Sequence[Row], sites: Sequence[int], **options: Any) -> dict[st
 def begins(rows: Sequence[Row], sites: Sequence[int], **options: Any) -> list[float | None]:
     """Return when each job started, None if it was refused."""
     return [job and job.start for job in placed(rows, sites, **options).values()]
+
+
+Failure = tuple[float, str, bool]
+"""When, which processors, and whether they come back then."""
+
+
+def outcome_with_failures(
+    jobs: Sequence[GridJob], sites: str, failures: Sequence[Failure], policy: Grid
+) -> Outcome:
+    """Simulate; after each pass the policy says of each job what holds it."""
+    parts = parse_sites(sites)
+    load = grid_workload(jobs, nb_processors(parts))
+    events = [
+        ExternalEvent(time, "drawn", from_text(processors), back)
+        for time, processors, back in failures
+    ]
+    options = Options(dynamic_jobs=True, profile_reuse=True)
+    process = DecisionProcess(policy, sites=parts)
+
+    def ask(now: float, queue: WaitingQueue, machine: Machine) -> None:
+        for job in queue:
+            assert policy.held(job, now, queue, machine).place is not None
+
+    process.observer = ask
+    return Simulator(with_sites(parts), [load], options, events=events).run(process.answer)

@@ -24,8 +24,8 @@ SCENARIOS: dict[str, dict[str, Any]] = {
 
 
 def a_log(folder: Path) -> Path:
-    """Return a log of forty jobs of three users, who want up to six processors."""
-    jobs = [swf_line(i + 1, 9 * i, 17 + 13 * (i % 5), 1 + i % 6, 1 + i % 3) for i in range(40)]
+    """Return a log of forty jobs of eleven users, who want up to six processors."""
+    jobs = [swf_line(i + 1, 9 * i, 17 + 13 * (i % 5), 1 + i % 6, 1 + i % 11) for i in range(40)]
     path = folder / "log.swf"
     path.write_text(swf_text(*jobs, processors=8))
     return path

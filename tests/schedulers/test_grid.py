@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 from unittest.mock import patch
 
@@ -11,9 +12,20 @@ from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.schedulers.grid.costs import Costs
+from batsched_py.schedulers.grid.grid_policy import Grid
+from batsched_py.testing import check_machine
 from helpers.examples import few_examples
 from helpers.grid_twin import GridJob
-from helpers.grids import Ran, allocations, by_the_twin, placements, ran, simulated
+from helpers.grids import (
+    Failure,
+    Ran,
+    allocations,
+    by_the_twin,
+    outcome_with_failures,
+    placements,
+    ran,
+    simulated,
+)
 
 SCENARIOS = ["local", "sharing", "multi_site"]
 SITES = st.sampled_from([[4, 3, 1], [5, 5, 5], [9, 1, 1]])
@@ -129,6 +141,29 @@ def assert_never_overfull(at: list[Ran], sites: str) -> None:
             assert sum(dict(job.fragments).get(site, 0) for job in together) <= int(
                 size.split("@")[0]
             )
+
+
+@given(
+    jobs_of(st.integers(1, 15), latest=15, least=8),
+    st.lists(st.integers(0, 30), max_size=14),
+    st.sampled_from(["4,3@2,1@0.5", "5,5,5", "9@0.5,1,1"]),
+    ALL,
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 7), st.integers(1, 20)), max_size=3),
+)
+def test_nobody_waits_for_ever(
+    jobs: list[GridJob],
+    unknown: list[int],
+    sites: str,
+    options: dict[str, Any],
+    repairs: list[tuple[float, int, float]],
+) -> None:
+    """Though some ends are not known, some jobs are late, and processors fail and come back."""
+    drawn = [job._replace(estimate=inf) if at in unknown else job for at, job in enumerate(jobs)]
+    failures: list[Failure] = []
+    for begin, first, lasts in repairs:
+        broken = f"{first}-{first + 1}"
+        failures += [(begin, broken, False), (begin + lasts, broken, True)]
+    check_machine(outcome_with_failures(drawn, sites, failures, Grid(**options)))
 
 
 @pytest.mark.parametrize(("reservation", "policy"), [("easy", "easy"), ("none", "filler")])

@@ -7,16 +7,19 @@ from typing import Any
 
 import pytest
 
-from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError
 from batsched_py.schedulers.grid.grid_policy import Grid
-from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.external_events import ExternalEvent
-from batsched_py.simulator.platform.hosts import with_sites
-from batsched_py.support.processor_sets import from_text
 from batsched_py.testing import starts
-from batsched_py.workload.sites import nb_processors, parse_sites
-from helpers.grids import begins, grid_jobs, grid_workload, placed, placements, ran, simulated
+from helpers.grids import (
+    Failure,
+    begins,
+    grid_jobs,
+    outcome_with_failures,
+    placed,
+    placements,
+    ran,
+    simulated,
+)
 
 SPREAD: dict[str, Any] = {"scenario": "multi_site", "reservation": "easy"}
 
@@ -134,22 +137,16 @@ def test_fragment_limit() -> None:
 
     No job of 5 runs in less than two parts.
     """
-    for_four, for_five = [(0, 3, 10), (1, 4, 5)], [(0, 3, 10), (1, 5, 5)]
-    assert placed(for_four, [4, 2, 2], fragments="1-99:2", **SPREAD)["B"] == (
-        1,
-        6,
-        ((1, 2), (2, 2)),
-    )
-    assert placed(for_four, [4, 2, 2], fragments="1-99:1", **SPREAD)["B"] == (10, 15, ((0, 4),))
-    assert placed(for_five, [4, 2, 2], **SPREAD)["B"] == (1, 6, ((0, 1), (1, 2), (2, 2)))
-    assert placed(for_five, [4, 2, 2], fragments="1-99:2", **SPREAD)["B"] == (
-        10,
-        15,
-        ((0, 4), (1, 1)),
-    )
-    assert placed(for_five, [4, 2, 2], fragments="1-99:1", **SPREAD)["B"] is None
-    by_width = placed(for_four, [4, 2, 2], fragments="1-4:1,5-99:8", **SPREAD)
-    assert by_width["B"].start == 10
+    four, five = [(0, 3, 10), (1, 4, 5)], [(0, 3, 10), (1, 5, 5)]
+
+    def second(rows: list[Any], fragments: str) -> Any:
+        return placed(rows, [4, 2, 2], fragments=fragments, **SPREAD)["B"]
+
+    assert second(four, "1-9:2") == (1, 6, ((1, 2), (2, 2)))
+    assert second(four, "1-9:1") == second(four, "1-4:1,5-9:8") == (10, 15, ((0, 4),))
+    assert second(five, "unlimited") == (1, 6, ((0, 1), (1, 2), (2, 2)))
+    assert second(five, "1-9:2") == (10, 15, ((0, 4), (1, 1)))
+    assert second(five, "1-9:1") is None
 
 
 @pytest.mark.parametrize("reservation", ["easy", "none"])
@@ -270,14 +267,16 @@ def test_random_draws_from_the_sites_that_have_room() -> None:
 
 
 def test_earliest_end() -> None:
-    """A goes where it is fast, D to the site at home, for the others the data are away."""
+    """On the fast site; where that is away, at home, unless it ends sooner in spite of the move."""
     rows = [(0, 2, 10), (20, 2, 10), (20, 2, 10, 10, 2)]
     fast = alone(rows, "2,4@2,4", selection="earliest_end")
     assert [job[:2] for job in fast.values()] == [(0, 5), (20, 25), (20, 25)]
     assert {job.sites[0] for job in fast.values()} == {1}
     at_home = alone(rows, "2,4,4", selection="earliest_end", transfer=1)
     assert [job.sites for job in at_home.values()] == [[0], [0], [2]]
-    assert alone(rows, "2,4,4@2", selection="earliest_end", transfer=6)["A"].sites == [0]
+    for transfer, site in ((4, 2), (6, 0)):
+        jobs = alone(rows, "2,4,4@2", selection="earliest_end", transfer=transfer)
+        assert jobs["A"].sites == [site]
 
 
 @pytest.mark.parametrize("profile", ["delay", "parallel_homogeneous"])
@@ -397,10 +396,13 @@ def test_a_head_whose_end_nobody_knows() -> None:
     assert jobs["E"] == (3, 12, ((1, 1),))
 
 
-def test_a_job_wider_than_each_site_does_not_wait_for_one_even_if_nobody_knows_its_end() -> None:
-    rows = [(0, 2, 5), (0, 6, 10, None)]
-    jobs = alone(rows, "4,4", scenario="multi_site", adaptive=True)
-    assert jobs["B"] == (0, 10, ((0, 2), (1, 4)))
+@pytest.mark.parametrize("estimate", [None, 10])
+def test_adaptive_where_no_site_is_large_enough(estimate: float | None) -> None:
+    """A is spread, whether its end is known or not; B of 2 waits for a site if its own is known."""
+    rows = [(0, 5, 10, estimate), (0, 2, 10, estimate)]
+    jobs = alone(rows, "3,3", scenario="multi_site", adaptive=True, overhead=0.5)
+    assert jobs["A"] == (0, 15, ((0, 3), (1, 2)))
+    assert jobs["B"].start == 15
 
 
 @pytest.mark.parametrize(("estimate", "start"), [(9, 1), (10, 20)])
@@ -424,17 +426,10 @@ def test_a_limit_of_fragments_may_make_a_head_wait_longer() -> None:
 
 
 def with_failures(
-    rows: list[Any], sites: str, failures: Sequence[tuple[float, str, bool]], **options: Any
+    rows: list[Any], sites: str, failures: Sequence[Failure], **options: Any
 ) -> list[float | None]:
-    """Return the starts; failures are (time, processors, whether they come back)."""
-    parts = parse_sites(sites)
-    load = grid_workload(grid_jobs(rows), nb_processors(parts))
-    events = [
-        ExternalEvent(time, "by hand", from_text(processors), back)
-        for time, processors, back in failures
-    ]
-    simulator = Simulator(with_sites(parts), [load], Options(), events=events)
-    return starts(simulator.run(DecisionProcess(Grid(**options), sites=parts).answer))
+    """Return the starts."""
+    return starts(outcome_with_failures(grid_jobs(rows), sites, failures, Grid(**options)))
 
 
 @pytest.mark.parametrize("scenario", ["sharing", "multi_site"])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import inf
 
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Site
 from batsched_py.schedulers.easy import walk_releases
 from batsched_py.schedulers.grid.costs import Costs
-from batsched_py.schedulers.grid.site_selection import Fit
 from batsched_py.schedulers.grid.spreading import Fragments, fragments
 
 
@@ -35,15 +35,20 @@ class FreeSites:
     def _by_free(self) -> list[Site]:
         return sorted(self.sites, key=lambda site: -site.free)  # equals stay in their order
 
-    def first_end(self, job: Job, homes: Sequence[Site]) -> Fit:
-        """Return where a job would end first on one site by estimates (seconds; inf if it is wider
-        than each site), if it started there as soon as the jobs that run let it."""
+    def first_room(self, width: int) -> float:
+        """Return when one site has so many free processors (seconds), inf if nobody knows."""
+        return min(self.earliest(site, width) for site in self.sites)
+
+    def first_end(self, job: Job, homes: Sequence[Site]) -> float | None:
+        """Return when a job would end first on one site by estimates (seconds), if it started there
+        as soon as the jobs that run let it; None if nobody knows when any has room."""
         costs, width = self._costs, job.size
-        fits = (
-            Fit(site, self.earliest(site, width) + job.lasts(*costs.of(job, [site], homes)))
+        if self.first_room(width) == inf:
+            return None
+        return min(
+            self.earliest(site, width) + job.lasts(*costs.of(job, [site], homes))
             for site in self.sites
         )
-        return min(fits, key=lambda fit: fit.end)
 
     def earliest(self, site: Site, width: int) -> float:
         """Return when so many processors of a site are free (seconds), inf if never."""

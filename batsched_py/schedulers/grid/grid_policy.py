@@ -40,7 +40,7 @@ class Grid:
     take at ``bandwidth`` (bytes/s); on a slower site it runs longer.
 
     Source: A. Streit's thesis, 2003, chapters 6 and 7. Of what it leaves open: without
-    ``booked_overhead`` running jobs are expected to end as if they were not spread, and with
+    ``booked_overhead`` running jobs are expected to end as if nothing made them longer, and with
     ``try_on_submission`` a new job is tried before the queue, whatever is reserved.
     """
 

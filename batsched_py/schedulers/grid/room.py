@@ -15,7 +15,7 @@ from batsched_py.model.machine import Site
 from batsched_py.schedulers.grid.free_sites import FreeSites
 from batsched_py.schedulers.grid.placed import GridRules, Placed, Reserved
 from batsched_py.schedulers.grid.site_selection import Fit
-from batsched_py.schedulers.grid.spreading import Fragments, Spreading, wider_than_each
+from batsched_py.schedulers.grid.spreading import Fragments, Spreading
 
 if TYPE_CHECKING:
     from batsched_py.model.queue.orders import RankedJobs
@@ -107,14 +107,10 @@ class Room:
         if spreading is None or not self._can_spread(spreading, job.size):
             return None
         placed = self._placed(job, self._free.fragments(job.size))
-        return placed if self._leaves_room(placed) and not self._waits_for_one(placed) else None
-
-    def _waits_for_one(self, spread: Placed) -> bool:
-        """Tell whether a job waits by choice for a site that is wide enough for it."""
-        job = spread.job
-        if not self._rules.adaptive or wider_than_each(job.size, self._free.sites):
-            return False
-        return spread.end >= self._free.first_end(job, self._homes).end
+        alone = self._free.first_end(job, self._homes) if self._rules.adaptive else None
+        if alone is not None and placed.end >= alone:
+            return None
+        return placed if self._leaves_room(placed) else None
 
     def _placed(self, job: Job, parts: Fragments) -> Placed:
         costs = self._rules.costs.of(job, [site for site, _ in parts], self._homes)
@@ -148,7 +144,6 @@ class Room:
         if reserved and reserved.held_by(self._free.fragments(width)) > reserved.extra:
             longest = (reserved.horizon - now) / (1 + overhead)
         if self._rules.adaptive:
-            earliest = min(self._free.earliest(site, width) for site in self._free.sites)
-            gained = earliest - now
+            gained = self._free.first_room(width) - now
             longest = min(longest, gained / overhead if overhead else inf if gained else -inf)
         return max(latest, (now + longest) * _ROUNDING)

@@ -46,7 +46,7 @@ class Spreading:
 
     def allows(self, width: int, sites: Sequence[Site]) -> bool:
         """Tell whether a job of that many processors may be spread over ``sites``."""
-        return width >= self._least or wider_than_each(width, sites)
+        return width >= self._least or all(width > site.nb_processors for site in sites)
 
     def most_fragments(self, width: int) -> float:
         """Return how many fragments a job of that many processors may have, inf: any number.
@@ -69,11 +69,6 @@ class Spreading:
         if width <= sizes[0]:
             return False
         return sum(sizes[: int(min(self.most_fragments(width), len(sizes)))]) < width
-
-
-def wider_than_each(width: int, sites: Sequence[Site]) -> bool:
-    """Tell whether a job of that many processors cannot run on one of the ``sites`` alone."""
-    return all(width > site.nb_processors for site in sites)
 
 
 def fragments(width: int, by_free: Sequence[Site]) -> Fragments:
