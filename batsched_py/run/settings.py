@@ -19,6 +19,7 @@ from batsched_py.support.option_values import parse_time
 from batsched_py.support.setting_fields import Setting, setting_fields
 from batsched_py.units import MINUTE, WEEK
 from batsched_py.workload.conversion_rules import CHOICES, PRESETS, Rules, make_rules
+from batsched_py.workload.site_rules import check_sites
 from batsched_py.workload.sites import is_platform, parse_sites
 
 if TYPE_CHECKING:
@@ -295,6 +296,8 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
                 f"{parameter('platform')} and {parameter('nodes')} both say how large the machine "
                 "is: give one"
             )
+        if self.platform is None and self.sites is None:
+            check_sites(self.rules, ())
         for name, seconds in (("warm_up", self.warm_up), ("cool_down", self.cool_down)):
             if not 0 <= seconds < inf:
                 raise UsageError(f"{parameter(name)} {seconds}: expected a time of at least 0 s")

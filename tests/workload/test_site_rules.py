@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
+from batsched_py.run.settings import Run
 from batsched_py.workload.batsim_workload import read_workload, write_workload
 from batsched_py.workload.conversion_rules import Split, as_dict, describe, make_rules
 from batsched_py.workload.load import load_workload
@@ -137,8 +138,11 @@ def test_parts_are_like_the_job(log: Path) -> None:
 )
 def test_rules_on_sites_need_sites(log: Path, rules: dict[str, str]) -> None:
     ((name, value),) = rules.items()
-    with pytest.raises(UsageError, match=f"{name} {value} without sites: give sites"):
+    without_sites = f"{name} {value} without sites: give sites"
+    with pytest.raises(UsageError, match=without_sites):
         converted(log, **rules)
+    with pytest.raises(UsageError, match=without_sites):
+        Run(rules=make_rules(**rules)).check()  # before the log is read, and a campaign begins
 
 
 @pytest.mark.parametrize("split", [0, "0", -3, "-3", "locale", "1.5", 2.5, ""])
