@@ -207,8 +207,9 @@ class DecisionProcess:
         self._must_schedule = True
 
     def _submitted(self, event: m.JobSubmitted) -> None:
-        placed = self._dilated is not None and is_placed(event.job_id)
-        if placed or event.job_id in self._registered:
+        if (self._dilated is not None and is_placed(event.job_id)) or (
+            self.users is not None and event.job_id in self._registered
+        ):
             return  # the echo of a job registered here
         if event.job.id != event.job_id or event.job_id in self._jobs:
             raise ProtocolError(

@@ -20,7 +20,8 @@ from batsched_py.workload.workload import REFERENCE_SPEED
 
 PLACED = "placed"
 """The workload of the jobs that run in place of others."""
-RUNS_AS = f"runs as {PLACED}!"
+_PREFIX = f"{PLACED}!"
+RUNS_AS = f"runs as {_PREFIX}"
 """How the metadata of a job begins that was refused since another form of it runs."""
 
 _LEAST = 1e-6
@@ -31,7 +32,7 @@ _NOISE = 1 + 2**-50
 
 def placed_id(job_id: str) -> str:
     """Return the id of the form in which the job ``w0!15`` runs: ``placed!w0:15``."""
-    return f"{PLACED}!{job_id.replace('!', ':', 1)}"
+    return f"{_PREFIX}{job_id.replace('!', ':', 1)}"
 
 
 def is_replaced(metadata: str) -> bool:
@@ -41,12 +42,12 @@ def is_replaced(metadata: str) -> bool:
 
 def is_placed(job_id: str) -> bool:
     """Tell whether an id is that of a form in which another job runs."""
-    return job_id.startswith(f"{PLACED}!")
+    return job_id.startswith(_PREFIX)
 
 
 def original_id(job_id: str) -> str:
     """Return the id of a job; where it is that of another form of it, that of the job itself."""
-    return job_id.removeprefix(f"{PLACED}!").replace(":", "!", 1) if is_placed(job_id) else job_id
+    return job_id.removeprefix(_PREFIX).replace(":", "!", 1) if is_placed(job_id) else job_id
 
 
 def original(workload: str, name: str) -> tuple[str, str]:
