@@ -29,6 +29,7 @@ FILES = [
     ("grid_users/campaign", 3 * 2 * 4, 3 * 2 * 2),
     ("grid_users/kth", 3 * 2 * 4, 3 * 2 * 2),
     ("grid_users/kth_full", 3 * 2 * 4, 3 * 2 * 2),
+    ("grid_users/sdsc", 3 * 2 * 4, 3 * 2 * 2),
     ("replay_feedback/campaign", 18, 9),
     ("replay_feedback/allocated", 6, 6),
     ("replay_feedback/first", 84, 12),
@@ -43,7 +44,7 @@ FILES = [
 ]
 DOWNLOADED = {
     *("dynp/ctc", "dynp/load_ctc", "dynp/load_slackness_ctc"),
-    *("grid_users/kth", "grid_users/kth_full"),
+    *("grid_users/kth", "grid_users/kth_full", "grid_users/sdsc"),
     *(f"tbuos_ups/{name}" for name in ("ratios", "ups", "machine", "waits")),
 }
 """Whose small size takes a log of the archive too."""
