@@ -116,7 +116,10 @@ class DilatedJobs:
             yield m.RegisterProfile(
                 timestamp=now, workload_name=PLACED, profile_name=profile, profile=longer
             )
-        extra = {"dilation": job.dilation} | ({"transfer": job.transfer} if job.transfer else {})
+        extra = {key: field for key, field in description.extra.items() if key != "transfer"}
+        extra["dilation"] = job.dilation
+        if job.transfer:
+            extra["transfer"] = job.transfer
         form = m.JobDescription(
             name,
             description.submit_time,
@@ -125,7 +128,7 @@ class DilatedJobs:
             walltime,
             None if description.estimate is None else job.lasts(job.dilation, job.transfer),
             description.user,
-            {**description.extra, **extra},
+            extra,
         )
         yield m.RegisterJob(timestamp=now, job_id=name, job=form)
         yield m.ExecuteJob(timestamp=now, job_id=name, alloc=job.processors)

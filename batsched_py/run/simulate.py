@@ -38,7 +38,7 @@ from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules, as_dict
 from batsched_py.workload.load import load_workload, size_of_machine
 from batsched_py.workload.log_archive import find_log
-from batsched_py.workload.sites import Sites, is_platform, nb_processors
+from batsched_py.workload.sites import HOME, Sites, home_number, is_platform, nb_processors
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 
@@ -174,6 +174,9 @@ def execute(
         workload, digest = loaded.workload, loaded.sha256
     nodes = nb_processors(sites) if sites else run.nodes
     workload = _on_machine(workload, nodes, given)
+    for job in workload.jobs if sites else ():
+        if HOME in job.extra:  # a home that does not exist is found before the simulation
+            home_number(sites, job.extra[HOME], job.id)
     part = None if record is None else Path(f"{record}.part")
     process = make_process(run, workload)  # for another process too: mistakes are found here
     begin = time.perf_counter()
@@ -197,6 +200,8 @@ def execute(
     if part is not None and record is not None:
         part.replace(record)  # an earlier recording is lost only now
     notes = [*workload.notes, *site_notes, *_too_wide(workload, output.nb_processors)]
+    if sites and (nb_refused := int((~output.table.ran).sum())):
+        notes.append(f"{nb_refused} jobs were refused: they are too wide for where they may run")
     if nb_rare := int(output.table.rare.sum()):
         notes.append(f"{nb_rare} jobs of rare behaviour load the machine and are not measured")
     settings = {

@@ -82,7 +82,12 @@ class FinishedJobs(Sequence[SimulatedJob]):
 
 
 def each_once(jobs: Iterable[SimulatedJob]) -> Iterator[SimulatedJob]:
-    """Yield each of the jobs once, by its own name, whatever form of it ran."""
+    """Give each of the jobs once, by its own name, whatever form of it ran."""
+    # A list has the jobs of a run in which none was registered, so that there are no other forms.
+    return iter(jobs) if isinstance(jobs, list) else _by_own_names(jobs)
+
+
+def _by_own_names(jobs: Iterable[SimulatedJob]) -> Iterator[SimulatedJob]:
     for job in jobs:
         if job.metadata and is_replaced(job.metadata):
             continue

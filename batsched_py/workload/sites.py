@@ -124,7 +124,7 @@ def home_number(sites: Sites, home: Any, job: str) -> int:
         if site.name == home:
             return number
     names = ", ".join(site.name for site in sites[:20])
-    raise UsageError(f"job {job} has the {HOME} {home!r}: expected one of {names}")
+    raise UsageError(f"job {job} has the {HOME} {str(home)[:80]!r}: expected one of {names}")
 
 
 def home_by_name(sites: Sites, name: str) -> int:

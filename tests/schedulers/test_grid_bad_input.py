@@ -40,7 +40,7 @@ def called(folder: Path, *line: str, **of_the_job: Any) -> Called:
         ),
         ([*SPREAD, "overhead=-0.1"], "overhead=-0.1: expected a number from 0"),
         ([*SPREAD, "lower_bound=1.5"], "lower_bound=1.5: expected a whole number, at least 0"),
-        ([*SPREAD, "transfer=-1"], "transfer=-1: expected a number at least 0"),
+        ([*SPREAD, "transfer=-1"], "transfer=-1: expected a number from 0 to 1e+09"),
         ([*SPREAD, "bandwidth=0"], "bandwidth=0: expected a number at least 1"),
         ([*SPREAD, "adaptive=often"], "adaptive=often"),
         ([*SPREAD, "seed=-1"], "seed=-1: expected a whole number, at least 0"),
@@ -64,7 +64,7 @@ def test_options(tmp_path: Path, line: list[str], message: str) -> None:
 def test_a_home_that_does_not_exist(tmp_path: Path) -> None:
     done = called(tmp_path, "--sites", "west:4,east:4", home="north")
     assert done.returncode == 2
-    expected = "job w0!a has the home 'north': expected one of west, east"
+    expected = "job a has the home 'north': expected one of west, east"
     assert done.stderr.endswith(f"error: {expected}\n")
 
 
@@ -92,3 +92,15 @@ def test_sites_of_another_size_than_the_platform(tmp_path: Path) -> None:
 def test_tables_that_are_none(text: Any) -> None:
     with pytest.raises(UsageError, match="fragments="):
         Grid(scenario="multi_site", fragments=text)
+
+
+def test_jobs_that_no_site_can_run_are_told_of(tmp_path: Path) -> None:
+    assert called(tmp_path, *SITES).returncode == 0
+    notes = json.loads((tmp_path / "out_run.json").read_text())["notes"]
+    assert "1 jobs were refused: they are too wide for where they may run" in notes
+    spread = called(tmp_path, *SPREAD, "overhead=0.5", transfer=3)
+    assert spread.returncode == 0
+    notes = json.loads((tmp_path / "out_run.json").read_text())["notes"]
+    assert not any("refused" in note for note in notes)
+    # the field of the same name in the workload is not what the placement took
+    assert (tmp_path / "out_jobs.csv").read_text().splitlines()[1].endswith(",1.5")

@@ -67,7 +67,7 @@ class Grid:
         reserves = one_of("reservation", reservation or default, ("easy", "none")) == "easy"
         costs = Costs(
             number("overhead", overhead, 0, 1e6),
-            number("transfer", transfer, 0),
+            number("transfer", transfer, 0, 1e9),
             inf if bandwidth is None else number("bandwidth", bandwidth, 1),
             boolean("booked_overhead", booked_overhead),
         )
