@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -76,3 +77,21 @@ def change(ours: Runs, base: Runs, name: str) -> float | None:
 def workloads(runs: Runs, kind: str) -> list[str]:
     """Return the workloads of a kind (``org``, ``max64``, ...), in the order in which they come."""
     return [name for name in runs.labels("workload") if name.endswith(f"_{kind}")]
+
+
+def crossing(ours: Runs, base: Runs, name: str, otherwise: float | None = None) -> float | None:
+    """Return the overhead (%) up to which ``ours`` is better than ``base``, by interpolation.
+
+    The least or the largest overhead that was run, if they do not cross; ``otherwise`` without
+    runs.
+    """
+    if not ours or not base:
+        return otherwise
+    level = mean(base, name)
+    gaps = [(p, mean(of_p, name) - level) for p, of_p in ours.by("p").items()]
+    if gaps[0][1] >= 0:
+        return float(gaps[0][0])
+    for (p, gap), (next_p, next_gap) in pairwise(gaps):
+        if next_gap >= 0:
+            return float(p + (next_p - p) * -gap / (next_gap - gap))
+    return float(gaps[-1][0])

@@ -1,128 +1,53 @@
 """The claims of the thesis, and what the runs say of each.
 
-Most are rules in ``published.toml``: what is compared with what, in which workloads, and within
-which bounds a claim holds. The others are about whole tables.
+Most are rules (:mod:`batsched_studies.grid.rules`). The others are about whole tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import product
+from collections.abc import Iterator, Mapping
 from statistics import fmean
 from typing import Any
 
 from batsched_py.report import Verdict
 from batsched_py.report.kit import Runs
 from batsched_studies.grid import PUBLISHED, TEXTS
-from batsched_studies.grid.cases import DOCUMENTED, WEIGHTS, change, mean, workloads
-from batsched_studies.grid.tables import adaptive_misfits, beside_tables, crossing, misfit
-
-Rule = Mapping[str, Any]
-"""A rule of ``published.toml``: its claim, what is compared, and within which bounds it holds."""
+from batsched_studies.grid.cases import DOCUMENTED, WEIGHTS, change, crossing, workloads
+from batsched_studies.grid.rules import Rule, holds, rules, values
+from batsched_studies.grid.tables import adaptive_misfits, beside_tables, misfit
 
 
 def verdicts(runs: Runs) -> Iterator[Verdict]:
     """Yield a verdict for each claim that there are runs for."""
-    runs = runs.where(reading=DOCUMENTED)
-    yield from _tables(runs)
-    for rule in PUBLISHED["changes"]:
-        yield from _of_rule(rule, {w: _changes(runs, rule, w) for w in rule["quantities"]})
-    for rule in PUBLISHED["levels"]:
-        yield from _of_rule(rule, {w: _levels(runs, rule, w) for w in rule["quantities"]})
-    for rule in PUBLISHED["crossings"]:
-        yield from _of_rule(rule, {w: _crossings(runs, rule, w) for w in rule["quantities"]})
-    yield from _equal_sizes(runs)
-    yield from _best_bounds(runs)
+    documented = runs.where(reading=DOCUMENTED)
+    yield from _tables(documented)
+    for rule in rules():
+        of_rule = {name: values(documented, rule, name) for name in rule["quantities"]}
+        if of_rule[rule["quantities"][0]]:
+            yield _verdict(rule, of_rule)
+    yield from _equal_sizes(documented)
+    yield from _best_bounds(documented)
 
 
-def _of_rule(rule: Rule, values: Mapping[str, Mapping[str, float]]) -> Iterator[Verdict]:
-    """Yield the verdict on a claim by the values of the first quantity; all are told."""
-    judged = next(iter(values.values()))
-    if not judged:
-        return
-    least, most = rule.get("least", float("-inf")), rule.get("most", float("inf"))
-    how = rule.get("judged", "each")
-    of_each = {"each": judged.values(), "mean": [fmean(judged.values())]}[how]
-    holds = all(least <= value <= most for value in of_each)
-    unit = rule.get("unit", "%")
+def _verdict(rule: Rule, of_rule: Mapping[str, Mapping[str, float]]) -> Verdict:
+    """Return the verdict on a claim by the values of its first quantity; all are told."""
+    unit, how = rule.get("unit", "%"), rule.get("judged", "each")
     told = []
-    for quantity, by_workload in values.items():
+    for quantity, by_workload in of_rule.items():
         weight = f"{WEIGHTS[quantity]}: " if quantity in WEIGHTS else ""
         numbers = [f"{name} {_number(value, rule)}" for name, value in by_workload.items()]
         average = f"; mean {_number(fmean(by_workload.values()), rule)}" if how == "mean" else ""
         told.append(f"{weight}{', '.join(numbers)}{average}")
-    texts = {"claim": rule["claim"], "about": rule["about"], "values": f" {unit}. ".join(told)}
-    bounds = [f"at least {least:g}"] * (least > float("-inf"))
-    bounds += [f"at most {most:g}"] * (most < float("inf"))
-    texts |= {"unit": unit, "bounds": " and ".join(bounds), "how": how, "paper": rule["paper"]}
-    yield TEXTS.verdict("rule", holds, **texts)
+    bounds = [f"at {end} {rule[end]:g}" for end in ("least", "most") if end in rule]
+    texts: dict[str, Any] = {"claim": rule["claim"], "about": rule["about"], "unit": unit}
+    texts |= {"values": f" {unit}; ".join(told), "bounds": " and ".join(bounds)}
+    judged = {"each": "each workload", "mean": "the mean over workloads"}[how]
+    held = holds(rule, of_rule[rule["quantities"][0]])
+    return TEXTS.verdict("rule", held, **texts, judged=judged, paper=rule["paper"])
 
 
 def _number(value: float, rule: Rule) -> str:
     return f"{value:{rule.get('digits', '+.0f')}}"
-
-
-def _sides(runs: Runs, labels: Rule, of_p: Rule) -> Iterator[Runs]:
-    """Yield the runs with these labels; a label with several values stands for each of them."""
-    asked = {**of_p, **labels}
-    choices = {name: v if isinstance(v, list) else [v] for name, v in asked.items()}
-    for combination in product(*choices.values()):
-        yield runs.where(**dict(zip(choices, combination, strict=True)))
-
-
-def _changes(runs: Runs, rule: Rule, quantity: str) -> dict[str, float]:
-    """Return the change by workload, per cent, in the mean over ``p``.
-
-    Where a side has a label with several values it is the best of these: that of the least AWRT.
-    """
-    changes = {}
-    for workload in _workloads(runs, rule):
-        of_workload = runs.where(workload=workload)
-        values = []
-        for p in rule.get("p", [None]):
-            of_p = {} if p is None else {"p": p}
-            ours, base = (
-                _best(_sides(of_workload, rule[side], of_p), quantity) for side in ("ours", "base")
-            )
-            value = change(ours, base, quantity) if ours and base else None
-            values += [] if value is None else [value]
-        if values:
-            changes[workload] = fmean(values)
-    return changes
-
-
-def _best(sides: Iterable[Runs], quantity: str) -> Runs | None:
-    return min((side for side in sides if side), key=lambda s: mean(s, quantity), default=None)
-
-
-def _levels(runs: Runs, rule: Rule, quantity: str) -> dict[str, float]:
-    """Return a quantity by workload, in the mean over ``p`` and all that the labels stand for."""
-    levels = {}
-    for workload in _workloads(runs, rule):
-        of_workload = runs.where(workload=workload)
-        of_p = {"p": rule["p"]} if "p" in rule else {}
-        sides = (side for side in _sides(of_workload, rule["ours"], of_p) if side)
-        values = [mean(side, quantity) for side in sides]
-        if values:
-            levels[workload] = min(values) if rule.get("of") == "least" else fmean(values)
-    return levels
-
-
-def _crossings(runs: Runs, rule: Rule, quantity: str) -> dict[str, float]:
-    """Return up to which overhead ``ours`` is better than ``base``, by workload; per cent."""
-    found = {}
-    for workload in _workloads(runs, rule):
-        of_workload = runs.where(workload=workload)
-        ours, base = (of_workload.where(**rule[side]) for side in ("ours", "base"))
-        at = crossing(ours, base, quantity)
-        if at is not None:
-            found[workload] = at
-    return found
-
-
-def _workloads(runs: Runs, rule: Rule) -> list[str]:
-    chosen = [name for kind in rule["kinds"] for name in workloads(runs, kind)]
-    return [name for name in chosen if name not in rule.get("without", ())]
 
 
 def _tables(runs: Runs) -> Iterator[Verdict]:
@@ -177,7 +102,7 @@ def _tolerated(runs: Runs, sites: str) -> dict[str, float]:
     """Return up to which overhead multi-site is better than job sharing, by workload."""
     of_grid = runs.where(sites=sites, adaptive=False, lower_bound=0)
     found = {}
-    for workload in workloads(of_grid, "org"):
+    for workload in workloads(of_grid, "max64"):
         of_workload = of_grid.where(workload=workload)
         multi, shared = (of_workload.where(scenario=name) for name in ("multi_site", "sharing"))
         at = crossing(multi, shared, "W")

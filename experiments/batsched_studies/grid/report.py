@@ -23,6 +23,8 @@ def report(results: CampaignResults) -> Report:
         workloads=", ".join(runs.labels("workload")),
         sites=", ".join(runs.labels("sites")),
     )
+    if refused := len(results.runs) - len(runs):
+        summary += " " + TEXTS["refused"].format(runs=refused)
     return TEXTS.report(_parts(runs), claims.verdicts(runs), summary, results.title)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from math import nan, sqrt
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -11,7 +10,8 @@ from typing import Any, NamedTuple
 from batsched_py.report import Column, Table
 from batsched_py.report.kit import Runs, columns, in_column, where_known
 from batsched_studies.grid import PUBLISHED, TEXTS
-from batsched_studies.grid.cases import change, mean, one_machine
+from batsched_studies.grid.cases import change, crossing, mean, one_machine
+from batsched_studies.grid.rules import holds, rules, values
 
 UNITS = {"count": "%", "share": "points"}
 """In what the tables 7.3 (counts) and 7.4 (shares) are compared with ours."""
@@ -113,24 +113,6 @@ def _less(value: float | None) -> float:
     return nan if value is None else -value
 
 
-def crossing(ours: Runs, base: Runs, name: str, otherwise: float | None = None) -> float | None:
-    """Return the overhead (%) up to which ``ours`` is better than ``base``, by interpolation.
-
-    The least or the largest overhead that was run, if they do not cross; ``otherwise`` without
-    runs.
-    """
-    if not ours or not base:
-        return otherwise
-    level = mean(base, name)
-    gaps = [(p, mean(of_p, name) - level) for p, of_p in ours.by("p").items()]
-    if gaps[0][1] >= 0:
-        return float(gaps[0][0])
-    for (p, gap), (next_p, next_gap) in pairwise(gaps):
-        if next_gap >= 0:
-            return float(p + (next_p - p) * -gap / (next_gap - gap))
-    return float(gaps[-1][0])
-
-
 def bounds(runs: Runs) -> Table | None:
     """Return by how much a lower bound and limited fragments change AWRT."""
     rows = []
@@ -197,10 +179,7 @@ def readings(runs: Runs) -> Iterator[Table | None]:
     by_reading = {reading: runs.where(reading=reading) for reading in runs.labels("reading")}
     fits = [{"reading": reading, **_fits(r)} for reading, r in by_reading.items()]
     yield TEXTS.table("readings_of_tables", [row for row in fits if len(row) > 1])
-    bounds = [
-        {"reading": reading, **row} for reading, r in by_reading.items() for row in _bounds(r)
-    ]
-    yield TEXTS.table("readings_of_bounds", bounds)
+    yield _claims(runs)
     rows = [
         {"reading": reading, "workload": workload, "rms": fit.rms, "bias": fit.bias}
         for reading, of_reading in by_reading.items()
@@ -219,12 +198,15 @@ def _fits(runs: Runs) -> dict[str, float]:
     return fits
 
 
-def _bounds(runs: Runs) -> Iterator[dict[str, Any]]:
-    """Yield the lower bounds of which the thesis tells the change, and ours."""
-    for printed in PUBLISHED["bounds"]:
-        split = runs.where(sites=printed["sites"], p=printed["p"], adaptive=False)
-        with_bound = split.where(lower_bound=printed["bound"])
-        ours = _by_workload(with_bound, split.where(lower_bound=0), "RC")
-        if ours:
-            place = f"{printed['sites']}, {printed['bound']}, {printed['p']} %"
-            yield {"where": place, "published": printed["change"], "ours": fmean(ours.values())}
+def _claims(runs: Runs) -> Table | None:
+    """Return the claims by reading that were run in several: the mean over the workloads."""
+    rows = []
+    for rule in rules():
+        quantity = rule["quantities"][0]
+        by_reading = {r: values(runs, rule, quantity, r) for r in runs.labels("reading")}
+        there = {reading: found for reading, found in by_reading.items() if found}
+        for reading, found in there.items() if len(there) > 1 else ():
+            row = {"claim": rule["claim"], "reading": reading, "quantity": quantity}
+            row |= {"ours": fmean(found.values()), "holds": "yes" if holds(rule, found) else "no"}
+            rows.append(row)
+    return TEXTS.table("readings_of_claims", rows)
