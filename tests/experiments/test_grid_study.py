@@ -136,7 +136,9 @@ def judged(rule: Mapping[str, Any], value: float) -> Verdict:
         made = [*some(rule, "ours", 10 * (1 + value / 100)), *some(rule, "base", 10)]
     else:
         made = list(some(rule, "ours", value))
-    (verdict,) = (v for v in claims.verdicts(runs_of(*made)) if v.claim == rule["claim"])
+    verdict = claims.on_rule(runs_of(*made), rule)
+    assert verdict is not None
+    assert verdict.claim == rule["claim"]
     return verdict
 
 
@@ -164,7 +166,8 @@ def test_the_best_lower_bound_counts() -> None:
     bounds = {0: 80.0, 96: 50.0, 128: 30.0}
     made = [row(sites="m384", p=300, lower_bound=b, W=value) for b, value in bounds.items()]
     made.append(row(sites="m512", scenario="sharing", W=10))
-    (verdict,) = (v for v in claims.verdicts(runs_of(*made)) if v.claim == rule["claim"])
+    verdict = claims.on_rule(runs_of(*made), rule)
+    assert verdict is not None
     assert "10_20k_org +200" in verdict.evidence
     assert verdict.holds
 

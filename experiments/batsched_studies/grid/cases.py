@@ -23,6 +23,7 @@ QUANTITIES = (
     Quantity("share", "multi_site_area_share", "share of squashed area (%)", 100),
     Quantity("area", "multi_site_area", "squashed area of multi-site jobs (processor h)", 1 / HOUR),
 )
+MADE_UP = ("syn_org", "syn_max64", "syn_max128")
 WEIGHTS = {"W": "by width", "RC": "by resource consumption"}
 """The weights of AWRT: the width ``w`` (eq. 7.1), or ``w (e - s)`` (section 7.3.3)."""
 _OPTIONS: dict[str, Any] = {"adaptive": False, "lower_bound": 0, "fragments": "unlimited"}

@@ -5,7 +5,7 @@ Most are rules (:mod:`batsched_studies.grid.rules`). The others are about whole 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from statistics import fmean
 from typing import Any
 
@@ -13,7 +13,7 @@ from batsched_py.report import Verdict
 from batsched_py.report.kit import Runs
 from batsched_studies.grid import PUBLISHED, TEXTS
 from batsched_studies.grid.cases import DOCUMENTED, WEIGHTS, change, crossing, workloads
-from batsched_studies.grid.rules import Rule, holds, rules, values
+from batsched_studies.grid.rules import Rule, holds, judged, rules, values
 from batsched_studies.grid.tables import adaptive_misfits, beside_tables, misfit
 
 
@@ -22,28 +22,32 @@ def verdicts(runs: Runs) -> Iterator[Verdict]:
     documented = runs.where(reading=DOCUMENTED)
     yield from _tables(documented)
     for rule in rules():
-        of_rule = {name: values(documented, rule, name) for name in rule["quantities"]}
-        if of_rule[rule["quantities"][0]]:
-            yield _verdict(rule, of_rule)
+        if verdict := on_rule(documented, rule):
+            yield verdict
     yield from _equal_sizes(documented)
     yield from _best_bounds(documented)
 
 
-def _verdict(rule: Rule, of_rule: Mapping[str, Mapping[str, float]]) -> Verdict:
-    """Return the verdict on a claim by the values of its first quantity; all are told."""
+def on_rule(runs: Runs, rule: Rule) -> Verdict | None:
+    """Return the verdict by the values of the first quantity of a rule; all are told."""
+    of_rule = {name: values(runs, rule, name) for name in rule["quantities"]}
+    if not of_rule[rule["quantities"][0]]:
+        return None
     unit, how = rule.get("unit", "%"), rule.get("judged", "each")
     told = []
     for quantity, by_workload in of_rule.items():
         weight = f"{WEIGHTS[quantity]}: " if quantity in WEIGHTS else ""
         numbers = [f"{name} {_number(value, rule)}" for name, value in by_workload.items()]
-        average = f"; mean {_number(fmean(by_workload.values()), rule)}" if how == "mean" else ""
+        average = (
+            f"; mean {_number(fmean(judged(rule, by_workload)), rule)}" if how != "each" else ""
+        )
         told.append(f"{weight}{', '.join(numbers)}{average}")
     bounds = [f"at {end} {rule[end]:g}" for end in ("least", "most") if end in rule]
     texts: dict[str, Any] = {"claim": rule["claim"], "about": rule["about"], "unit": unit}
     texts |= {"values": f" {unit}; ".join(told), "bounds": " and ".join(bounds)}
-    judged = {"each": "each workload", "mean": "the mean over workloads"}[how]
+    over = {"each": "each workload", "mean": "their mean", "recorded": "that of recorded ones"}[how]
     held = holds(rule, of_rule[rule["quantities"][0]])
-    return TEXTS.verdict("rule", held, **texts, judged=judged, paper=rule["paper"])
+    return TEXTS.verdict("rule", held, **texts, judged=over, paper=rule["paper"])
 
 
 def _number(value: float, rule: Rule) -> str:
@@ -54,7 +58,7 @@ def _tables(runs: Runs) -> Iterator[Verdict]:
     """Yield whether tables 7.3, 7.4 and 7.6 come out."""
     for key, limit in (("count", 10.0), ("share", 3.0)):
         recorded, made_up = (beside_tables(runs, key, made_up=made_up) for made_up in (False, True))
-        if not recorded:
+        if len(recorded) < PUBLISHED["cells"]["recorded"]:
             continue
         fit = misfit(recorded, key)
         syn = misfit(made_up, key).text if made_up else "not run"

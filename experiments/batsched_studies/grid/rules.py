@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
-from math import inf
+from math import inf, isnan, nan, prod
 from statistics import fmean
 from typing import Any
 
 from batsched_py.report.kit import Runs
 from batsched_studies.grid import PUBLISHED
-from batsched_studies.grid.cases import DOCUMENTED, change, crossing, mean, workloads
+from batsched_studies.grid.cases import DOCUMENTED, MADE_UP, change, crossing, mean, workloads
 
 Rule = Mapping[str, Any]
+ENOUGH = 0.5
+"""The share of what a rule is averaged over that must have been run."""
 
 
 def rules() -> Iterator[Rule]:
@@ -40,13 +42,23 @@ def values(runs: Runs, rule: Rule, quantity: str, reading: str = DOCUMENTED) -> 
     return found
 
 
-def holds(rule: Rule, by_workload: Mapping[str, float]) -> bool:
-    """Tell whether each of the values, or their mean, is within the bounds of the rule."""
-    judged: Iterable[float] = by_workload.values()
-    if rule.get("judged") == "mean":
-        judged = [fmean(judged)]
+def judged(rule: Rule, by_workload: Mapping[str, float]) -> list[float]:
+    """Return the values that are judged: each, or those of which the mean is."""
+    only_recorded = rule.get("judged") == "recorded"
+    return [v for name, v in by_workload.items() if not (only_recorded and name in MADE_UP)] or [
+        nan
+    ]
+
+
+def holds(rule: Rule, by_workload: Mapping[str, float]) -> bool | None:
+    """Tell whether what is judged is within the bounds of the rule; None if there is nothing."""
+    values = judged(rule, by_workload)
+    if rule.get("judged", "each") != "each":
+        values = [fmean(values)]
+    if any(isnan(value) for value in values):
+        return None
     least, most = rule.get("least", -inf), rule.get("most", inf)
-    return all(least <= value <= most for value in judged)
+    return all(least <= value <= most for value in values)
 
 
 def _change(runs: Runs, rule: Rule, quantity: str, reading: str) -> float | None:
@@ -55,42 +67,50 @@ def _change(runs: Runs, rule: Rule, quantity: str, reading: str) -> float | None
     Where a side has a label with several values it is the best of these: that of the least AWRT.
     """
     changes = []
-    for p in rule.get("p", [None]):
-        of_p = {} if p is None else {"p": p}
-        ours = _best(_sides(runs, rule["ours"], of_p, reading), quantity)
-        base = _best(_sides(runs, rule["base"], of_p, reading), quantity) or _best(
-            _sides(runs, rule["base"], of_p, DOCUMENTED), quantity
-        )
+    overheads = [{"p": p} for p in rule["p"]] if "p" in rule else [{}]
+    for of_p in overheads:
+        ours = _best(_sides(runs, {**of_p, **rule["ours"]}, reading), quantity)
+        base = _best(_base(runs, {**of_p, **rule["base"]}, reading), quantity) if ours else None
         value = change(ours, base, quantity) if ours and base else None
         changes += [] if value is None else [value]
-    return fmean(changes) if changes else None
+    return fmean(changes) if len(changes) >= ENOUGH * len(overheads) else None
 
 
 def _level(runs: Runs, rule: Rule, quantity: str, reading: str) -> float | None:
     """Return a quantity in the mean over ``p`` and all that the labels stand for, or the least."""
-    of_p = {"p": rule["p"]} if "p" in rule else {}
-    levels = [mean(side, quantity) for side in _sides(runs, rule["ours"], of_p, reading) if side]
-    if not levels:
+    labels = {**({"p": rule["p"]} if "p" in rule else {}), **rule["ours"]}
+    levels = [mean(side, quantity) for side in _sides(runs, labels, reading)]
+    asked = prod(len(value) for value in labels.values() if isinstance(value, list))
+    if not levels or len(levels) < ENOUGH * asked:
         return None
     return min(levels) if rule.get("of") == "least" else fmean(levels)
 
 
 def _crossing(runs: Runs, rule: Rule, quantity: str, reading: str) -> float | None:
     ours = runs.where(**rule["ours"], reading=reading)
-    base = runs.where(**rule["base"], reading=reading)
-    return crossing(ours, base or runs.where(**rule["base"], reading=DOCUMENTED), quantity)
+    base = next(_base(runs, rule["base"], reading), None)
+    return crossing(ours, base, quantity) if base else None
 
 
 _KINDS = {"changes": _change, "levels": _level, "crossings": _crossing}
 
 
-def _sides(runs: Runs, labels: Rule, of_p: Rule, reading: str) -> Iterator[Runs]:
+def _sides(runs: Runs, labels: Rule, reading: str) -> Iterator[Runs]:
     """Yield the runs with these labels; a label with several values stands for each of them."""
-    asked = {"reading": reading, **of_p, **labels}
-    choices = {name: v if isinstance(v, list) else [v] for name, v in asked.items()}
-    for combination in product(*choices.values()):
-        yield runs.where(**dict(zip(choices, combination, strict=True)))
+    several = {name: value for name, value in labels.items() if isinstance(value, list)}
+    plain = {name: value for name, value in labels.items() if name not in several}
+    narrowed = runs.where(reading=reading, **plain)
+    for combination in product(*several.values()) if narrowed else ():
+        side = narrowed.where(**dict(zip(several, combination, strict=True)))
+        if side:
+            yield side
+
+
+def _base(runs: Runs, labels: Rule, reading: str) -> Iterator[Runs]:
+    """Yield the runs with these labels, documented ones if the reading has none."""
+    there = list(_sides(runs, labels, reading))
+    yield from there or _sides(runs, labels, DOCUMENTED)
 
 
 def _best(sides: Iterable[Runs], quantity: str) -> Runs | None:
-    return min((side for side in sides if side), key=lambda s: mean(s, quantity), default=None)
+    return min(sides, key=lambda side: mean(side, quantity), default=None)

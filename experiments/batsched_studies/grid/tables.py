@@ -11,12 +11,13 @@ from batsched_py.report import Column, Table
 from batsched_py.report.kit import Runs, columns, in_column, where_known
 from batsched_studies.grid import PUBLISHED, TEXTS
 from batsched_studies.grid.cases import change, crossing, mean, one_machine
-from batsched_studies.grid.rules import holds, rules, values
+from batsched_studies.grid.rules import holds, judged, rules, values
 
 UNITS = {"count": "%", "share": "points"}
 """In what the tables 7.3 (counts) and 7.4 (shares) are compared with ours."""
 ADAPTIVE_P = (30, 300)
 """The overheads of table 7.6, per cent."""
+_YES_OR_NO = {True: "yes", False: "no", None: ""}
 
 
 class Misfit(NamedTuple):
@@ -207,6 +208,6 @@ def _claims(runs: Runs) -> Table | None:
         there = {reading: found for reading, found in by_reading.items() if found}
         for reading, found in there.items() if len(there) > 1 else ():
             row = {"claim": rule["claim"], "reading": reading, "quantity": quantity}
-            row |= {"ours": fmean(found.values()), "holds": "yes" if holds(rule, found) else "no"}
+            row |= {"ours": fmean(judged(rule, found)), "holds": _YES_OR_NO[holds(rule, found)]}
             rows.append(row)
     return TEXTS.table("readings_of_claims", rows)
