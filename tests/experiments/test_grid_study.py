@@ -228,6 +228,13 @@ def test_equal_sizes_tolerate_more(other: float, expected: bool) -> None:
     assert verdict.holds is expected
 
 
+@pytest.mark.parametrize(("awrt", "expected"), [(10.5, True), (12, False)])
+def test_wide_jobs_left_whole(awrt: float, expected: bool) -> None:
+    made = [row("10_20k_max128"), row("10_20k_max128", p=60, W=50), row(W=awrt)]
+    (verdict,) = (v for v in claims.verdicts(runs_of(*made)) if "whole" in v.claim)
+    assert verdict.holds is expected
+
+
 @pytest.mark.parametrize(("best", "expected"), [(64, True), (32, False)])
 def test_the_best_bound_is_half_of_the_machine(best: int, expected: bool) -> None:
     made = [row(p=120, lower_bound=b, RC=8 if b == best else 10) for b in (0, 32, 64, 128)]

@@ -25,6 +25,7 @@ def verdicts(runs: Runs) -> Iterator[Verdict]:
         if verdict := on_rule(documented, rule):
             yield verdict
     yield from _equal_sizes(documented)
+    yield from _whole(documented)
     yield from _best_bounds(documented)
 
 
@@ -113,6 +114,25 @@ def _tolerated(runs: Runs, sites: str) -> dict[str, float]:
         if at is not None:
             found[workload] = at
     return found
+
+
+def _whole(runs: Runs) -> Iterator[Verdict]:
+    """Yield whether AWRT is much larger if wide jobs are not split before they are submitted."""
+    multi = runs.where(sites="m128", scenario="multi_site", adaptive=False)
+    changes: dict[str, dict[str, float]] = {"W": {}, "RC": {}}
+    for split in workloads(multi, "max128"):
+        whole = split.removesuffix("max128") + "org"
+        of_whole, of_split = (multi.where(workload=name).by("p") for name in (whole, split))
+        for name, by_workload in changes.items():
+            both = (change(of_whole[p], of_split[p], name) for p in of_whole if p in of_split)
+            if values := [value for value in both if value is not None]:
+                by_workload[whole] = fmean(values)
+    if changes["W"]:
+        shown = {
+            name: ", ".join(f"{workload} {value:+.0f}" for workload, value in of.items())
+            for name, of in changes.items()
+        }
+        yield TEXTS.verdict("whole", max(changes["W"].values()) <= 10, **shown)
 
 
 def _best_bounds(runs: Runs) -> Iterator[Verdict]:

@@ -30,7 +30,7 @@ def rules() -> Iterator[Rule]:
 def values(runs: Runs, rule: Rule, quantity: str, reading: str = DOCUMENTED) -> dict[str, float]:
     """Return what a rule is about, by workload; only where there are runs for it.
 
-    Where a reading was not run for ``base``, what it is compared with is documented.
+    Where job sharing or one machine was not run in a reading, it is compared with documented ones.
     """
     found = {}
     chosen = [name for kind in rule["kinds"] for name in workloads(runs, kind)]
@@ -107,9 +107,11 @@ def _sides(runs: Runs, labels: Rule, reading: str) -> Iterator[Runs]:
 
 
 def _base(runs: Runs, labels: Rule, reading: str) -> Iterator[Runs]:
-    """Yield the runs with these labels, documented ones if the reading has none."""
+    """Yield the runs with these labels; of job sharing documented ones if the reading has none."""
     there = list(_sides(runs, labels, reading))
-    yield from there or _sides(runs, labels, DOCUMENTED)
+    if not there and labels.get("scenario") == "sharing":
+        there = list(_sides(runs, labels, DOCUMENTED))
+    yield from there
 
 
 def _best(sides: Iterable[Runs], quantity: str) -> Runs | None:
