@@ -46,7 +46,9 @@ def on_rule(runs: Runs, rule: Rule) -> Verdict | None:
     bounds = [f"at {end} {rule[end]:g}" for end in ("least", "most") if end in rule]
     texts: dict[str, Any] = {"claim": rule["claim"], "about": rule["about"], "unit": unit}
     texts |= {"values": f" {unit}; ".join(told), "bounds": " and ".join(bounds)}
-    over = {"each": "each workload", "mean": "their mean", "recorded": "that of recorded ones"}[how]
+    over = {"each": "each workload", "mean": "their mean", "recorded": "the recorded ones' mean"}[
+        how
+    ]
     held = holds(rule, of_rule[rule["quantities"][0]])
     return TEXTS.verdict("rule", held, **texts, judged=over, paper=rule["paper"])
 
@@ -128,7 +130,7 @@ def _whole(runs: Runs) -> Iterator[Verdict]:
             if values := [value for value in both if value is not None]:
                 by_workload[whole] = fmean(values)
     if changes["W"]:
-        shown = {
+        shown: dict[str, Any] = {
             name: ", ".join(f"{workload} {value:+.0f}" for workload, value in of.items())
             for name, of in changes.items()
         }
