@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING
 from batsched_py.errors import BatschedError
 from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
 from batsched_py.model.job import Job, JobState
-from batsched_py.model.machine import Machine
+from batsched_py.model.machine import Machine, Site
 from batsched_py.model.policy import (
     CountingScheduler,
+    DilatingScheduler,
     ExplainingScheduler,
     ObservedScheduler,
     Scheduler,
@@ -54,6 +55,7 @@ __all__ = [
     "CallMeLater",
     "CountingScheduler",
     "Decision",
+    "DilatingScheduler",
     "ExplainingScheduler",
     "Job",
     "JobState",
@@ -65,6 +67,7 @@ __all__ = [
     "Rules",
     "RunComparison",
     "Scheduler",
+    "Site",
     "Start",
     "Timeline",
     "UserModel",

@@ -21,7 +21,8 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.user_model import UserModel, given, jobs_due, next_due
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
-from batsched_py.protocol.dilated_jobs import PLACED, DilatedJobs, placed_id
+from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, placed_id
+from batsched_py.protocol.message_json import six_decimals_up
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text
 from batsched_py.workload.sites import HOME, Sites, home_by_name, home_number, nb_processors
@@ -176,7 +177,10 @@ class DecisionProcess:
                 )
             reuse = bool(config.get("profile-reuse-enabled"))
             self._dilated = DilatedJobs(
-                event.profiles, reuse=reuse, speed_factor=self._speed_factor
+                event.profiles,
+                reuse=reuse,
+                speed_factor=self._speed_factor,
+                six_decimals=self._six_decimals,
             )
 
     def _notified(self, event: m.Notify) -> None:
@@ -203,7 +207,8 @@ class DecisionProcess:
         self._must_schedule = True
 
     def _submitted(self, event: m.JobSubmitted) -> None:
-        if event.job_id in self._registered or event.job_id.startswith(f"{PLACED}!"):
+        placed = self._dilated is not None and is_placed(event.job_id)
+        if placed or event.job_id in self._registered:
             return  # the echo of a job registered here
         if event.job.id != event.job_id or event.job_id in self._jobs:
             raise ProtocolError(
@@ -287,7 +292,7 @@ class DecisionProcess:
         if not isinstance(time, float | int) or not isfinite(time):
             raise InvariantError(f"a call at {time!r} was asked for: expected seconds")
         if self._six_decimals:
-            time = _six_decimals_up(time)
+            time = six_decimals_up(time)
         if time in self._calls:
             return
         if time <= self.now:
@@ -329,7 +334,8 @@ class DecisionProcess:
         home = description.extra.get(HOME)
         if home is not None:
             return home_number(self.sites, home, description.id)
-        return home_by_name(self.sites, description.user or description.id)
+        name = description.id.partition("!")[2]  # the same, whoever submits it
+        return home_by_name(self.sites, description.user or name)
 
     def _schedule(self) -> None:
         now, queue, machine = self.now, self.queue, self.machine
@@ -400,9 +406,3 @@ class DecisionProcess:
 def _without_mark(job_id: str) -> str:
     """Write an id without ``#``, each in its own way: what follows the last ``#`` is the id."""
     return job_id.replace("%", "%25").replace("#", "%23")
-
-
-def _six_decimals_up(time: float) -> float:
-    """Round up to what Batsim can say, so that what is due then is due."""
-    near = round(time, 6)
-    return near if near >= time else round(time + 1e-6, 6)

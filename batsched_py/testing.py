@@ -35,14 +35,16 @@ from typing import Any, NamedTuple
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError
-from batsched_py.model.policy import Scheduler
+from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.user_model import UserModel
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.simulator.engine import Options, Outcome, Simulator
+from batsched_py.simulator.finished_jobs import each_once
 from batsched_py.simulator.jobs import SimulatedJob
-from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.platform.hosts import homogeneous, with_sites
 from batsched_py.support.option_values import one_of
 from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.sites import HOME, nb_processors, parse_sites
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 __all__ = [
@@ -62,7 +64,8 @@ _LINE = re.compile(r"(?P<before> *)(?P<waits>\.*)(?:x|(?P<runs>#+)(?P<rest>-*|~)
 class DrawnJob(NamedTuple):
     """A job: submission, size, run time, and walltime (default: the run time; None: no limit).
 
-    Times are in seconds. ``finish`` is the recorded end, for user models.
+    Times are in seconds. ``finish`` is the recorded end, for user models; ``home`` is the name of
+    a site.
     """
 
     submit: float
@@ -71,6 +74,7 @@ class DrawnJob(NamedTuple):
     walltime: float | None = -1
     user: str | None = None
     finish: float | None = None
+    home: str | None = None
 
 
 def workload(
@@ -102,6 +106,7 @@ def workload(
                 walltime=walltime or None,
                 user=job.user,
                 finish_time=job.finish,
+                extra={} if job.home is None else {HOME: job.home},
             )
         )
     return Workload(name="test", nb_res=processors, jobs=made, profiles=profiles)
@@ -114,23 +119,35 @@ def run(
     speed: float = 1.0,
     shake: int | None = None,
     each_event: bool = False,
+    sites: str | None = None,
 ) -> Outcome:
-    """Simulate ``load`` on its machine.
+    """Simulate ``load`` on its machine, or on the ``sites``, such as ``west:96,east:128@1.5``.
 
     With ``users`` their jobs are run, not those of the workload. ``speed`` multiplies that of the
-    processors; ``shake`` and ``each_event`` are those of :func:`batsched_py.simulate`.
+    processors; ``shake``, ``each_event`` and ``sites`` are those of :func:`batsched_py.simulate`,
+    where the sites have as many processors as the machine of ``load``.
     """
+    parts = () if sites is None else parse_sites(sites)
     options = Options(
-        dynamic_jobs=users is not None, profile_reuse=True, shake=shake, each_event=each_event
+        dynamic_jobs=users is not None or may_dilate(scheduler, parts),
+        profile_reuse=True,
+        shake=shake,
+        each_event=each_event,
     )
-    static = [load] if users is None else []
-    simulator = Simulator(homogeneous(load.nb_res, speed), static, options)
-    return simulator.run(DecisionProcess(scheduler, users).answer)
+    if parts and nb_processors(parts) != load.nb_res:
+        raise UsageError(
+            f"sites {sites}: {nb_processors(parts)} processors, but the workload is for "
+            f"{load.nb_res}"
+        )
+    machine = with_sites(parts, speed) if parts else homogeneous(load.nb_res, speed)
+    simulator = Simulator(machine, [load] if users is None else [], options)
+    process = DecisionProcess(scheduler, users, sites=parts, speed_factor=speed)
+    return simulator.run(process.answer)
 
 
 def starts(outcome: Outcome) -> list[float | None]:
     """Return the start times (seconds) in the order of the job ids, None for a rejected job."""
-    ended = sorted(outcome.jobs, key=lambda job: job.description.id)
+    ended = sorted(each_once(outcome.jobs), key=lambda job: job.description.id)
     return [None if job.final_state == REJECTED else job.start_time for job in ended]
 
 
@@ -173,7 +190,7 @@ def assert_drawing(
 
 def drawing(outcome: Outcome, seconds_per_column: float = 1.0) -> str:
     """Draw a schedule, times rounded to columns: jobs in the order of their ids."""
-    jobs = sorted(outcome.jobs, key=lambda job: job.description.id)
+    jobs = sorted(each_once(outcome.jobs), key=lambda job: job.description.id)
     names = [job.description.id.rpartition("!")[2] for job in jobs]
     width = max(map(len, names), default=0)
     digits = max((len(str(job.description.size)) for job in jobs), default=0)

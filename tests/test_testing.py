@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from textwrap import dedent
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batsched_py import Decision, Machine, Start, WaitingQueue
 from batsched_py.errors import UsageError
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.planning.planning_policy import Planning
-from batsched_py.testing import DrawnJob, assert_drawing, drawing, run, workload
+from batsched_py.support.processor_sets import lowest
+from batsched_py.testing import (
+    DrawnJob,
+    assert_drawing,
+    check_machine,
+    drawing,
+    run,
+    starts,
+    workload,
+)
+from batsched_py.workload.sites import Sites
 
 EASY = """
           |0         10        20
@@ -33,6 +45,31 @@ def test_all_signs() -> None:
         processors=4,
         seconds_per_column=1800.5,
     )
+
+
+class Abroad:
+    """Everybody runs on the last site, which takes them half as long again."""
+
+    def dilates(self, sites: Sites) -> bool:
+        return True
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        site = machine.sites[-1]
+        while (job := queue.head) and job.size <= site.free:
+            yield Start(job, lowest(site.free_processors, job.size), 1.5)
+
+
+def test_a_machine_of_sites() -> None:
+    """Each job is there once, by its own name, as long as it really ran."""
+    jobs = workload([DrawnJob(0, 2, 10, home="west"), DrawnJob(1, 2, 4)], 6, names=["A", "B"])
+    outcome = run(jobs, Abroad(), sites="west:4,east:2@0.5")
+    assert starts(outcome) == [0, 15]
+    check_machine(outcome)
+    assert drawing(outcome) == "A 2 |###############\nB 2 | ..............######"
+    homes = {job.description.extra["home"] for job in outcome.jobs if "A" in job.description.id}
+    assert homes == {"west"}
+    with pytest.raises(UsageError, match="4x2: 8 processors, but the workload is for 6"):
+        run(jobs, Abroad(), sites="4x2")
 
 
 def test_a_type_of_profile_that_is_not_drawn_is_refused() -> None:

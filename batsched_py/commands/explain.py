@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from batsched_py.commands import shared_options as o
-from batsched_py.commands.protocol.decision_process_options import json_object
+from batsched_py.commands.protocol.decision_process_options import OF_SITES, json_object
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, UsageError
 from batsched_py.explain.job_history import find_job, job_ids
@@ -24,7 +24,7 @@ from batsched_py.explain.replayed_exchange import (
 )
 from batsched_py.explain.waiting_lines import MOST, explanation
 from batsched_py.explain.wording import in_words
-from batsched_py.run.settings import ProcessSettings
+from batsched_py.run.settings import ProcessSettings, Settings
 from batsched_py.run.simulate import make_process
 from batsched_py.support.atomic_files import make_folder_of
 from batsched_py.support.option_values import parse_options
@@ -35,7 +35,10 @@ MARGIN = 0.05
 _EXCHANGE = "_exchange.jsonl"
 
 
+@o.with_settings(*OF_SITES)
 def explain(
+    *,
+    settings: Settings,
     run: Annotated[
         str,
         typer.Argument(
@@ -68,20 +71,27 @@ def explain(
 
     RUN was recorded by `simulate ... --record -e RUN` or `serve --record`.
     """
-    if scheduler is None and scheduler_options:
-        raise UsageError("-O means nothing without --scheduler: the options are in PREFIX_run.json")
+    if scheduler is None and (scheduler_options or settings != Settings()):
+        given = "-O means" if scheduler_options else "sites and speed mean"
+        raise UsageError(f"{given} nothing without --scheduler: they are in PREFIX_run.json")
     if gantt is not None:
         _check_picture(gantt)
     exchange, described = _paths(run)
     nb_messages: int | None = None
     if scheduler is None:
-        settings, nb_messages = _read_run(described)
+        recorded, nb_messages = _read_run(described)
     else:
         options = parse_options(scheduler_options or [], "-O")
-        settings = ProcessSettings(scheduler=scheduler, scheduler_options=options)
+        recorded = ProcessSettings(
+            scheduler=scheduler,
+            scheduler_options=options,
+            sites=settings.sites,
+            speed_factor=settings.speed_factor,
+        )
+        recorded.check()
     with stop_signals():
         turns = read_turns(exchange)
-        process = _make(exchange, turns, settings)
+        process = _make(exchange, turns, recorded)
         if nb_messages is not None and nb_messages != len(turns):
             raise InputError(
                 f"{described} is of another run: it has {nb_messages} messages, and {exchange} "
@@ -93,7 +103,7 @@ def explain(
             replay(turns, process, watch)
         except InputError as error:
             raise InputError(f"{exchange}: {error}") from None
-        _tell(watch, settings.scheduler, sys.maxsize if all_lines else MOST, as_json)
+        _tell(watch, recorded.scheduler, sys.maxsize if all_lines else MOST, as_json)
         if gantt is not None:
             from batsched_py.explain.gantt import draw
 
@@ -126,10 +136,12 @@ def _paths(run: str) -> tuple[Path, Path]:
 
 
 class _Settings(msgspec.Struct):
-    """What a policy is made of, as PREFIX_run.json has it."""
+    """What a policy and its machine are made of, as PREFIX_run.json has it."""
 
     scheduler: str
     scheduler_options: dict[str, Any] = {}
+    sites: str | None = None
+    speed_factor: float = 1.0
 
 
 class _Described(msgspec.Struct):
@@ -150,9 +162,7 @@ def _read_run(path: Path) -> tuple[ProcessSettings, int | None]:
         raise InputError(f"{path}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise InputError(f"{path} is not the description of a run: {error}") from None
-    settings = ProcessSettings(
-        scheduler=described.run.scheduler, scheduler_options=described.run.scheduler_options
-    )
+    settings = ProcessSettings(**msgspec.structs.asdict(described.run))
     return settings, described.nb_messages
 
 

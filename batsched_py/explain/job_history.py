@@ -11,6 +11,7 @@ import msgspec
 from batsched_py.errors import UsageError, parameter
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.protocol.dilated_jobs import is_placed, original_id
 from batsched_py.support.json_values import did_you_mean
 
 
@@ -31,11 +32,20 @@ class Life(msgspec.Struct):
     """Allocated processors as a bitmask."""
     state: str = "WAITING"
     """``WAITING``, ``RUNNING``, ``REJECTED``, or Batsim's final state."""
+    dilation: float = 1.0
+    transfer: float = 0.0
 
     @property
     def expected_end(self) -> float:
         """When it should end (seconds), inf where nobody knows."""
-        return inf if self.start is None else self.start + self.estimate
+        if self.start is None:
+            return inf
+        return self.start + self.estimate * self.dilation + self.transfer
+
+    @property
+    def nb_processors(self) -> int:
+        """Number of processors on which it runs or ran, which may differ from its size."""
+        return self.processors.bit_count()
 
 
 class History:
@@ -49,7 +59,7 @@ class History:
         """Take what the simulator says into account."""
         for event in message.events:
             if isinstance(event, m.JobCompleted):
-                job = self.jobs.get(event.job_id)
+                job = self.jobs.get(original_id(event.job_id))
                 if job is not None:
                     job.end, job.state = message.now, event.job_state
             elif isinstance(event, m.SimulationBegins):
@@ -65,15 +75,20 @@ class History:
                 self._submitted(message.now, event.job)
         for event in reply.events:
             if isinstance(event, m.ExecuteJob):
-                job = self.jobs[event.job_id]
+                job = self.jobs[original_id(event.job_id)]
                 job.start, job.processors, job.state = message.now, event.alloc, "RUNNING"
             elif isinstance(event, m.RejectJob):
                 job = self.jobs[event.job_id]
                 job.end, job.state = message.now, REJECTED
+            elif isinstance(event, m.RegisterJob) and is_placed(event.job_id):
+                job = self.jobs[original_id(event.job_id)]
+                job.end = None  # it was refused so that this form of it runs
+                job.dilation = event.job.extra["dilation"]
+                job.transfer = event.job.extra.get("transfer", 0.0)
 
     def _submitted(self, now: float, job: m.JobDescription) -> None:
-        if job.id in self.jobs:
-            return  # the echo of a registration
+        if job.id in self.jobs or is_placed(job.id):
+            return  # the echo of a registration, or a job that is here already
         self.jobs[job.id] = Life(
             job.id, len(self.jobs), job.size, now, job.expected_run_time, job.extra
         )
@@ -84,7 +99,7 @@ def job_ids(messages: Iterable[tuple[m.Message, m.Message]]) -> list[str]:
     submitted: dict[str, None] = {}
     for message, reply in messages:
         for event in (*message.events, *reply.events):
-            if isinstance(event, m.JobSubmitted | m.RegisterJob):
+            if isinstance(event, m.JobSubmitted | m.RegisterJob) and not is_placed(event.job_id):
                 submitted[event.job_id] = None
     return list(submitted)
 

@@ -14,6 +14,7 @@ from batsched_py.model.policy import ExplainingScheduler, Scheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.dilated_jobs import is_placed, original_id
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -62,6 +63,8 @@ class Started(msgspec.Struct, frozen=True, omit_defaults=True):
     """The job behind whose reservation it was backfilled."""
     reservation: float = inf
     """When that reservation is."""
+    sites: dict[str, int] = {}
+    """How many of its processors are where, if the machine has sites."""
 
 
 class Watch:
@@ -101,11 +104,13 @@ class Watch:
         called = changed = False
         for event in message.events:
             if isinstance(event, m.JobCompleted):
-                job = self.history.jobs.get(event.job_id)
+                job = self.history.jobs.get(original_id(event.job_id))
                 if job is not None:
-                    ended.append(Ended(job.id, job.size, job.expected_end - message.now))
+                    early = job.expected_end - message.now
+                    ended.append(Ended(job.id, job.nb_processors, early))
             elif isinstance(event, m.JobSubmitted):
-                submitted.append(event.job_id)
+                if not is_placed(event.job_id):
+                    submitted.append(event.job_id)
             elif isinstance(event, m.RequestedCall):
                 called = True
             elif isinstance(event, m.Notify):
@@ -131,16 +136,17 @@ class Watch:
         self.history.answered(message, reply)
         started = []
         for event in reply.events:
-            if isinstance(event, m.RegisterJob):
+            if isinstance(event, m.RegisterJob) and not is_placed(event.job_id):
                 self._happened.submitted.append(event.job_id)
             elif isinstance(event, m.ExecuteJob):
-                started.append(event.job_id)
+                started.append(original_id(event.job_id))
         if self._wanted in started:
             self._note_start(started)
 
     def _note_start(self, started: list[str]) -> None:
         job = next(job for job in self._machine.releases() if job.id == self._wanted)
-        sizes = (self.history.jobs[name].size for name in started)
+        sizes = (self.history.jobs[name].nb_processors for name in started)
+        shares = {site.name: site.share(job.processors) for site in self._machine.sites}
         head, until = self._reservation()
         backfilled = head is not None and self._was_ahead(head, job)
         self.started = Started(
@@ -151,6 +157,7 @@ class Watch:
             still_waiting=[other.id for other in self._queue if other.number < job.number],
             behind=head.id if head is not None and backfilled else None,
             reservation=until if backfilled else inf,
+            sites={name: share.bit_count() for name, share in shares.items() if name and share},
         )
 
     def _reservation(self) -> tuple[Job | None, float]:
@@ -196,10 +203,11 @@ def _counts_on(job: Job, held: WaitingReason, machine: Machine) -> list[str]:
     """Return the running jobs whose expected ends make room for the head by its reservation."""
     if held.until == inf:
         return []
-    free, needed = machine.free, []
-    for other in machine.releases():
-        if free >= job.size or other.expected_end > held.until:
+    part = next((site for site in machine.sites if held.site and site.name == held.site), machine)
+    free, needed = part.free, []
+    for expected_end, freed, _, other in part.expected_releases():
+        if free >= job.size or expected_end > held.until:
             break
-        free += other.size
+        free += freed
         needed.append(other.id)
     return needed

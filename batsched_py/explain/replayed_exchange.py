@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from batsched_py.explain.job_watch import Watch
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.protocol.dilated_jobs import PLACED, is_placed, is_replaced
 from batsched_py.protocol.handshake import check_version
 from batsched_py.transport.exchange_replay import pairs
 from batsched_py.transport.recording import Record, read_exchange
@@ -67,14 +68,20 @@ def beginning(turns: list[Turn]) -> m.SimulationBegins:
 
 
 def has_six_decimals(turns: Iterable[Turn]) -> bool:
-    """Tell whether calls were asked for at times of six decimals, as Batsim has them."""
-    calls = (
-        event.time
-        for turn in turns
-        for event in turn.reply.events
-        if isinstance(event, m.CallMeLater)
-    )
-    return all(time == round(time, 6) for time in calls)
+    """Tell whether what was asked for has times of six decimals, as Batsim has them."""
+    times = (time for turn in turns for event in turn.reply.events for time in _times(event))
+    return all(time == round(time, 6) for time in times)
+
+
+def _times(event: m.Event) -> Iterator[float]:
+    """Yield the times (seconds) that were made up: of calls, and of dilated jobs."""
+    if isinstance(event, m.CallMeLater):
+        yield event.time
+    elif isinstance(event, m.RegisterJob) and is_placed(event.job_id):
+        if event.job.walltime is not None:
+            yield event.job.walltime
+    elif isinstance(event, m.RegisterProfile) and event.workload_name == PLACED:
+        yield event.profile.get("delay", 0.0)
 
 
 def replay(turns: list[Turn], process: DecisionProcess, watcher: Watch) -> None:
@@ -134,6 +141,11 @@ def _differs(turn: Turn, reason: str) -> InputError:
     )
 
 
+def _is_submission(event: m.Event) -> bool:
+    """Tell whether a decision is one of users: to submit a job."""
+    return isinstance(event, m.RegisterJob) and not is_placed(event.job_id)
+
+
 class RecordedUsers:
     """Users who submit what the recorded replies register, when they registered it.
 
@@ -152,9 +164,7 @@ class RecordedUsers:
         self._rejected = 0
         self._call = inf
         self._registrations = deque(
-            turn.message.now
-            for turn in turns
-            if any(isinstance(event, m.RegisterJob) for event in turn.reply.events)
+            turn.message.now for turn in turns if any(map(_is_submission, turn.reply.events))
         )
 
     def begin_turn(self, turn: Turn) -> None:
@@ -164,14 +174,17 @@ class RecordedUsers:
         self._jobs.clear()
         self._rejected = rejected = 0
         profiles = {}
+        replaced: set[str] = set()
         for event in events:
             if isinstance(event, m.RegisterProfile):
                 profiles[event.profile_name] = event.profile
-            elif isinstance(event, m.RegisterJob):
+            elif isinstance(event, m.RegisterJob) and _is_submission(event):
                 self._names.add(event.job_id)
                 self._jobs.append((rejected, self._job(event.job, profiles)))
+            elif isinstance(event, m.SetJobMetadata) and is_replaced(event.metadata):
+                replaced.add(event.job_id)
             elif isinstance(event, m.RejectJob):
-                rejected += event.job_id in self._names
+                rejected += event.job_id in self._names and event.job_id not in replaced
         if self._jobs:
             self._registrations.popleft()
         # A policy's call may be last too; then it is outstanding, and none is made for users.

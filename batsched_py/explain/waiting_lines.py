@@ -41,13 +41,17 @@ class Line(msgspec.Struct, omit_defaults=True):
     note: str
     moves: int
     """How often the time of the reservation or the planned start changed meanwhile."""
+    site: str = ""
+    """The last site on which the reservation was."""
+    lasts: float | None = None
+    """Seconds that it would have run in the first place that it fitted into, if that is known."""
     needs_end_of: list[str] = []
     moved_from: float | None = None
     """When the start was planned before."""
     moved_by: Happened | None = None
 
 
-class Explanation(msgspec.Struct, rename={"submit_time": "submitted"}):
+class Explanation(msgspec.Struct, rename={"submit_time": "submitted"}, omit_defaults=True):
     """Why a job started when it did, or why it did not."""
 
     job: str
@@ -71,6 +75,10 @@ class Explanation(msgspec.Struct, rename={"submit_time": "submitted"}):
     held: list[Line]
     started: Started | None
     extra: dict[str, Any]
+    dilation: float | None = None
+    """How many times as long as expected it runs where it was placed, None for once."""
+    transfer: float | None = None
+    """Seconds by which it runs still longer there, None for none."""
 
 
 def explanation(watch: Watch, policy: str, most: int) -> Explanation:
@@ -96,6 +104,8 @@ def explanation(watch: Watch, policy: str, most: int) -> Explanation:
         held=lines(watch.passes, left, most),
         started=watch.started,
         extra=life.extra,
+        dilation=None if life.dilation == 1 else life.dilation,
+        transfer=life.transfer or None,
     )
 
 
@@ -125,12 +135,12 @@ def lines(passes: Sequence[Pass], left: float, most: int = MOST) -> list[Line]:
 
 def _exactly(waited: Pass) -> Any:
     held = waited.held
-    return held.why if held.why == "processors" else (held.why, held.by, held.until, held.note)
+    return held.why if held.why == "processors" else (_by_job(waited), held.until)
 
 
 def _by_job(waited: Pass) -> Any:
     held = waited.held
-    return held.why if held.why == "processors" else (held.why, held.by, held.note)
+    return held.why if held.why == "processors" else (held.why, held.by, held.site, held.note)
 
 
 def _merged(passes: Sequence[Pass], left: float, key: Callable[[Pass], Any]) -> list[Line]:
@@ -164,6 +174,8 @@ def _line(group: list[Pass], end: float, before: Pass | None) -> Line:
         extra=(min(extra), max(extra)),
         note="; ".join(_distinct(held.note for held in helds)[:3]),
         moves=sum(first.until != second.until for first, second in pairwise(helds)),
+        site=last.held.site,
+        lasts=first.held.lasts,
         needs_end_of=last.needs_end_of,
         moved_from=moved_from,
         moved_by=first.happened if moved_from is not None else None,

@@ -85,24 +85,31 @@ def _place(line: Line) -> str:
 
 def _head(told: Explanation, line: Line) -> str:
     text = f"{_needed(told, line)}; head of the queue"
+    note = f"; {line.note}" if line.note else ""
     if line.until[1] == inf:
-        return text
-    text += f", reservation at {_moving(line)}"
+        return text + note
+    text += f", reservation{_on_site(line)} at {_moving(line)}"
     if line.needs_end_of:
         text += f", when {_all_of(line.needs_end_of)} should have ended"
-    return text + _moved(line)
+    return text + _moved(line) + note
 
 
 def _reserved(told: Explanation, line: Line) -> str:
-    holder = f"the reservation of {listed(line.by)} at {_moving(line)}"
+    holder = f"the reservation of {listed(line.by)}{_on_site(line)} at {_moving(line)}"
     if line.until[1] == inf:
         holder = f"the start of {listed(line.by)}, whose time is not known"
-    end = line.begin + told.estimate
+    there = " there" if line.site else ""
+    end = line.begin + (told.estimate if line.lasts is None else line.lasts)
     ends = f"it would run until {at(end)}" if end < inf else "nobody knows how long it would run"
     return (
         f"fits into the {_between(line.free)} free processors, but would delay {holder}: "
-        f"{ends}, and needs more than the {_between(line.extra)} extra nodes{_place(line)}"
+        f"{ends}, and needs more than the {_between(line.extra)} extra nodes{there}"
+        f"{_place(line)}"
     )
+
+
+def _on_site(line: Line) -> str:
+    return f" on {line.site}" if line.site else ""
 
 
 def _behind(told: Explanation, line: Line) -> str:
@@ -174,6 +181,8 @@ def _when(happened: Happened) -> str:
 def _start(told: Explanation, started: Started) -> Iterator[str]:
     place = f"on processors {told.processors}"
     yield f"started at {at(started.time)} {place}: {_cause(told, started)}"
+    if placed := _placed(told, started):
+        yield f"  placed {placed}"
     if started.behind is not None:
         when = f" at {at(started.reservation)}" if started.reservation < inf else ""
         yield f"  backfilled: it does not delay the reservation of {started.behind}{when}"
@@ -184,6 +193,17 @@ def _start(told: Explanation, started: Started) -> Iterator[str]:
         )
     if started.together_with:
         yield f"  at the same instant started {listed(started.together_with)}"
+
+
+def _placed(told: Explanation, started: Started) -> str:
+    """Say on which sites it runs, and how much longer there; nothing where it does neither."""
+    sites = [f"{name} ({_processors(number)})" for name, number in started.sites.items()]
+    parts = [f"on {listed(sites)}"] if sites else []
+    if told.dilation is not None:
+        parts.append(f"to run {told.dilation:.6g} times as long")
+    if told.transfer is not None:
+        parts.append(f"with a transfer of {lasting(told.transfer)}")
+    return ", ".join(parts)
 
 
 def _cause(told: Explanation, started: Started) -> str:

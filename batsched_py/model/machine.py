@@ -186,7 +186,7 @@ class Machine(Site):
                     f"job {job.id} was started with the dilation {dilation} and the transfer "
                     f"{transfer}: expected a number above 0, and seconds of at least 0"
                 )
-            job.dilation, job.transfer = dilation, transfer
+            job.dilation, job.transfer = float(dilation), float(transfer)
             job.expected_end = now + job.lasts(dilation, transfer)
         else:
             job.expected_end = now + job.estimate

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol, runtime_checkable
 
+from batsched_py.errors import PluginError
 from batsched_py.model.decisions import Decision
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
@@ -53,7 +54,14 @@ class DilatingScheduler(Scheduler, Protocol):
 
 def may_dilate(scheduler: Scheduler, sites: Sites) -> bool:
     """Tell whether a policy may start jobs with a dilation or a transfer on such a machine."""
-    return isinstance(scheduler, DilatingScheduler) and scheduler.dilates(sites)
+    if not isinstance(scheduler, DilatingScheduler):
+        return False
+    if not callable(scheduler.dilates):
+        raise PluginError(
+            f"{type(scheduler).__name__}.dilates is {scheduler.dilates!r}: expected a method that "
+            "takes sites and tells whether jobs may run longer there"
+        )
+    return scheduler.dilates(sites)
 
 
 @runtime_checkable

@@ -28,5 +28,9 @@ class WaitingReason(msgspec.Struct, frozen=True, omit_defaults=True):
     """Free processors after the pass."""
     extra: int = 0
     """Extra nodes: processors that the reservation leaves free."""
+    site: str = ""
+    """The name of the site on which the reservation is, ``""`` if it is on the whole machine."""
+    lasts: float | None = None
+    """Seconds that the job would run if it started now, where that is not its estimate."""
     note: str = ""
     """More, in words: the active policy, ..."""

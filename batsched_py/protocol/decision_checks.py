@@ -10,6 +10,7 @@ machines that sleep, and whether energy is accounted for (which the caller may s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from math import inf
@@ -26,6 +27,10 @@ from batsched_py.support.processor_sets import from_text, to_text
 from batsched_py.workload.profile_types import profile_type
 
 TERMINAL = ("COMPLETED_", REJECTED)
+_BREAKING = re.compile(r"[()|},\"\\\n]")
+"""Characters in the id of a registered job on which Batsim 4.2.0 aborts."""
+_LEAST_DELAY = 5e-7
+"""Seconds; less than that is 0 once Batsim has rounded it to six decimals."""
 
 
 class _LiveJob(msgspec.Struct, gc=False):
@@ -60,6 +65,8 @@ class Referee:
         self._used = 0
         self._unavailable = 0
         self._sharing = False
+        self._exact = False
+        """Whether the other side is our simulator, which reads all digits and any id."""
         self._storages: set[int] = set()
         self._registration = Registration(dynamic=False, profile_reuse=False)
         self._dynamic_profiles: set[tuple[str, str]] = set()
@@ -132,6 +139,7 @@ class Referee:
     def _begins(self, event: m.SimulationBegins) -> None:
         self._machines = (1 << event.nb_compute_resources) - 1
         self._sharing = event.allow_compute_sharing
+        self._exact = bool(event.config.get("exact-times"))
         self._storages = {storage.get("id", -1) for storage in event.storage_resources}
         self._registration = Registration(
             dynamic=bool(event.config.get("dynamic-jobs-enabled")),
@@ -298,13 +306,14 @@ class Referee:
         kind = decision.profile.get("type")
         known_type = profile_type(kind)
         delay = decision.profile.get("delay")
+        least = 0 if self._exact else _LEAST_DELAY
         if self._strict and (
             known_type is None
-            or (kind == "delay" and not (isinstance(delay, float | int) and delay > 0))
+            or (kind == "delay" and not (isinstance(delay, float | int) and delay > least))
         ):
             raise ProtocolError(
                 f"REGISTER_PROFILE: profile {decision.profile_name!r} is of type {kind!r} with "
-                f"delay {delay!r}: expected a type of Batsim, and for a delay seconds above 0"
+                f"delay {delay!r}: expected a type of Batsim, and for a delay seconds above {least}"
             )
         if known_type is None or known_type.registrable:
             return
@@ -318,6 +327,11 @@ class Referee:
     def _register_job(self, decision: m.RegisterJob) -> None:
         job_id, job = decision.job_id, decision.job
         self._registration.check_job(decision)
+        if self._strict and not self._exact and _BREAKING.search(job_id):
+            raise ProtocolError(
+                f"REGISTER_JOB: job {job_id!r}: Batsim 4.2.0 aborts on an id with one of "
+                '( ) | } , " \\ or a line break in it'
+            )
         if job_id in self._jobs or job_id in self._past:
             raise ProtocolError(f"REGISTER_JOB: job {job_id!r} exists already")
         if self._strict and job.submit_time > self._now:

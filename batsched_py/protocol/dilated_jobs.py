@@ -9,18 +9,24 @@ have the job once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from batsched_py.errors import InvariantError
 from batsched_py.model.job import Job
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.message_json import six_decimals_up
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 PLACED = "placed"
 """The workload of the jobs that run in place of others."""
 RUNS_AS = f"runs as {PLACED}!"
 """How the metadata of a job begins that was refused since another form of it runs."""
+
+_LEAST = 1e-6
+"""Seconds, the least that Batsim does not take for 0."""
+_NOISE = 1 + 2**-50
+"""A computation may take all of its walltime, which the last digits must not decide."""
 
 
 def placed_id(job_id: str) -> str:
@@ -33,6 +39,16 @@ def is_replaced(metadata: str) -> bool:
     return metadata.startswith(RUNS_AS)
 
 
+def is_placed(job_id: str) -> bool:
+    """Tell whether an id is that of a form in which another job runs."""
+    return job_id.startswith(f"{PLACED}!")
+
+
+def original_id(job_id: str) -> str:
+    """Return the id of a job; where it is that of another form of it, that of the job itself."""
+    return job_id.removeprefix(f"{PLACED}!").replace(":", "!", 1) if is_placed(job_id) else job_id
+
+
 def original(workload: str, name: str) -> tuple[str, str]:
     """Return workload and name of a job, where another form of it ran those of the job itself."""
     if workload != PLACED:
@@ -42,9 +58,21 @@ def original(workload: str, name: str) -> tuple[str, str]:
 
 
 class DilatedJobs:
-    """Registers the forms in which jobs run; ``speed_factor`` multiplies the machine's speed."""
+    """Registers the forms in which jobs run; ``speed_factor`` multiplies the machine's speed.
 
-    def __init__(self, profiles: Mapping[str, Any], *, reuse: bool, speed_factor: float) -> None:
+    ``six_decimals`` says that Batsim rounds what it is told: no run time may then become 0, and
+    no job may be killed that would not have been.
+    """
+
+    def __init__(
+        self,
+        profiles: Mapping[str, Any],
+        *,
+        reuse: bool,
+        speed_factor: float,
+        six_decimals: bool = False,
+    ) -> None:
+        self._six_decimals = six_decimals
         self._profiles = profiles
         """Those of the static workloads, by workload and name."""
         self._reuse = reuse
@@ -70,21 +98,22 @@ class DilatedJobs:
         """
         description, content = self._waiting.pop(job.id)
         name = placed_id(job.id)
-        yield m.SetJobMetadata(timestamp=now, job_id=job.id, metadata=f"runs as {name}")
+        metadata = f"runs as {name}".replace('"', "'")  # which Batsim cannot write
+        yield m.SetJobMetadata(timestamp=now, job_id=job.id, metadata=metadata)
         yield m.RejectJob(timestamp=now, job_id=job.id)
         workload = job.id.partition("!")[0]
         profile = f"{workload}:{description.profile}*{job.dilation!r}+{job.transfer!r}"
         profile += f"@{speed!r}x{job.size}" if speed != 1 or job.size != description.size else ""
         if not self._reuse:  # Batsim forgets a profile with its first job
             profile += f"#{name}"
+        computed = speed / _NOISE**2 if self._six_decimals else speed
+        longer = dilated(content, job, description.size, computed, self._flops * computed)
+        walltime = _walltime(job, longer, self._six_decimals)
         if profile not in self._registered:
             if self._reuse:
                 self._registered.add(profile)
             yield m.RegisterProfile(
-                timestamp=now,
-                workload_name=PLACED,
-                profile_name=profile,
-                profile=dilated(content, job, speed, self._flops * speed),
+                timestamp=now, workload_name=PLACED, profile_name=profile, profile=longer
             )
         extra = {"dilation": job.dilation} | ({"transfer": job.transfer} if job.transfer else {})
         form = m.JobDescription(
@@ -92,7 +121,7 @@ class DilatedJobs:
             description.submit_time,
             job.size,
             profile,
-            None if job.walltime is None else job.walltime * job.dilation + job.transfer,
+            walltime,
             None if description.estimate is None else job.lasts(job.dilation, job.transfer),
             description.user,
             {**description.extra, **extra},
@@ -101,44 +130,62 @@ class DilatedJobs:
         yield m.ExecuteJob(timestamp=now, job_id=name, alloc=job.processors)
 
 
-def dilated(profile: Mapping[str, Any], job: Job, speed: float, flops: float) -> dict[str, Any]:
+def _walltime(job: Job, profile: dict[str, Any], six_decimals: bool) -> float | None:
+    """Return the walltime (seconds) of the form of ``job`` that runs as ``profile`` says.
+
+    With ``six_decimals`` it is rounded, and so is a delay, in the profile.
+    """
+    delay = profile.get("delay")
+    if six_decimals and delay is not None:
+        profile["delay"] = max(round(delay, 6), _LEAST)
+    if job.walltime is None:
+        return None
+    walltime = job.walltime * job.dilation + job.transfer
+    if delay is None:
+        return six_decimals_up(walltime / _NOISE) if six_decimals else walltime * _NOISE
+    if not six_decimals:
+        return walltime
+    least = profile["delay"] + _LEAST if delay < walltime else _LEAST
+    return max(round(walltime, 6), round(least, 6))
+
+
+def dilated(
+    profile: Mapping[str, Any], job: Job, size: int, speed: float, flops: float
+) -> dict[str, Any]:
     """Return the profile of what runs as much longer as was decided of ``job``.
 
     A computation on processors of ``speed`` times the reference runs that much faster by itself,
-    which is made up for; ``flops`` (flop/s) is what they compute during the transfer. Raises
+    and so does one that is shared by more processors than the ``size`` that was asked for; both is
+    made up for. ``flops`` (flop/s) is what a processor computes during the transfer. Raises
     :class:`InvariantError` for profiles of other types than delays and computations.
     """
-    transform = _DILATED.get(profile.get("type", ""))
-    if transform is None:
-        raise InvariantError(
-            f"job {job.id} was started with a dilation, but its profile is of type "
-            f"{profile.get('type')!r}: expected one of {', '.join(_DILATED)}"
-        )
-    return {**profile, **transform(profile, job, job.dilation * speed, job.transfer * flops)}
+    kind = profile.get("type")
+    factor, flop = job.dilation * speed, job.transfer * flops
+    if kind == "delay":
+        return {**profile, "delay": profile["delay"] * job.dilation + job.transfer}
+    if kind == "parallel_homogeneous":
+        return {**profile, **_amounts(profile, factor, flop, job.dilation)}
+    if kind == "parallel_homogeneous_total":
+        shares = job.size / size
+        amounts = _amounts(profile, factor * shares, flop * job.size, job.dilation * shares)
+        return {**profile, **amounts}
+    if kind == "parallel":
+        cpu, com = profile["cpu"], profile["com"]
+        if len(cpu) != job.size:
+            raise InvariantError(
+                f"job {job.id} was started on {job.size} processors, but its profile, of type "
+                f"parallel, says what {len(cpu)} compute: expected that many"
+            )
+        longer = [amount * factor + flop for amount in cpu]
+        return {**profile, "cpu": longer, "com": [amount * job.dilation for amount in com]}
+    raise InvariantError(
+        f"job {job.id} was started with a dilation, but its profile is of type {kind!r}: expected "
+        "delay, parallel_homogeneous, parallel_homogeneous_total or parallel"
+    )
 
 
-def _delay(profile: Mapping[str, Any], job: Job, factor: float, flop: float) -> dict[str, Any]:
-    return {"delay": profile["delay"] * job.dilation + job.transfer}
-
-
-def _homogeneous(
-    profile: Mapping[str, Any], job: Job, factor: float, flop: float
-) -> dict[str, Any]:
-    return {"cpu": profile["cpu"] * factor + flop, "com": profile["com"] * job.dilation}
-
-
-def _total(profile: Mapping[str, Any], job: Job, factor: float, flop: float) -> dict[str, Any]:
-    return _homogeneous(profile, job, factor, flop * job.size)
-
-
-def _parallel(profile: Mapping[str, Any], job: Job, factor: float, flop: float) -> dict[str, Any]:
-    cpu = [amount * factor + flop for amount in profile["cpu"]]
-    return {"cpu": cpu, "com": [amount * job.dilation for amount in profile["com"]]}
-
-
-_DILATED: dict[str, Callable[[Mapping[str, Any], Job, float, float], dict[str, Any]]] = {
-    "delay": _delay,
-    "parallel_homogeneous": _homogeneous,
-    "parallel_homogeneous_total": _total,
-    "parallel": _parallel,
-}
+def _amounts(
+    profile: Mapping[str, Any], factor: float, flop: float, com_factor: float
+) -> dict[str, float]:
+    """Return flop and bytes of a computation that are numbers, longer."""
+    return {"cpu": profile["cpu"] * factor + flop, "com": profile["com"] * com_factor}

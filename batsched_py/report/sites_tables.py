@@ -76,4 +76,6 @@ def _means(frame: pd.DataFrame, axes: Sequence[str]) -> Table:
     shown += columns(processors="processors", nb_jobs="jobs", decimals=0)
     shown += columns({name: f"{spoken(name)} [s]" for name in _TIMES})
     shown += columns({name: f"{spoken(name)} [processor h]" for name in _WORK}, decimals=0)
-    return Table("sites", "Sites", means, (*shown, *columns("utilisation")), _NOTE)
+    return Table(
+        "sites", "Waits and work of each site", means, (*shown, *columns("utilisation")), _NOTE
+    )

@@ -8,15 +8,14 @@ from functools import cached_property
 from math import nan
 
 import numpy as np
-from msgspec.structs import replace
 
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
-from batsched_py.protocol.dilated_jobs import PLACED, is_replaced, original
 from batsched_py.results import columns_beyond_batsim
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, MEASURED, JobTable, Mask
 from batsched_py.results.site_columns import SiteColumns
 from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.files.output_files import jobs_lines, schedule_csv, times
+from batsched_py.simulator.finished_jobs import each_once
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.workload.sites import HOME, Sites
 
@@ -44,28 +43,20 @@ class EmbeddedOutput:
             return columns_beyond_batsim.fields(job.description, further)
 
         if measured.all():
-            return jobs_lines(self._jobs(), names, fields)
+            return jobs_lines(each_once(self.outcome.jobs), names, fields)
         marks = iter(measured.tolist())
         return jobs_lines(
-            self._jobs(), [*names, MEASURED], lambda job: [*fields(job), str(int(next(marks)))]
+            each_once(self.outcome.jobs),
+            [*names, MEASURED],
+            lambda job: [*fields(job), str(int(next(marks)))],
         )
 
     @cached_property
     def _columns(self) -> _GrowingColumns:
         columns = _GrowingColumns(self._sites)
-        for job in self._jobs():
+        for job in each_once(self.outcome.jobs):
             columns.add(job)
         return columns
-
-    def _jobs(self) -> Iterator[SimulatedJob]:
-        """Yield each job once, in order of completion, whatever form of it ran."""
-        for job in self.outcome.jobs:
-            if job.metadata and is_replaced(job.metadata):
-                continue
-            if job.description.id.startswith(f"{PLACED}!"):
-                job_id = "!".join(original(*job.description.id.split("!", 1)))
-                job = replace(job, description=replace(job.description, id=job_id))
-            yield job
 
     def schedule_csv(self) -> str:
         """Return the text of ``_schedule.csv``."""

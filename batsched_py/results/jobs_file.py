@@ -165,7 +165,7 @@ def _add_columns(users: Path, numbers: Numbers, texts: Texts) -> None:
 
 def _each_job_once(numbers: Numbers, texts: Texts) -> tuple[Numbers, Texts]:
     """Return the columns with each job once, by its own name, whatever form of it ran."""
-    if PLACED not in texts.get("workload_name", ()):
+    if PLACED not in texts.get("workload_name", ()) or "metadata" not in texts:
         return numbers, texts
     replaced = list(map(is_replaced, texts["metadata"]))
     rows = [row for row, other_ran in enumerate(replaced) if not other_ran]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from batsched_py.errors import InvariantError
+from batsched_py.protocol.dilated_jobs import is_placed, is_replaced, original_id
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.jobs import SimulatedJob, State
 from batsched_py.simulator.profiles import Profile
@@ -78,6 +79,17 @@ class FinishedJobs(Sequence[SimulatedJob]):
         if batch < len(self._spool):
             return _job(self._spool[batch][place])
         return self._latest[at - len(self._spool) * self._batch]
+
+
+def each_once(jobs: Iterable[SimulatedJob]) -> Iterator[SimulatedJob]:
+    """Yield each of the jobs once, by its own name, whatever form of it ran."""
+    for job in jobs:
+        if job.metadata and is_replaced(job.metadata):
+            continue
+        job_id = job.description.id
+        if is_placed(job_id):
+            job = replace(job, description=replace(job.description, id=original_id(job_id)))
+        yield job
 
 
 def _row(job: SimulatedJob) -> _Row:

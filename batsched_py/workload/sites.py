@@ -10,9 +10,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache
+from hashlib import blake2b
 from itertools import accumulate
 from typing import Any
-from zlib import crc32
 
 import msgspec
 
@@ -133,8 +133,9 @@ def home_by_name(sites: Sites, name: str) -> int:
     It depends on the name alone, so that it is the same under every policy, and a site has users
     in proportion to its processors.
     """
+    digest = blake2b(name.encode(), digest_size=4).digest()
     ends = _ends(sites)
-    return bisect_right(ends, crc32(name.encode()) * ends[-1] >> 32)
+    return bisect_right(ends, int.from_bytes(digest) * ends[-1] >> 32)
 
 
 @cache

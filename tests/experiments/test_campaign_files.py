@@ -31,6 +31,10 @@ FILES = [
     ("grid/bounds", 387, 36),
     ("grid/adaptive", 276, 18),
     ("grid/readings", 528, 80),
+    ("grid_users/campaign", 3 * 2 * 4, 3 * 2 * 2),
+    ("grid_users/kth", 3 * 2 * 4, 3 * 2 * 2),
+    ("grid_users/kth_full", 3 * 2 * 4, 3 * 2 * 2),
+    ("grid_users/sdsc", 3 * 2 * 4, 3 * 2 * 2),
     ("replay_feedback/campaign", 18, 9),
     ("replay_feedback/allocated", 6, 6),
     ("replay_feedback/first", 84, 12),
@@ -43,8 +47,10 @@ FILES = [
     ("tbuos_ups/machine", 2 * (2 * 2 + 4) * 10, 2 * 2 * 2),
     ("tbuos_ups/waits", 7 * (2 + 3 * 3) * 3, 5 * 3),
 ]
-DOWNLOADED = {"dynp/ctc", "dynp/load_ctc", "dynp/load_slackness_ctc"} | {
-    f"tbuos_ups/{name}" for name in ("ratios", "ups", "machine", "waits")
+DOWNLOADED = {
+    *("dynp/ctc", "dynp/load_ctc", "dynp/load_slackness_ctc"),
+    *("grid_users/kth", "grid_users/kth_full", "grid_users/sdsc"),
+    *(f"tbuos_ups/{name}" for name in ("ratios", "ups", "machine", "waits")),
 }
 """Whose small size takes a log of the archive too."""
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf, nan
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from procset import ProcSet
 
 from batsched_py import (
@@ -19,9 +22,11 @@ from batsched_py import (
     WaitingQueue,
 )
 from batsched_py.errors import InvariantError
+from batsched_py.model.machine import Site
 from batsched_py.support import plugins
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
+from batsched_py.workload.sites import parse_sites
 
 PLUGINS = list(plugins.names(plugins.SCHEDULERS))
 
@@ -75,3 +80,125 @@ def test_what_our_policies_have_beside_schedule() -> None:
     counting = [name for name in PLUGINS if isinstance(policies[name], CountingScheduler)]
     assert counting == ["dynp", "dynp_bounds", "grid", "planning"]
     assert [name for name in PLUGINS if isinstance(policies[name], ObservedScheduler)] == ["dynp"]
+
+
+def waiting(number: int, size: int, estimate: float = 10.0) -> Job:
+    return Job(f"w0!{number}", number, size, None, estimate, 0.0, {})
+
+
+def grid() -> Machine:
+    """Processors 0-3 in the west, 4-5 in the east."""
+    return Machine(6, parse_sites("west:4,east:2@2"))
+
+
+def test_a_machine_without_sites_is_its_own() -> None:
+    machine = Machine(4)
+    assert machine.sites == (machine,)
+    assert machine.share(0b1111) == 0b1111
+
+
+def test_a_job_on_several_sites_is_a_part_of_each() -> None:
+    machine = grid()
+    west, east = machine.sites
+    assert [(s.name, s.nb_processors, s.free, s.speed) for s in machine.sites] == [
+        ("west", 4, 4, 1),
+        ("east", 2, 2, 2),
+    ]
+    spread, at_home = waiting(0, 3), waiting(1, 2, 7.0)
+    machine.start(spread, 5.0, 0b111000)
+    machine.start(at_home, 5.0, 0b000011)
+    assert (machine.free, west.free, east.free) == (1, 1, 0)
+    assert (west.free_processors, east.free_processors) == (0b100, 0)
+    assert machine.expected_releases() == [(12, 2, 1, at_home), (15, 3, 0, spread)]
+    assert west.expected_releases() == [(12, 2, 1, at_home), (15, 1, 0, spread)]
+    assert east.expected_releases() == [(15, 2, 0, spread)]
+    assert [west.free_at(time) for time in (5, 12, 15)] == [1, 3, 4]
+    assert west.timeline(5.0).earliest(4, 1.0) == 15
+    machine.end(spread)
+    assert (west.free_processors, east.free_processors) == (0b1100, 0b110000)
+    assert list(east.releases()) == []
+    assert list(west.releases()) == [at_home]
+
+
+def test_processors_of_a_site_fail() -> None:
+    """What is out of order there does not come back with the job that ran on it."""
+    machine = grid()
+    west, east = machine.sites
+    spread = waiting(0, 4)
+    machine.start(spread, 0.0, 0b011011)
+    machine.set_available(0b010101, available=False)
+    assert (machine.free, west.free, east.free) == (1, 0, 1)
+    assert (west.nb_available, east.nb_available) == (2, 1)
+    machine.end(spread)
+    assert (west.free_processors, east.free_processors) == (0b1010, 0b100000)
+    machine.set_available(0b000101, available=True)
+    assert (machine.free, west.free, east.free) == (5, 4, 1)
+
+
+@pytest.mark.parametrize(
+    ("dilation", "transfer"), [(0, 0), (-1, 0), (inf, 0), (nan, 0), (1, -1), (1.5, inf), (1, nan)]
+)
+def test_a_dilation_that_cannot_be(dilation: float, transfer: float) -> None:
+    with pytest.raises(InvariantError, match="job w0!0 was started with the dilation"):
+        Machine(4).start(waiting(0, 2), 0.0, 0b11, dilation, transfer)
+
+
+def test_a_dilated_job_is_expected_to_run_longer_and_may_change_its_size() -> None:
+    machine = Machine(4)
+    job = waiting(0, 2)
+    assert job.lasts(1.5, 3) == 18
+    machine.start(job, 100.0, 0b111, 1.5, 3)
+    assert (job.size, job.dilation, job.transfer, job.expected_end) == (3, 1.5, 3, 118)
+    with pytest.raises(InvariantError, match="of size 2 cannot start on"):
+        machine.start(waiting(1, 2), 100.0, 0b1000)
+    machine.end(job)
+    assert machine.free == 4
+
+
+@given(st.data())
+def test_sites_agree_with_what_runs(data: st.DataObject) -> None:
+    """Starts, ends, failures and repairs in any order, against sums over the running jobs."""
+    sizes = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+    sites = parse_sites(",".join(map(str, sizes)))
+    machine = Machine(sum(sizes), sites)
+    running: list[Job] = []
+    failed = 0
+    for step in range(data.draw(st.integers(1, 25))):
+        action = data.draw(st.sampled_from(["start", "start", "end", "fail", "repair"]))
+        mask = data.draw(st.integers(0, (1 << sum(sizes)) - 1))
+        if action == "start" and (mask := mask & machine.free_processors):
+            job = waiting(step, mask.bit_count(), float(data.draw(st.integers(1, 5))))
+            dilation = data.draw(st.sampled_from([1.0, 1.0, 1.5]))
+            assert machine.start(job, 0.0, mask, dilation) == mask
+            running.append(job)
+        elif action == "end" and running:
+            machine.end(running.pop(data.draw(st.integers(0, len(running) - 1))))
+        elif action == "fail":
+            machine.set_available(mask, available=False)
+            failed |= mask
+        elif action == "repair":
+            machine.set_available(mask, available=True)
+            failed &= ~mask
+        whole = (machine, (1 << sum(sizes)) - 1)
+        parts = zip(machine.sites, (site.processors for site in sites), strict=True)
+        for site, processors in (whole, *parts):
+            check_site(site, processors & ~failed, processors, running)
+
+
+def check_site(site: Site, usable: int, processors: int, running: list[Job]) -> None:
+    """Assert that ``site``, whose ``processors`` are known, agrees with the running jobs."""
+    here = [job for job in running if job.processors & processors]
+    free = usable
+    for job in here:
+        free &= ~job.processors
+    assert (site.free_processors, site.free) == (free, free.bit_count())
+    assert site.nb_available == usable.bit_count()
+
+    def size(job: Job, mask: int) -> int:
+        return (job.processors & mask).bit_count()
+
+    order = sorted(here, key=lambda job: (job.expected_end, size(job, processors), job.number))
+    assert list(site.releases()) == order
+    assert site.expected_releases() == [
+        (job.expected_end, size(job, usable), job.number, job) for job in order
+    ]

@@ -68,7 +68,8 @@ def register(kind: str | None, **profile: Any) -> m.RegisterProfile:
         (m.RejectJob(timestamp=1.0, job_id="w0!a"), "runs already"),
         (m.SetJobMetadata(timestamp=1.0, job_id="w0!a", metadata='"'), "must not contain"),
         (m.SetResourceState(timestamp=1.0, resources=1, state="on"), "number of a pstate"),
-        (register("delay", delay=0), "above 0"),
+        (register("delay", delay=0), "above 5e-07"),
+        (register("delay", delay=4e-7), "above 5e-07"),
         (register(None), "expected a type"),
         (register("composed", seq=["p"]), "cannot register"),
         (m.RequestedCall(timestamp=1.0), "no decision"),
@@ -77,6 +78,26 @@ def register(kind: str | None, **profile: Any) -> m.RegisterProfile:
 def test_strictly_refused(decision: m.Event, message: str) -> None:
     with pytest.raises(ProtocolError, match=message):
         begun(dynamic_jobs_enabled=True).check(m.Message(1.0, [decision]))
+
+
+def registration(name: str, *, exact: bool) -> None:
+    """Let a job of that name be registered, with a delay that Batsim takes for none."""
+    referee = begun(dynamic_jobs_enabled=True, exact_times=exact)
+    job = m.JobDescription(f"d!{name}", 1.0, 1, "x")
+    profile = register("delay", delay=1e-9 if exact else 1)
+    referee.check(m.Message(1.0, [profile, m.RegisterJob(timestamp=1.0, job_id=job.id, job=job)]))
+
+
+@pytest.mark.parametrize("name", ["a(b", "a)b", "a|b", "a}b", "a,b", 'a"b', "a\\b", "a\nb"])
+def test_ids_on_which_batsim_aborts(name: str) -> None:
+    """Our own simulator takes them, and all digits of a delay, if it says that it is exact."""
+    with pytest.raises(ProtocolError, match=r"Batsim 4.2.0 aborts on an id"):
+        registration(name, exact=False)
+    registration(name, exact=True)
+
+
+def test_other_ids_are_fine() -> None:
+    registration("a:b #1'%{é", exact=False)
 
 
 @pytest.mark.parametrize("now", [0.5, inf, nan])

@@ -15,9 +15,15 @@ from hypothesis import strategies as st
 from batsched_py import Result, simulate
 from batsched_py.errors import InputError
 from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS
+from batsched_py.results.columns_beyond_batsim import UsersTable
+from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.job_table import ADDED_COLUMNS, JobTable
-from batsched_py.results.jobs_file import read_columns, read_jobs
+from batsched_py.results.jobs_file import job_keys, jobs_of, read_columns, read_jobs
+from batsched_py.simulator.files.output_files import jobs_lines
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
 from batsched_py.workload import Workload, WorkloadJob
+from helpers.dilating import Dilating, Exchange, Placed
 
 ENDS = {"warm_up": 25.0, "cool_down": 10.0}
 
@@ -118,3 +124,76 @@ def test_settings_that_are_none_are_no_ends(tmp_path: Path) -> None:
     for content in ({}, {"run": {}}, {"run": {"warm_up": None}}, {"run": 3}):
         run.write_text(json.dumps(content))
         assert read_jobs(path).measured.all()
+
+
+# Jobs that ran in another form ---------------------------------------------------------------
+
+
+def dilated_runs() -> Exchange:
+    """Two workloads with the same ids, and a name of the signs that a table is made of."""
+    drawn = [(0, 2, 10, "west"), (1, 4, 5, "east"), (2, 2, 3, "east"), (3, 9, 1, "west")]
+    jobs = [J(submit, size, run, home=home) for submit, size, run, home in drawn]
+    names = ["1", 'a:b, "c"', "placed", "4"]
+    policy = Dilating(Placed(1.5), placed=Placed(2.0, 1.0))
+    first, second = (workload(jobs, 4, names=names) for _ in range(2))
+    return Exchange([first, second], policy, sites="west:2,east:2")
+
+
+def raw_files(exchange: Exchange, folder: Path, *, users: bool) -> Path:
+    """Write the tables as Batsim and ``serve`` leave them."""
+    path = folder / "b_jobs.csv"
+    path.write_text("".join(jobs_lines(exchange.outcome.jobs)))
+    if users:
+        table = UsersTable()
+        for message, reply in zip(exchange.messages, exchange.replies, strict=True):
+            table.observe(message, reply)
+        (folder / "b_users.csv").write_text(table.csv())
+    return path
+
+
+def test_each_job_is_there_once_by_its_own_name() -> None:
+    exchange = dilated_runs()
+    output = EmbeddedOutput(exchange.outcome)
+    rows = list(csv.DictReader(output.jobs_lines(output.table.measured)))
+    assert len(rows) == 8
+    assert {(row["workload_name"], row["job_id"]) for row in rows} == {
+        (name, job) for name in ("w0", "w1") for job in ("1", 'a:b, "c"', "placed", "4")
+    }
+    assert {row["job_id"]: (row["dilation"], row["transfer"], row["metadata"]) for row in rows} == {
+        "1": ("1.5", "", ""),
+        'a:b, "c"': ("1.5", "", ""),
+        "placed": ("2.0", "1.000000", ""),
+        "4": ("", "", ""),
+    }
+    assert {row["job_id"]: row["execution_time"] for row in rows} == {
+        "1": "15.000000",
+        'a:b, "c"': "7.500000",
+        "placed": "7.000000",
+        "4": "",
+    }
+    assert {row["home"] for row in rows} == {"west", "east"}
+    assert [row["finish_time"] for row in rows if row["finish_time"]] == sorted(
+        (row["finish_time"] for row in rows if row["finish_time"]), key=float
+    )
+
+
+@pytest.mark.parametrize("users", [True, False])
+def test_batsims_own_table_has_both_forms_and_is_read_with_one(tmp_path: Path, users: bool) -> None:
+    exchange = dilated_runs()
+    table = read_jobs(raw_files(exchange, tmp_path, users=users))
+    output = EmbeddedOutput(exchange.outcome)
+    ours = jobs_of(output.jobs_lines(output.table.measured))
+    assert len(table.submit) == 8
+    assert job_keys(table.texts) == job_keys(ours.texts)
+    assert_equal(table, ours)
+    assert ("dilation" in table.numbers) == users
+    if users:
+        np.testing.assert_array_equal(table.numbers["dilation"], ours.numbers["dilation"])
+        assert table.texts["home"] == ours.texts["home"]
+
+
+def test_a_table_without_metadata_cannot_say_who_was_replaced(tmp_path: Path) -> None:
+    path = raw_files(dilated_runs(), tmp_path, users=False)
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    table.drop(columns="metadata").to_csv(path, index=False)
+    assert len(read_jobs(path).submit) == 14

@@ -20,12 +20,16 @@ from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.settings import Timeouts
 from batsched_py.run.simulate import simulate
 from batsched_py.support.own_command import PROGRAM
+from batsched_py.workload.conversion_rules import make_rules
+from batsched_py.workload.load import load_workload
 from helpers.calling import Called, command
 from helpers.logs import small_log
 from helpers.waiting import LIMIT, wait_until
 
 pytestmark = pytest.mark.process
 STAND_IN = Path(__file__).with_name("recorded_batsim.py")
+DILATED = Path(__file__).with_name("dilated_jobs")
+"""A workload, a policy and what Batsim 4.2.0 said and wrote of both."""
 QUICK = Timeouts(ready=LIMIT, run=LIMIT, success=LIMIT, failure=0.5)
 FCFS = "40_random300_batsched_fcfs"
 
@@ -206,6 +210,66 @@ def test_our_simulator_behind_its_own_socket_is_equal(
     assert socket.output.schedule_csv() == embedded.output.schedule_csv()
     if speed_factor == 1:  # else the files, with their six decimals, are coarser
         assert socket.metrics == embedded.metrics
+
+
+SITES: dict[str, Any] = {"sites": "west:3,east:3@0.5", "scheduler": f"{DILATED}/policy.py:Grid"}
+
+
+def test_dilated_jobs_give_what_batsim_gave(tmp_path: Path) -> None:
+    """Recorded with Batsim 4.2.0: each job is there once, by its own name, to the byte."""
+    embedded = simulate(DILATED / "workload.json", **SITES)
+    outside = simulate(
+        DILATED / "workload.json",
+        backend="batsim",
+        batsim=stand_in(DILATED),
+        folder=tmp_path / "run",
+        timeouts=QUICK,
+        **SITES,
+    )
+    assert outside.jobs_csv() == embedded.jobs_csv()
+    assert outside.metrics == embedded.metrics
+    rows = {row["job_id"]: row for row in csv.DictReader(outside.jobs_csv().splitlines())}
+    assert {name: row["dilation"] for name, row in rows.items()} == {
+        **dict.fromkeys(("1", "5", "6:a", "8", "9"), ""),
+        "2": "2.0",
+        "3": "1.0",
+        "4": "2.6",
+        "7": "2.0",
+    }
+    assert {name for name, row in rows.items() if row["transfer"]} == {"3"}
+    assert {row["home"] for row in rows.values()} == {"west", "east"}
+    assert (tmp_path / "run/output/out_jobs.csv").read_bytes() == (
+        DILATED / "out_jobs.csv"
+    ).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("speed_factor", "settings"),
+    [
+        (1.0, {}),
+        (0.7, {}),
+        (0.7, {"sites": None, "scheduler": f"{DILATED}/policy.py:Longer"}),
+        (1.0, {"users": "feedback"}),
+        (1.0, {"users": "feedback", "shake": 3}),
+    ],
+)
+def test_dilated_jobs_behind_a_socket_are_equal(
+    speed_factor: float, settings: dict[str, Any]
+) -> None:
+    wanted = {**SITES, "speed_factor": speed_factor, **settings}
+    workload = load_workload(DILATED / "workload.json", make_rules())
+    if "users" in settings:  # they cannot register a composed profile
+        del workload.jobs[-1]
+    for job in workload.jobs:
+        job.size = min(job.size, 6)
+        job.user, job.finish_time = "u", job.submit_time + 10
+        if wanted["sites"] is None:
+            job.extra = {}
+    embedded = simulate(workload, **wanted)
+    socket = simulate(workload, backend="socket", **wanted)
+    assert "dilation" in embedded.jobs_csv().splitlines()[0]
+    assert socket.jobs_csv() == embedded.jobs_csv()
+    assert socket.output.schedule_csv() == embedded.output.schedule_csv()
 
 
 def test_runs_at_once_do_not_collide(tmp_path: Path) -> None:

@@ -1,95 +1,224 @@
-"""The policy grid: the same as its slow twin, and what else holds."""
+"""The policy grid: the same as its slow twin, as EASY on one site, and what else always holds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from math import inf
 from typing import Any
+from unittest.mock import patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import simulate
-from batsched_py.results.job_table import JobTable
-from batsched_py.support.processor_sets import from_text
-from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.sites import parse_sites
-from helpers.grid_twin import Fragments, GridJob, Options, schedule
-
-
-def workload_of(jobs: Sequence[GridJob], nb_res: int) -> Workload:
-    """Return the jobs, whose homes are site1, site2, ...; they run on beyond their estimates."""
-    return Workload(
-        name="drawn",
-        nb_res=nb_res,
-        jobs=[
-            WorkloadJob(
-                id=f"{at:04d}",  # equal submissions: in string order
-                submit_time=job.submit,
-                size=job.size,
-                profile=f"d{job.run_time}",
-                estimate=job.estimate,
-                extra={"home": f"site{job.home + 1}"},
-            )
-            for at, job in enumerate(jobs)
-        ],
-        profiles={f"d{job.run_time}": {"type": "delay", "delay": job.run_time} for job in jobs},
-    )
-
-
-Ran = tuple[float, float, Fragments] | None
-
-
-def ran(jobs: Sequence[GridJob], sites: Sequence[int], **options: Any) -> list[Ran]:
-    """Return (start, end, fragments by site) of each job under the policy, None if refused."""
-    text = ",".join(map(str, sites))
-    result = simulate(
-        workload_of(jobs, sum(sites)), scheduler="grid", sites=text, scheduler_options=options
-    )
-    table = result.table_as_written()
-    by_job = {row: at for at, row in enumerate(table.texts["job_id"])}
-    return [_ran(table, by_job[f"{at:04d}"], text) for at in range(len(jobs))]
-
-
-def _ran(table: JobTable, row: int, sites: str) -> Ran:
-    if not table.ran[row]:
-        return None
-    processors = from_text(table.texts["allocated_resources"][row])
-    parts = [(processors & site.processors).bit_count() for site in parse_sites(sites)]
-    fragments = tuple((site, number) for site, number in enumerate(parts) if number)
-    return float(table.start[row]), float(table.finish[row]), fragments
-
-
-def as_the_twin(jobs: Sequence[GridJob], sites: Sequence[int], options: Options) -> list[Ran]:
-    """Return the same of the twin."""
-    placed = schedule(jobs, sites, options)
-    return [
-        at and (at.start, at.end, tuple(sorted(at.fragments)))
-        for at in (placed[job.id] for job in jobs)
-    ]
-
-
-TABLES = {"unlimited": None, "1-4:1,5-20:2": lambda width: 1 if width <= 4 else 2}
-a_job = st.tuples(
-    st.integers(0, 30), st.integers(1, 9), st.integers(1, 12), st.integers(1, 20), st.integers(0, 2)
+from batsched_py.schedulers.grid.costs import Costs
+from batsched_py.schedulers.grid.grid_policy import Grid
+from batsched_py.testing import check_machine
+from helpers.examples import few_examples
+from helpers.grid_twin import GridJob
+from helpers.grids import (
+    Failure,
+    Ran,
+    allocations,
+    by_the_twin,
+    outcome_with_failures,
+    placements,
+    ran,
+    simulated,
 )
 
+SCENARIOS = ["local", "sharing", "multi_site"]
+SITES = st.sampled_from([[4, 3, 1], [5, 5, 5], [9, 1, 1]])
+TABLES = ["unlimited", "1-4:1,5-20:2"]
+LARGEST = 9
+"""The most processors of a drawn job."""
 
-@given(st.lists(a_job, min_size=1, max_size=25), st.data())
-def test_as_the_twin(rows: list[Any], data: st.DataObject) -> None:
-    jobs = [GridJob(f"{at:04d}", *row) for at, row in enumerate(sorted(rows, key=lambda r: r[0]))]
-    sites = data.draw(st.sampled_from([[4, 3, 1], [5, 5, 5], [9, 1, 1]]))
-    fragments = data.draw(st.sampled_from(list(TABLES)))
-    chosen = {
-        "scenario": data.draw(st.sampled_from(["local", "sharing", "multi_site"])),
-        "selection": data.draw(st.sampled_from(["best_fit", "biggest_free", "equal_util"])),
-        "reservation": data.draw(st.sampled_from(["easy", "none"])),
-        "overhead": data.draw(st.sampled_from([0, 0.25, 0.5, 3])),
-        "lower_bound": data.draw(st.integers(0, 5)),
-        "adaptive": data.draw(st.booleans()),
-        "booked_overhead": data.draw(st.booleans()),
-    }
-    bound = data.draw(st.sampled_from(["above", "from"]))
-    options = Options(**chosen, bound_reading=bound, fragment_limit=TABLES[fragments])
-    assert ran(jobs, sites, **chosen, bound=bound, fragments=fragments) == as_the_twin(
-        jobs, sites, options
+
+def jobs_of(
+    run_time: st.SearchStrategy[float], latest: int = 30, least: int = 1
+) -> st.SearchStrategy[list[GridJob]]:
+    """Return at least so many jobs, with such run times and estimates, in order of their ids."""
+    submit, size, home = st.integers(0, latest), st.integers(1, LARGEST), st.integers(0, 2)
+    a_job = st.tuples(submit, size, run_time, run_time, home)
+    rows = st.lists(a_job, min_size=least, max_size=25).map(
+        lambda rows: sorted(rows, key=lambda row: row[0])
     )
+    return rows.map(lambda rows: [GridJob(f"{at:04d}", *row) for at, row in enumerate(rows)])
+
+
+JOBS = jobs_of(st.integers(1, 15))
+OF_THE_TWIN: dict[str, st.SearchStrategy[Any]] = {
+    "scenario": st.sampled_from(SCENARIOS),
+    "selection": st.sampled_from(["best_fit", "biggest_free", "equal_util"]),
+    "reservation": st.sampled_from(["easy", "none"]),
+    "overhead": st.sampled_from([0, 0.25, 0.5, 3]),
+    "lower_bound": st.integers(0, 5),
+    "bound": st.sampled_from(["above", "from"]),
+    "fragments": st.sampled_from(TABLES),
+    "adaptive": st.booleans(),
+    "booked_overhead": st.booleans(),
+}
+BEYOND_IT: dict[str, st.SearchStrategy[Any]] = {
+    "selection": st.sampled_from(["best_fit", "equal_util", "random", "earliest_end"]),
+    "transfer": st.sampled_from([0, 2.5]),
+    "bandwidth": st.sampled_from([None, 2]),
+    "try_on_submission": st.booleans(),
+    "order": st.sampled_from(["fcfs", "sjf", "widest", "expansion_factor"]),
+    "seed": st.integers(0, 2),
+}
+ALL = st.fixed_dictionaries(OF_THE_TWIN | BEYOND_IT)
+"""Any options."""
+
+
+def text(sites: list[int]) -> str:
+    return ",".join(map(str, sites))
+
+
+@given(JOBS, SITES, st.fixed_dictionaries(OF_THE_TWIN))
+def test_as_the_twin(jobs: list[GridJob], sites: list[int], options: dict[str, Any]) -> None:
+    assert ran(jobs, text(sites), **options) == by_the_twin(jobs, sites, **options)
+
+
+@given(jobs_of(st.floats(0.1, 15), latest=9, least=12), st.sampled_from(["4,3,2", "5,5,5"]), ALL)
+def test_the_search_by_width_finds_whom_a_look_at_each_job_finds(
+    jobs: list[GridJob], sites: str, options: dict[str, Any]
+) -> None:
+    """Costs that differ by job want the look at each; without such costs it must give the same."""
+    options.update(scenario="multi_site", transfer=0, bandwidth=None, selection="best_fit")
+    by_width = simulated(jobs, sites, **options).jobs_csv()
+    with patch.object(Costs, "by_job", property(lambda costs: True)):
+        assert simulated(jobs, sites, **options).jobs_csv() == by_width
+
+
+@given(JOBS, st.sampled_from(["4,3@2,1@0.5", "5,5,5", "9@0.5,1,1"]), ALL)
+def test_where_and_how_long(jobs: list[GridJob], sites: str, options: dict[str, Any]) -> None:
+    """A job is on one site or is longer by the overhead; fragments are as allowed; work is kept."""
+    more = {job.id: {"data": job.run_time} for job in jobs}
+    table = simulated(jobs, sites, more, **options).table_as_written()
+    at = placements(table, jobs, sites)
+    speeds = [float(site.partition("@")[2] or 1) for site in sites.split(",")]
+    area = 0.0
+    for job in jobs:
+        placed = at[job.id]
+        if placed is None:
+            continue
+        slowest = min(speeds[site] for site in placed.sites)
+        spread = len(placed.fragments) > 1
+        at_home = placed.sites == [job.home]
+        away = (
+            0.0 if at_home else options["transfer"] + job.run_time / (options["bandwidth"] or 1e99)
+        )
+        lasts = job.run_time * (1 + options["overhead"] if spread else 1) / slowest + away
+        assert placed.start >= job.submit
+        assert placed.end - placed.start == pytest.approx(lasts, abs=1e-5)
+        assert sum(number for _, number in placed.fragments) == job.size
+        if options["scenario"] == "local":
+            assert at_home
+        if spread:
+            assert options["scenario"] == "multi_site"
+            assert_may_be_spread(job, placed, sites, options)
+        area += job.size * lasts
+    assert float((table.size * (table.finish - table.start))[table.ran].sum()) == pytest.approx(
+        area, abs=1e-3
+    )
+    assert_never_overfull([job for job in at.values() if job], sites)
+
+
+def assert_may_be_spread(job: GridJob, placed: Ran, sites: str, options: dict[str, Any]) -> None:
+    """Assert that bound and limits allow it."""
+    sizes = [int(site.partition("@")[0]) for site in sites.split(",")]
+    if options["fragments"] != "unlimited":
+        assert len(placed.fragments) <= (1 if job.size <= 4 else 2)
+    if job.size <= max(sizes):
+        assert job.size >= options["lower_bound"] + (options["bound"] == "above")
+
+
+def assert_never_overfull(at: list[Ran], sites: str) -> None:
+    """Assert that no site has more processors in use than it has."""
+    for begun in at:
+        together = [job for job in at if job.start <= begun.start < job.end]
+        for site, size in enumerate(sites.split(",")):
+            assert sum(dict(job.fragments).get(site, 0) for job in together) <= int(
+                size.split("@")[0]
+            )
+
+
+@given(
+    jobs_of(st.integers(1, 15), latest=15, least=8),
+    st.lists(st.integers(0, 30), max_size=14),
+    st.sampled_from(["4,3@2,1@0.5", "5,5,5", "9@0.5,1,1"]),
+    ALL,
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 7), st.integers(1, 20)), max_size=3),
+)
+def test_nobody_waits_for_ever(
+    jobs: list[GridJob],
+    unknown: list[int],
+    sites: str,
+    options: dict[str, Any],
+    repairs: list[tuple[float, int, float]],
+) -> None:
+    """Though some ends are not known, some jobs are late, and processors fail and come back."""
+    drawn = [job._replace(estimate=inf) if at in unknown else job for at, job in enumerate(jobs)]
+    failures: list[Failure] = []
+    for begin, first, lasts in repairs:
+        broken = f"{first}-{first + 1}"
+        failures += [(begin, broken, False), (begin + lasts, broken, True)]
+    check_machine(outcome_with_failures(drawn, sites, failures, Grid(**options)))
+
+
+@pytest.mark.parametrize(("reservation", "policy"), [("easy", "easy"), ("none", "filler")])
+@pytest.mark.parametrize("sites", ["9", "west:9"])
+@given(JOBS, st.sampled_from(SCENARIOS), st.sampled_from(["fcfs", "sjf", "expansion_factor"]))
+@few_examples
+def test_on_one_site(
+    reservation: str, policy: str, sites: str, jobs: list[GridJob], scenario: str, order: str
+) -> None:
+    """As EASY, and without its reservation as what starts whatever fits, processor by processor."""
+    homes = {job.id: {"home": "west"} for job in jobs}
+    rules: dict[str, Any] = {"scenario": scenario, "reservation": reservation, "overhead": 3}
+    grid = simulated(jobs, sites, homes, order=order, **rules)
+    plain = simulated(jobs, sites, homes, policy, order=order)
+    assert allocations(grid) == allocations(plain)
+
+
+@given(JOBS, st.sampled_from(["4,3,2", "6,2,1", "3,3,3"]))
+@few_examples
+def test_spread_for_nothing_sites_do_not_matter(jobs: list[GridJob], sites: str) -> None:
+    """Without overhead and reservation a job starts exactly if enough is free in total."""
+    options: dict[str, Any] = {"scenario": "multi_site", "reservation": "none"}
+    together, apart = ran(jobs, "9", **options), ran(jobs, sites, **options)
+    assert [at and at[:2] for at in apart.values()] == [at and at[:2] for at in together.values()]
+
+
+@given(JOBS, SITES, st.sampled_from(["easy", "none"]))
+@few_examples
+def test_adaptive_for_nothing_spreads_whatever_one_site_has_no_room_for(
+    jobs: list[GridJob], sites: list[int], reservation: str
+) -> None:
+    options: dict[str, Any] = {"scenario": "multi_site", "reservation": reservation}
+    on_time = [job._replace(estimate=max(job.run_time, job.estimate)) for job in jobs]
+    adaptive = ran(on_time, text(sites), adaptive=True, **options)
+    assert adaptive == ran(on_time, text(sites), **options)
+
+
+@given(JOBS, SITES)
+@few_examples
+def test_adaptive_at_any_price_is_sharing(jobs: list[GridJob], sites: list[int]) -> None:
+    """Only a job that is wider than each site is spread then."""
+    narrow = [job._replace(size=min(job.size, max(sites))) for job in jobs]
+    adaptive: dict[str, Any] = {"scenario": "multi_site", "adaptive": True, "overhead": 1e6}
+    sharing = ran(narrow, text(sites), scenario="sharing", reservation="none")
+    assert ran(narrow, text(sites), **adaptive) == sharing
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_without_sites_it_is_easy_on_the_sample_log(scenario: str) -> None:
+    options = {"scenario": scenario, "reservation": "easy", "overhead": 0.3}
+    grid = simulate("sample", scheduler="grid", scheduler_options=options, first=1000)
+    assert grid.jobs_csv() == simulate("sample", scheduler="easy", first=1000).jobs_csv()
+
+
+def test_sharing_on_one_machine_of_512_is_m512() -> None:
+    plain = simulate("sample", scheduler="easy", nodes=512, first=1000)
+    shared = simulate("sample", scheduler="grid", sites="m512", first=1000)
+    assert allocations(shared) == allocations(plain)

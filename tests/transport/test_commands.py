@@ -88,6 +88,44 @@ def test_a_pair_of_processes_gives_what_one_gives(folder: Path, users: bool) -> 
     assert other.returncode == 2
 
 
+SITES = ["--sites", "west:40,east:24@0.5", "--speed-factor", "2"]
+LONGER = """
+from batsched_py import Start
+
+class Longer:
+    def dilates(self, sites):
+        return True
+
+    def schedule(self, now, queue, machine):
+        while (job := queue.head) and job.size <= machine.free:
+            yield Start(job, None, 1.5, 2 / 3)
+"""
+
+
+@pytest.mark.parametrize("users", [True, False])
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_pair_of_processes_with_dilated_jobs(folder: Path, users: bool, exact: bool) -> None:
+    """The recording is answered alike, explained, and the same as in one process."""
+    (folder / "longer.py").write_text(LONGER)
+    command(folder, "convert", "log.swf", "w.json")
+    xml = (folder / "p.xml").read_text().replace('speed="1Gf"', 'speed="2Gf"')
+    (folder / "p.xml").write_text(xml)
+    ours = ["-v", "longer.py:Longer", *SITES, *(USERS if users else [])]
+    theirs = [*DYNAMIC, *([] if users else ["-w", "w.json"])]
+    theirs += ["--exact-times"] if exact else []
+    with serving(folder, "-e", "o/b", "--record", "o/ex.jsonl", *ours) as process:
+        done = batsim(folder, *theirs)
+    assert (process.returncode, done.returncode) == (0, 0), process.stderr
+    replayed = command(folder, "replay", "o/ex.jsonl", *ours)
+    assert replayed.returncode == 0, replayed.stdout
+    policy = ["--scheduler", "longer.py:Longer"]
+    told = command(folder, "explain", "o/ex.jsonl", "--job", "3", *policy, *SITES)
+    assert "to run 1.5 times as long, with a transfer of 0.666667 s" in told.stdout, told.stderr
+    metrics = command(folder, "metrics", "o/b_jobs.csv", "--csv")
+    assert "nb_jobs,6" in metrics.stdout
+    assert "nb_rejected,0" in metrics.stdout
+
+
 def test_replay_shows_the_first_difference(folder: Path) -> None:
     """A policy that starts nothing, against what EASY said."""
     command(folder, "convert", "log.swf", "w.json")

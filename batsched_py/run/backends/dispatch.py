@@ -129,8 +129,9 @@ def _scheduler(
         if record is not None:
             parts += ["--record", str(Path(record).resolve())]
         if run.sites is not None:
-            sites = {"sites": run.sites, "speed_factor": run.speed_factor}
-            parts += arguments(SETTINGS, sites)
+            parts += arguments(SETTINGS, {"sites": run.sites})
+        if folder.registers and run.speed_factor != 1:
+            parts += arguments(SETTINGS, {"speed_factor": run.speed_factor})
         if folder.dynamic:
             parts += ["--users", run.users, "--log", str(folder.inputs / "workload.json")]
             chance = {name: getattr(run, name) for name in ("user_options", "seed", "shake")}

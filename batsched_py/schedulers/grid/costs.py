@@ -30,7 +30,7 @@ class Costs(msgspec.Struct, frozen=True):
     bandwidth: float = inf
     """Bytes per second at which the data of such a job come before it computes."""
     booked_overhead: bool = True
-    """Whether the expected end of a running job counts the overhead."""
+    """Whether the expected end of a running job counts what makes it longer."""
     same_speed: bool = True
     """Whether all processors have the speed that run times are for."""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import inf
 
+from batsched_py.model.job import Job
 from batsched_py.model.machine import Site
 from batsched_py.schedulers.easy import walk_releases
 from batsched_py.schedulers.grid.costs import Costs
@@ -32,6 +34,21 @@ class FreeSites:
     @cached_property
     def _by_free(self) -> list[Site]:
         return sorted(self.sites, key=lambda site: -site.free)  # equals stay in their order
+
+    def first_room(self, width: int) -> float:
+        """Return when one site has so many free processors (seconds), inf if nobody knows."""
+        return min(self.earliest(site, width) for site in self.sites)
+
+    def first_end(self, job: Job, homes: Sequence[Site]) -> float | None:
+        """Return when a job would end first on one site by estimates (seconds), if it started there
+        as soon as the jobs that run let it; None if nobody knows when any has room."""
+        costs, width = self._costs, job.size
+        if self.first_room(width) == inf:
+            return None
+        return min(
+            self.earliest(site, width) + job.lasts(*costs.of(job, [site], homes))
+            for site in self.sites
+        )
 
     def earliest(self, site: Site, width: int) -> float:
         """Return when so many processors of a site are free (seconds), inf if never."""

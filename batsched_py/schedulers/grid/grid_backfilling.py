@@ -20,8 +20,8 @@ from batsched_py.schedulers.grid.room import Room
 class GridBackfilling(Backfilling):
     """Jobs in the order of the queue, each where ``rules`` place it, on a machine or a site of it.
 
-    A head that cannot start has a reservation: of the site where it ends first, or, if it may be
-    spread and enough processors are free earlier in all sites together, of these. With
+    A head that cannot start has a reservation: of the site that has room for it first, or, if it
+    may be spread and enough processors are free earlier in all sites together, of these. With
     ``reserves`` false nobody has one: whatever fits starts, in the order of the queue. ``homes``
     are the sites at which users live.
     """
@@ -33,9 +33,9 @@ class GridBackfilling(Backfilling):
         self._now = 0.0
         self._rules, self._homes, self._reserves = rules, homes, reserves
         self._strict = strict
-        """Whether a head never starts later than it was promised to."""
-        self._site: Site | None = None
-        """Where the head has its reservation; None: on all sites together."""
+        """Whether a head never starts later than it was promised to, if no job is late."""
+        self._reserved: Reserved | None = None
+        """What the head has a reservation of, since the last pass."""
         self.nb_spread = 0
         """Jobs that were spread over several sites."""
 
@@ -62,49 +62,58 @@ class GridBackfilling(Backfilling):
     def _reserve(self, head: Job, machine: Site) -> tuple[float, int]:
         if not self._strict:
             self.shadow_time = inf  # what was promised before does not bind
-        if not self._reserves:
+        self._reserved = self._promise(head, machine) if self._reserves else None
+        if self._reserved is None:
             return inf, 0
-        costs, sites, width = self._rules.costs, _sites(machine), head.size
-        walks = [walk_releases(width, site.free, costs.releases(site)) for site in sites]
-        ends = [
-            shadow_time + head.lasts(*costs.of(head, [site], self._homes))
-            for (shadow_time, _), site in zip(walks, sites, strict=True)
-        ]
-        at = ends.index(min(ends))
+        return self._reserved.horizon, self._reserved.extra
+
+    def _promise(self, head: Job, machine: Site) -> Reserved | None:
+        """Return what the head has a reservation of, None where it waits for a repair."""
+        sites, width = _sites(machine), head.size
+        by_start = [self._on_site(head, site) for site in sites if width <= site.nb_available]
+        on_site = min(by_start, key=lambda place: place[:2])[2] if by_start else None
         spreading = self._rules.spreading
-        too_wide = walks[at][0] == inf  # for each site
-        if spreading and (too_wide or width > machine.free) and spreading.allows(width, sites):
-            pooled = (
-                self._now,
-                machine.free - width,
-            )  # it waits since it would be in too many fragments
-            if width > machine.free:
-                pooled = walk_releases(width, machine.free, costs.releases(machine))
-            if pooled[0] < walks[at][0]:
-                self._site = None
-                return pooled
-        self._site = sites[at]
-        return walks[at]
+        if spreading is None or not spreading.allows(width, sites):
+            return on_site
+        if on_site and width <= machine.free:  # it waits by choice, or for fewer fragments
+            return on_site
+        time, extra = self._now, machine.free - width
+        if extra < 0:
+            releases = self._rules.costs.releases(machine)
+            time, extra = walk_releases(width, machine.free, releases)
+        return on_site if on_site and on_site.horizon <= time else Reserved(None, time, extra)
+
+    def _on_site(self, head: Job, site: Site) -> tuple[float, float, Reserved]:
+        """Return when the head can start on a site, when it would end there, and the promise."""
+        costs = self._rules.costs
+        time, extra = walk_releases(head.size, site.free, costs.releases(site))
+        lasts = head.lasts(*costs.of(head, [site], self._homes))
+        return time, time + lasts, Reserved(site, time, extra)
 
     def _next(self, ranked: RankedJobs, now: float, horizon: float, machine: Site) -> Start | None:
-        reserved = Reserved(self._site, horizon, self.extra_nodes) if self._reserves else None
+        reserved = self._reserved
+        if reserved:
+            reserved.horizon = horizon  # -inf where no end is known
         placed = self._room(now, machine, reserved).first(ranked) if machine.free else None
         if placed is None:
             return None
         if reserved and placed.end > horizon:
-            self.extra_nodes -= reserved.held_by(placed.parts)
+            reserved.extra -= reserved.held_by(placed.parts)
+            self.extra_nodes = reserved.extra
         return self._started(placed)
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
         place, room = place_in(self.order.at(now, queue), job), self._room(now, machine)
-        note, free = room.why_not(job), machine.free
+        note, free, until = room.why_not(job), machine.free, self.shadow_time
+        site = self._reserved.site.name if self._reserved and self._reserved.site else ""
         if self.head is None or job is self.head:
-            return WaitingReason("head", place, until=self.shadow_time, free=free, note=note)
-        if not self._reserves or not room.has_room(job):
+            return WaitingReason("head", place, until=until, free=free, site=site, note=note)
+        lasts = room.lasts(job) if self._reserves else None
+        if lasts is None:
             return WaitingReason("processors", place, free=free, note=note)
-        until, extra = self.shadow_time, self.extra_nodes
-        return WaitingReason("reservation", place, self.head.id, until, free, extra)
+        head, extra = self.head.id, self.extra_nodes
+        return WaitingReason("reservation", place, head, until, free, extra, site, lasts)
 
 
 def _sites(machine: Site) -> Sequence[Site]:

@@ -40,7 +40,7 @@ class Grid:
     take at ``bandwidth`` (bytes/s); on a slower site it runs longer.
 
     Source: A. Streit's thesis, 2003, chapters 6 and 7. Of what it leaves open: without
-    ``booked_overhead`` running jobs are expected to end as if they were not spread, and with
+    ``booked_overhead`` running jobs are expected to end as if nothing made them longer, and with
     ``try_on_submission`` a new job is tried before the queue, whatever is reserved.
     """
 
@@ -66,9 +66,9 @@ class Grid:
         default = "none" if spreads else "easy"
         reserves = one_of("reservation", reservation or default, ("easy", "none")) == "easy"
         costs = Costs(
-            number("overhead", overhead, 0),
+            number("overhead", overhead, 0, 1e6),
             number("transfer", transfer, 0),
-            inf if bandwidth is None else number("bandwidth", bandwidth, 1e-9),
+            inf if bandwidth is None else number("bandwidth", bandwidth, 1),
             boolean("booked_overhead", booked_overhead),
         )
         spreading = Spreading(lower_bound, bound, fragments)
@@ -113,9 +113,12 @@ class Grid:
         same_speed = all(site.speed == 1 for site in homes)
         costs = msgspec.structs.replace(self._rules.costs, same_speed=same_speed)
         self._rules = rules = msgspec.structs.replace(self._rules, costs=costs)
-        # A job that waits for one site by choice, ends that are not expected, and jobs that pass
-        # the queue may all delay the head.
-        strict = not (rules.adaptive or self._tries) and costs.booked_overhead
+        # A job that waits by choice or for fewer fragments, ends that are not expected, and jobs
+        # that pass the queue may all delay the head.
+        strict = not self._tries and (
+            rules.spreading is None
+            or (rules.spreading.unlimited and costs.booked_overhead and not rules.adaptive)
+        )
         for site in homes if self._local else [machine]:
             backfilling = GridBackfilling(
                 rules, self._order, homes, reserves=self._reserves, strict=strict

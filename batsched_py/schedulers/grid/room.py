@@ -7,7 +7,7 @@ go to the first site; a job that could end on one site at the same time as sprea
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import inf, nextafter
+from math import inf
 from typing import TYPE_CHECKING
 
 from batsched_py.model.job import Job
@@ -19,6 +19,9 @@ from batsched_py.schedulers.grid.spreading import Fragments, Spreading
 
 if TYPE_CHECKING:
     from batsched_py.model.queue.orders import RankedJobs
+
+_ROUNDING = 1 + 1e-14
+"""A time is at most by this factor less, whichever way it is computed."""
 
 
 class Room:
@@ -61,30 +64,36 @@ class Room:
             return self._placed(job, [(self._rules.select(fits).site, job.size)])
         return self._spread(job)
 
-    def has_room(self, job: Job) -> bool:
-        """Tell whether a job could start now."""
-        return bool(self._fits(job)) or self._spread(job) is not None
+    def lasts(self, job: Job) -> float | None:
+        """Return how long a job that started now would run at least (seconds), None if it cannot
+        start."""
+        ends = [fit.end for fit in self._fits(job)]
+        if not ends and (spread := self._spread(job)):
+            ends = [spread.end]
+        return min(ends) - self._now if ends else None
 
     def why_not(self, job: Job) -> str:
         """Say why a job that fits into what is free on all sites together does not start now."""
         spreading, sites = self._rules.spreading, self._free.sites
         if len(sites) == 1 or job.size > self._free.total or self._free.fitting(job.size):
             return ""
-        nowhere = f"at most {max(site.free for site in sites)} processors are free on one site"
+        nowhere = "no site has so many free"
         if spreading is None:
             return nowhere
-        if not spreading.allows(job.size, sites):
-            return f"{nowhere}, and jobs of {job.size} are not spread"
-        parts = self._free.fragments(job.size)
         most = spreading.most_fragments(job.size)
+        if most == 1 or not spreading.allows(job.size, sites):
+            return f"{nowhere}, and jobs of its size are not spread"
+        parts = self._free.fragments(job.size)
         if len(parts) > most:
-            return f"{nowhere}; it would be in {len(parts)} fragments, and may be in {most:g}"
+            return f"{nowhere}, and it must not be in more than {most:g} fragments"
         if not self._rules.adaptive:
-            return ""
-        spread, single = self._placed(job, parts), self._single(job)
+            return nowhere
+        spread = self._placed(job, parts)
+        if spread.end == inf:
+            return f"{nowhere}, and nobody knows when it would end"
         return (
-            f"it waits for {single.site.name}, where it ends by {single.end:g} s; on {len(parts)} "
-            f"sites it would end at {spread.end:g} s, {spread.dilation:g} times as long"
+            f"it waits for one site, where it ends no later than on {len(parts)} now, "
+            f"{spread.dilation:g} times as long"
         )
 
     def _fits(self, job: Job) -> list[Fit]:
@@ -98,21 +107,10 @@ class Room:
         if spreading is None or not self._can_spread(spreading, job.size):
             return None
         placed = self._placed(job, self._free.fragments(job.size))
-        waits = self._rules.adaptive and placed.end >= self._single(job).end
-        return None if waits or not self._leaves_room(placed) else placed
-
-    def _single(self, job: Job) -> Fit:
-        """Return where a job would end first on one site by estimates (seconds; inf if it is wider
-        than each site), if it started there as soon as the jobs that run let it."""
-        costs, width = self._rules.costs, job.size
-        ends = [
-            Fit(
-                site,
-                self._free.earliest(site, width) + job.lasts(*costs.of(job, [site], self._homes)),
-            )
-            for site in self._free.sites
-        ]
-        return min(ends, key=lambda fit: fit.end)
+        alone = self._free.first_end(job, self._homes) if self._rules.adaptive else None
+        if alone is not None and placed.end >= alone:
+            return None
+        return placed if self._leaves_room(placed) else None
 
     def _placed(self, job: Job, parts: Fragments) -> Placed:
         costs = self._rules.costs.of(job, [site for site, _ in parts], self._homes)
@@ -146,7 +144,6 @@ class Room:
         if reserved and reserved.held_by(self._free.fragments(width)) > reserved.extra:
             longest = (reserved.horizon - now) / (1 + overhead)
         if self._rules.adaptive:
-            earliest = min(self._free.earliest(site, width) for site in self._free.sites)
-            gained = earliest - now
+            gained = self._free.first_room(width) - now
             longest = min(longest, gained / overhead if overhead else inf if gained else -inf)
-        return max(latest, nextafter(now + longest, inf))
+        return max(latest, (now + longest) * _ROUNDING)

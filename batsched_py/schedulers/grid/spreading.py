@@ -39,6 +39,11 @@ class Spreading:
         self._least = least + 1 if above else least
         self._ends, self._most = _table(LIMITED if fragments == "limited" else fragments)
 
+    @property
+    def unlimited(self) -> bool:
+        """Whether a job may be in any number of fragments."""
+        return not self._ends
+
     def allows(self, width: int, sites: Sequence[Site]) -> bool:
         """Tell whether a job of that many processors may be spread over ``sites``."""
         return width >= self._least or all(width > site.nb_processors for site in sites)
@@ -98,8 +103,8 @@ def _table(text: Any) -> tuple[list[int], list[int]]:
         expected = ends[-1] + 1 if ends else 1
         if first != expected or last < first:
             raise UsageError(
-                f"{given}: the row {part.strip()} must begin at {expected} and not end before: "
-                "each width once, without holes"
+                f"{given}: the row {part.strip()} must begin at {expected}, and not end before: "
+                "each width is there once, without holes"
             )
         if number < 1:
             raise UsageError(f"{given}: {number} fragments of {part.strip()}, expected at least 1")

@@ -1,0 +1,148 @@
+"""The claims of the study, which are our own, and what the runs say of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from batsched_py.report import Verdict
+from batsched_py.report.kit import Interval, paired, paired_difference
+from batsched_studies.grid_users import TEXTS
+from batsched_studies.grid_users.site_runs import (
+    FEEDBACK,
+    LOCAL,
+    MULTI_SITE,
+    NAMES,
+    REPLAYS,
+    RIGID,
+    SHARING,
+    SiteRuns,
+    changes,
+)
+
+
+def verdicts(runs: SiteRuns) -> Iterator[Verdict]:
+    """Yield a verdict on each claim; it is open where there are fewer than two assignments."""
+    for replay in runs.replays():
+        yield _survives(runs, replay)
+        yield _everyone(runs, replay)
+    if set(runs.replays()) == set(REPLAYS):
+        yield from _smaller(runs)
+        yield _less_late(runs)
+    for replay in runs.replays():
+        yield _pays(runs, replay)
+        if runs.whole.where(replay=replay, scenario=MULTI_SITE):
+            yield _spreading(runs, replay)
+
+
+def _survives(runs: SiteRuns, replay: str) -> Verdict:
+    """Sharing shortens the mean wait of all users together."""
+    change = _change(runs, replay, SHARING, LOCAL)
+    values = {"users": NAMES[replay], "change": _shown(change)}
+    return _judged("survives", change.high < 0, change, runs, **values)
+
+
+def _everyone(runs: SiteRuns, replay: str) -> Verdict:
+    """Sharing shortens the waits of the users of each site, under each assignment."""
+    found = changes(runs, replay)
+    shorter = found["after"] < found["before"]
+    worst = found.iloc[int(np.argmax(found["change"].fillna(0)))]
+    return TEXTS.verdict(
+        "everyone",
+        bool(shorter.all()) if found["assignment"].nunique() > 1 else None,
+        runs.log,
+        users=NAMES[replay],
+        shorter=int(shorter.sum()),
+        all=len(found),
+        worst=worst,
+        sites=", ".join(sorted(set(found["site"][~shorter]))) or "none",
+    )
+
+
+def _smaller(runs: SiteRuns) -> Iterator[Verdict]:
+    """Users who react gain less: in hours, in per cent of what they waited, and counted from the
+    recorded submission on."""
+    rigid, feedback = (
+        {
+            "smaller_hours": _saved(runs, replay, "wait"),
+            "smaller_share": 100 * (1 - _values(runs, replay, SHARING) / _values(runs, replay)),
+            "smaller_delay": _saved(runs, replay, "delay"),
+        }
+        for replay in (RIGID, FEEDBACK)
+    )
+    for key in rigid:
+        less = paired_difference(*paired(feedback[key], rigid[key]))
+        values = {"rigid": rigid[key].mean(), "feedback": feedback[key].mean(), "difference": less}
+        yield _judged(key, less.high < 0, less, runs, **values)
+
+
+def _saved(runs: SiteRuns, replay: str, quantity: str) -> pd.Series[float]:
+    """Return by assignment how many hours sharing saves."""
+    return _values(runs, replay, name=quantity) - _values(runs, replay, SHARING, quantity)
+
+
+def _values(
+    runs: SiteRuns, replay: str, scenario: str = LOCAL, name: str = "wait"
+) -> pd.Series[float]:
+    return runs.whole.where(replay=replay, scenario=scenario).values(name)
+
+
+def _less_late(runs: SiteRuns) -> Verdict:
+    """Users who react submit sooner."""
+    before, after = (_values(runs, FEEDBACK, s, "lateness") for s in (LOCAL, SHARING))
+    less = paired_difference(*paired(after, before))
+    values = {"before": before.mean(), "after": after.mean(), "difference": less}
+    return _judged("less_late", less.high < 0, less, runs, **values)
+
+
+def _pays(runs: SiteRuns, replay: str) -> Verdict:
+    """The users of the site with the largest balance wait longer, under each assignment."""
+    found = changes(runs, replay).reset_index(drop=True)
+    givers = found.loc[found.groupby("assignment")["balance"].idxmax()]
+    longer = givers["after"] > givers["before"]
+    return TEXTS.verdict(
+        "pays",
+        bool(longer.all()) if len(givers) > 1 else None,
+        runs.log,
+        users=NAMES[replay],
+        longer=int(longer.sum()),
+        all=len(givers),
+        each="; ".join(map(_giver, givers.itertuples())),
+        correlation=_rank_correlation(found),
+    )
+
+
+def _giver(giver: object) -> str:
+    values = giver._asdict()  # type: ignore[attr-defined]
+    return "{site} (balance {balance:+.0f} %, wait {change:+.0f} %)".format(**values)
+
+
+def _rank_correlation(found: pd.DataFrame) -> float:
+    """Return Spearman's, of balance and change of the wait over sites and assignments."""
+    return float(found["balance"].rank().corr(found["change"].rank()))
+
+
+def _spreading(runs: SiteRuns, replay: str) -> Verdict:
+    """Spreading shortens the mean wait of all users together still more."""
+    change, awrt = (_change(runs, replay, MULTI_SITE, SHARING, name) for name in ("wait", "awrt"))
+    jobs = runs.whole.where(replay=replay, scenario=MULTI_SITE).mean("spread").value
+    values = {"users": NAMES[replay], "change": _shown(change), "awrt": _shown(awrt), "jobs": jobs}
+    return _judged("spreading", change.high < 0, change, runs, **values)
+
+
+def _change(runs: SiteRuns, replay: str, scenario: str, base: str, name: str = "wait") -> Interval:
+    of_replay = runs.whole.where(replay=replay)
+    return of_replay.where(scenario=scenario).change(name, of_replay.where(scenario=base))
+
+
+def _judged(key: str, holds: bool, by: Interval, runs: SiteRuns, **values: Any) -> Verdict:
+    return TEXTS.verdict(key, holds if by.nb > 1 else None, runs.log, **values)
+
+
+def _shown(change: Interval) -> str:
+    if change.nb < 2:
+        return f"{change.value:+.1f} %"
+    return f"{change.value:+.1f} % ({change.low:+.1f} to {change.high:+.1f})"

@@ -1,0 +1,174 @@
+"""``batsched-py explain`` of jobs that ran in another form, longer or on several sites."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batsched_py.explain.gantt import picture
+from batsched_py.explain.job_watch import Watch
+from batsched_py.explain.replayed_exchange import read_turns, replay
+from batsched_py.run.settings import ProcessSettings
+from batsched_py.run.simulate import make_process
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
+from batsched_py.workload.batsim_workload import write_workload
+from helpers.calling import Called, command
+
+POLICY = """
+from batsched_py import Start, WaitingReason
+
+class Spread:
+    '''First come first served: on two sites at 1.5 times the run time, and a transfer.'''
+
+    def dilates(self, sites):
+        return True
+
+    def schedule(self, now, queue, machine):
+        while (job := queue.head) and job.size <= machine.free:
+            longer = job.size > max(site.free for site in machine.sites)
+            yield Start(job, None, 1.5, 20.0) if longer else Start(job, self.on_one(job, machine))
+
+    def on_one(self, job, machine):
+        site = next(site for site in machine.sites if job.size <= site.free)
+        return sum(1 << number for number in list(site.free_procset())[: job.size])
+
+    def held(self, job, now, queue, machine):
+        if job is not queue.head:
+            return WaitingReason("behind", by=queue.head.id, free=machine.free)
+        free = ", ".join(f"{site.free} in {site.name}" for site in machine.sites)
+        return WaitingReason("processors", 1, free=machine.free, note=free)
+
+class Molded(Spread):
+    '''On what is free in the west, if a job is called so.'''
+
+    def schedule(self, now, queue, machine):
+        while (job := queue.head) and job.size <= machine.free + 1:
+            processors = machine.sites[0].free_processors
+            size = processors.bit_count()
+            yield Start(job, processors, job.size / size)
+"""
+# On 4 + 2 processors: 5 are spread and run 60 instead of 30 s up to 65; 6 wait until then.
+JOBS = [J(0, 2, 5), J(0, 5, 30, 40, "u"), J(3, 6, 10), J(4, 1, 7)]
+SITES = ["--sites", "west:4,east:2"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("spread")
+    (made / "spread.py").write_text(POLICY)
+    load = workload(JOBS, 6, names=["1", "2", "3", "4"])
+    for job in load.jobs:
+        job.user, job.finish_time = "u", job.submit_time + 30
+    write_workload(load, made / "w.json")
+    for prefix, *options in (
+        ("rigid", "--scheduler", "spread.py:Spread"),
+        ("socket", "--scheduler", "spread.py:Spread", "--backend", "socket"),
+        ("feedback", "--scheduler", "spread.py:Spread", "--users", "feedback"),
+    ):
+        line = ["simulate", "w.json", *SITES, "-e", prefix, "--record", *options]
+        done = command(made, *line)
+        assert done.returncode == 0, done.stderr
+    return made
+
+
+def told(folder: Path, run: str, job: str, *more: object) -> Any:
+    done = command(folder, "explain", run, "--job", job, "--json", *more)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def words(folder: Path, *arguments: object) -> list[str]:
+    done: Called = command(folder, "explain", *arguments)
+    assert done.returncode == 0, done.stderr
+    return [line for line in done.stdout.splitlines() if not line.startswith("note:")]
+
+
+@pytest.mark.parametrize("run", ["rigid", "socket"])
+def test_a_job_that_was_spread(folder: Path, run: str) -> None:
+    """It starts at 5, when the first one ends, and ends 1.5 * 30 + 20 s later."""
+    summary, _, _, started, placed = words(folder, run, "--job", "2")
+    assert summary.startswith("w0!2 (5 processors, expected to run 40 s): submitted at t=0")
+    assert "waited 5 s; it ended at t=70 (00:01:10) (COMPLETED_SUCCESSFULLY)" in summary
+    assert "on processors 0-4: w0!1 (2 processors) ended" in started
+    assert placed == (
+        "  placed on west (4 processors), east (1 processor), to run 1.5 times as long, with a "
+        "transfer of 20 s"
+    )
+    found = told(folder, run, "w0!2")
+    assert (found["start"], found["end"], found["processors"]) == (5, 70, "0-4")
+    assert (found["dilation"], found["transfer"], found["size"]) == (1.5, 20, 5)
+    assert found["started"]["sites"] == {"west": 4, "east": 1}
+
+
+def test_jobs_beside_it_name_it_as_people_do(folder: Path) -> None:
+    _, _, behind, head, started, placed, *_ = words(folder, "rigid", "--job", "3")
+    assert "nobody overtakes w0!2" in behind
+    assert "6 processors needed, 1 free" in head
+    assert "1 in east" in head
+    assert "w0!2 (5 processors) ended, which made 6 free instead of 1" in started
+    assert "west (4 processors), east (2 processors)" in placed
+    everything = "\n".join(line for job in "1234" for line in words(folder, "rigid", "--job", job))
+    assert "placed!" not in everything
+
+
+def test_a_job_that_was_not(folder: Path) -> None:
+    found = told(folder, "rigid", "1")
+    assert "dilation" not in found
+    assert "transfer" not in found
+    assert found["started"]["sites"] == {"west": 2}
+
+
+def test_jobs_of_users(folder: Path) -> None:
+    found = told(folder, "feedback", "2")
+    assert found["job"] == "dyn!2"
+    assert found["dilation"] == 1.5
+    assert found["end"] == found["start"] + 65
+
+
+def test_the_machine_by_options(folder: Path) -> None:
+    policy = ["--scheduler", "spread.py:Spread"]
+    assert words(folder, "rigid", "--job", "2", *policy, *SITES) == words(
+        folder, "rigid", "--job", "2"
+    )
+    done = command(folder, "explain", "rigid", "--job", "2", *policy)
+    assert done.returncode == 1
+    assert "is not the recorded one" in done.stderr
+    done = command(folder, "explain", "rigid", "--job", "2", *SITES)
+    assert done.returncode == 2
+    assert "nothing without --scheduler" in done.stderr
+
+
+def test_forms_are_no_jobs_to_ask_for(folder: Path) -> None:
+    done = command(folder, "explain", "rigid", "--job", "placed!w0:2")
+    assert done.returncode == 2
+    assert "no such job" in done.stderr
+
+
+def test_the_picture_has_it_once(folder: Path) -> None:
+    settings = ProcessSettings(scheduler=f"{folder}/spread.py:Spread", sites="west:4,east:2")
+    process = make_process(settings, None)
+    watch = Watch("w0!2", process.scheduler, 0.1)
+    replay(read_turns(folder / "rigid_exchange.jsonl"), process, watch)
+    bars = picture(watch, 0.1).bars
+    assert [(bar.job, bar.role, bar.begin, bar.end) for bar in bars if bar.job == "w0!2"] == [
+        ("w0!2", "explained", 5, 70)
+    ]
+    assert {bar.job for bar in bars} == {"w0!1", "w0!2", "w0!3"}
+
+
+def test_a_job_of_another_size(folder: Path) -> None:
+    """What it freed is what it had, not what it asked for."""
+    load = workload([J(0, 5, 10), J(1, 5, 10)], 6, names=["1", "2"])
+    write_workload(load, folder / "m.json")
+    line = ["simulate", "m.json", *SITES, "-e", "molded", "--record"]
+    done = command(folder, *line, "--scheduler", "spread.py:Molded")
+    assert done.returncode == 0, done.stderr
+    found = told(folder, "molded", "2")
+    assert (found["size"], found["processors"], found["dilation"]) == (5, "0-3", 1.25)
+    (ended,) = found["started"]["happened"]["ended"]
+    assert ended == {"job": "w0!1", "size": 4, "early": 0}
+    assert found["started"]["free"] == 6

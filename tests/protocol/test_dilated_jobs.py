@@ -1,0 +1,442 @@
+"""Jobs that run longer where they are placed: what is said on the wire, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import inf
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.errors import BatschedError, InvariantError, PluginError, ProtocolError
+from batsched_py.model.decisions import Decision, Kill, Reject, Start
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.protocol import messages as m
+from batsched_py.protocol.dilated_jobs import is_placed, original, original_id, placed_id
+from batsched_py.simulator.engine import Simulator
+from batsched_py.simulator.finished_jobs import each_once
+from batsched_py.simulator.jobs import SimulatedJob
+from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import starts, workload
+from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.sites import parse_sites
+from helpers.dilating import Dilating, Exchange, Placed
+
+G = 10**9
+
+
+def load(*jobs: WorkloadJob, nb_res: int = 8, **profiles: dict[str, Any]) -> Workload:
+    return Workload(name="test", nb_res=nb_res, jobs=list(jobs), profiles=profiles)
+
+
+def one(profile: dict[str, Any], size: int = 2, **fields: Any) -> Workload:
+    job = WorkloadJob(id="a", submit_time=0.0, size=size, profile="p", **fields)
+    return load(job, p=profile)
+
+
+def ran(exchange: Exchange) -> dict[str, SimulatedJob]:
+    """Return the jobs by their own ids; fails if one is there twice."""
+    jobs = list(each_once(exchange.outcome.jobs))
+    by_id = {job.description.id: job for job in jobs}
+    assert len(by_id) == len(jobs)
+    return by_id
+
+
+def duration(exchange: Exchange) -> float:
+    (job,) = ran(exchange).values()
+    assert job.final_state == "COMPLETED_SUCCESSFULLY"
+    return job.finish_time - job.start_time
+
+
+@pytest.mark.parametrize("job_id", ["w0!15", "dyn!a:b", "w1!a,b (c)"])
+def test_ids(job_id: str) -> None:
+    assert is_placed(placed_id(job_id))
+    assert original_id(placed_id(job_id)) == original_id(job_id) == job_id
+    workload_name, _, name = placed_id(job_id).partition("!")
+    assert "!".join(original(workload_name, name)) == job_id
+    assert not is_placed(job_id)
+
+
+# On the wire --------------------------------------------------------------------------------
+
+
+def test_a_job_is_refused_and_another_form_of_it_runs() -> None:
+    job = WorkloadJob(
+        id="a", submit_time=5.0, size=2, profile="p", walltime=20, user="u", extra={"batch": 3}
+    )
+    policy = Dilating(Placed(1.5, 4.0))
+    exchange = Exchange(load(job, p={"type": "delay", "delay": 10}), policy, sites="3,5")
+    reply = next(reply for reply in exchange.replies if reply.now == 5)
+    assert [event.tag for event in reply.events] == [
+        "SET_JOB_METADATA",
+        "REJECT_JOB",
+        "REGISTER_PROFILE",
+        "REGISTER_JOB",
+        "EXECUTE_JOB",
+        "NOTIFY",
+    ]
+    metadata, reject, profile, register, execute, notice = reply.events
+    assert (metadata.job_id, metadata.metadata) == ("w0!a", "runs as placed!w0:a")
+    assert reject.job_id == "w0!a"
+    assert profile.profile == {"type": "delay", "delay": 19}
+    form = register.job
+    assert (profile.workload_name, profile.profile_name) == ("placed", form.profile)
+    assert (form.id, form.submit_time, form.size, form.walltime) == ("placed!w0:a", 5, 2, 34)
+    assert {"user": "u", "batch": 3, "dilation": 1.5, "transfer": 4}.items() <= form.extra.items()
+    assert form.extra["home"] in ("site1", "site2")
+    assert (execute.job_id, execute.alloc) == ("placed!w0:a", 0b11)
+    assert notice.type == "registration_finished"
+
+
+@pytest.mark.parametrize("reuse", [True, False])
+def test_equal_forms_share_a_profile_where_they_may(reuse: bool) -> None:
+    jobs = [J(0, 2, 10), J(0, 2, 10), J(0, 2, 7), J(0, 1, 10)]
+    policy = Dilating(**{"0003": Placed(2.0)})
+    exchange = Exchange(workload(jobs, 8), policy, profile_reuse=reuse)
+    registered = [e for e in exchange.decisions if isinstance(e, m.RegisterProfile)]
+    assert len(registered) == (3 if reuse else 4)
+    ends = [job.finish_time for _, job in sorted(ran(exchange).items())]
+    assert ends == [15, 15, 10.5, 20]
+
+
+def notices(exchange: Exchange) -> list[float]:
+    """Return when registration was said to be finished; each time last in its reply."""
+    for reply in exchange.replies:
+        for event in reply.events[:-1]:
+            assert not isinstance(event, m.Notify)
+    events = (reply.events[-1] for reply in exchange.replies if reply.events)
+    return [event.timestamp for event in events if isinstance(event, m.Notify)]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "finished"),
+    [
+        ([J(0, 8, 10), J(3, 8, 10), J(5, 8, 10)], 30),  # the last one starts
+        ([J(0, 8, 10), J(50, 1, 1)], 50),  # none waits at 15, but one is still to come
+        ([J(0, 9, 10)], 0),  # wider than the machine
+    ],
+)
+def test_registration_is_finished_once_nothing_can_be_dilated(
+    jobs: list[J], finished: float
+) -> None:
+    assert notices(Exchange(workload(jobs, 8), Dilating())) == [finished]
+
+
+def test_registration_is_finished_with_two_workloads_and_with_none() -> None:
+    first, second = workload([J(0, 1, 10)], 8), workload([J(40, 1, 10)], 8)
+    exchange = Exchange([first, second], Dilating())
+    assert notices(exchange) == [40]
+    assert ran(exchange).keys() == {"w0!0000", "w1!0000"}
+    assert notices(Exchange(workload([], 8), Dilating())) == [0]
+
+
+@pytest.mark.parametrize("acknowledge", [True, False])
+def test_an_echo_is_no_other_job(acknowledge: bool) -> None:
+    exchange = Exchange(
+        workload([J(0, 8, 10), J(3, 8, 10)], 8),
+        Dilating(),
+        acknowledge_dynamic_jobs=acknowledge,
+        forward_profiles=True,
+    )
+    assert [job.start_time for job in ran(exchange).values()] == [0, 15]
+
+
+# Profiles and speeds -------------------------------------------------------------------------
+
+PROFILES: dict[str, dict[str, Any]] = {
+    "delay": {"type": "delay", "delay": 10},
+    "homogeneous": {"type": "parallel_homogeneous", "cpu": 10 * G, "com": 0},
+    "floats": {"type": "parallel_homogeneous", "cpu": 10.0 * G, "com": 0.0},
+    "total": {"type": "parallel_homogeneous_total", "cpu": 20 * G, "com": 0},
+    "parallel": {"type": "parallel", "cpu": [10 * G, 5 * G], "com": [0, 0, 0, 0]},
+}
+
+
+@pytest.mark.parametrize("kind", PROFILES)
+@pytest.mark.parametrize("speed", [1.0, 2.0])
+@pytest.mark.parametrize(
+    ("sites", "processors"), [(None, 0b11), ("4@0.5,4", 0b11), ("4@0.5,4", 0b110000)]
+)
+def test_a_job_runs_as_long_as_was_decided(
+    kind: str, speed: float, sites: str | None, processors: int
+) -> None:
+    """On slow and fast processors, of a machine that is twice as fast as that of the log."""
+    policy = Dilating(Placed(1.5, 4.0, processors=processors))
+    exchange = Exchange(one(PROFILES[kind]), policy, sites=sites, speed=speed)
+    recorded = 10 if kind == "delay" else 10 / speed
+    assert duration(exchange) == pytest.approx(recorded * 1.5 + 4)
+
+
+def test_without_a_dilation_slow_processors_compute_slowly() -> None:
+    """The policy has to say it: then the estimate knows too."""
+    for dilation, expected in ((1.0, 20), (2.0, 20), (1.0 + 1e-9, 10)):
+        policy = Dilating(Placed(dilation))
+        run_time = duration(Exchange(one(PROFILES["homogeneous"]), policy, sites="8@0.5"))
+        assert run_time == pytest.approx(expected)
+
+
+def test_the_slowest_site_counts() -> None:
+    policy = Dilating(Placed(3.0, processors=0b11000))
+    exchange = Exchange(one(PROFILES["homogeneous"]), policy, sites="4@0.5,4@2")
+    assert duration(exchange) == pytest.approx(30)
+
+
+@pytest.mark.parametrize("kind", ["delay", "homogeneous", "total"])
+def test_a_moldable_job_gets_another_size(kind: str) -> None:
+    """Two processors asked for, four given: twice as fast, as the policy says."""
+    exchange = Exchange(one(PROFILES[kind], walltime=11), Dilating(Placed(0.5, size=4)))
+    (job,) = ran(exchange).values()
+    assert (job.description.size, job.alloc, job.description.walltime) == (
+        4,
+        0b1111,
+        pytest.approx(5.5),
+    )
+    assert duration(exchange) == pytest.approx(5)
+
+
+def test_the_size_may_shrink_to_what_is_free() -> None:
+    """The second one has more time on what is left, and nobody waits."""
+    jobs = workload([J(0, 6, 10), J(0, 4, 10)], 8)
+    policy = Dilating(Placed(1.0), **{"0001": Placed(2.0, size=2)})
+    exchange = Exchange(jobs, policy)
+    assert {i: (job.start_time, job.finish_time) for i, job in ran(exchange).items()} == {
+        "w0!0000": (0, 10),
+        "w0!0001": (0, 20),
+    }
+
+
+@pytest.mark.parametrize(
+    ("profile", "placed", "message"),
+    [
+        ({"type": "composed", "seq": ["q"]}, Placed(2.0), "profile is of type 'composed'"),
+        (PROFILES["parallel"], Placed(2.0, size=3), "says what 2 compute"),
+    ],
+)
+def test_what_cannot_be_dilated(profile: Any, placed: Placed, message: str) -> None:
+    job = WorkloadJob(id="a", submit_time=0.0, size=2, profile="p")
+    jobs = load(job, p=profile, q={"type": "delay", "delay": 5})
+    with pytest.raises(InvariantError, match=f"job w0!a .*{message}"):
+        Exchange(jobs, Dilating(placed))
+    exchange = Exchange(jobs, Dilating(Placed()))  # as it is, any profile may run
+    assert not any(isinstance(event, m.RegisterJob) for event in exchange.decisions)
+
+
+# Walltimes -----------------------------------------------------------------------------------
+
+
+@given(
+    kind=st.sampled_from(["delay", "homogeneous", "total"]),
+    run=st.integers(1, 10**5),
+    more=st.sampled_from([-1, 0, 1]),
+    dilation=st.floats(1e-5, 50) | st.sampled_from([1.1, 1.2, 1.3, 1 / 3]),
+    transfer=st.just(0.0) | st.floats(0, 100),
+    speed=st.sampled_from([1.0, 0.7, 3.0]),
+    exact=st.booleans(),
+)
+def test_who_reached_its_walltime_still_does_and_nobody_else(
+    kind: str, run: int, more: int, dilation: float, transfer: float, speed: float, exact: bool
+) -> None:
+    """A delay as long as its walltime is killed, a computation is not, with whatever digits."""
+    profile = {
+        "delay": {"type": "delay", "delay": run},
+        "homogeneous": {"type": "parallel_homogeneous", "cpu": run * G, "com": 0},
+        "total": {"type": "parallel_homogeneous_total", "cpu": 3 * run * G, "com": 0},
+    }[kind]
+    assume(run + more > 0 and (dilation, transfer) != (1, 0))
+    policy = Dilating(Placed(dilation, transfer))
+    jobs = one(profile, size=3, walltime=run + more)
+    (job,) = ran(Exchange(jobs, policy, sites=f"8@{speed}", exact=exact)).values()
+    killed = more < 0 or (more == 0 and kind == "delay")
+    assert job.final_state == ("COMPLETED_WALLTIME_REACHED" if killed else "COMPLETED_SUCCESSFULLY")
+    lasts = (run + min(more, 0)) * dilation + transfer
+    assert job.finish_time == pytest.approx(lasts, rel=1e-9, abs=2e-6)
+    registered = job.description.walltime
+    assert registered is not None
+    if not exact:
+        assert registered == round(registered, 6) > 0
+
+
+@pytest.mark.parametrize("walltime", [9, 10, 11])
+def test_nothing_is_so_short_that_batsim_aborts(walltime: float) -> None:
+    exchange = Exchange(
+        one(PROFILES["delay"], walltime=walltime), Dilating(Placed(1e-9)), exact=False
+    )
+    (job,) = ran(exchange).values()
+    assert job.finish_time == 1e-6
+    assert job.final_state.endswith("SUCCESSFULLY" if walltime > 10 else "WALLTIME_REACHED")
+
+
+def test_a_job_that_is_killed_is_killed_in_its_form() -> None:
+    class Impatient(Dilating):
+        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+            for job in list(machine.releases()):
+                yield Kill(job)
+            yield from super().schedule(now, queue, machine)
+
+    exchange = Exchange(workload([J(0, 8, 10), J(3, 8, 10)], 8), Impatient())
+    jobs = ran(exchange)
+    assert jobs["w0!0000"].final_state == "COMPLETED_KILLED"
+    assert jobs["w0!0000"].finish_time == 3
+    assert (jobs["w0!0001"].start_time, jobs["w0!0001"].finish_time) == (3, 18)
+
+
+def test_a_policy_plans_with_what_was_decided() -> None:
+    ends: list[float] = []
+
+    class Looking(Dilating):
+        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+            yield from super().schedule(now, queue, machine)
+            ends.extend(job.expected_end for job in machine.releases())
+
+    jobs = one({"type": "delay", "delay": 10}, walltime=100, estimate=20)
+    Exchange(jobs, Looking(Placed(1.5, 4.0)))
+    assert ends[0] == 20 * 1.5 + 4
+
+
+# Users ---------------------------------------------------------------------------------------
+
+
+class Chain:
+    """One user: the next job comes two seconds after the end of the last one."""
+
+    def __init__(self, sizes: Iterable[int]) -> None:
+        self.profiles = {"p": {"type": "delay", "delay": 10}}
+        self.sizes = list(sizes)
+        self.due = 0.0
+        self.user: str | None = "u"
+        self.ends: list[tuple[float, str, int, str]] = []
+
+    def next_submission(self) -> float:
+        return self.due if self.sizes else inf
+
+    def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
+        self.due = inf
+        return [
+            WorkloadJob(
+                id=f"j{len(self.ends)}",
+                submit_time=now,
+                size=self.sizes.pop(0),
+                profile="p",
+                walltime=99.0,
+                user=self.user,
+            )
+        ]
+
+    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        self.ends.append((now, job.id, job.size, state))
+        self.due = now + 2
+
+
+@pytest.mark.parametrize("reuse", [True, False])
+@pytest.mark.parametrize("exact", [True, False])
+def test_users_get_the_ends_of_their_own_jobs(reuse: bool, exact: bool) -> None:
+    """Of size 9 is refused at once; that the others are refused in favour of forms is no end."""
+    users = Chain([2, 9, 4])
+    policy = Dilating(Placed(1.5), j2=Placed(2.0, size=2))
+    exchange = Exchange(
+        [workload([], 8)], policy, users=users, exact=exact, profile_reuse=reuse, sites="8"
+    )
+    assert users.ends == [
+        (15, "j0", 2, "COMPLETED_SUCCESSFULLY"),
+        (17, "j1", 9, "REJECTED"),
+        (39, "j2", 4, "COMPLETED_SUCCESSFULLY"),
+    ]
+    assert ran(exchange).keys() == {"dyn!j0", "dyn!j1", "dyn!j2"}
+    assert notices(exchange) == [39]
+
+
+def test_a_job_of_nobody_has_the_same_home_whoever_submits_it() -> None:
+    recorded = [
+        WorkloadJob(id=f"j{number}", submit_time=0.0, size=1, profile="p") for number in range(4)
+    ]
+    users = Chain([1] * 4)
+    users.user = None
+    rigid = Exchange(load(*recorded, p=PROFILES["delay"]), Dilating(), sites="2,3,3")
+    submitted = Exchange(load(), Dilating(), users=users, sites="2,3,3")
+    homes, same = (
+        {job_id.partition("!")[2]: job.description.extra["home"] for job_id, job in ran(e).items()}
+        for e in (rigid, submitted)
+    )
+    assert homes == same
+    assert len(set(homes.values())) > 1
+
+
+# Errors --------------------------------------------------------------------------------------
+
+
+def test_a_policy_must_say_that_it_dilates() -> None:
+    policy = Dilating()
+    policy.may = False
+    with pytest.raises(InvariantError, match="Dilating started job w0!a with a dilation: it must"):
+        Exchange(one(PROFILES["delay"]), policy)
+
+
+def test_batsim_must_let_jobs_be_registered() -> None:
+    with pytest.raises(ProtocolError, match=r"Dilating lets jobs .*--enable-dynamic-jobs"):
+        Exchange(one(PROFILES["delay"]), Dilating(), dynamic_jobs=False, profile_reuse=False)
+
+
+def test_a_policy_that_does_not_dilate_needs_nothing() -> None:
+    policy = Dilating(Placed())
+    policy.may = False
+    exchange = Exchange(
+        one(PROFILES["delay"]), policy, dynamic_jobs=False, profile_reuse=False, sites="8"
+    )
+    assert [event.tag for event in exchange.decisions] == ["EXECUTE_JOB"]
+
+
+WRONG: list[tuple[str, list[Any]]] = [
+    ("was started while running", [Start, Start]),
+    ("was rejected while running", [Start, Reject]),
+]
+
+
+@pytest.mark.parametrize(("message", "decisions"), WRONG)
+def test_a_job_starts_once(message: str, decisions: list[Any]) -> None:
+    class Wrong(Dilating):
+        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+            if job := queue.head:
+                for kind in decisions:
+                    yield kind(job, None, 1.5) if kind is Start else kind(job)
+
+    with pytest.raises(InvariantError, match=message):
+        Exchange(one(PROFILES["delay"]), Wrong())
+
+
+def test_a_rejected_job_stays_rejected() -> None:
+    class Refusing(Dilating):
+        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+            if (job := queue.head) and job.size == 8:
+                yield Reject(job)
+            yield from super().schedule(now, queue, machine)
+
+    exchange = Exchange(workload([J(0, 8, 10), J(3, 1, 10)], 8), Refusing())
+    assert starts(exchange.outcome) == [None, 3]
+
+
+@pytest.mark.parametrize(
+    ("sites", "home", "message"),
+    [
+        ("3,5", "site3", "job w0!a has the home 'site3': expected one of site1, site2"),
+        ("3,4", None, "8 compute resources, but the 2 sites have 7 processors"),
+    ],
+)
+def test_sites_that_do_not_fit(sites: str, home: str | None, message: str) -> None:
+    jobs = one(PROFILES["delay"], extra={"home": home} if home else {})
+    policy = Dilating()
+    policy.may = False
+    process = DecisionProcess(policy, sites=parse_sites(sites))
+    with pytest.raises(BatschedError, match=message):
+        Simulator(homogeneous(8), [jobs]).run(process.answer)
+
+
+def test_dilates_is_a_method() -> None:
+    policy = Dilating()
+    policy.dilates = True  # type: ignore[assignment, method-assign]
+    with pytest.raises(PluginError, match=r"Dilating.dilates is True: expected a method"):
+        Exchange(one(PROFILES["delay"]), policy)
