@@ -160,6 +160,23 @@ def test_every_claim_is_told_once() -> None:
     assert len(set(texts)) == len(texts)
 
 
+def test_percentages_are_judged_by_recorded_workloads() -> None:
+    """-16 and -18 % hold in the mean, -60 % of a made-up one is told; alone it is no answer."""
+    (rule,) = (r for r in RULES if "16.3 %" in r["claim"])
+    recorded = {"10_20k_org": -16.0, "30_40k_org": -18.0}
+    made = []
+    for workload, value in (recorded | {"syn_org": -60.0}).items():
+        for bound, awrt in ((0, 10), (128, 10 * (1 + value / 100))):
+            made.append(row(workload, "m384", p=80, lower_bound=bound, RC=awrt))
+    verdict = claims.on_rule(runs_of(*made), rule)
+    assert verdict is not None
+    assert verdict.holds
+    assert "syn_org -60.0; mean -17.0 %" in verdict.evidence
+    alone = claims.on_rule(runs_of(*made[-2:]), rule)
+    assert alone is not None
+    assert alone.holds is None
+
+
 def test_the_best_lower_bound_counts() -> None:
     """At 300 % the bound of 128 is 3 times one machine: +200 %, less than what is printed by 44."""
     (rule,) = (r for r in RULES if "244 %" in r["claim"])

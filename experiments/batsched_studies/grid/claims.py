@@ -39,9 +39,8 @@ def on_rule(runs: Runs, rule: Rule) -> Verdict | None:
     for quantity, by_workload in of_rule.items():
         weight = f"{WEIGHTS[quantity]}: " if quantity in WEIGHTS else ""
         numbers = [f"{name} {_number(value, rule)}" for name, value in by_workload.items()]
-        average = (
-            f"; mean {_number(fmean(judged(rule, by_workload)), rule)}" if how != "each" else ""
-        )
+        of_mean = judged(rule, by_workload) if how != "each" else []
+        average = f"; mean {_number(fmean(of_mean), rule)}" if of_mean else ""
         told.append(f"{weight}{', '.join(numbers)}{average}")
     bounds = [f"at {end} {rule[end]:g}" for end in ("least", "most") if end in rule]
     texts: dict[str, Any] = {"claim": rule["claim"], "about": rule["about"], "unit": unit}

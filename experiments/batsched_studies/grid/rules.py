@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
-from math import inf, isnan, nan, prod
+from math import inf, prod
 from statistics import fmean
 from typing import Any
 
@@ -44,21 +44,18 @@ def values(runs: Runs, rule: Rule, quantity: str, reading: str = DOCUMENTED) -> 
 
 def judged(rule: Rule, by_workload: Mapping[str, float]) -> list[float]:
     """Return the values that are judged: each, or those of which the mean is."""
-    only_recorded = rule.get("judged") == "recorded"
-    return [v for name, v in by_workload.items() if not (only_recorded and name in MADE_UP)] or [
-        nan
-    ]
+    left_out = MADE_UP if rule.get("judged") == "recorded" else ()
+    return [v for name, v in by_workload.items() if name not in left_out]
 
 
 def holds(rule: Rule, by_workload: Mapping[str, float]) -> bool | None:
     """Tell whether what is judged is within the bounds of the rule; None if there is nothing."""
-    values = judged(rule, by_workload)
-    if rule.get("judged", "each") != "each":
-        values = [fmean(values)]
-    if any(isnan(value) for value in values):
+    of_each = judged(rule, by_workload)
+    if not of_each:
         return None
+    compared = of_each if rule.get("judged", "each") == "each" else [fmean(of_each)]
     least, most = rule.get("least", -inf), rule.get("most", inf)
-    return all(least <= value <= most for value in values)
+    return all(least <= value <= most for value in compared)
 
 
 def _change(runs: Runs, rule: Rule, quantity: str, reading: str) -> float | None:

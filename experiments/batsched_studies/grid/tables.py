@@ -205,7 +205,7 @@ def _claims(runs: Runs) -> Table | None:
     for rule in rules():
         quantity = rule["quantities"][0]
         by_reading = {r: values(runs, rule, quantity, r) for r in runs.labels("reading")}
-        there = {reading: found for reading, found in by_reading.items() if found}
+        there = {reading: found for reading, found in by_reading.items() if judged(rule, found)}
         for reading, found in there.items() if len(there) > 1 else ():
             row = {"claim": rule["claim"], "reading": reading, "quantity": quantity}
             row |= {"ours": fmean(judged(rule, found)), "holds": _YES_OR_NO[holds(rule, found)]}
