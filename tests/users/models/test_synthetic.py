@@ -215,6 +215,22 @@ def test_fewer_jobs_are_the_first_ones(sample: Workload) -> None:
     assert drawn(sample, jobs=50) == drawn(sample, jobs=80)[:50]
 
 
+def test_wide_jobs_in_parts_are_the_same_work(sample: Workload) -> None:
+    """The parts of a job have its user, so that they are at home at one site, and its times."""
+    whole, split = drawn(sample, jobs=200), drawn(sample, jobs=200, split=8)
+    assert max(job.size for job in whole) > max(job.size for job in split) == 8
+    parts: dict[str, list[WorkloadJob]] = {}
+    for job in split:
+        parts.setdefault(job.id.partition(".")[0], []).append(job)
+    assert list(parts) == [job.id for job in whole]
+    for job in whole:
+        of_job = parts[job.id]
+        assert sum(part.size for part in of_job) == job.size
+        assert {(part.submit_time, part.profile, part.user) for part in of_job} == {
+            (job.submit_time, job.profile, job.id)
+        }
+
+
 @pytest.mark.parametrize(
     ("log", "message"),
     [

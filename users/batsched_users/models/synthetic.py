@@ -13,6 +13,7 @@ from math import inf, isnan
 from batsched_py.errors import InputError, UsageError
 from batsched_py.support.option_values import number, one_of, whole_number
 from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.site_rules import split_jobs
 from batsched_users.behaviour.arrivals import ARCHIVE, PUBLISHED, Weibull, published
 from batsched_users.behaviour.job_attributes import COMMON, PER_DECADE, Joint, Shape
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of, run_time_of
@@ -44,6 +45,8 @@ class Synthetic:
     The k-th job of a seed is the same at every ``shrink`` and for all numbers of ``jobs``, under
     every policy. A job runs at most as long as its estimate, which is its kill limit. Jobs of the
     log without estimate or known run time are not learnt from; run times below 1 s count as 1 s.
+    Jobs wider than ``split`` processors come in parts, ``15.1``, ``15.2``, ..., as wide as that and
+    a remainder; each job then has a user of its own, so that on a grid its parts have one home.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class Synthetic:
         *,
         jobs: int = 10_000,
         shrink: float = 1.0,
+        split: int | None = None,
         arrivals: str = "fit",
         alpha: float | None = None,
         beta: float | None = None,
@@ -63,6 +67,7 @@ class Synthetic:
         self.profiles = RunTimeProfiles()
         self._nb_jobs = whole_number("jobs", jobs, 0)
         self._shrink = number("shrink", shrink, 0)
+        self._split = None if split is None else whole_number("split", split, 1)
         self.gaps = _gaps(workload, arrivals, alpha, beta)
         """The distribution of the gaps between submissions, before they are shrunk."""
         shapes = list(_shapes(workload))
@@ -89,7 +94,7 @@ class Synthetic:
         while self.next_submission() <= now:
             jobs.append(self._job())
             self._time += self.gaps.at(self._arrivals.random())
-        return jobs
+        return jobs if self._split is None else split_jobs(jobs, self._split, (), [])
 
     def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
         """Nobody reacts."""
@@ -105,6 +110,7 @@ class Synthetic:
             size=shape.width,
             profile=profile_of(float(shape.run_time)),
             walltime=float(shape.estimate),
+            user=None if self._split is None else str(self._made),
             extra={"original_submission_time": time},
         )
 

@@ -1,0 +1,213 @@
+"""The tables of the study: 7.3, 7.4 and 7.6 beside the thesis's, and what it tells in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import nan, sqrt
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from batsched_py.report import Column, Table
+from batsched_py.report.kit import Runs, columns, in_column, where_known
+from batsched_studies.grid import PUBLISHED, TEXTS
+from batsched_studies.grid.cases import change, crossing, mean, one_machine
+from batsched_studies.grid.rules import holds, judged, rules, values
+
+UNITS = {"count": "%", "share": "points"}
+"""In what the tables 7.3 (counts) and 7.4 (shares) are compared with ours."""
+ADAPTIVE_P = (30, 300)
+"""The overheads of table 7.6, per cent."""
+_YES_OR_NO = {True: "yes", False: "no", None: ""}
+
+
+class Misfit(NamedTuple):
+    """How far numbers are from the thesis's: root of the mean square, and mean."""
+
+    rms: float
+    bias: float
+    unit: str
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        return f"rms {self.rms:.1f} {self.unit}, bias {self.bias:+.1f} {self.unit}"
+
+
+def misfit(rows: Sequence[dict[str, Any]], key: str) -> Misfit:
+    """Return the misfit of rows with ``ours`` and ``published``: counts in per cent."""
+    gaps = [row["ours"] - row["published"] for row in rows]
+    if UNITS[key] == "%":
+        gaps = [100 * gap / row["published"] for gap, row in zip(gaps, rows, strict=True)]
+    return Misfit(sqrt(fmean(gap * gap for gap in gaps)), fmean(gaps), UNITS[key])
+
+
+def beside_tables(runs: Runs, key: str, *, made_up: bool) -> list[dict[str, Any]]:
+    """Return the cells of table 7.3 or 7.4 that were run: ``p``, ``workload``, ours, published."""
+    of_grid = runs.where(sites="m128", scenario="multi_site", adaptive=False, lower_bound=0)
+    rows = []
+    for p, of_p in of_grid.by("p").items():
+        for workload, ours in of_p.by("workload").items():
+            published = in_column(PUBLISHED, (f"table_{key}", p), workload)
+            if published is not None and made_up == workload.startswith("syn"):
+                row = {"p": p, "workload": workload, "ours": mean(ours, key)}
+                rows.append(row | {"published": published})
+    return rows
+
+
+def multi_site_jobs(runs: Runs, key: str) -> Table | None:
+    """Return table 7.3 (``count``) or 7.4 (``share``) beside the thesis's."""
+    lines: dict[int, dict[str, Any]] = {}
+    shown: dict[str, Column] = {"p": Column("p", "overhead (%)")}
+    decimals = {"count": 0, "share": 2}[key]
+    notes = []
+    for made_up in (False, True):
+        cells = beside_tables(runs, key, made_up=made_up)
+        if cells:
+            which = "Made-up workload" if made_up else "Recorded workloads"
+            notes.append(f"{which}: {misfit(cells, key).text}.")
+        for cell in cells:
+            ours, theirs = cell["workload"], f"{cell['workload']}, thesis"
+            line = lines.setdefault(cell["p"], {"p": cell["p"]})
+            line |= {ours: cell["ours"], theirs: cell["published"]}
+            shown[ours] = Column(ours, "", decimals, "ours")
+            shown[theirs] = Column(theirs, "thesis", decimals, "published")
+    return TEXTS.table(
+        f"multi_site_{key}", [*lines.values()], columns=shown.values(), fits=" ".join(notes)
+    )
+
+
+def sharing(runs: Runs) -> Table | None:
+    """Return job sharing on each configuration against one machine."""
+    rows = []
+    shared = runs.where(scenario="sharing", reservation="easy")
+    for workload in runs.labels("workload"):
+        of_workload = shared.where(workload=workload)
+        base = one_machine(of_workload)
+        for sites in of_workload.labels("sites"):
+            ours = of_workload.where(sites=sites)
+            row = {"workload": workload, "sites": sites}
+            row |= {name: mean(ours, name) for name in ("W", "RC", "AWWT")}
+            gains = {f"{name}_gain": change(ours, base, name) for name in ("W", "RC")}
+            rows.append(row | gains)
+    return TEXTS.table("sharing", rows)
+
+
+def scenarios(runs: Runs) -> Table | None:
+    """Return local processing, job sharing and multi-site on one configuration."""
+    rows = []
+    for (workload, sites), of_grid in runs.groups("workload", "sites"):
+        local, shared, multi = (
+            of_grid.where(scenario=scenario) for scenario in ("local", "sharing", "multi_site")
+        )
+        if not local or not shared:
+            continue
+        row = {"workload": workload, "sites": sites}
+        row |= {"local": mean(local, "W"), "shared": mean(shared, "W")}
+        row |= {f"gain_{name}": _less(change(shared, local, name)) for name in ("W", "RC")}
+        row |= {f"to_{name}": crossing(multi, shared, name, nan) for name in ("W", "RC")}
+        row["at_0"] = change(multi.where(p=0), shared, "W")
+        rows.append(row)
+    return TEXTS.table("scenarios", rows)
+
+
+def _less(value: float | None) -> float:
+    return nan if value is None else -value
+
+
+def bounds(runs: Runs) -> Table | None:
+    """Return by how much a lower bound and limited fragments change AWRT."""
+    rows = []
+    split = runs.where(scenario="multi_site", adaptive=False)
+    for (sites, p), of_place in split.groups("sites", "p"):
+        for (bound, fragments), of_case in of_place.groups("lower_bound", "fragments"):
+            if bound or fragments == "limited":
+                row = {"sites": sites, "p": p, "bound": bound, "fragments": fragments}
+                base = of_place.where(lower_bound=0, fragments="unlimited")
+                rows.append(row | _by_workload(of_case, base, "RC"))
+    if not rows:
+        return None
+    rows.sort(key=lambda row: (row["sites"], row["fragments"], row["p"], row["bound"]))
+    names = sorted({name for row in rows for name in row} - {"sites", "p", "bound", "fragments"})
+    shown = (*TEXTS.columns("bounds"), *columns(*names, decimals=1, kind="ours"))
+    return TEXTS.table("bounds", rows, columns=shown)
+
+
+def _by_workload(ours: Runs, base: Runs, name: str) -> dict[str, float]:
+    changes = {
+        w: change(ours.where(workload=w), base.where(workload=w), name)
+        for w in ours.labels("workload")
+    }
+    return {workload: value for workload, value in changes.items() if value is not None}
+
+
+def adaptive(runs: Runs) -> Table | None:
+    """Return the adaptive jobs on each configuration, and table 7.6."""
+    rows = []
+    of_policy = runs.where(adaptive=True)
+    for (workload, sites), of_grid in of_policy.groups("workload", "sites"):
+        few, many = (of_grid.where(p=p) for p in ADAPTIVE_P)
+        if not few or not many:
+            continue
+        row: dict[str, Any] = {"workload": workload, "sites": sites}
+        row |= {"few": mean(few, "count"), "many": mean(many, "count")}
+        row |= {"area": change(many, few, "area"), "W": change(many, few, "W")}
+        base = one_machine(runs.where(workload=workload))
+        row["over"] = change(many, base, "W")
+        for name in ("few", "many", "area"):
+            row[f"{name}_published"] = in_column(PUBLISHED, ("table7_6", sites), name)
+        rows.append(row)
+    return TEXTS.table("adaptive", rows, columns=where_known(rows, TEXTS.columns("adaptive")))
+
+
+def adaptive_misfits(runs: Runs) -> Iterator[tuple[str, Misfit]]:
+    """Yield each workload with the misfit of its counts from table 7.6."""
+    for workload in runs.labels("workload"):
+        cells = []
+        for sites, of_grid in runs.where(workload=workload, adaptive=True).by("sites").items():
+            for p, name in zip(ADAPTIVE_P, ("few", "many"), strict=True):
+                published = in_column(PUBLISHED, ("table7_6", sites), name)
+                ours = of_grid.where(p=p)
+                if published and ours:
+                    cells.append({"ours": mean(ours, "count"), "published": published})
+        if cells:
+            yield workload, misfit(cells, "count")
+
+
+def readings(runs: Runs) -> Iterator[Table | None]:
+    """Yield how near each reading comes to the thesis's tables, and to its lower bounds."""
+    if len(runs.labels("reading")) < 2:
+        return
+    by_reading = {reading: runs.where(reading=reading) for reading in runs.labels("reading")}
+    fits = [{"reading": reading, **_fits(r)} for reading, r in by_reading.items()]
+    yield TEXTS.table("readings_of_tables", [row for row in fits if len(row) > 1])
+    yield _claims(runs)
+    rows = [
+        {"reading": reading, "workload": workload, "rms": fit.rms, "bias": fit.bias}
+        for reading, of_reading in by_reading.items()
+        for workload, fit in adaptive_misfits(of_reading)
+    ]
+    yield TEXTS.table("readings_of_adaptive", rows)
+
+
+def _fits(runs: Runs) -> dict[str, float]:
+    """Return the misfits of tables 7.3 and 7.4, those that there are runs for."""
+    fits: dict[str, float] = {}
+    for key in ("count", "share"):
+        if cells := beside_tables(runs, key, made_up=False):
+            fit = misfit(cells, key)
+            fits |= {f"{key}_rms": fit.rms, f"{key}_bias": fit.bias}
+    return fits
+
+
+def _claims(runs: Runs) -> Table | None:
+    """Return the claims by reading that were run in several: the mean over the workloads."""
+    rows = []
+    for rule in rules():
+        quantity = rule["quantities"][0]
+        by_reading = {r: values(runs, rule, quantity, r) for r in runs.labels("reading")}
+        there = {reading: found for reading, found in by_reading.items() if judged(rule, found)}
+        for reading, found in there.items() if len(there) > 1 else ():
+            row = {"claim": rule["claim"], "reading": reading, "quantity": quantity}
+            row |= {"ours": fmean(judged(rule, found)), "holds": _YES_OR_NO[holds(rule, found)]}
+            rows.append(row)
+    return TEXTS.table("readings_of_claims", rows)
