@@ -102,6 +102,13 @@ CHANGED: dict[str, Any] = {
 }
 
 
+NEEDED = {
+    **dict.fromkeys(("sessions", "user_options"), {"users": "feedback"}),
+    "homes": {"sites": "2x2"},
+}
+"""What a setting means nothing without."""
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -124,7 +131,7 @@ def test_all_settings_are_tried_below() -> None:
 @pytest.mark.parametrize("setting", CHANGED)
 def test_every_setting_reaches_the_command_and_the_name(setting: str) -> None:
     Path("p.xml").write_text("<platform/>")
-    needed = {"users": "feedback"} if setting in ("sessions", "user_options") else {}
+    needed = NEEDED.get(setting, {})
     plain = prepared(**needed)
     changed = prepared(**needed, **{setting: CHANGED[setting]})
     assert changed.folder != plain.folder
