@@ -103,7 +103,8 @@ CHANGED: dict[str, Any] = {
 
 
 NEEDED = {
-    **dict.fromkeys(("sessions", "user_options"), {"users": "feedback"}),
+    "sessions": {"users": "feedback"},
+    "user_options": {"users": "feedback"},
     "homes": {"sites": "2x2"},
 }
 """What a setting means nothing without."""
