@@ -97,8 +97,10 @@ def simulate(source: Source, arguments: Arguments) -> Result:
     user model's option of that name. ``rules`` say how a log becomes jobs (a preset's name or
     :class:`Rules`, of which ``size``, ``walltime`` ... change single ones). The machine is a
     SimGrid ``platform`` file, or ``nodes`` equal processors (default: as many as the log's machine,
-    times ``node_factor``); ``speed_factor`` multiplies their speed. ``seed`` is for the users'
-    chance, ``shake`` for the order of simultaneous events (None: log order). ``each_event`` runs
+    times ``node_factor``); ``speed_factor`` multiplies their speed. ``sites`` are its parts, such
+    as ``4x128,6x32`` or ``west:96,east:128@1.5``, which the policy ``grid`` schedules; users live
+    at them by ``homes``, and ``split`` cuts jobs that are wider. ``seed`` is for the users' chance,
+    ``shake`` for the order of simultaneous events (None: log order). ``each_event`` runs
     the policy after every single event rather than once per instant. ``backend`` is ``embedded``,
     ``batsim`` (the program, ``batsim`` on PATH or the command line given), ``docker``, or
     ``socket``: the embedded simulator in another process. Such a run is limited by ``timeouts``,
