@@ -25,7 +25,7 @@ from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, placed_id
 from batsched_py.protocol.message_json import six_decimals_up
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text
-from batsched_py.workload.sites import HOME, Sites, home_by_name, home_number, nb_processors
+from batsched_py.workload.sites import HOME, Sites, home_of, nb_processors
 from batsched_py.workload.workload import WorkloadJob
 
 DYNAMIC = "dyn"
@@ -320,7 +320,7 @@ class DecisionProcess:
         self._jobs[job.id] = job
         self._must_schedule = True
         if self.sites:
-            job.home = self._home(description)
+            job.home = home_of(self.sites, description.extra, description.user, description.id)
             home = self.sites[job.home].name
             description.extra = job.extra = {**description.extra, HOME: home}
         if not 0 < job.size <= self.machine.nb_processors:
@@ -329,14 +329,6 @@ class DecisionProcess:
         self.queue.append(job)
         if self._dilated is not None:
             self._dilated.waits(description, profile)
-
-    def _home(self, description: m.JobDescription) -> int:
-        """Return the number of the site where a job is at home: as it says, or its user's."""
-        home = description.extra.get(HOME)
-        if home is not None:
-            return home_number(self.sites, home, description.id)
-        name = description.id.partition("!")[2]  # the same, whoever submits it
-        return home_by_name(self.sites, description.user or name)
 
     def _schedule(self) -> None:
         now, queue, machine = self.now, self.queue, self.machine
@@ -399,9 +391,8 @@ class DecisionProcess:
     def _kill(self, job: Job) -> None:
         if job.state is not JobState.RUNNING:
             raise InvariantError(f"job {job.id} was killed while {job.state.value}")
-        dilated = job.dilation != 1 or job.transfer
-        job_ids = [placed_id(job.id) if dilated else job.id]
-        self._reply.append(m.KillJob(timestamp=self.now, job_ids=job_ids))
+        running = job.id if job.id in self._jobs else placed_id(job.id)
+        self._reply.append(m.KillJob(timestamp=self.now, job_ids=[running]))
 
 
 def _without_mark(job_id: str) -> str:

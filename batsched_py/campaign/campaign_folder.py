@@ -24,12 +24,12 @@ from batsched_py.run.described_sites import described_sites
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.support.atomic_files import whole_file, write_whole
 from batsched_py.workload import Workload
-from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.conversion_rules import LATER, Rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import SAMPLE
 from batsched_py.workload.site_rules import depends_on_sites
 
-_ONLY_IF_GIVEN = ("each_event", "sites", "job_numbers", "homes", "split")
+_ONLY_IF_GIVEN = ("each_event", "sites", *LATER)
 """Settings that are columns only where somebody asked for them."""
 
 

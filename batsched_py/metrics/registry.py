@@ -182,7 +182,7 @@ def per_site(
     """
     work = sites.site_work(table)
     columns = {name: getattr(work, name) for name in (*work.__struct_fields__, "balance")}
-    used = sites.utilisation_of_sites(table) if table.ran.any() else None
+    used = sites.utilisation_of_sites(table, work) if table.ran.any() else None
     measured, result = table.only_measured, {}
     for number, site in enumerate(table.sites):
         values: dict[str, float | int | None] = {"processors": site.size, "speed": site.speed}

@@ -90,11 +90,11 @@ def site_work(table: JobTable) -> SiteWork:
     )
 
 
-def utilisation_of_sites(table: JobTable) -> Column:
-    """Return the work done on each site / (its processors x (max f - min a)); shape (sites,).
+def utilisation_of_sites(table: JobTable, work: SiteWork) -> Column:
+    """Return the ``work`` done on each site / (its processors x (max f - min a)); shape (sites,).
 
     From the first submission to the last end of the whole machine, so that the mean over its
     processors is the machine's. Unit: 1.
     """
     sizes = np.array([site.size for site in table.sites], dtype=np.float64)
-    return np.asarray(site_work(table).work_done / (sizes * makespan(table)))
+    return np.asarray(work.work_done / (sizes * makespan(table)))

@@ -52,9 +52,7 @@ def original_id(job_id: str) -> str:
 
 def original(workload: str, name: str) -> tuple[str, str]:
     """Return workload and name of a job, where another form of it ran those of the job itself."""
-    if workload != PLACED:
-        return workload, name
-    workload, _, name = name.partition(":")
+    workload, _, name = original_id(f"{workload}!{name}").partition("!")
     return workload, name
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from pathlib import Path
+
 from batsched_py.simulator.platform.hosts import sites_of
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.workload.sites import Sites, is_platform, parse_sites
@@ -16,4 +19,13 @@ def described_sites(text: str | None) -> Sites:
     """
     if text is None:
         return ()
-    return sites_of(read_platform(text)) if is_platform(text) else parse_sites(text)
+    if not is_platform(text):
+        return parse_sites(text)
+    file = Path(text)
+    return _clusters(text, file.stat().st_mtime_ns if file.is_file() else 0)
+
+
+@lru_cache(maxsize=4)
+def _clusters(path: str, changed: int) -> Sites:
+    """Return the clusters of a platform file as it was when ``changed``: a run asks repeatedly."""
+    return sites_of(read_platform(path))

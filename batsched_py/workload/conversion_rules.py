@@ -17,7 +17,7 @@ Homes = Literal["user", "round-robin", "group", "partition"]
 Split = Literal["local", "largest"] | int
 """How wide a job may be: as its home, as the largest site, or a number of processors."""
 _JOB_NUMBERS = re.compile(r"\s*([0-9]{1,15})\s*-\s*([0-9]{1,15})\s*")
-_LATER = ("job_numbers", "homes", "split")
+LATER = ("job_numbers", "homes", "split")
 """Rules that are not stored where they change nothing, as there were none once."""
 
 
@@ -157,7 +157,7 @@ def as_dict(rules: Rules) -> dict[str, Any]:
     fields = {
         name: getattr(rules, name)
         for name in rules.__struct_fields__
-        if name not in _LATER or getattr(rules, name) != getattr(defaults, name)
+        if name not in LATER or getattr(rules, name) != getattr(defaults, name)
     }
     return fields | {"drop": list(rules.drop)}  # as it comes back from a JSON file
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.workload.conversion_rules import Homes, Rules, Split
-from batsched_py.workload.sites import HOME, SiteDescription, Sites, home_by_name, home_number
+from batsched_py.workload.sites import HOME, SiteDescription, Sites, home_by_name, home_of
 from batsched_py.workload.swf import SwfLog
 from batsched_py.workload.workload import WorkloadJob
 
@@ -73,7 +73,7 @@ def split_jobs(
     changed: list[WorkloadJob] = []
     nb_whole = 0
     for job in jobs:
-        home = _home(job, sites) if sites else None
+        home = sites[home_of(sites, job.extra, job.user, job.id)] if sites else None
         if split == "local" and home is not None:
             job.extra[HOME] = home.name
             limit = home.size
@@ -87,12 +87,6 @@ def split_jobs(
             f"{nb_split} jobs wider than {wider} were split into {len(changed) - nb_whole}"
         )
     return changed
-
-
-def _home(job: WorkloadJob, sites: Sites) -> SiteDescription:
-    if HOME in job.extra:
-        return sites[home_number(sites, job.extra[HOME], job.id)]
-    return sites[home_by_name(sites, job.user or job.id)]
 
 
 def _parts(job: WorkloadJob, limit: int, home: SiteDescription | None) -> Iterator[WorkloadJob]:

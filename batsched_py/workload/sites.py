@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from itertools import accumulate
@@ -125,6 +125,18 @@ def home_number(sites: Sites, home: Any, job: str) -> int:
             return number
     names = ", ".join(site.name for site in sites[:20])
     raise UsageError(f"job {job} has the {HOME} {str(home)[:80]!r}: expected one of {names}")
+
+
+def home_of(sites: Sites, extra: Mapping[str, Any], user: str | None, job: str) -> int:
+    """Return the number of the site where a job is at home: as it says, or its user's.
+
+    ``extra`` are its further fields, and ``job`` is its id, which without that of the workload
+    stands for a user of no name. Raises :class:`UsageError` for a home that does not exist.
+    """
+    home = extra.get(HOME)
+    if home is not None:
+        return home_number(sites, home, job)
+    return home_by_name(sites, user or job.rpartition("!")[2])
 
 
 def home_by_name(sites: Sites, name: str) -> int:

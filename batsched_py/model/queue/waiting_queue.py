@@ -11,7 +11,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import InvariantError
@@ -97,27 +96,15 @@ class _BySize:
         return best
 
     def first_by(self, now: float, free: int, latest_end: Callable[[int], float]) -> Job | None:
-        if len(self._fresh) > MOST_FRESH:
-            self._settle()
-        best_key, best = None, None
-        for at, size in enumerate(self._sizes):
+        self._settle()
+        firsts = []
+        for size, bucket in zip(self._sizes, self._buckets, strict=True):
             if size > free:
                 break
-            bucket, latest = self._buckets[at], latest_end(size)
-            if latest == inf:
-                key, job = bucket.first()
-            elif now + bucket.least_estimate <= latest:
-                key, job = bucket.first_ending(now, latest)
-            else:
-                continue
-            if best is None or key < best_key:
-                best_key, best = key, job
-        for job in self._fresh.values():
-            if job.size <= free and now + job.estimate <= latest_end(job.size):
-                key = self._key(job)
-                if best is None or key < best_key:
-                    best_key, best = key, job
-        return best
+            latest = latest_end(size)
+            if now + bucket.least_estimate <= latest:
+                firsts.append(bucket.first_ending(now, latest))
+        return min(firsts)[1] if firsts else None  # keys are unique: no jobs are compared
 
 
 class Ranking:

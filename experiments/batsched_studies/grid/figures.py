@@ -60,9 +60,7 @@ def bounds(runs: Runs) -> Iterator[Figure | None]:
         return
     for (sites, workload), of_place in multi.groups("sites", "workload"):
         if len(of_place.labels("p")) > 2:
-            rows = [
-                row | {"line": f"{row['line']}"} for row in _line(of_place, "lower_bound", "RC")
-            ]
+            rows = list(_line(of_place, "lower_bound", "RC"))
             base = runs.where(workload=workload)
             yield _figure("bounds", workload, rows, "RC", base, sites=sites)
 
