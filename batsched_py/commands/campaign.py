@@ -16,7 +16,6 @@ from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.support.atomic_files import locked, make_folder_of
-from batsched_py.support.extras import check_extra
 from batsched_py.workload.log_archive import SAMPLE
 
 _SHOWN = 10
@@ -88,8 +87,6 @@ def campaign(
         raise UsageError(f"--jobs {jobs}: expected at least 1")
     if out is not None and not out.strip():
         raise UsageError(f"-e {out!r}: expected a folder")
-    if report:
-        check_extra("figures", "vl_convert")
     outside = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
     spec = read_campaign(find_campaign(file), log, outside, quick=quick)
     folder = Path(out) if out is not None else Path("campaigns") / spec.name

@@ -11,7 +11,6 @@ from batsched_py.report.document import Figure, Report, Table, Text
 from batsched_py.report.formatting import headings, is_numeric, marked, rows_of, tally, verdict
 from batsched_py.support import palette
 from batsched_py.support.atomic_files import write_whole
-from batsched_py.support.extras import extra
 
 PAGE = "report.html"
 """The page, in the folder of the campaign."""
@@ -78,7 +77,6 @@ def markdown(report: Report) -> str:
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
-@extra("figures")
 def drawn(figure: Figure) -> dict[str, bytes]:
     """Return a figure as ``png`` and ``svg``; nothing is fetched from anywhere."""
     import vl_convert
