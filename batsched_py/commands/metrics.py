@@ -36,13 +36,16 @@ def metrics(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME,...", help="These metrics: names, or papers' such as SLDwA."),
+        typer.Option(
+            metavar="NAME,...", help="Only these metrics, by name or as papers call them (SLDwA)."
+        ),
     ] = None,
     by_user: Annotated[
-        bool, typer.Option("--per-user", help="Those of each user's own jobs, a row per user.")
+        bool, typer.Option("--per-user", help="The metrics of each user's jobs, a row per user.")
     ] = False,
     by_site: Annotated[
-        bool, typer.Option("--per-site", help="Those of each site and of the jobs of its users.")
+        bool,
+        typer.Option("--per-site", help="The metrics of each site and of the jobs of its users."),
     ] = False,
     list_all: Annotated[
         bool, typer.Option("--list", help="List all metrics with formula and source instead.")

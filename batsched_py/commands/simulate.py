@@ -63,7 +63,9 @@ def simulate(
         ),
     ] = None,
 ) -> None:
-    """Simulate INPUT under a policy and write its jobs, summary and settings.
+    """Simulate a log under a policy; write its jobs, a summary, the metrics and settings.
+
+    For example: batsched-py simulate sample --scheduler easy --users feedback -e out/easy
 
     The files are PREFIX_jobs.csv, PREFIX_schedule.csv and PREFIX_run.json. Another process as back
     end has its inputs, outputs, logs and commands in the folder PREFIX_BACKEND.

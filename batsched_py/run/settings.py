@@ -61,7 +61,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     log: str = "sample"
     """SWF log or Batsim workload, a file or a log's name: the input of a run of a campaign."""
     scheduler: Annotated[
-        str, Setting("Policy: a name, or file.py:Class.", "NAME", group=POLICY)
+        str,
+        Setting("Policy: a name of `batsched-py list`, or file.py:Class.", "NAME", group=POLICY),
     ] = "easy"
     scheduler_options: Annotated[
         Mapping[str, Any],
@@ -70,14 +71,15 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     users: Annotated[
         str,
         Setting(
-            "rigid (recorded times), feedback, another user model's name, or file.py:Class.",
+            "User model: rigid (recorded times), feedback, another name of `batsched-py list`, or "
+            "file.py:Class.",
             "NAME",
             group=USERS,
         ),
     ] = RIGID
     sessions: Annotated[
         str | None,
-        Setting("Delimitation in minutes, such as arrival:60.", "METHOD:MINUTES", group=USERS),
+        Setting("How sessions are delimited, such as arrival:60.", "METHOD:MINUTES", group=USERS),
     ] = None
     """The user model's option of that name: how sessions are delimited."""
     user_options: Annotated[
@@ -91,7 +93,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         int | None, Setting("Number of processors (default: the log's).", "N", group=MACHINE)
     ] = None
     node_factor: Annotated[
-        float | None, Setting("The same as a multiple of the log's.", "X", group=MACHINE)
+        float | None,
+        Setting("Number of processors, as a multiple of the log's.", "X", group=MACHINE),
     ] = None
     sites: Annotated[
         str | None,
@@ -104,7 +107,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         ),
     ] = None
     speed_factor: Annotated[
-        float, Setting("Speed of the processors, as a multiple.", "X", group=MACHINE)
+        float, Setting("Speed of the processors, as a multiple of the log's.", "X", group=MACHINE)
     ] = 1.0
     rules: Annotated[
         Rules | str,
@@ -115,7 +118,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         ),
     ] = "replay-feedback"
     size: Annotated[
-        str | None, Setting("Processors of a job.", "|".join(CHOICES["size"]), group=RULES)
+        str | None,
+        Setting("Number of processors of a job.", "|".join(CHOICES["size"]), group=RULES),
     ] = None
     walltime: Annotated[
         str | None,
@@ -143,7 +147,12 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         ),
     ] = None
     profile: Annotated[
-        str | None, Setting("What a job does.", "|".join(CHOICES["profile"]), group=RULES)
+        str | None,
+        Setting(
+            "What a job does: last so long, or compute so much on each processor.",
+            "|".join(CHOICES["profile"]),
+            group=RULES,
+        ),
     ] = None
     job_numbers: Annotated[
         str | None,
@@ -172,9 +181,10 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     skip_bad_lines: Annotated[
         bool, Setting("Leave malformed lines out and count them.", group=RULES)
     ] = False
-    seed: Annotated[int, Setting("Seed of the users' chance.", "N", group=USERS)] = 0
+    seed: Annotated[int, Setting("Seed of what users do by chance.", "N", group=USERS)] = 0
     shake: Annotated[
-        int | None, Setting("Seed of a shaken order of simultaneous events.", "N", group=SAME_TIME)
+        int | None,
+        Setting("Shuffle events of the same instant, by this seed.", "N", group=SAME_TIME),
     ] = None
     """None: the order of the log."""
     each_event: Annotated[
@@ -187,14 +197,19 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     warm_up: Annotated[
         str | float | None,
         Setting(
-            "Jobs submitted in so much time from the first submission on load the machine and are "
-            "not measured, such as '4 weeks'.",
+            "Jobs submitted in so much time from the first submission on load the machine, but are "
+            "not measured; such as '4 weeks'.",
             "TIME",
             group=MEASURED,
         ),
     ] = None
     cool_down: Annotated[
-        str | float | None, Setting("The same up to the end.", "TIME", group=MEASURED)
+        str | float | None,
+        Setting(
+            "Nor those submitted in so much time before the last submission.",
+            "TIME",
+            group=MEASURED,
+        ),
     ] = None
     backend: Annotated[
         str,

@@ -23,7 +23,7 @@ def compare(
         list[str],
         typer.Argument(
             metavar="LOG...",
-            help="SWF logs or Batsim workloads: files or names; the first is the one to be like.",
+            help="SWF logs or Batsim workloads, files or names; the first is the one to be like.",
         ),
     ],
     skip_bad_lines: o.SkipBadLines = False,

@@ -39,24 +39,35 @@ def sessions(
     arrival: Annotated[
         float | None,
         typer.Option(
-            "-a", "--arrival", help="Cut where submissions are so far apart.", metavar="MINUTES"
+            "-a",
+            "--arrival",
+            help="New session at a gap of MINUTES between submissions.",
+            metavar="MINUTES",
         ),
     ] = None,
     last: Annotated[
         float | None,
         typer.Option(
-            "-l", "--last", help="Cut so long after the end of the last job.", metavar="MINUTES"
+            "-l",
+            "--last",
+            help="New session MINUTES after the end of the job submitted last.",
+            metavar="MINUTES",
         ),
     ] = None,
     latest: Annotated[
         float | None,
         typer.Option(
-            "-m", "--max", help="Cut so long after the end of all jobs before.", metavar="MINUTES"
+            "-m",
+            "--max",
+            help="New session MINUTES after the end of all jobs before.",
+            metavar="MINUTES",
         ),
     ] = None,
     boundary: Annotated[
         str,
-        typer.Option("--boundary", help="A gap of exactly MINUTES cuts (>=), or does not (>)."),
+        typer.Option(
+            "--boundary", help="Whether a gap of exactly MINUTES is enough (>=) or not (>)."
+        ),
     ] = ">=",
     summary_file: Annotated[
         Path | None,
@@ -65,7 +76,7 @@ def sessions(
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Cut the jobs of each user of LOG into sessions; write their graphs and print a summary.
+    """Cut the jobs of each user of a log into sessions; write their graphs and print a summary.
 
     Exactly one of -a, -l and -m says how sessions are delimited, for example -a 60.
     """

@@ -79,7 +79,7 @@ def thresholds(
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Show what each way to delimit sessions makes of LOG..., to choose one by.
+    """Compare ways to delimit sessions on logs, to choose one.
 
     Prints jobs, batches, sessions and their lengths by delimitation, and how far the think times
     that follow batches found by one of Last and Max only are from those that both agree on.
@@ -122,7 +122,7 @@ def portrait(
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Draw what the users of INPUT... do: when they submit, how long they stay, how they think.
+    """Draw what users do: when they submit, how long they stay, how they think.
 
     Several inputs are laid over each other, for example a log and the simulation of a model.
     """
