@@ -111,9 +111,12 @@ def _execute(
     path: Path, run: Run, prefix: str, folder: str, exchange: Path | None = None
 ) -> Result:
     """Simulate, write the files and say what came out."""
+    from batsched_py.results.run_files import replaced_run
     from batsched_py.run.simulate import execute
 
     result = execute(path, run, folder, exchange)
+    if replaced := replaced_run(prefix, result.settings):
+        print(f"note: {replaced}", file=sys.stderr)
     paths = result.write(prefix)
     _report(result, run, paths if exchange is None else [*paths, exchange])
     return result
