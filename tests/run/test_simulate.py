@@ -173,7 +173,7 @@ def test_what_is_replaced_is_told(tmp_path: Path, sample: Path) -> None:
         return done.stderr.partition("note: replaced out_* of ")[2].partition(": ")[2]
 
     assert notes() == ""
-    assert notes() == "a run with the same settings\n"
+    assert notes().startswith("a run with the same settings\n")
     assert notes("--scheduler", "fcfs").startswith("another run (easy, users rigid, on sample")
     (tmp_path / "out_run.json").write_text("{}")  # of Batsim, or of long ago
-    assert notes() == "another run\n"
+    assert notes().startswith("another run\n")
