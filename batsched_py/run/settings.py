@@ -190,6 +190,13 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
 
         Where there is a ``node_factor``, see :meth:`on_machine` first.
         """
+        for name in ("scheduler", "users"):
+            if not isinstance(given := getattr(self, name), str):
+                kind = getattr(given, "__name__", type(given).__name__)
+                raise UsageError(
+                    f"{parameter(name)} {given!r}: only simulate() takes classes; this needs a "
+                    f"file: path/to/file.py:{kind}"
+                )
         same = {name: getattr(self, name) for name in Run.__struct_fields__}
         return Run(
             **same

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -32,6 +33,8 @@ _METHODS: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 _KINDS = {SCHEDULERS: "scheduler", USERS: "user model"}
+_IN_MEMORY = re.compile(r"(.+) \(source \w+\)")
+"""What a run is named by that :func:`batsched_py.simulate` was given a class for."""
 
 
 @cache
@@ -42,13 +45,27 @@ def names(group: str) -> dict[str, EntryPoint]:
 
 def load(group: str, name: str) -> type[Any]:
     """Return the plug-in class called ``name``; raises :class:`PluginError` if it does not fit."""
+    if in_memory := _IN_MEMORY.fullmatch(name):
+        raise PluginError(
+            f"{_KINDS[group]} {name!r} was in no file, only in the program that made the run: "
+            f"write it into one and give path/to/file.py:{in_memory[1]}"
+        )
     plugin = load_file(name) if ".py:" in name else _load_registered(group, name)
-    kind = _KINDS[group]
     if not inspect.isclass(plugin):
-        raise PluginError(f"{kind} {name!r} is {plugin!r}, expected a class")
-    for method, parameters in _METHODS[group].items():
-        _check_method(plugin, method, parameters, f"{kind} {name!r}")
+        raise PluginError(f"{_KINDS[group]} {name!r} is {plugin!r}, expected a class")
+    check_methods(group, plugin, name)
     return plugin
+
+
+def check_methods(group: str, plugin: type[Any], name: str) -> None:
+    """Raise :class:`PluginError` for a class without the methods of its kind."""
+    for method, parameters in _METHODS[group].items():
+        _check_method(plugin, method, parameters, f"{_KINDS[group]} {name!r}")
+
+
+def has_methods(group: str, plugin: type[Any]) -> bool:
+    """Tell whether a class has methods with the names of those of its kind."""
+    return all(callable(getattr(plugin, method, None)) for method in _METHODS[group])
 
 
 def load_file(place: str) -> Any:
