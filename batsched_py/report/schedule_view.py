@@ -12,10 +12,10 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from batsched_py.figures.schedule_window import jobs_inside, widest_window
+from batsched_py.figures.step_functions import Intervals
 from batsched_py.metrics import BOUND
 from batsched_py.report.packed_columns import rounded
-from batsched_py.report.schedule_window import jobs_inside, widest_window
-from batsched_py.report.step_functions import Intervals
 from batsched_py.support.processor_sets import from_text, intervals
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.step_functions import Array, Intervals
-from batsched_py.report.time_axis import TimeAxis
+from batsched_py.figures.step_functions import Array, Intervals
+from batsched_py.figures.time_axis import TimeAxis
 from batsched_py.support.extras import extra
 
 with extra("figures"):

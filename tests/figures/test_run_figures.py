@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.errors import InputError, UsageError
-from batsched_py.report import run_figures
-from batsched_py.report.run_figures import gantt, queue, submissions, utilisation
-from batsched_py.report.step_charts import PARTS, Steps
-from batsched_py.report.step_functions import Intervals
+from batsched_py.figures import run_figures
+from batsched_py.figures.run_figures import gantt, queue, submissions, utilisation
+from batsched_py.figures.step_charts import PARTS, Steps
+from batsched_py.figures.step_functions import Intervals
 from batsched_py.units import DAY, HOUR
 
 NAN = float("nan")

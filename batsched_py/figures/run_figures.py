@@ -18,11 +18,11 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from batsched_py.errors import UsageError, parameter
+from batsched_py.figures.schedule_window import jobs_inside, widest_window
+from batsched_py.figures.step_charts import MOST_STEPS, Chart, StepLayers, Steps
+from batsched_py.figures.step_functions import Array, Intervals
+from batsched_py.figures.time_axis import TimeAxis, TimeOptions
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, REJECTED
-from batsched_py.report.schedule_window import jobs_inside, widest_window
-from batsched_py.report.step_charts import MOST_STEPS, Chart, StepLayers, Steps
-from batsched_py.report.step_functions import Array, Intervals
-from batsched_py.report.time_axis import TimeAxis, TimeOptions
 from batsched_py.support import palette
 from batsched_py.support.extras import extra
 from batsched_py.support.processor_sets import from_text, intervals
