@@ -21,8 +21,8 @@ from batsched_py.support.atomic_files import write_lines, write_whole
 if TYPE_CHECKING:
     import pandas as pd
 
-    from batsched_py.report.step_charts import Chart
-    from batsched_py.report.time_axis import TimeOptions
+    from batsched_py.figures.step_charts import Chart
+    from batsched_py.figures.time_axis import TimeOptions
 
 
 class Output(Protocol):
@@ -190,29 +190,29 @@ class Result:
         of the simulation. Its data frame is ``data``. Raises :class:`UsageError` for what is not
         there.
         """
-        return self._figures.gantt(
+        from batsched_py.figures import run_figures
+
+        return run_figures.gantt(
             self.jobs, self.output.nb_processors, colour=colour, **self._clock(time)
         )
 
     def utilisation(self, **time: Unpack[TimeOptions]) -> Chart:
         """Return busy processors, and those that running and waiting jobs want, over time."""
-        return self._figures.utilisation(
-            self.jobs, self.output.nb_processors, **self._clock(time)
-        )
+        from batsched_py.figures import run_figures
+
+        return run_figures.utilisation(self.jobs, self.output.nb_processors, **self._clock(time))
 
     def queue(self, **time: Unpack[TimeOptions]) -> Chart:
         """Return how many jobs wait, and the processors that they want, over time."""
-        return self._figures.queue(self.jobs, **self._clock(time))
+        from batsched_py.figures import run_figures
+
+        return run_figures.queue(self.jobs, **self._clock(time))
 
     def submissions(self, *, every: str | None = None, **time: Unpack[TimeOptions]) -> Chart:
         """Return how many jobs are submitted in each ``hour``, ``day`` or ``week``."""
-        return self._figures.submissions(self.jobs, every=every, **self._clock(time))
+        from batsched_py.figures import run_figures
 
-    @property
-    def _figures(self) -> ModuleType:
-        from batsched_py.report import run_figures
-
-        return run_figures
+        return run_figures.submissions(self.jobs, every=every, **self._clock(time))
 
     def _clock(self, time: TimeOptions) -> TimeOptions:
         """Return options with the log's clock, unless they say another."""

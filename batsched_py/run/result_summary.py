@@ -97,7 +97,9 @@ def _picture(table: JobTable) -> str:
         f"L{number * step:.0f} {_HEIGHT * (1 - height):.1f}h{step:.0f}"
         for number, height in enumerate(np.minimum(busy / machine, 1.0).tolist())
     )
-    label = f"busy of {machine:g} processors, in {edges[-1] / DAY:.3g} days from the first submission"
+    label = (
+        f"busy of {machine:g} processors, in {edges[-1] / DAY:.3g} days from the first submission"
+    )
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT + 18}" width="{_WIDTH}" role="img" '
         f'aria-label="{label}" style="max-width: 100%"><g fill="currentColor">'

@@ -172,7 +172,7 @@ def _numbers(field: str, series: pd.Series[Any]) -> tuple[Column, Mask]:
 
 def _raise(field: str, series: pd.Series[Any], row: int) -> None:
     """Raise :class:`LogError` for the first cell of a column that makes no sense."""
-    value = series.iloc[row]
+    value = series.astype(object).iloc[row]
     expected = "a number" if is_fractional(field) else "an integer"
     if field == "submit_time":
         expected = "a number of seconds, at least 0"

@@ -141,11 +141,12 @@ def in_cell(text: str, name: str, globals_: dict[str, Any]) -> None:
 
 def test_a_class_of_a_cell_is_known_by_its_text() -> None:
     """Python does not find it, as its module has no file."""
-    cell = "A = 1\n@staticmethod\nclass Mine:\n    limit = 1\n    def schedule(self): ...\n\nB = 2\n"
+    cell = (
+        "A = 1\n@staticmethod\nclass Mine:\n    limit = 1\n    def schedule(self): ...\n\nB = 2\n"
+    )
     cell = cell.replace("@staticmethod\n", "@mark\n")
     globals_: dict[str, Any] = {"__name__": "no_such_module", "mark": lambda kind: kind}
     in_cell(cell, "<cell 1>", globals_)
-    text = cell.removeprefix("A = 1\n").removesuffix("\nB = 2\n")
     first = name_of(globals_["Mine"])
     assert first == f"Mine (source {hashlib.sha256(text.encode()).hexdigest()[:8]})"
     in_cell(cell.replace("limit = 1", "limit = 2"), "<cell 2>", globals_)
@@ -186,7 +187,7 @@ def test_an_unknown_option_is_refused() -> None:
 
 def test_an_instance_is_no_user_model() -> None:
     model = Reversed(Workload(name="x", nb_res=1, jobs=[], profiles={}))
-    with pytest.raises(UsageError, match="users.*expected a name"):
+    with pytest.raises(UsageError, match=r"users.*expected a name"):
         simulate("sample", users=model)  # type: ignore[arg-type]
 
 
