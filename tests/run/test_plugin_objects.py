@@ -141,10 +141,8 @@ def in_cell(text: str, name: str, globals_: dict[str, Any]) -> None:
 
 def test_a_class_of_a_cell_is_known_by_its_text() -> None:
     """Python does not find it, as its module has no file."""
-    cell = (
-        "A = 1\n@staticmethod\nclass Mine:\n    limit = 1\n    def schedule(self): ...\n\nB = 2\n"
-    )
-    cell = cell.replace("@staticmethod\n", "@mark\n")
+    text = "@mark\nclass Mine:\n    limit = 1\n    def schedule(self): ...\n"
+    cell = f"A = 1\n{text}\nB = 2\n"
     globals_: dict[str, Any] = {"__name__": "no_such_module", "mark": lambda kind: kind}
     in_cell(cell, "<cell 1>", globals_)
     first = name_of(globals_["Mine"])

@@ -193,7 +193,7 @@ def test_figures_are_of_the_jobs(result: Result, prefix: Path) -> None:
         assert getattr(loaded, name)().to_dict() == chart.to_dict()
     dates, days = result.utilisation(), result.utilisation(unit="days", begin=0, end=86400)
     assert dates.data["time"].dtype.kind == "M"
-    assert days.data["time"].between(-0.1, 1).all()
+    assert days.data["time"].between(-1, 1).all()
     assert set(result.gantt(colour="user").data["user"]) <= set(result.jobs["user"])
     with pytest.raises(UsageError, match="colour"):
         result.gantt(colour="colour of the sky")
