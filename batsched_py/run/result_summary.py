@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from batsched_py.results.job_table import Column, JobTable
-from batsched_py.units import DAY, HOUR
+from batsched_py.units import DAY, UNITS, unit_of
 
 _WIDTH, _HEIGHT = 480, 70
 _STEPS = 240
@@ -30,21 +30,24 @@ class Summary:
                 f"{settings['nb_processors']} processors"
             ),
             "waiting time": (
-                f"mean {self._value('mean_waiting_time', HOUR, 'h')}, "
-                f"max {self._value('max_waiting_time', HOUR, 'h')}; "
+                f"mean {self._time('mean_waiting_time')}, max {self._time('max_waiting_time')}; "
                 f"mean bounded slowdown {self._value('mean_bounded_slowdown')}"
             ),
             "machine": (
                 f"utilisation {self._value('utilisation', 0.01, '%')}, "
-                f"makespan {self._value('makespan', DAY, 'days')}"
+                f"makespan {self._time('makespan')}"
             ),
-            "lateness": f"mean {self._value('mean_lateness', HOUR, 'h')}",
+            "lateness": f"mean {self._time('mean_lateness')}",
         }
         """Four lines: what they are about, and the numbers."""
 
     def _value(self, name: str, unit: float = 1.0, unit_name: str = "") -> str:
         value = self._overall.get(name)
         return "-" if value is None else f"{value / unit:.3f} {unit_name}".rstrip()
+
+    def _time(self, name: str) -> str:
+        unit = unit_of(abs(self._overall.get(name) or 0.0))
+        return self._value(name, UNITS[unit], unit)
 
     @property
     def text(self) -> str:

@@ -44,9 +44,9 @@ def test_five_lines(result: Result) -> None:
     assert "easy" in lines[0]
     assert "feedback" in lines[0]
     assert f"{overall['nb_jobs']} (0 rejected) on 64 processors" in lines[1]
-    assert f"mean {overall['mean_waiting_time'] / 3600:.3f} h" in lines[2]
+    assert f"mean {overall['mean_waiting_time'] / 3600:.3f} hours" in lines[2]
     assert f"utilisation {overall['utilisation'] * 100:.3f} %" in lines[3]
-    assert f"mean {overall['mean_lateness'] / 3600:.3f} h" in lines[4]
+    assert f"mean {overall['mean_lateness'] / 3600:.3f} hours" in lines[4]
 
 
 def test_what_is_unknown_is_a_dash() -> None:
@@ -160,6 +160,17 @@ def test_a_run_of_batsim_is_measured_anew(result: Result, tmp_path: Path) -> Non
     assert isnan(loaded.wall_time)
     assert len(repr(loaded).splitlines()) == 5
     assert json.loads(loaded.run_json())["wall_time"] is None
+
+
+def test_a_recorded_run_of_batsim() -> None:
+    """Batsim 4.2's own files, with jobs that ran in another form than they were submitted in."""
+    loaded = Result.load(Path(__file__).with_name("dilated_jobs") / "out")
+    assert loaded.metrics["nb_jobs"] == len(loaded.jobs) == 9
+    assert loaded.metrics["nb_rejected"] == 1
+    assert loaded.metrics["max_waiting_time"] == 20
+    assert "on 6 processors" in repr(loaded)
+    assert "max 20.000 seconds" in repr(loaded)
+    assert len(loaded.gantt().data)
 
 
 def test_what_is_not_there_is_said(result: Result, prefix: Path, tmp_path: Path) -> None:
