@@ -27,6 +27,7 @@ from batsched_py.errors import BatschedError, InputError, PluginError
 from batsched_py.run.result import Result
 from batsched_py.run.settings import EMBEDDED, Settings
 from batsched_py.run.simulate import Loaded, at_sites, execute, load
+from batsched_py.support.code_places import described
 from batsched_py.support.plugins import load_file
 
 Files = dict[str, bytes]
@@ -79,7 +80,7 @@ def perform(task: Task) -> Files:
         raise RunFailed(_one_line(str(error)), f"{output.getvalue()}{error}\n") from None
     except Exception as error:  # of a plug-in, or ours: the other runs go on
         text = f"{output.getvalue()}{traceback.format_exc()}"
-        raise RunFailed(_one_line(f"{type(error).__name__}: {error}"), text) from None
+        raise RunFailed(_one_line(described(error)), text) from None
     result.measured["study"] = measured
     provenance = {
         **task.provenance,

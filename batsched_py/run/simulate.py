@@ -23,7 +23,7 @@ from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
 from batsched_py.run.described_sites import described_sites
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
 from batsched_py.run.result import Output, Result, versions
-from batsched_py.run.settings import EMBEDDED, RIGID, ProcessSettings, Run, Settings
+from batsched_py.run.settings import EMBEDDED, ProcessSettings, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import (
     Platform,
@@ -33,6 +33,7 @@ from batsched_py.simulator.platform.hosts import (
     with_sites,
 )
 from batsched_py.simulator.platform.platform_reader import read_platform
+from batsched_py.support.plugins import RIGID
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules, as_dict

@@ -120,10 +120,10 @@ def test_users_are_made_of_the_workload() -> None:
     assert by_class.jobs["submission_time"].tolist() != []
     assert sorted(by_class.jobs["submission_time"]) == [60.0 * number for number in range(50)]
 
-    def factory(workload: Workload) -> UserModel:
-        return Reversed(workload, gap=60)
+    def factory(workload: Workload, gap: float) -> UserModel:
+        return Reversed(workload, gap=gap)
 
-    by_factory = simulate("sample", users=factory, first=50)
+    by_factory = simulate("sample", users=factory, user_options={"gap": 60.0}, first=50)
     assert by_factory.jobs_csv() == by_class.jobs_csv()
     assert by_factory.settings["run"]["users"].startswith("Reversed (source ")
 
