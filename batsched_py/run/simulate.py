@@ -202,8 +202,10 @@ def execute(
     wall_time = time.perf_counter() - begin
     if part is not None and record is not None:
         part.replace(record)  # an earlier recording is lost only now
-    notes = [*workload.notes, *site_notes, *_too_wide(workload, output.nb_processors)]
-    notes += _few_submitted(run, workload, output.table)
+    notes = [
+        *(*workload.notes, *site_notes, *_too_wide(workload, output.nb_processors)),
+        *_few_submitted(run, workload, output.table),
+    ]
     if sites and (nb_refused := int((~output.table.ran).sum())):
         notes.append(f"{nb_refused} jobs were refused: they are too wide for where they may run")
     if nb_rare := int(output.table.rare.sum()):

@@ -49,9 +49,7 @@ def played(model: Resampled | Tbuos) -> list[Played]:
 
 
 def shift_of(submission: Played) -> float:
-    return float(
-        submission.job.original_submission_time - recorded(submission).submit_time
-    )
+    return float(submission.job.original_submission_time - recorded(submission).submit_time)
 
 
 def recorded(submission: Played) -> WorkloadJob:
