@@ -142,11 +142,6 @@ def _compare(result: Result, run: Run, other: Result, other_run: Run, prefix: st
 
 def _report(result: Result, run: Run, paths: list[Path]) -> None:
     notes = list(result.settings["notes"])
-    if not result.measured["overall"]["nb_jobs"]:
-        notes.append(
-            f"there were no jobs: {result.settings['input']['name']} has "
-            f"{result.settings['input']['nb_jobs']}, and the users ({run.users}) submitted none"
-        )
     growth = result.measured["overall"]["backlog_growth"]
     if saturated(growth):
         notes.append(

@@ -18,6 +18,7 @@ from batsched_py.errors import PlatformError, UsageError, parameter
 from batsched_py.model.policy import CountingScheduler, Scheduler, may_dilate
 from batsched_py.model.user_model import UserModel
 from batsched_py.results.embedded_output import EmbeddedOutput
+from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import stored_sites
 from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
 from batsched_py.run.described_sites import described_sites
@@ -223,7 +224,7 @@ def execute(
     wall_time = time.perf_counter() - begin
     if part is not None and record is not None:
         part.replace(record)  # an earlier recording is lost only now
-    notes = [*workload.notes, *site_notes, *object_notes, *_notes(workload, output, sites)]
+    notes = [*workload.notes, *site_notes, *object_notes, *_notes(run, workload, output, sites)]
     settings = {
         "input": {"name": workload.name, "sha256": content, "nb_jobs": len(workload.jobs)},
         "run": msgspec.to_builtins(run) | {"rules": as_dict(run.rules)},
@@ -245,9 +246,10 @@ def execute(
     return result
 
 
-def _notes(workload: Workload, output: Output, sites: Sites) -> list[str]:
-    """Return notes on jobs that were refused or are not measured."""
+def _notes(run: Run, workload: Workload, output: Output, sites: Sites) -> list[str]:
+    """Return notes on jobs that were refused, not submitted, or are not measured."""
     notes = _too_wide(workload, output.nb_processors)
+    notes += _few_submitted(run, workload, output.table)
     if sites and (nb_refused := int((~output.table.ran).sum())):
         notes.append(f"{nb_refused} jobs were refused: they are too wide for where they may run")
     if nb_rare := int(output.table.rare.sum()):
@@ -337,6 +339,25 @@ def _too_wide(workload: Workload, nb_processors: int) -> list[str]:
     return [
         f"{len(wide)} jobs are wider than the machine of {nb_processors} processors and are "
         f"refused, such as job {wide[0].id} of {wide[0].size}"
+    ]
+
+
+def _few_submitted(run: Run, workload: Workload, table: JobTable) -> list[str]:
+    """Return a note if there were no jobs, or users who replay a log did not submit all of it."""
+    nb_jobs, left_early = len(workload.jobs), "next_submission() returned inf"
+    if not len(table.submit):
+        reason = f": its {left_early} at the start" if run.dynamic else ""
+        return [
+            f"there were no jobs: {workload.name} has {nb_jobs}, and the users ({run.users}) "
+            f"submitted none{reason}"
+        ]
+    replayed = table.original_submit[~np.isnan(table.original_submit)].round(6)
+    recorded = np.round([job.submit_time for job in workload.jobs], 6)
+    if not 0 < len(replayed) < nb_jobs or not np.isin(replayed, recorded).all():
+        return []  # all of it, or made up, or drawn from the log and moved
+    return [
+        f"the users ({run.users}) submitted {len(replayed)} of the {nb_jobs} jobs of "
+        f"{workload.name}: unless some were left out on purpose, {left_early} too early"
     ]
 
 

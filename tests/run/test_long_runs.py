@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, OutputError, ProtocolError
+from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import messages as m
 from batsched_py.results.columns_beyond_batsim import UsersTable
 from batsched_py.results.embedded_output import EmbeddedOutput
@@ -66,7 +67,7 @@ class Loops:
             )
         ]
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         self.due[int(job.user or 0)] = now + 60
 
 
@@ -440,7 +441,7 @@ def test_profiles_of_their_own_have_names_of_their_own() -> None:
             self.left = 0
             return [WorkloadJob(id=i, submit_time=now, size=1, profile=p) for p, i in names]
 
-        def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        def job_ended(self, now: float, job: EndedJob, state: str) -> None:
             pass
 
     users = Once(1)
