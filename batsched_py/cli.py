@@ -125,14 +125,9 @@ def main() -> None:
     except Exception as error:  # a fault of ours, or of a plug-in
         if os.environ.get(TRACEBACK):
             raise
-        import traceback
+        from batsched_py.support.code_places import described
 
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        _fail(
-            f"{type(error).__name__}: {error} ({place.filename}:{place.lineno}, in {place.name}; "
-            f"set {TRACEBACK}=1 to see the whole traceback)",
-            1,
-        )
+        _fail(described(error, f"set {TRACEBACK}=1 to see the whole traceback"), 1)
 
 
 def _flag(command: Any, parameter: str) -> str:

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from batsched_py.run.settings import RIGID
 from batsched_py.support import plugins
 from batsched_py.support.plugin_descriptions import description
 from batsched_py.support.text_table import print_pairs, print_table
@@ -35,7 +34,7 @@ def list_plugins(
 
 
 def _group_of(name: str) -> str:
-    if name == RIGID or name in plugins.names(plugins.USERS):
+    if name == plugins.RIGID or name in plugins.names(plugins.USERS):
         return plugins.USERS
     of_file = plugins.load_file(name) if ".py:" in name else None
     is_policy = of_file is None or hasattr(of_file, "schedule")
@@ -49,7 +48,7 @@ def list_users() -> None:
 
 
 def _described(group: str) -> list[tuple[str, str]]:
-    lines = {RIGID: _RIGID} if group == plugins.USERS else {}
+    lines = {plugins.RIGID: _RIGID} if group == plugins.USERS else {}
     for name, entry in plugins.names(group).items():
         try:
             lines[name] = description(entry)
@@ -60,18 +59,14 @@ def _described(group: str) -> list[tuple[str, str]]:
 
 def show_plugin(group: str, name: str) -> None:
     """Print what a policy or user model does, and its options with types and defaults."""
-    if name == RIGID and group == plugins.USERS:
+    if name == plugins.RIGID and group == plugins.USERS:
         print(_RIGID)
         return
     plugin = plugins.load(group, name)
     use, flag = _FLAGS[group]
     print(f"{use} {name} ({plugin.__module__}.{plugin.__qualname__})\n")
     print(_plain(inspect.getdoc(plugin) or "(not described)"))
-    options = [
-        parameter
-        for parameter in inspect.signature(plugin).parameters.values()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    ]
+    options = plugins.option_parameters(plugin)
     if not options:
         print("\nNo options.")
         return

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-NOT_DESCRIBED = "(not described)"
+NOT_DESCRIBED = "(not description_of_object)"
 
 
 def description(entry: EntryPoint) -> str:
@@ -21,10 +21,10 @@ def description(entry: EntryPoint) -> str:
     that raises.
     """
     read = _written(entry)
-    return described(entry.load()) if read is None else first_paragraph(read)
+    return description_of_object(entry.load()) if read is None else first_paragraph(read)
 
 
-def described(plugin: Any) -> str:
+def description_of_object(plugin: Any) -> str:
     """Return the first paragraph of the docstring of what was imported, as one line."""
     info = getattr(plugin, "info", None)  # of a Typer application
     text = getattr(info, "help", None)

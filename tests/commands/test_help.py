@@ -13,7 +13,7 @@ import typer
 from batsched_py.cli import COMMANDS, GROUPS
 from batsched_py.run.settings import SETTINGS
 from batsched_py.support import plugins
-from batsched_py.support.plugin_descriptions import described, description
+from batsched_py.support.plugin_descriptions import description, description_of_object
 from helpers.calling import command
 
 HEAVY = {"numpy", "pandas", "rich", "altair", "jinja2", "batsched_py.simulator"}
@@ -52,7 +52,7 @@ def test_what_is_read_from_the_source_is_what_the_object_says(entry: EntryPoint)
     loaded = entry.load()
     if isinstance(loaded, typer.Typer) and not isinstance(loaded.info.help, str):
         loaded = loaded.registered_commands[0].callback  # it has one command, and is that
-    assert description(entry) == described(loaded) != ""
+    assert description(entry) == description_of_object(loaded) != ""
 
 
 def test_what_cannot_be_read_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ def test_run_json_holds_what_determines_the_run(tmp_path: Path, sample: Path) ->
     assert {"python", "batsched_py", "numpy"} <= run["versions"].keys()
     assert run["rules"]["walltime"] == "double"
     metrics = run["metrics"]
-    assert metrics["denominators"]["mean_lateness"] == "all jobs"
+    assert metrics["denominators"]["mean_lateness"] == "recorded jobs"
     rows = list(csv.DictReader((tmp_path / "deep" / "out_jobs.csv").open()))
     assert set(metrics["per_user"]) == {row["user"] for row in rows}
     mean = sum(float(row["lateness"]) for row in rows) / len(rows)
