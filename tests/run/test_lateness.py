@@ -180,7 +180,7 @@ def test_only_the_recorded_jobs_of_a_population_have_a_lateness(
     np.testing.assert_array_equal(np.isfinite(table.lateness), replays)
     assert replays.sum() == len(sample.jobs) < len(replays)
     late = table.lateness[replays]
-    overall = result.metrics["overall"]
+    overall = result.measured["overall"]
     assert overall["mean_lateness"] == pytest.approx(late.mean())
     assert overall["additional_lateness"] == pytest.approx(2 * late.mean() / (len(late) - 1))
     span = np.ptp(recorded(sample))

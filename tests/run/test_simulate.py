@@ -164,3 +164,16 @@ def test_a_recording_takes_the_place_of_an_earlier_one_at_the_end(tmp_path: Path
     assert "deadlock" in failed.stderr
     assert exchange.read_bytes() == before
     assert (tmp_path / "r_exchange.jsonl.part").stat().st_size > 0
+
+
+def test_what_is_replaced_is_told(tmp_path: Path, sample: Path) -> None:
+    def notes(*line: str) -> str:
+        done = command(tmp_path, "simulate", sample, "--first", "20", *line)
+        assert done.returncode == 0
+        return done.stderr.partition("note: replaced out_* of ")[2].partition(": ")[2]
+
+    assert notes() == ""
+    assert notes().startswith("a run with the same settings\n")
+    assert notes("--scheduler", "fcfs").startswith("another run (easy, users rigid, on sample")
+    (tmp_path / "out_run.json").write_text("{}")  # of Batsim, or of long ago
+    assert notes().startswith("another run\n")
