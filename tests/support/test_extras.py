@@ -15,7 +15,6 @@ from batsched_py.optimum.integer_program import Program
 from batsched_py.workload.log_archive import fetch_log
 from batsched_users.behaviour.arrivals import Weibull
 from batsched_users.sessions.session_graph import to_networkx
-from batsched_users.studies.portrait import portrait_figure
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 EXTRAS = {
@@ -28,7 +27,6 @@ EXTRAS = {
 @pytest.mark.parametrize(
     ("module", "extra", "use"),
     [
-        ("matplotlib.figure", "figures", lambda: portrait_figure([])),
         ("scipy.sparse", "scipy", lambda: Program._make_matrix(None, None)),
         ("scipy.optimize", "scipy", lambda: Weibull.fit([1.0, 2.0], "gaps")),
         ("networkx", "graphs", lambda: to_networkx(None)),
