@@ -107,7 +107,7 @@ def _smaller(png: bytes) -> bytes:
         if kind == b"IDAT":
             pixels += content
         elif kind == b"IEND":
-            kept.append(_chunk(b"IDAT", zlib.compress(zlib.decompress(pixels), 9)))
+            kept.append(_chunk(b"IDAT", zlib.compress(zlib.decompress(pixels), 8)))
         if kind != b"IDAT":
             kept.append(_chunk(kind, content))
         at += length + 12
