@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from batsched_py import decision_process
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
@@ -242,6 +243,31 @@ def test_jobs_are_started_on_a_walk_along_the_queue_and_on_numbered_processors()
         "w0!0002": (5, 0b1111),
         "w0!0003": (0, 0b0001),
     }
+
+
+class Ticking:
+    """FCFS that looks every second, for ever or only while jobs wait."""
+
+    def __init__(self, for_ever: bool) -> None:
+        self.for_ever = for_ever
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        yield from Fcfs().schedule(now, queue, machine)
+        if self.for_ever or now < 850:
+            yield CallMeLater(now + 1)
+
+
+def test_a_policy_that_calls_itself_for_ever_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not while a job runs or is to come, of the workload or of a user, however long that is."""
+    monkeypatch.setattr(decision_process, "MOST_IDLE_CALLS", 100)
+    jobs = [J(0, 4, 300), J(500, 1, 300)]
+    assert starts(run(workload(jobs, 4), Ticking(for_ever=False))) == [0, 500]
+    with pytest.raises(InvariantError, match=r"at 899\.0: Ticking was called 100 .* and 0 wait"):
+        run(workload(jobs, 4), Ticking(for_ever=True))
+    users = Chain(3, 500)
+    with pytest.raises(InvariantError, match=r"at 1114\.0: Ticking was called 100 times in a row"):
+        simulate_users(users, Ticking(for_ever=True))
+    assert len(users.ends) == 3
 
 
 class Careless(Chain):

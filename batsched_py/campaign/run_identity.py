@@ -38,12 +38,13 @@ _DETERMINING = {
 """Files and folders of each package whose code determines what a simulation gives."""
 
 
-def identity(settings: Settings, log: Path, further: Iterable[Any] = ()) -> str:
+def identity(planned: Settings, settings: Settings, log: Path, further: Iterable[Any] = ()) -> str:
     """Return a hash of all that determines a run on the file ``log``, 12 hexadecimal digits.
 
+    ``settings`` are the ``planned`` ones with each file where it was found: that is no part of it.
     ``further`` is what else determines what is kept of it, such as how it is measured.
     """
-    determining = msgspec.structs.replace(settings, **dict.fromkeys(_LIMITS))
+    determining = msgspec.structs.replace(planned, **dict.fromkeys(_LIMITS))
     parts: list[Any] = [determining, digest(log), code_digest(), versions(), *further]
     parts += [_plugin(group, name) for group, name in _plugins_of(settings)]
     if settings.backend != EMBEDDED:

@@ -94,6 +94,8 @@ def campaign(
     spec = read_campaign(find_campaign(file), log, outside, quick=quick)
     folder = Path(out) if out is not None else Path("campaigns") / spec.name
     runs = prepare(spec, folder, log_dir or [])
+    for note in spec.notes:
+        _say(f"note: {note}")
     undone = [run for run in runs if not run.done]
     missing = _chosen(undone, retry_failed, only_missing)
     done = len(runs) - len(undone)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Unpack
 
+import altair as alt
 import msgspec
 import numpy as np
 import pandas as pd
@@ -24,12 +25,8 @@ from batsched_py.figures.step_functions import Array, Intervals
 from batsched_py.figures.time_axis import TimeAxis, TimeOptions
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, REJECTED
 from batsched_py.support import palette
-from batsched_py.support.extras import extra
 from batsched_py.support.processor_sets import from_text, intervals
 from batsched_py.units import DAY, HOUR, WEEK
-
-with extra("figures"):
-    import altair as alt
 
 WIDTH, HEIGHT = 640, 300
 """Pixels, if nothing else is said."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import altair as alt
 import msgspec
 import numpy as np
 import pandas as pd
 
 from batsched_py.figures.step_functions import Array, Intervals
 from batsched_py.figures.time_axis import TimeAxis
-from batsched_py.support.extras import extra
-
-with extra("figures"):
-    import altair as alt
 
 MOST_STEPS = 2_000
 """Of a chart that shows every step."""

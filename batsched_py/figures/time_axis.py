@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+import altair as alt
 import msgspec
 import numpy as np
 import pandas as pd
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.figures.step_functions import Array
-from batsched_py.support.extras import extra
 from batsched_py.units import DAY, UNITS, unit_of
 from batsched_py.workload.clock import local_seconds
-
-with extra("figures"):
-    import altair as alt
 
 
 class TimeOptions(TypedDict, total=False):

@@ -23,6 +23,7 @@ from batsched_py.results.run_files import stored_sites
 from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
 from batsched_py.run.described_sites import described_sites
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
+from batsched_py.run.progress import progress_shown
 from batsched_py.run.result import Output, Result, versions
 from batsched_py.run.settings import EMBEDDED, ProcessSettings, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
@@ -61,6 +62,7 @@ class Arguments(Settings, kw_only=True):
     users: str | Callable[..., UserModel] = RIGID  # type: ignore[assignment]
     folder: str | Path | None = None
     record: str | Path | None = None
+    progress: bool | None = None
 
 
 if TYPE_CHECKING:
@@ -120,7 +122,8 @@ def simulate(source: Source, arguments: Arguments) -> Result:
     outputs, logs and commands are in ``folder`` (None: a temporary one, kept if the run fails).
     Jobs submitted in the first ``warm_up`` and the last ``cool_down`` seconds (or texts such as ``4
     weeks``) load the machine and are not measured. ``record`` is a file for all messages of the
-    simulation, which ``explain`` reads.
+    simulation, which ``explain`` reads. A simulation of more than a few seconds shows its
+    ``progress`` on a terminal and in a notebook (True: from its beginning; False: never).
 
     Raises :class:`UsageError` for arguments that make no sense, :class:`InputError` for files
     that are not what they should be, :class:`SimulationError` for a deadlock, and
@@ -142,7 +145,7 @@ def simulate(source: Source, arguments: Arguments) -> Result:
 
     arguments, objects = without_objects(arguments)
     run = arguments.on_machine(machine_size).run()
-    return execute(source, run, arguments.folder, arguments.record, objects)
+    return execute(source, run, arguments.folder, arguments.record, arguments.progress, objects)
 
 
 def load(
@@ -177,6 +180,7 @@ def execute(
     run: Run,
     folder: str | Path | None = None,
     record: str | Path | None = None,
+    progress: bool | None = None,
     objects: PluginObjects = BY_NAME,
 ) -> Result:
     """Simulate ``run`` on ``source``; see :func:`simulate`.
@@ -205,7 +209,6 @@ def execute(
     process = make_process(run, workload, objects=objects)
     run, object_notes = objects.named(run, process)
     begin = time.perf_counter()
-    output: Output
     if run.backend == EMBEDDED:
         machine = (
             scaled(given, run.speed_factor)
@@ -214,7 +217,8 @@ def execute(
             if sites
             else homogeneous(workload.nb_res if nodes is None else nodes, run.speed_factor)
         )
-        output, details = _embedded(run, workload, machine, sites, process, part), None
+        details = None
+        output: Output = _embedded(run, workload, machine, sites, process, part, progress)
     else:
         root = None if folder is None else Path(folder)
         registers = run.dynamic or may_dilate(process.scheduler, process.sites)
@@ -275,6 +279,7 @@ def _embedded(
     sites: Sites,
     process: DecisionProcess,
     record: Path | None,
+    progress: bool | None,
 ) -> EmbeddedOutput:
     registers = run.dynamic or may_dilate(process.scheduler, process.sites)
     simulator = Simulator(
@@ -287,10 +292,11 @@ def _embedded(
             each_event=run.each_event,
         ),
     )
-    if record is None:
-        return EmbeddedOutput(simulator.run(process.answer), sites)
-    with Recorder(record) as recorder:
-        return EmbeddedOutput(simulator.run(recorded(process.answer, recorder)), sites)
+    with progress_shown(process, None if run.dynamic else len(workload.jobs), progress):
+        if record is None:
+            return EmbeddedOutput(simulator.run(process.answer), sites)
+        with Recorder(record) as recorder:
+            return EmbeddedOutput(simulator.run(recorded(process.answer, recorder)), sites)
 
 
 def _statistics(process: DecisionProcess) -> dict[str, Any] | None:

@@ -170,6 +170,7 @@ def test_a_recorded_run_of_batsim() -> None:
     assert loaded.metrics["max_waiting_time"] == 20
     assert "on 6 processors" in repr(loaded)
     assert "max 20.000 seconds" in repr(loaded)
+    assert repr(loaded).endswith("mean -")  # nobody says when jobs were recorded
     assert len(loaded.gantt().data)
 
 

@@ -11,6 +11,7 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
+from batsched_py.figures.chart_files import format_of, write_chart
 from batsched_py.results.run_files import SUFFIX
 from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.support.text_table import print_table
@@ -23,7 +24,6 @@ from batsched_users.measures.job_columns import (
     columns_of_workload,
 )
 from batsched_users.sessions.delimitation import Delimitation
-from batsched_users.studies.figure_style import format_of, write_figure
 from batsched_users.studies.portrait import Portrait, portrait_figure
 from batsched_users.studies.portrait import portrait as portrait_of
 from batsched_users.studies.threshold_figures import (
@@ -140,7 +140,7 @@ def portrait(
         if not picture.clock_known:
             say(f"note: {picture.label}: the weekday of second 0 is unknown, taken as Monday 0:00")
         pictures.append(picture)
-    write_figure(portrait_figure(pictures), output)
+    write_chart(portrait_figure(pictures), output)
     for picture in pictures:
         counts = f"{len(picture.session_lengths)} sessions, {picture.pairs.sum()} think times"
         say(f"{picture.label}: {counts}")
@@ -193,7 +193,7 @@ def _write_studies(studies: Sequence[ThresholdStudy], folder: Path, form: str) -
         figures[f"{study_of_log.name}_think_times.{form}"] = think_time_figure(study_of_log)
         figures[f"{study_of_log.name}_session_lengths.{form}"] = session_length_figure(study_of_log)
     for name, figure in figures.items():
-        write_figure(figure, folder / name)
+        write_chart(figure, folder / name)
         say(f"wrote {folder / name}")
     for study_of_log in studies:
         path = folder / f"{study_of_log.name}_curves.csv"
