@@ -63,7 +63,7 @@ def test_page_and_files_are_written_and_named(folder: Path) -> None:
     assert data["runs"]["n"] == 2
     assert len(data["schedules"]["runs"]) == 2
     assert data["schedules"]["runs"][0]["nb_jobs"] == 150
-    table = pd.read_csv(folder / "report" / "waiting.csv")
+    table = pd.read_csv(folder / "report" / "matrix_rigid.csv")
     results = pd.read_csv(folder / "results.csv")
     assert table["mean_waiting_time"].tolist() == results["mean_waiting_time"].tolist()
 

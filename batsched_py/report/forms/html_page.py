@@ -24,12 +24,13 @@ from batsched_py.report.document import Column, Figure, Report, Table, Text
 from batsched_py.report.formatting import (
     SYMBOLS,
     WORDS,
-    cell,
     heading,
     is_nothing,
     is_numeric,
     marked,
+    shown_value,
     tally,
+    texts_below,
 )
 from batsched_py.report.runs_table import provenance, runs_table, stored_of
 from batsched_py.report.schedule_view import schedules_of
@@ -170,11 +171,14 @@ def _table(table: Table) -> dict[str, Any]:
     ]
     emphasised = marked(table)
     kept = table.frame.head(MOST_ROWS)
-    values = [kept[column.name].tolist() for column in shown]
+    values = [
+        list(zip(kept[column.name].tolist(), texts_below(table, column), strict=False))
+        for column in shown
+    ]
     rows = [
         [
-            _cell(value, column, (at, place) in emphasised)
-            for place, (value, column) in enumerate(zip(row, shown, strict=True))
+            _cell(value, below, column, (at, place) in emphasised)
+            for place, ((value, below), column) in enumerate(zip(row, shown, strict=True))
         ]
         for at, row in enumerate(zip(*values, strict=True))
     ]
@@ -196,11 +200,12 @@ def _begins_group(shown: tuple[Column, ...], at: int) -> bool:
     return not before or order.index(kind) < order.index(before)
 
 
-def _cell(value: Any, column: Column, emphasised: bool) -> dict[str, Any]:
+def _cell(value: Any, below: str, column: Column, emphasised: bool) -> dict[str, Any]:
     sort = None
     if isinstance(value, Real) and not isinstance(value, bool) and not is_nothing(value):
         sort = repr(float(value))
-    return {"text": cell(value, column.decimals), "sort": sort, "mark": emphasised}
+    text = shown_value(value, column)
+    return {"text": text, "below": below, "sort": sort, "mark": emphasised}
 
 
 def _verdict(judged: Any) -> dict[str, Any]:
