@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from functools import partial
 from importlib.metadata import entry_points, version
 from typing import Annotated, Any, NoReturn
@@ -18,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from batsched_py.errors import BatschedError, InterruptedByUser
+from batsched_py.support.code_places import described
 
 COMMANDS = "batsched_py.commands"
 TRACEBACK = "BATSCHED_TRACEBACK"
@@ -86,12 +86,7 @@ def main() -> None:
     except Exception as error:  # a fault of ours, or of a plug-in
         if os.environ.get(TRACEBACK):
             raise
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        _fail(
-            f"{type(error).__name__}: {error} ({place.filename}:{place.lineno}, in {place.name}; "
-            f"set {TRACEBACK}=1 to see the whole traceback)",
-            1,
-        )
+        _fail(described(error, f"set {TRACEBACK}=1 to see the whole traceback"), 1)
 
 
 def _flag(command: Any, parameter: str) -> str:

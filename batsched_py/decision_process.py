@@ -7,16 +7,17 @@ of the users until nobody is due, then all submissions, then runs the policy onc
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from math import inf, isfinite
 from typing import Any
 
-from batsched_py.errors import InvariantError, ProtocolError
+from batsched_py.errors import BatschedError, InvariantError, ProtocolError
 from batsched_py.model import decisions as d
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
 from batsched_py.model.policy import Scheduler, may_dilate
+from batsched_py.model.policy_mistakes import mistake_of_policy, no_decision
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.user_model import UserModel, given, jobs_due, next_due
 from batsched_py.protocol import messages as m
@@ -101,6 +102,10 @@ class DecisionProcess:
             raise InvariantError(
                 f"the policy or the user model left by SystemExit({error})"
             ) from error
+        except Exception as error:
+            if not isinstance(error, BatschedError):
+                error.add_note(f"at {self.now}")
+            raise
 
     def _answer(self, message: m.Message) -> m.Message:
         now = message.now
@@ -332,37 +337,48 @@ class DecisionProcess:
 
     def _schedule(self) -> None:
         now, queue, machine = self.now, self.queue, self.machine
-        decisions = self.scheduler.schedule(now, queue, machine)
-        for decision in given(decisions, self.scheduler, "schedule"):
-            if isinstance(decision, d.Start):
-                job = decision.job
-                self._nb_running += 1
-                if decision.dilation != 1 or decision.transfer:
-                    self._start_dilated(decision)
-                    continue
-                alloc = machine.start(job, now, decision.processors)
-                queue.remove(job)
-                self._reply.append(m.ExecuteJob(timestamp=now, job_id=job.id, alloc=alloc))
-                if self._dilated is not None:
-                    self._dilated.forget(job.id)
-            elif isinstance(decision, d.Reject):
-                if decision.job.state is not JobState.WAITING:
-                    raise InvariantError(
-                        f"job {decision.job.id} was rejected while {decision.job.state.value}"
-                    )
-                queue.remove(decision.job)
-                self._refuse(decision.job)
-            elif isinstance(decision, d.Kill):
-                self._kill(decision.job)
-            elif isinstance(decision, d.CallMeLater):
-                self._call_at(decision.time)
-            else:
-                raise InvariantError(
-                    f"{type(self.scheduler).__name__} yielded {decision!r}: "
-                    "expected Start, Reject, Kill or CallMeLater"
-                )
+        decisions: Iterable[Any] = ()
+        decision = None
+        try:
+            decisions = given(
+                self.scheduler.schedule(now, queue, machine), self.scheduler, "schedule"
+            )
+            for decision in decisions:
+                if isinstance(decision, d.Start):
+                    job = decision.job
+                    self._nb_running += 1
+                    if decision.dilation != 1 or decision.transfer:
+                        self._start_dilated(decision)
+                        continue
+                    alloc = machine.start(job, now, decision.processors)
+                    queue.remove(job)
+                    self._reply.append(m.ExecuteJob(timestamp=now, job_id=job.id, alloc=alloc))
+                    if self._dilated is not None:
+                        self._dilated.forget(job.id)
+                elif isinstance(decision, d.CallMeLater):
+                    self._call_at(decision.time)
+                else:
+                    self._refuse_or_kill(decision)
+        except Exception as error:
+            mistake = mistake_of_policy(error, now, decisions, decision)
+            if mistake is None:
+                raise
+            raise mistake from error
         if self.observer is not None:
             self.observer(now, queue, machine)
+
+    def _refuse_or_kill(self, decision: d.Decision) -> None:
+        if isinstance(decision, d.Reject):
+            if decision.job.state is not JobState.WAITING:
+                raise InvariantError(
+                    f"job {decision.job.id} was rejected while {decision.job.state.value}"
+                )
+            self.queue.remove(decision.job)
+            self._refuse(decision.job)
+        elif isinstance(decision, d.Kill):
+            self._kill(decision.job)
+        else:
+            raise no_decision(self.scheduler, decision)
 
     def _start_dilated(self, decision: d.Start) -> None:
         """Start a job that runs longer where it is placed, in a form of its own."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from batsched_py.errors import PluginError
-from batsched_py.run.settings import RIGID
 from batsched_py.support import plugins
 
 
@@ -11,7 +10,7 @@ def list_plugins() -> None:
     """Name the policies and user models, a line each."""
     _show("Policies (--scheduler)", plugins.SCHEDULERS, {})
     rigid = "Replay without users: every job is submitted at its recorded time."
-    _show("User models (--users)", plugins.USERS, {RIGID: rigid})
+    _show("User models (--users)", plugins.USERS, {plugins.RIGID: rigid})
     print("A class of your own is given as path/to/file.py:Class.")
 
 

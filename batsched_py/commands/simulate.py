@@ -116,7 +116,7 @@ def _compare(result: Result, run: Run, other: Result, other_run: Run, prefix: st
     path = Path(f"{prefix}_differences.csv")
     different = differences(result, other)
     jobs = len({difference.job for difference in different})
-    total = result.metrics["overall"]["nb_jobs"]
+    total = result.measured["overall"]["nb_jobs"]
     if not different:
         path.unlink(missing_ok=True)
         print(f"{names[0]} and {names[1]}: all {total} jobs are equal")
@@ -142,12 +142,12 @@ def _compare(result: Result, run: Run, other: Result, other_run: Run, prefix: st
 
 def _report(result: Result, run: Run, paths: list[Path]) -> None:
     notes = list(result.settings["notes"])
-    if not result.metrics["overall"]["nb_jobs"]:
+    if not result.measured["overall"]["nb_jobs"]:
         notes.append(
             f"there were no jobs: {result.settings['input']['name']} has "
             f"{result.settings['input']['nb_jobs']}, and the users ({run.users}) submitted none"
         )
-    growth = result.metrics["overall"]["backlog_growth"]
+    growth = result.measured["overall"]["backlog_growth"]
     if saturated(growth):
         notes.append(
             f"saturated: the jobs that wait or run grow by {growth:.1f} a week, so that means "
@@ -156,7 +156,7 @@ def _report(result: Result, run: Run, paths: list[Path]) -> None:
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
     print(f"rules: {describe(run.rules)}")
-    overall = result.metrics["overall"]
+    overall = result.measured["overall"]
     print(
         f"{overall['nb_jobs']} jobs ({overall['nb_rejected']} rejected) on "
         f"{result.settings['nb_processors']} processors in {result.wall_time:.2f} s"

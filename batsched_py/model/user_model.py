@@ -35,11 +35,17 @@ class UserModel(Protocol):
 
 
 def next_due(users: UserModel) -> float:
-    """Return when the next job is due; raises :class:`InvariantError` for nan."""
+    """Return when the next job is due; raises :class:`InvariantError` for nan and no number."""
     due = users.next_submission()
-    if isnan(due):
-        raise InvariantError(f"{type(users).__name__}.next_submission() is nan")
-    return due
+    try:
+        if not isnan(due):
+            return due
+    except TypeError:
+        pass
+    raise InvariantError(
+        f"{type(users).__name__}.next_submission() is {due!r}: expected seconds, or inf if nothing "
+        "is due before another job ends"
+    )
 
 
 def jobs_due(users: UserModel, now: float, before: int) -> list[WorkloadJob]:
@@ -53,6 +59,12 @@ def jobs_due(users: UserModel, now: float, before: int) -> list[WorkloadJob]:
             f"{type(users).__name__} is still due at {now} after it submitted {before + len(jobs)} "
             "jobs at that instant: next_submission must move on"
         )
+    for job in jobs:
+        if not isinstance(job, WorkloadJob):
+            raise InvariantError(
+                f"{type(users).__name__} submitted {job!r} at {now}: expected a WorkloadJob, such "
+                "as one of workload.jobs"
+            )
     return jobs
 
 
@@ -63,4 +75,5 @@ def given(items: Any, plugin: object, method: str) -> Iterator[Any]:
     except TypeError:
         raise InvariantError(
             f"{type(plugin).__name__}.{method} returned {items!r}: expected a generator or a list"
+            + ("; was a yield forgotten?" if items is None else "")
         ) from None

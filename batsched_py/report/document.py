@@ -140,6 +140,8 @@ class Report(msgspec.Struct, frozen=True):
     verdicts: tuple[Verdict, ...] = ()
     summary: str = ""
     """Markdown at the top: what was done, and what came out."""
+    terms: tuple[tuple[str, str], ...] = ()
+    """Words that the report uses, each with what it means (Markdown)."""
 
     def __post_init__(self) -> None:
         names = [part.name for part in self.parts if not isinstance(part, Text)]

@@ -16,6 +16,7 @@ import msgspec
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.option_values import parse_time
+from batsched_py.support.plugins import RIGID
 from batsched_py.support.setting_fields import Setting, setting_fields
 from batsched_py.units import MINUTE, WEEK
 from batsched_py.workload.conversion_rules import CHOICES, PRESETS, Rules, make_rules
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 else:  # as a file and a command line have it
     File = str
 
-RIGID = "rigid"
-"""Name of the replay without users: every job at its recorded time."""
 EMBEDDED = "embedded"
 """Name of the back end that is the embedded simulator in this process."""
 
@@ -190,6 +189,13 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
 
         Where there is a ``node_factor``, see :meth:`on_machine` first.
         """
+        for name in ("scheduler", "users"):
+            if not isinstance(given := getattr(self, name), str):
+                kind = getattr(given, "__name__", type(given).__name__)
+                raise UsageError(
+                    f"{parameter(name)} {given!r}: only simulate() takes classes; this needs a "
+                    f"file: path/to/file.py:{kind}"
+                )
         same = {name: getattr(self, name) for name in Run.__struct_fields__}
         return Run(
             **same

@@ -288,13 +288,13 @@ def test_results_can_be_sent_to_other_processes(little_memory: None) -> None:
     """A process pool pickles them; the copy goes on by itself."""
     result = Result(EmbeddedOutput(run(Loops(100))), {}, 0.0)
     sent = pickle.loads(pickle.dumps(result))
-    expected = result.metrics
-    assert sent.metrics == expected
+    expected = result.measured
+    assert sent.measured == expected
     again = pickle.loads(pickle.dumps(result))  # with all that was computed
     for copied in (sent, again):
         assert copied.jobs_csv() == result.jobs_csv()
         assert copied.output.schedule_csv() == result.output.schedule_csv()
-        assert copied.metrics == expected
+        assert copied.measured == expected
     copied = pickle.loads(pickle.dumps(result.output.outcome.jobs))
     copied.append(ended(100))
     assert len(copied) == len(list(copied)) == 101
@@ -308,7 +308,7 @@ def test_files_are_the_same_with_little_memory(
 ) -> None:
     def files() -> tuple[str, str, Any]:
         result = simulate(cached_sample_log(), users="feedback", speed_factor=0.5, **options)
-        return result.jobs_csv(), result.output.schedule_csv(), result.metrics
+        return result.jobs_csv(), result.output.schedule_csv(), result.measured
 
     expected = files()
     request.getfixturevalue("little_memory")
@@ -491,7 +491,7 @@ def test_notes_say_how_many_are_rare() -> None:
     result = simulate(Workload(name="w", nb_res=2, jobs=jobs, profiles=profiles))
     (note,) = result.settings["notes"]
     assert note.startswith("2 jobs of rare behaviour")
-    assert result.metrics["overall"]["nb_jobs"] == 3
+    assert result.measured["overall"]["nb_jobs"] == 3
 
 
 @pytest.mark.parametrize("members", [{"user": None, "session": None}, {}])
@@ -509,7 +509,7 @@ def test_null_is_no_user(members: dict[str, Any], tmp_path: Path) -> None:
     assert result.table.user == ["", "None"]
     ours = [(row["user"], row["session"]) for row in csv.DictReader(result.jobs_lines())]
     assert ours == [("", ""), ("None", "")]
-    assert result.metrics["per_user"].keys() == {"None"}
+    assert result.measured["per_user"].keys() == {"None"}
     table = UsersTable()
     told = m.JobDescription("w0!1", 0.0, 1, "p", extra=dict(members))
     event = m.JobSubmitted(timestamp=0.0, job_id=told.id, job=told)

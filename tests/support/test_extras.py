@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.errors import MissingExtraError
-from batsched_py.explain.gantt import figure_of
 from batsched_py.optimum.integer_program import Program
-from batsched_py.report.forms.export_files import drawn
 from batsched_py.workload.log_archive import fetch_log
 from batsched_users.behaviour.arrivals import Weibull
 from batsched_users.sessions.session_graph import to_networkx
@@ -30,9 +28,7 @@ EXTRAS = {
 @pytest.mark.parametrize(
     ("module", "extra", "use"),
     [
-        ("matplotlib.figure", "figures", lambda: figure_of(None)),
         ("matplotlib.figure", "figures", lambda: portrait_figure([])),
-        ("vl_convert", "figures", lambda: drawn(None)),
         ("scipy.sparse", "scipy", lambda: Program._make_matrix(None, None)),
         ("scipy.optimize", "scipy", lambda: Weibull.fit([1.0, 2.0], "gaps")),
         ("networkx", "graphs", lambda: to_networkx(None)),

@@ -206,7 +206,7 @@ def test_a_single_member_is_the_model(
     file = write(f"[[member]]\nmodel = '{model}'\nrest = true\n{lines}")
     alone = simulate(sample, users=model, user_options=options)
     member = simulate(sample, users=POPULATION, user_options={"file": file})
-    assert alone.metrics["overall"]["nb_jobs"] > 50
+    assert alone.measured["overall"]["nb_jobs"] > 50
     assert member.jobs_csv() == alone.jobs_csv()
 
 

@@ -8,7 +8,6 @@ import re
 import typer
 
 from batsched_py.errors import PluginError
-from batsched_py.run.settings import RIGID
 from batsched_py.support import plugins
 from batsched_users.commands.compare import compare
 from batsched_users.commands.learn import learn
@@ -36,7 +35,7 @@ def list_models(
     if name:
         _show(name)
         return
-    print(f"{RIGID:14}Nobody: every job is submitted at its recorded time.")
+    print(f"{plugins.RIGID:14}Nobody: every job is submitted at its recorded time.")
     for name in plugins.names(plugins.USERS):
         try:
             print(f"{name:14}{plugins.summary(plugins.load(plugins.USERS, name))}")
