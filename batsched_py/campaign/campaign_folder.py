@@ -112,6 +112,8 @@ def open_results(folder: str | Path) -> CampaignResults:
 class CampaignResults:
     """What a report reads: a table of the runs, the jobs of each, and where to write."""
 
+    what = "campaign"
+
     def __init__(self, stored: Stored, out: Path) -> None:
         self.out = out
         """The campaign's folder."""

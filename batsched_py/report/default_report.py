@@ -36,7 +36,7 @@ from batsched_py.report.metric_words import (
 )
 from batsched_py.report.simulated_setup import names_table, setup_lines
 from batsched_py.report.sites_tables import site_tables
-from batsched_py.run.settings import RIGID
+from batsched_py.support.plugins import RIGID
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults

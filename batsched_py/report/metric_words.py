@@ -11,7 +11,7 @@ import pandas as pd
 from batsched_py.metrics import METRICS
 from batsched_py.report.document import Column, Table
 from batsched_py.report.formatting import spoken
-from batsched_py.run.settings import RIGID
+from batsched_py.support.plugins import RIGID
 from batsched_py.units import DAY, HOUR, MINUTE
 
 DEFAULT = "mean_waiting_time"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -14,14 +14,12 @@ from batsched_py.report.campaign_axes import CampaignAxes, short_names, with_all
 from batsched_py.report.document import Column, Table
 from batsched_py.report.formatting import is_nothing, spoken
 from batsched_py.report.kit.selection import Runs, log_name
-from batsched_py.report.runs_table import Stored, stored_of
-from batsched_py.run.settings import RIGID, SETTINGS
+from batsched_py.report.runs_table import ShownRuns, Stored, stored_of
+from batsched_py.run.settings import SETTINGS
 from batsched_py.support import plugins
-from batsched_py.units import DAY
+from batsched_py.support.plugins import RIGID
+from batsched_py.units import DAY, UNITS, unit_of
 from batsched_py.workload.log_archive import SAMPLE
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 REPLAY = "Replay without users: every job is submitted at its recorded time."
 _SIZES = {"requested": "as requested", "allocated": "as allocated"}
@@ -40,7 +38,7 @@ _REPEATED = {
 _RUN_TIMES = {"recorded": "run times as recorded", "cut-at-request": "run times cut at the request"}
 
 
-def setup_lines(results: CampaignResults, axes: CampaignAxes) -> Iterator[str]:
+def setup_lines(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
     """Yield what was simulated, a line of Markdown each; nothing that is not known is said."""
     runs = results.runs
     stored = stored_of(results)
@@ -63,7 +61,7 @@ def setup_lines(results: CampaignResults, axes: CampaignAxes) -> Iterator[str]:
     yield from _repetitions(results, axes)
 
 
-def names_table(results: CampaignResults) -> Table | None:
+def names_table(results: ShownRuns) -> Table | None:
     """Return the policies and user models of a campaign: what each is, and where it comes from."""
     runs, rows = results.runs, []
     for column, group, kind in (
@@ -120,7 +118,7 @@ def _sites_of(stored: Mapping[str, Any]) -> str:
     return ", ".join(f"{site['name']} (processors {site['processors']})" for site in sites)
 
 
-def _logs(results: CampaignResults, stored: Stored) -> Iterator[str]:
+def _logs(results: ShownRuns, stored: Stored) -> Iterator[str]:
     runs = results.runs
     if "input" not in runs:
         return
@@ -137,7 +135,7 @@ def _logs(results: CampaignResults, stored: Stored) -> Iterator[str]:
     yield f"**{'Log' if len(logs) == 1 else 'Logs'}**: {'; '.join(logs)}"
 
 
-def _recorded(results: CampaignResults, row: Any, stored: Mapping[str, Any]) -> str:
+def _recorded(results: ShownRuns, row: Any, stored: Mapping[str, Any]) -> str:
     """Return how many jobs and users a log has, and over how long, as far as that is known."""
     try:
         workload = results.workload(row)
@@ -150,10 +148,15 @@ def _recorded(results: CampaignResults, row: Any, stored: Mapping[str, Any]) -> 
     users = {job.user for job in workload.jobs if job.user}
     words = f", {len(workload.jobs):,} jobs"
     words += f" of {len(users):,} users" if users else ""
-    words += f", submitted over {(last - first) / DAY:.3g} days"
-    if workload.unix_start_time is not None:
-        begin = pd.Timestamp(workload.unix_start_time + first, unit="s")
-        words += f" from {begin:%Y-%m-%d} on"
+    return words + submitted(first, last, workload.unix_start_time)
+
+
+def submitted(first: float, last: float, unix_start_time: float | None) -> str:
+    """Return over how long jobs were submitted, and from when on if the log tells dates."""
+    unit = unit_of(last - first)
+    words = f", submitted over {(last - first) / UNITS[unit]:.3g} {unit}"
+    if unix_start_time is not None:
+        words += f" from {pd.Timestamp(unix_start_time + first, unit='s'):%Y-%m-%d} on"
     return words
 
 
@@ -178,17 +181,22 @@ def _rules(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
     several = "; they differ by run, these are of the first" if _differ(given) else ""
     yield f"**Jobs**: {', '.join(words)}{named}{several}"
     for name, words_of in (("warm_up", "first"), ("cool_down", "last")):
-        times = {value for value in runs.get(name, []) if not is_nothing(value)}
+        times = {value for value in runs.get(name, []) if not is_nothing(value) and value}
         if times:
-            told = _listed(sorted(map(str, times)))
+            told = _listed(sorted(map(_time, times)))
             yield f"**Not measured**: jobs submitted in the {words_of} {told}"
+
+
+def _time(value: Any) -> str:
+    """Return a time as it was given: ``4 weeks``, or a number of seconds."""
+    return str(value) if isinstance(value, str) else f"{value / DAY:.3g} days"
 
 
 def _differ(values: Iterable[Any]) -> bool:
     return len({str(value) for value in values}) > 1
 
 
-def _repetitions(results: CampaignResults, axes: CampaignAxes) -> Iterator[str]:
+def _repetitions(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
     runs = results.runs
     labels = list(axes.labels)
     groups = Runs(with_all_labels(runs, labels)).groups(*labels)

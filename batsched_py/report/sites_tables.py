@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import msgspec
 import pandas as pd
@@ -12,11 +11,8 @@ from batsched_py.report.campaign_axes import CampaignAxes, with_all_labels
 from batsched_py.report.comparison_matrix import comparison_matrix
 from batsched_py.report.document import Table
 from batsched_py.report.metric_words import ShownMetric, shown_metrics
-from batsched_py.report.runs_table import stored_of
+from batsched_py.report.runs_table import ShownRuns, stored_of
 from batsched_py.units import HOUR
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 SITE = "home_site"
 """The column of a site's name; ``site`` may be a label of the campaign."""
@@ -34,7 +30,7 @@ _NOTE = (
 )
 
 
-def site_tables(results: CampaignResults, axes: CampaignAxes) -> Iterator[Table | None]:
+def site_tables(results: ShownRuns, axes: CampaignAxes) -> Iterator[Table | None]:
     """Yield the waits of each site beside those of an axis's first value, and its work.
 
     Nothing for runs without sites.
@@ -63,7 +59,7 @@ def site_tables(results: CampaignResults, axes: CampaignAxes) -> Iterator[Table 
     yield None if table is None else msgspec.structs.replace(table, note=_NOTE)
 
 
-def runs_by_site(results: CampaignResults) -> pd.DataFrame:
+def runs_by_site(results: ShownRuns) -> pd.DataFrame:
     """Return a row for each site of each run: the run's, with :data:`SITE` and the site's metrics.
 
     Empty if no run has sites. For the metrics see :func:`batsched_py.metrics.per_site`.

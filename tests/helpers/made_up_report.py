@@ -109,6 +109,7 @@ def some_jobs(nb: int = 200, *, nb_res: int = 64, seed: int = 0) -> pd.DataFrame
 class MadeUp:
     """Results of a campaign of two policies and some replications."""
 
+    what = "campaign"
     report_function: str | None = None
 
     def __init__(

@@ -12,7 +12,7 @@ from functools import cache
 from importlib.metadata import version
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -32,12 +32,9 @@ from batsched_py.report.formatting import (
     tally,
     texts_below,
 )
-from batsched_py.report.runs_table import provenance, runs_table, stored_of
+from batsched_py.report.runs_table import ShownRuns, provenance, runs_table, stored_of
 from batsched_py.report.schedule_view import schedules_of
 from batsched_py.support.extras import extra
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 MOST_ROWS = 1_000
 """Rows of a table in the page; its CSV file has all."""
@@ -50,7 +47,7 @@ _POLICY = (
 
 
 def page(
-    report: Report, results: CampaignResults | None = None, *, live: dict[str, Any] | None = None
+    report: Report, results: ShownRuns | None = None, *, live: dict[str, Any] | None = None
 ) -> str:
     """Return the HTML page of a report.
 
@@ -76,6 +73,7 @@ def page(
         verdicts=[_verdict(judged) for judged in report.verdicts],
         tally=tally(report.verdicts),
         results=results,
+        runs_title="All runs" if results is None or results.what == "campaign" else "Its settings",
         failures=[] if results is None else [(str(path), why) for path, why in results.failures],
         made_with=[(name, ", ".join(values)) for name, values in made_with.items()],
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
