@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -19,6 +20,7 @@ from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.log_archive import find_log
 from helpers.calling import command
+from helpers.campaigns import CampaignFolder
 from helpers.runs_by_hand import Row, write_run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text()
@@ -147,6 +149,21 @@ def test_the_terminal_and_comparisons_say_that_it_is_unknown(
         compared = command(None, "compare", "made_up", other)
         assert compared.returncode == 0, compared.stderr
         assert "nan" not in compared.stdout.lower()
+
+
+def test_a_campaign_and_its_page_have_a_lateness_of_recorded_jobs_only(tmp_path: Path) -> None:
+    """Beside runs that have one, made-up ones have an empty field and a dash."""
+    campaign = CampaignFolder(tmp_path)
+    campaign.write('[run]\nlog = "sample"\nfirst = 30\nusers = ["feedback", "weekly"]\n')
+    done = campaign.run("--report")
+    assert done.returncode == 0, done.stderr
+    assert "nan" not in done.stdout.lower()
+    with (campaign.out / "results.csv").open() as file:
+        values = {row["users"]: row["mean_lateness"] for row in csv.DictReader(file)}
+    assert values == {"feedback": "0.0", "weekly": ""}
+    results = campaign.results().runs.set_index("users")["mean_lateness"]
+    assert results["feedback"] == 0
+    assert np.isnan(results["weekly"])
 
 
 def test_only_the_recorded_jobs_of_a_population_have_a_lateness(
