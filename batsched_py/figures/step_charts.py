@@ -85,6 +85,9 @@ class StepLayers(msgspec.Struct, frozen=True):
 
     base: Chart
     """A chart of :meth:`Steps.data` with the axis of time."""
+    x: alt.X
+    """That axis from the first to the last edge; one layer says so for all: dates that several
+    say are taken for a conflict."""
     axis: TimeAxis
     colours: Mapping[str, str]
     """Of the curves, in the order of their names."""
@@ -92,8 +95,8 @@ class StepLayers(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, steps: Steps, ends: Any, axis: TimeAxis, colours: Mapping[str, str]) -> StepLayers:
         """Return the layers of steps whose edges are ``ends`` along the axis."""
-        base = alt.Chart(steps.data(ends)).encode(x=axis.x("time", ends[0], ends[-1]))
-        return cls(base, axis, colours)
+        base = alt.Chart(steps.data(ends)).encode(x=axis.x("time"))
+        return cls(base, axis.x("time", ends[0], ends[-1]), axis, colours)
 
     def line(self, name: str, y: Mapping[str, Any], **mark: Any) -> Chart:
         """Return a curve; ``mark`` are options of the line."""
@@ -118,7 +121,9 @@ class StepLayers(msgspec.Struct, frozen=True):
         names = [name for name in self.base.data if name not in ("time", "until")]
         numbers = [alt.Tooltip(f"{name}:Q", format=",.4~g") for name in names]
         times = [self.axis.tooltip("time", "from"), self.axis.tooltip("until", "until")]
-        return self.base.mark_rect(opacity=0).encode(x2="until", tooltip=[*times, *numbers])
+        return self.base.mark_rect(opacity=0).encode(
+            x=self.x, x2="until", tooltip=[*times, *numbers]
+        )
 
     def _line(self, name: str, y: Any, **mark: Any) -> Chart:
         mark = {"interpolate": "step-after", "strokeWidth": 1.4, "clip": True} | mark

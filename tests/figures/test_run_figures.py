@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -282,3 +284,16 @@ def test_no_texts_overlap_and_charts_stand_beneath_each_other() -> None:
         assert not overlapping(beneath)
         names = {box.text.removeprefix("\N{EM DASH} ") for box in texts_of(beneath)}
         assert {"busy", "demand", "machine", "jobs", "processors", "recorded"} < names
+
+
+@pytest.mark.parametrize("draw", [utilisation, queue, submissions])
+def test_one_layer_says_from_when_to_when(draw: Callable[..., Any]) -> None:
+    """Vega-Lite takes dates that several say for a conflict."""
+
+    def domains(part: dict[str, Any]) -> list[list[Any]]:
+        scale = part.get("encoding", {}).get("x", {}).get("scale", {})
+        inner = [domain for layer in part.get("layer", []) for domain in domains(layer)]
+        return [*([scale["domain"]] if "domain" in scale else []), *inner]
+
+    (domain,) = domains(draw(DRAWN, unix_start_time=0.0, time_zone="UTC").to_dict())
+    assert [at["year"] for at in domain] == [1970, 1970]
