@@ -19,18 +19,17 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.policy_mistakes import mistake_of_policy, no_decision
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.user_model import UserModel, given, jobs_due, next_due
+from batsched_py.model.user_model import EndedJob, UserModel, given, jobs_due, next_due
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, placed_id
+from batsched_py.protocol.dynamic_registration import DYNAMIC
 from batsched_py.protocol.message_json import six_decimals_up
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text
 from batsched_py.workload.sites import HOME, Sites, home_of, nb_processors
-from batsched_py.workload.workload import WorkloadJob
+from batsched_py.workload.workload import ORIGINAL_SUBMISSION, WorkloadJob
 
-DYNAMIC = "dyn"
-"""Workload of the jobs that users submit."""
 MOST_IDLE_CALLS = 1_000_000
 """More calls of a policy by itself while nothing else can happen are taken for an endless loop."""
 Observer = Callable[[float, WaitingQueue, Machine], None]
@@ -292,17 +291,23 @@ class DecisionProcess:
                     timestamp=now, workload_name=DYNAMIC, profile_name=profile, profile=content
                 )
             )
+        extra = job.extra
+        original = job.original_submission_time
+        if original is not None and ORIGINAL_SUBMISSION not in extra:
+            extra = {**extra, ORIGINAL_SUBMISSION: original}
         description = m.JobDescription(
-            name, now, job.size, profile, job.walltime, job.estimate, job.user, job.extra
+            name, now, job.size, profile, job.walltime, job.estimate, job.user, extra
         )
         self._reply.append(m.RegisterJob(timestamp=now, job_id=name, job=description))
         self._of_users[name] = job
         self._enqueue(description, content)
 
     def _tell_users(self, job: Job, state: str) -> None:
-        recorded = self._of_users.pop(job.id, None)
-        if recorded is not None and self.users is not None:
-            self.users.job_ended(self.now, recorded, state)
+        submitted = self._of_users.pop(job.id, None)
+        if submitted is not None and self.users is not None:
+            start = job.start_time if job.start_time < inf else None
+            ended = EndedJob(submitted, job.submit_time, start, self.now)
+            self.users.job_ended(self.now, ended, state)
 
     def _plan_next_call(self) -> None:
         """Keep one call outstanding, and tell Batsim when no user can submit any more."""

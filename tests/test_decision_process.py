@@ -17,6 +17,7 @@ from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Sta
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import messages as m
 from batsched_py.schedulers.easy import Easy, shadow_time_and_extra_nodes
 from batsched_py.schedulers.fcfs import Fcfs
@@ -59,7 +60,7 @@ class Chain:
             WorkloadJob(id=str(self.at), submit_time=now, size=self.size, profile="p", walltime=9.0)
         ]
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         self.ends.append((now, state))
         if self.at < self.nb:
             self.due = now + self.think

@@ -81,7 +81,7 @@ def perform(task: Task) -> Files:
     except Exception as error:  # of a plug-in, or ours: the other runs go on
         text = f"{output.getvalue()}{traceback.format_exc()}"
         raise RunFailed(_one_line(described(error)), text) from None
-    result.metrics["study"] = measured
+    result.measured["study"] = measured
     provenance = {
         **task.provenance,
         "host": python_platform.node(),
@@ -135,7 +135,7 @@ def _measured(task: Task, place: str, result: Result) -> dict[str, float | None]
     if not isinstance(given, Mapping):
         raise InputError(f"{place} gave {given!r}: expected a dict of names and numbers")
     measured: dict[str, float | None] = {}
-    taken = {*KEYS, *COLUMNS, *result.metrics["overall"], *task.taken}
+    taken = {*KEYS, *COLUMNS, *result.measured["overall"], *task.taken}
     for name, value in given.items():
         if name in taken:
             raise InputError(f"{place} gave {name!r}, which is another column: call it otherwise")

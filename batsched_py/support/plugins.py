@@ -9,9 +9,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -34,6 +35,8 @@ _METHODS: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 _KINDS = {SCHEDULERS: "scheduler", USERS: "user model"}
+_IN_MEMORY = re.compile(r"(.+) \(source \w+\)")
+"""What a run is named by that :func:`batsched_py.simulate` was given a class for."""
 RIGID = "rigid"
 """Name of the replay without users: every job at its recorded time."""
 _FURTHER_NAMES = {SCHEDULERS: (), USERS: (RIGID,)}
@@ -48,13 +51,27 @@ def names(group: str) -> dict[str, EntryPoint]:
 
 def load(group: str, name: str) -> type[Any]:
     """Return the plug-in class called ``name``; raises :class:`PluginError` if it does not fit."""
+    if in_memory := _IN_MEMORY.fullmatch(name):
+        raise PluginError(
+            f"{_KINDS[group]} {name!r} was in no file, only in the program that made the run: "
+            f"write it into one and give path/to/file.py:{in_memory[1]}"
+        )
     plugin = load_file(name) if ".py:" in name else _load_registered(group, name)
-    kind = _KINDS[group]
     if not inspect.isclass(plugin):
-        raise PluginError(f"{kind} {name!r} is {plugin!r}, expected a class")
-    for method, parameters in _METHODS[group].items():
-        _check_method(plugin, method, parameters, f"{kind} {name!r}")
+        raise PluginError(f"{_KINDS[group]} {name!r} is {plugin!r}, expected a class")
+    check_methods(group, plugin, name)
     return plugin
+
+
+def check_methods(group: str, plugin: type[Any], name: str) -> None:
+    """Raise :class:`PluginError` for a class without the methods of its kind."""
+    for method, parameters in _METHODS[group].items():
+        _check_method(plugin, method, parameters, f"{_KINDS[group]} {name!r}")
+
+
+def has_methods(group: str, plugin: type[Any]) -> bool:
+    """Tell whether a class has methods with the names of those of its kind."""
+    return all(callable(getattr(plugin, method, None)) for method in _METHODS[group])
 
 
 def load_file(place: str) -> Any:
@@ -129,13 +146,13 @@ def importable_name(path: Path) -> str | None:
 
 
 def make(
-    plugin: type[Any], name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]
+    plugin: Callable[..., Any], name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]
 ) -> Any:
     """Return ``plugin(*arguments, **options)``; raises :class:`PluginError` for wrong options."""
     _check_names(plugin, name, options)
     missing = [
         parameter.name
-        for parameter in _options(plugin)
+        for parameter in option_parameters(plugin)
         if parameter.default is inspect.Parameter.empty and parameter.name not in options
     ]
     if missing:
@@ -161,7 +178,7 @@ def make(
     return made
 
 
-def check_options(plugin: type[Any], name: str, options: Mapping[str, Any]) -> None:
+def check_options(plugin: Callable[..., Any], name: str, options: Mapping[str, Any]) -> None:
     """Raise :class:`PluginError` for an option that the plug-in does not have, or of another type
     than it says."""
     _check_names(plugin, name, options)
@@ -169,16 +186,16 @@ def check_options(plugin: type[Any], name: str, options: Mapping[str, Any]) -> N
         raise PluginError(wrong)
 
 
-def _check_names(plugin: type[Any], name: str, options: Mapping[str, Any]) -> None:
+def _check_names(plugin: Callable[..., Any], name: str, options: Mapping[str, Any]) -> None:
     accepted = accepted_options(plugin)
     for option in options:
         if accepted is not None and option not in accepted:
             raise PluginError(_unknown(option, accepted, f"option of {name!r}"))
 
 
-def _wrong_kind(plugin: type[Any], name: str, options: Mapping[str, Any]) -> str | None:
+def _wrong_kind(plugin: Callable[..., Any], name: str, options: Mapping[str, Any]) -> str | None:
     """Say which option is not of the type that it is annotated with, None if all are."""
-    given = [parameter for parameter in _options(plugin) if parameter.name in options]
+    given = [parameter for parameter in option_parameters(plugin) if parameter.name in options]
     for parameter in given:
         value, kind = options[parameter.name], _resolved(plugin, parameter)
         if not fits(value, kind):
@@ -190,27 +207,33 @@ def _wrong_kind(plugin: type[Any], name: str, options: Mapping[str, Any]) -> str
     return None
 
 
-def _resolved(plugin: type[Any], parameter: inspect.Parameter) -> Any:
+def _resolved(plugin: Callable[..., Any], parameter: inspect.Parameter) -> Any:
     """Return the type that a parameter is annotated with, Any if it is not known here."""
     annotated = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
     try:
-        return get_type_hints(annotated, plugin.__init__.__globals__)[parameter.name]
+        known: Any = inspect.unwrap(plugin.__init__ if inspect.isclass(plugin) else plugin)
+        return get_type_hints(annotated, known.__globals__)[parameter.name]
     except Exception:  # a name that only type checkers see, or whatever the author wrote
         return Any
 
 
 def make_users(
-    model: type[Any], name: str, workload: Any, options: Mapping[str, Any], seed: Any
+    model: Callable[..., Any], name: str, workload: Any, options: Mapping[str, Any], seed: Any
 ) -> Any:
     """Return a user model of a workload; it gets ``seed`` if it takes one and has none.
 
-    Raises :class:`PluginError` for options that do not fit, and for a model without profiles.
+    ``model`` may be a function, whose first parameter is no option either. Raises
+    :class:`PluginError` for options that do not fit, and for a model without profiles.
     """
-    accepted = accepted_options(model)
+    maker: Callable[..., Any] = model
+    arguments: tuple[Any, ...] = (workload,)
+    if not inspect.isclass(model):
+        maker, arguments = partial(model, workload), ()
+    accepted = accepted_options(maker)
     given = dict(options)
     if "seed" not in given and (accepted is None or "seed" in accepted):
         given["seed"] = seed
-    users = make(model, name, (workload,), given)
+    users = make(maker, name, arguments, given)
     if not isinstance(getattr(users, "profiles", None), Mapping):
         raise PluginError(
             f"user model {name!r} has no profiles: expected those of its jobs by name, such as "
@@ -219,12 +242,12 @@ def make_users(
     return users
 
 
-def accepted_options(plugin: type[Any]) -> list[str] | None:
+def accepted_options(plugin: Callable[..., Any]) -> list[str] | None:
     """Return the names of the options of a plug-in, None if it takes any."""
     parameters = _parameters(plugin)
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
         return None
-    return [parameter.name for parameter in _options(plugin)]
+    return [parameter.name for parameter in option_parameters(plugin)]
 
 
 def summary(plugin: type[Any]) -> str:
@@ -232,7 +255,7 @@ def summary(plugin: type[Any]) -> str:
     return (inspect.getdoc(plugin) or "(not described)").splitlines()[0]
 
 
-def _options(plugin: type[Any]) -> list[inspect.Parameter]:
+def option_parameters(plugin: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return the parameters that are options: all that have a name, but a model's workload."""
     positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = _parameters(plugin)
@@ -242,7 +265,7 @@ def _options(plugin: type[Any]) -> list[inspect.Parameter]:
     return [parameter for parameter in parameters if parameter.kind in named]
 
 
-def _parameters(plugin: type[Any]) -> list[inspect.Parameter]:
+def _parameters(plugin: Callable[..., Any]) -> list[inspect.Parameter]:
     return list(inspect.signature(plugin).parameters.values())
 
 

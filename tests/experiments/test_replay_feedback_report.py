@@ -18,8 +18,8 @@ import pytest
 import vl_convert
 
 from batsched_py.campaign.campaign_file import read_campaign
+from batsched_py.figures.chart_files import printable
 from batsched_py.report import Report
-from batsched_py.report.forms.export_files import printable
 from batsched_py.run.simulate import simulate
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
