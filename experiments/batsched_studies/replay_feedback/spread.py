@@ -20,7 +20,7 @@ from batsched_py.report.kit import Chart, scale_of, slug
 from batsched_py.report.kit import cells as estimated
 from batsched_py.support import palette
 from batsched_py.support.statistics import Beside, beside, bootstrap, paired_difference, quantiles
-from batsched_studies.replay_feedback import TEXTS, tables
+from batsched_studies.replay_feedback import PUBLISHED, TEXTS, tables
 
 BASE = "easy"
 """The infrastructure that others are compared with."""
@@ -52,8 +52,9 @@ def where(log: str, size: str) -> str:
 
 
 def figure(key: str, log: str, size: str, chart: Chart, **values: Any) -> Figure:
-    """Return a chart of the runs of a log and size."""
+    """Return a chart of the runs of a log and size, whose caption tells of what is in it."""
     name = slug("fig", key, log, size)
+    values["paper"] = TEXTS["paper_diamonds"] if log in PUBLISHED["logs"] else ""
     return TEXTS.figure(key, chart, name=name, where=where(log, size), **values)
 
 
@@ -213,10 +214,13 @@ def interval_panel(
     frame[names] = frame[names].round(5)
     scale = alt.Scale(type="log", nice=False, padding=8) if log else alt.Scale(**options)
     axis = alt.Axis(tickCount=4, labelOverlap="greedy")
+    if log:
+        title = f"{title}, logarithmic"
+    elif frame[names].min(axis=None) > 0 and not options.get("zero", True):
+        title = f"{title}, not from 0"
 
     def x(column: str) -> alt.X:
-        of_axis = f"{title}, logarithmic" if log else title
-        return alt.X(f"{column}:Q", title=of_axis, scale=scale, axis=axis)
+        return alt.X(f"{column}:Q", title=title, scale=scale, axis=axis)
 
     base = base.properties(data=frame).encode(
         y=alt.Y("infrastructure:N", sort=list(tables.INFRASTRUCTURES), title=None),
@@ -224,6 +228,8 @@ def interval_panel(
     )
     rules = base.mark_rule(strokeWidth=3).encode(x=x(low), x2=high)
     points = base.mark_point(filled=True, size=size, opacity=1).encode(x=x(middle))
+    if frame[published].isna().all():
+        return rules + points
     paper = base.mark_point(shape="diamond", size=45, opacity=1).encode(
         x=x(published), color=alt.value("black")
     )

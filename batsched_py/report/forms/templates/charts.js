@@ -73,19 +73,23 @@ function readable(part) {
 }
 
 const BESIDE_PANEL = 70; // pixels of a panel's axis and its distance from the next
+const LEAST_PANEL = 180;
 
-/** Panels below each other where they have no room side by side. */
-function fitted(spec, width) {
-  const panel = spec.spec?.width;
-  if (spec.columns && typeof panel === "number") {
-    const columns = Math.max(1, Math.min(spec.columns, Math.floor(width / (panel + BESIDE_PANEL))));
-    return { ...spec, columns, spec: { ...spec.spec, width: Math.min(panel, Math.max(180, width - BESIDE_PANEL)) } };
-  }
-  if (spec.hconcat && width < NARROW) {
-    const { hconcat, ...others } = spec;
-    return { ...others, vconcat: hconcat };
-  }
-  return spec;
+/**
+ * Panels side by side as far as there is room, together as wide as the page; else below each other.
+ * `over` is by how many pixels the figure was too wide when it was drawn with what is known before.
+ */
+function fitted(spec, width, over = 0) {
+  const { hconcat, vconcat, ...others } = spec;
+  if (vconcat) return { ...others, vconcat: vconcat.map((part) => fitted(part, width, over)) };
+  const views = hconcat ?? (spec.columns ? [spec.spec] : []);
+  const panel = Math.max(...views.map((view) => view.width));
+  if (!(panel > 0)) return spec;
+  const most = hconcat?.length ?? spec.columns;
+  const columns = Math.max(1, Math.min(most, Math.floor(width / (panel + BESIDE_PANEL))));
+  const wide = Math.max(LEAST_PANEL, Math.floor((width - over) / columns) - BESIDE_PANEL);
+  const widened = (view) => ({ ...view, width: wide });
+  return hconcat ? { ...others, columns, concat: hconcat.map(widened) } : { ...others, columns, spec: widened(spec.spec) };
 }
 
 const NARROW = 560;
@@ -103,20 +107,15 @@ async function redraw(id) {
   const chart = charts.get(id);
   const element = byId(id);
   const width = element.clientWidth;
-  const made = fitted(readable(chart.spec(width)), width);
-  element.classList.toggle("filling", made.width === "container");
+  const spec = readable(chart.spec(width));
   try {
     chart.view?.finalize();
-    const result = await vegaEmbed(element, made, {
-      mode: "vega-lite",
-      renderer: "svg",
-      config: chartConfig(width < NARROW, made.width !== "container"),
-      tooltip: { theme: isDark() ? "dark" : "light" },
-      actions: { export: { png: true, svg: true }, source: false, compiled: false, editor: false },
-      downloadFileName: id.replace("figure-", ""),
-      scaleFactor: { png: 2 },
-      loader: { load: () => Promise.reject(new Error("a report asks for nothing from outside")) },
-    });
+    let result = await embedded(element, fitted(spec, width), width);
+    const over = element.querySelector("svg.marks").getAttribute("width") - width;
+    if (fitted(spec, width) !== spec && (over > 0 || over < -SPARE)) {
+      result.view.finalize();
+      result = await embedded(element, fitted(spec, width, over), width);
+    }
     Object.assign(chart, { view: result.view, width });
     element.view = result.view;
     element.querySelector("summary")?.setAttribute("aria-label", "Save this figure");
@@ -125,6 +124,22 @@ async function redraw(id) {
     element.classList.add("bad");
     element.dataset.error = `This figure cannot be drawn: ${error.message}`;
   }
+}
+
+const SPARE = 8; // pixels at the right that may stay empty
+
+function embedded(element, spec, width) {
+  element.classList.toggle("filling", spec.width === "container");
+  return vegaEmbed(element, spec, {
+    mode: "vega-lite",
+    renderer: "svg",
+    config: chartConfig(width < NARROW, spec.width !== "container"),
+    tooltip: { theme: isDark() ? "dark" : "light" },
+    actions: { export: { png: true, svg: true }, source: false, compiled: false, editor: false },
+    downloadFileName: element.id.replace("figure-", ""),
+    scaleFactor: { png: 2 },
+    loader: { load: () => Promise.reject(new Error("a report asks for nothing from outside")) },
+  });
 }
 
 async function redrawAll() {
@@ -189,6 +204,7 @@ function watchWidth() {
   new ResizeObserver(() => {
     clearTimeout(timer);
     timer = setTimeout(() => {
+      pinAll();
       for (const [id, chart] of charts) {
         const width = byId(id).clientWidth;
         if (width && chart.width && Math.abs(width - chart.width) > 8) redraw(id);
