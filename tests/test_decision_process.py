@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from batsched_py import decision_process
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import messages as m
 from batsched_py.schedulers.easy import Easy, shadow_time_and_extra_nodes
 from batsched_py.schedulers.fcfs import Fcfs
@@ -58,7 +60,7 @@ class Chain:
             WorkloadJob(id=str(self.at), submit_time=now, size=self.size, profile="p", walltime=9.0)
         ]
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         self.ends.append((now, state))
         if self.at < self.nb:
             self.due = now + self.think
@@ -241,6 +243,31 @@ def test_jobs_are_started_on_a_walk_along_the_queue_and_on_numbered_processors()
         "w0!0002": (5, 0b1111),
         "w0!0003": (0, 0b0001),
     }
+
+
+class Ticking:
+    """FCFS that looks every second, for ever or only while jobs wait."""
+
+    def __init__(self, for_ever: bool) -> None:
+        self.for_ever = for_ever
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        yield from Fcfs().schedule(now, queue, machine)
+        if self.for_ever or now < 850:
+            yield CallMeLater(now + 1)
+
+
+def test_a_policy_that_calls_itself_for_ever_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not while a job runs or is to come, of the workload or of a user, however long that is."""
+    monkeypatch.setattr(decision_process, "MOST_IDLE_CALLS", 100)
+    jobs = [J(0, 4, 300), J(500, 1, 300)]
+    assert starts(run(workload(jobs, 4), Ticking(for_ever=False))) == [0, 500]
+    with pytest.raises(InvariantError, match=r"at 899\.0: Ticking was called 100 .* and 0 wait"):
+        run(workload(jobs, 4), Ticking(for_ever=True))
+    users = Chain(3, 500)
+    with pytest.raises(InvariantError, match=r"at 1114\.0: Ticking was called 100 times in a row"):
+        simulate_users(users, Ticking(for_ever=True))
+    assert len(users.ends) == 3
 
 
 class Careless(Chain):

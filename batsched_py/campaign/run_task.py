@@ -100,7 +100,7 @@ def _simulate(task: Task) -> Result:
     root = None
     if run.backend != EMBEDDED and task.folder is not None:
         root = Path(task.folder) / f"{PREFIX}_{run.backend}"
-    return execute(loaded, run, root)
+    return execute(loaded, run, root, progress=False)
 
 
 @lru_cache(maxsize=2)

@@ -68,11 +68,11 @@ def explain(
         ),
     ] = None,
     all_lines: Annotated[
-        bool, typer.Option("--all", help="Tell every move of a reservation, however many lines.")
+        bool, typer.Option("--all", help="Show every move of a reservation, however many.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what held a job at each decision until it started, and why it started then.
+    """Explain why a job waited: what held it at each decision, and why it started when it did.
 
     RUN was recorded by `simulate ... --record -e RUN` or `serve --record`.
     """

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import isnan
 from typing import Any, Protocol
 
+import msgspec
+
 from batsched_py.errors import InvariantError
 from batsched_py.workload.workload import WorkloadJob
 
@@ -13,11 +15,68 @@ MOST_AT_ONCE = 1_000_000
 """More jobs of users at one instant are taken for an endless loop."""
 
 
+class EndedJob(msgspec.Struct, frozen=True, gc=False):
+    """A job of a user model that has ended, with what became of it; times in seconds.
+
+    What a :class:`~batsched_py.model.job.Job` has too is called as there.
+    """
+
+    submitted: WorkloadJob
+    """The job as the model gave it."""
+    submit_time: float
+    """When it was submitted in this simulation."""
+    start_time: float | None
+    """When it started, None if it was rejected."""
+    finish_time: float
+    """When it ended, or was rejected."""
+
+    @property
+    def id(self) -> str:
+        """The name that the model gave it."""
+        return self.submitted.id
+
+    @property
+    def user(self) -> str | None:
+        """Who submitted it, None if the model did not say."""
+        return self.submitted.user
+
+    @property
+    def size(self) -> int:
+        """Number of processors that it asked for."""
+        return self.submitted.size
+
+    @property
+    def walltime(self) -> float | None:
+        """Kill limit with which it was submitted, None = no limit."""
+        return self.submitted.walltime
+
+    @property
+    def estimate(self) -> float | None:
+        """Run time that policies were told, None = they were told the walltime."""
+        return self.submitted.estimate
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """Further fields that the model gave it."""
+        return self.submitted.extra
+
+    @property
+    def waiting_time(self) -> float | None:
+        """From submission to start, None if it was rejected."""
+        return None if self.start_time is None else self.start_time - self.submit_time
+
+    @property
+    def turnaround_time(self) -> float | None:
+        """From submission to end (the response time), None if it was rejected."""
+        return None if self.start_time is None else self.finish_time - self.submit_time
+
+
 class UserModel(Protocol):
     """Simulated users: a function of time and of the ends of their jobs.
 
     They see neither policies nor messages. A job that they submit is a :class:`WorkloadJob`;
-    what they put into its ``extra`` (session, ...) becomes output columns.
+    what they put into its ``extra`` (session, ...) becomes output columns. One of the log that they
+    replay knows when it was recorded; what they make up was not recorded, and has no lateness.
     """
 
     @property
@@ -30,7 +89,7 @@ class UserModel(Protocol):
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
         """Return the jobs that are submitted at ``now``; called when ``now`` is due."""
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Learn that ``job`` ended at ``now``; ``state`` is Batsim's final state or REJECTED."""
 
 

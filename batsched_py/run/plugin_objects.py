@@ -6,8 +6,10 @@ import ast
 import hashlib
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
+from weakref import ref
 
 import msgspec
 
@@ -80,10 +82,15 @@ class PluginObjects(msgspec.Struct, frozen=True):
             factory = () if given is made else (given,)
             run = msgspec.structs.replace(run, **{name: name_of(type(made), *factory)})
             how = "by a factory" if factory else "as an instance"
+            kind = type(made).__name__
             notes.append(
-                f"{name}: {type(made).__name__} was given {how}: what it was made with is not "
-                "stored with the run"
+                f"{name}: {kind} was given {how}: what it was made with is not stored with the run"
             )
+            if _was_used(made):
+                notes.append(
+                    f"{name}: this {kind} has been in a run before: what it keeps of that may "
+                    "change this one, so give a new one"
+                )
         return run, notes
 
 
@@ -133,6 +140,18 @@ def _class_of(given: Any) -> Any:
 def _is_instance(group: str, given: Any) -> bool:
     """Tell whether an object is a plug-in already, and not what makes one."""
     return not inspect.isclass(given) and plugins.has_methods(group, type(given))
+
+
+_USED: dict[int, ref[Any]] = {}
+"""What was made already when it was given, by its id."""
+
+
+def _was_used(made: Any) -> bool:
+    """Tell whether an object has been in a run before this one, as far as one can know."""
+    earlier = _USED.get(id(made))
+    with suppress(TypeError):  # of a class with slots
+        _USED[id(made)] = ref(made)
+    return earlier is not None and earlier() is made
 
 
 def _made(group: str, given: Any, name: str, make: Callable[[], Any]) -> Any:

@@ -18,10 +18,12 @@ from batsched_py.errors import PlatformError, UsageError, parameter
 from batsched_py.model.policy import CountingScheduler, Scheduler, may_dilate
 from batsched_py.model.user_model import UserModel
 from batsched_py.results.embedded_output import EmbeddedOutput
+from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import stored_sites
 from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
 from batsched_py.run.described_sites import described_sites
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
+from batsched_py.run.progress import progress_shown
 from batsched_py.run.result import Output, Result, versions
 from batsched_py.run.settings import EMBEDDED, ProcessSettings, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
@@ -60,6 +62,7 @@ class Arguments(Settings, kw_only=True):
     users: str | Callable[..., UserModel] = RIGID  # type: ignore[assignment]
     folder: str | Path | None = None
     record: str | Path | None = None
+    progress: bool | None = None
 
 
 if TYPE_CHECKING:
@@ -119,7 +122,8 @@ def simulate(source: Source, arguments: Arguments) -> Result:
     outputs, logs and commands are in ``folder`` (None: a temporary one, kept if the run fails).
     Jobs submitted in the first ``warm_up`` and the last ``cool_down`` seconds (or texts such as ``4
     weeks``) load the machine and are not measured. ``record`` is a file for all messages of the
-    simulation, which ``explain`` reads.
+    simulation, which ``explain`` reads. A simulation of more than a few seconds shows its
+    ``progress`` on a terminal and in a notebook (True: from its beginning; False: never).
 
     Raises :class:`UsageError` for arguments that make no sense, :class:`InputError` for files
     that are not what they should be, :class:`SimulationError` for a deadlock, and
@@ -141,7 +145,7 @@ def simulate(source: Source, arguments: Arguments) -> Result:
 
     arguments, objects = without_objects(arguments)
     run = arguments.on_machine(machine_size).run()
-    return execute(source, run, arguments.folder, arguments.record, objects)
+    return execute(source, run, arguments.folder, arguments.record, arguments.progress, objects)
 
 
 def load(
@@ -176,6 +180,7 @@ def execute(
     run: Run,
     folder: str | Path | None = None,
     record: str | Path | None = None,
+    progress: bool | None = None,
     objects: PluginObjects = BY_NAME,
 ) -> Result:
     """Simulate ``run`` on ``source``; see :func:`simulate`.
@@ -204,7 +209,6 @@ def execute(
     process = make_process(run, workload, objects=objects)
     run, object_notes = objects.named(run, process)
     begin = time.perf_counter()
-    output: Output
     if run.backend == EMBEDDED:
         machine = (
             scaled(given, run.speed_factor)
@@ -213,7 +217,8 @@ def execute(
             if sites
             else homogeneous(workload.nb_res if nodes is None else nodes, run.speed_factor)
         )
-        output, details = _embedded(run, workload, machine, sites, process, part), None
+        details = None
+        output: Output = _embedded(run, workload, machine, sites, process, part, progress)
     else:
         root = None if folder is None else Path(folder)
         registers = run.dynamic or may_dilate(process.scheduler, process.sites)
@@ -223,7 +228,7 @@ def execute(
     wall_time = time.perf_counter() - begin
     if part is not None and record is not None:
         part.replace(record)  # an earlier recording is lost only now
-    notes = [*workload.notes, *site_notes, *object_notes, *_notes(workload, output, sites)]
+    notes = [*workload.notes, *site_notes, *object_notes, *_notes(run, workload, output, sites)]
     settings = {
         "input": {"name": workload.name, "sha256": content, "nb_jobs": len(workload.jobs)},
         "run": msgspec.to_builtins(run) | {"rules": as_dict(run.rules)},
@@ -245,9 +250,10 @@ def execute(
     return result
 
 
-def _notes(workload: Workload, output: Output, sites: Sites) -> list[str]:
-    """Return notes on jobs that were refused or are not measured."""
+def _notes(run: Run, workload: Workload, output: Output, sites: Sites) -> list[str]:
+    """Return notes on jobs that were refused, not submitted, or are not measured."""
     notes = _too_wide(workload, output.nb_processors)
+    notes += _few_submitted(run, workload, output.table)
     if sites and (nb_refused := int((~output.table.ran).sum())):
         notes.append(f"{nb_refused} jobs were refused: they are too wide for where they may run")
     if nb_rare := int(output.table.rare.sum()):
@@ -273,6 +279,7 @@ def _embedded(
     sites: Sites,
     process: DecisionProcess,
     record: Path | None,
+    progress: bool | None,
 ) -> EmbeddedOutput:
     registers = run.dynamic or may_dilate(process.scheduler, process.sites)
     simulator = Simulator(
@@ -285,10 +292,11 @@ def _embedded(
             each_event=run.each_event,
         ),
     )
-    if record is None:
-        return EmbeddedOutput(simulator.run(process.answer), sites)
-    with Recorder(record) as recorder:
-        return EmbeddedOutput(simulator.run(recorded(process.answer, recorder)), sites)
+    with progress_shown(process, None if run.dynamic else len(workload.jobs), progress):
+        if record is None:
+            return EmbeddedOutput(simulator.run(process.answer), sites)
+        with Recorder(record) as recorder:
+            return EmbeddedOutput(simulator.run(recorded(process.answer, recorder)), sites)
 
 
 def _statistics(process: DecisionProcess) -> dict[str, Any] | None:
@@ -337,6 +345,25 @@ def _too_wide(workload: Workload, nb_processors: int) -> list[str]:
     return [
         f"{len(wide)} jobs are wider than the machine of {nb_processors} processors and are "
         f"refused, such as job {wide[0].id} of {wide[0].size}"
+    ]
+
+
+def _few_submitted(run: Run, workload: Workload, table: JobTable) -> list[str]:
+    """Return a note if there were no jobs, or users who replay a log did not submit all of it."""
+    nb_jobs, left_early = len(workload.jobs), "next_submission() returned inf"
+    if not len(table.submit):
+        reason = f": its {left_early} at the start" if run.dynamic else ""
+        return [
+            f"there were no jobs: {workload.name} has {nb_jobs}, and the users ({run.users}) "
+            f"submitted none{reason}"
+        ]
+    replayed = table.original_submit[~np.isnan(table.original_submit)].round(6)
+    recorded = np.round([job.submit_time for job in workload.jobs], 6)
+    if not 0 < len(replayed) < nb_jobs or not np.isin(replayed, recorded).all():
+        return []  # all of it, or made up, or drawn from the log and moved
+    return [
+        f"the users ({run.users}) submitted {len(replayed)} of the {nb_jobs} jobs of "
+        f"{workload.name}: unless some were left out on purpose, {left_early} too early"
     ]
 
 

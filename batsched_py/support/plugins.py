@@ -152,7 +152,7 @@ def make(
     _check_names(plugin, name, options)
     missing = [
         parameter.name
-        for parameter in _options(plugin)
+        for parameter in option_parameters(plugin)
         if parameter.default is inspect.Parameter.empty and parameter.name not in options
     ]
     if missing:
@@ -195,7 +195,7 @@ def _check_names(plugin: Callable[..., Any], name: str, options: Mapping[str, An
 
 def _wrong_kind(plugin: Callable[..., Any], name: str, options: Mapping[str, Any]) -> str | None:
     """Say which option is not of the type that it is annotated with, None if all are."""
-    given = [parameter for parameter in _options(plugin) if parameter.name in options]
+    given = [parameter for parameter in option_parameters(plugin) if parameter.name in options]
     for parameter in given:
         value, kind = options[parameter.name], _resolved(plugin, parameter)
         if not fits(value, kind):
@@ -246,7 +246,7 @@ def accepted_options(plugin: Callable[..., Any]) -> list[str] | None:
     parameters = _parameters(plugin)
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
         return None
-    return [parameter.name for parameter in _options(plugin)]
+    return [parameter.name for parameter in option_parameters(plugin)]
 
 
 def summary(plugin: type[Any]) -> str:
@@ -254,7 +254,7 @@ def summary(plugin: type[Any]) -> str:
     return (inspect.getdoc(plugin) or "(not described)").splitlines()[0]
 
 
-def _options(plugin: Callable[..., Any]) -> list[inspect.Parameter]:
+def option_parameters(plugin: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return the parameters that are options: all that have a name, but a model's workload."""
     positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = _parameters(plugin)

@@ -21,7 +21,6 @@ import msgspec
 from batsched_py.errors import LogError, UsageError, parameter
 from batsched_py.support.extras import extra
 from batsched_py.support.json_values import did_you_mean
-from batsched_py.workload.swf import read_swf
 
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
 SAMPLE = "sample"
@@ -159,6 +158,8 @@ def _verify(path: Path, entry: ArchiveLog, url: str) -> None:
             f"expected {entry.sha256}; {_BY_HAND}"
         )
     try:
+        from batsched_py.workload.swf import read_swf  # late: most only look for a log
+
         jobs = len(read_swf(path))
     except LogError as error:
         problem = str(error).removeprefix(f"{path}:").strip()

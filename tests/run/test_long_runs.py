@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, OutputError, ProtocolError
+from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import messages as m
 from batsched_py.results.columns_beyond_batsim import UsersTable
 from batsched_py.results.embedded_output import EmbeddedOutput
@@ -66,7 +67,7 @@ class Loops:
             )
         ]
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         self.due[int(job.user or 0)] = now + 60
 
 
@@ -440,7 +441,7 @@ def test_profiles_of_their_own_have_names_of_their_own() -> None:
             self.left = 0
             return [WorkloadJob(id=i, submit_time=now, size=1, profile=p) for p, i in names]
 
-        def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        def job_ended(self, now: float, job: EndedJob, state: str) -> None:
             pass
 
     users = Once(1)
@@ -519,17 +520,22 @@ def test_null_is_no_user(members: dict[str, Any], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("batch", [2, 100])
 def test_users_table_has_the_same_columns(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row per job, once, in order of submission; a column if any job carries it."""
+    """A row per job, once, in order of submission; a column if any job carries it.
+
+    Job 3 was recorded, 4 s before it is submitted.
+    """
     monkeypatch.setattr("batsched_py.results.columns_beyond_batsim._BATCH", batch)
     table = UsersTable()
     for number in (1, 2, 1, 3, 4, 5):
-        extra = {"user": "u", "behaviour": "rare"} if number == 2 else {"user": "u"}
+        of_number = {2: {"behaviour": "rare"}, 3: {"original_submission_time": -3}}
+        extra = {"user": "u", **of_number.get(number, {})}
         job = m.JobDescription(f"dyn!{number}", 1.0, 1, "p", extra=extra)
         event = m.RegisterJob(timestamp=1.0, job_id=job.id, job=job)
         table.observe(m.Message(1.0, []), m.Message(1.0, [event]))
     head, *rows = table.csv().splitlines()
     assert head == "job_id,workload_name,user,session,original_submission_time,lateness,behaviour"
+    late = {3: "-3.000000,4.000000"}
     assert rows == [
-        f"{number},dyn,u,,1.000000,0.000000,{'rare' if number == 2 else ''}"
+        f"{number},dyn,u,,{late.get(number, ',')},{'rare' if number == 2 else ''}"
         for number in range(1, 6)
     ]

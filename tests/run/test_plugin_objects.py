@@ -96,6 +96,11 @@ def test_an_instance_is_used_as_it_is() -> None:
     assert policy.passes > 100
     assert result.settings["run"]["scheduler"] == own(Greedy)
     assert any("as an instance" in note for note in result.settings["notes"])
+    assert not any("before" in note for note in result.settings["notes"])
+    again = simulate("sample", scheduler=policy, first=100)
+    assert any("in a run before" in note for note in again.settings["notes"])
+    other = simulate("sample", scheduler=Greedy(most=1), first=100)
+    assert not any("before" in note for note in other.settings["notes"])
     with pytest.raises(UsageError, match="made already"):
         simulate("sample", scheduler=policy, scheduler_options={"most": 2})
 

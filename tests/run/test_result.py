@@ -170,6 +170,7 @@ def test_a_recorded_run_of_batsim() -> None:
     assert loaded.metrics["max_waiting_time"] == 20
     assert "on 6 processors" in repr(loaded)
     assert "max 20.000 seconds" in repr(loaded)
+    assert repr(loaded).endswith("mean -")  # nobody says when jobs were recorded
     assert len(loaded.gantt().data)
 
 
@@ -208,6 +209,23 @@ def test_figures_are_of_the_jobs(result: Result, prefix: Path) -> None:
     assert set(result.gantt(colour="user").data["user"]) <= set(result.jobs["user"])
     with pytest.raises(UsageError, match="colour"):
         result.gantt(colour="colour of the sky")
+
+
+def test_metrics_that_are_not_whole_are_computed_anew(result: Result, tmp_path: Path) -> None:
+    result.write(tmp_path / "out")
+    (tmp_path / "out_run.json").write_text('{"nb_processors": 64, "metrics": {}}')
+    anew = Result.load(tmp_path / "out").metrics
+    pd.testing.assert_series_equal(anew, result.metrics, atol=1e-5)
+
+
+@pytest.mark.parametrize("text", ["[", '{"run": "easy"}', '{"input": 3}', '{"nb_processors": "x"}'])
+def test_what_simulate_cannot_have_written_is_refused(
+    result: Result, tmp_path: Path, text: str
+) -> None:
+    result.write(tmp_path / "out")
+    (tmp_path / "out_run.json").write_text(text)
+    with pytest.raises(InputError, match=r"out_run\.json"):
+        Result.load(tmp_path / "out")
 
 
 def test_a_run_needs_no_pandas(tmp_path: Path) -> None:

@@ -34,7 +34,6 @@ from batsched_py.report.formatting import (
 )
 from batsched_py.report.runs_table import ShownRuns, provenance, runs_table, stored_of
 from batsched_py.report.schedule_view import schedules_of
-from batsched_py.support.extras import extra
 
 MOST_ROWS = 1_000
 """Rows of a table in the page; its CSV file has all."""
@@ -99,7 +98,6 @@ def safe_json(value: Any) -> str:
 
 
 @cache
-@extra("figures")
 def vega() -> str:
     """Return the libraries that draw, as one script; takes seconds the first time."""
     import vl_convert

@@ -297,7 +297,7 @@ def test_ends_go_to_the_owner(tmp_path: Path, write: Write) -> None:
         [(2, "job0", "me")],
     ]
     assert [group.model.log.jobs for group in users._groups] == [[], []]  # type: ignore[attr-defined]
-    assert {job.profile for each in told for _, job, _ in each} == {"x"}
+    assert {job.submitted.profile for each in told for _, job, _ in each} == {"x"}
 
 
 def test_a_file_from_the_working_directory(
