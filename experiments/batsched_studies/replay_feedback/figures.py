@@ -125,7 +125,7 @@ def lateness_of_users(study: replays.Study) -> Chart:
     points = base.mark_point(filled=True, size=18, opacity=0.6).encode(
         x=alt.X(
             "jobs:Q",
-            title="jobs of the user (logarithmic)",
+            title="jobs (logarithmic)",
             scale=alt.Scale(type="log"),
             axis=replays.log_axis(frame["jobs"]),
         ),
@@ -227,7 +227,8 @@ def week(study: replays.Study) -> Chart:
         values=list(range(0, 168, 24)),
         labelExpr=f"{_WEEKDAYS}[datum.value / 24]",
         labelAlign="left",
-        labelOverlap=False,
+        labelOverlap="parity",
+        labelSeparation=4,
     )
     return replays.panels(_bars_and_steps("hour", axis, "jobs per hour"), frame)
 
