@@ -470,7 +470,7 @@ def sample_report() -> Report:
 
 @pytest.mark.parametrize("name", ["fig02", "fig03", "fig08"])
 def test_the_file_of_a_figure_has_its_legend(name: str) -> None:
-    assert {"rigid", "a60"} <= set(drawn_texts(name))
+    assert {"rigid (as recorded)", "a60 (with feedback)"} <= set(drawn_texts(name))
 
 
 def test_axes_name_what_a_reader_looks_for() -> None:
