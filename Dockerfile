@@ -54,8 +54,7 @@ RUN --mount=type=bind,from=package,source=/wheels,target=/wheels \
 RUN groupadd --gid 1000 batsched \
     && useradd --uid 1000 --gid 1000 --no-create-home --home-dir /data batsched \
     && install --directory --owner=batsched --group=batsched /data /data/out
-ENV MPLCONFIGDIR=/tmp/matplotlib \
-    PYTHONUNBUFFERED=1
+ENV PYTHONUNBUFFERED=1
 USER 1000:1000
 WORKDIR /data
 ENTRYPOINT ["batsched-py"]

@@ -1,4 +1,5 @@
 # Each target sets up what it needs in .venv; python3 (3.11 or later) and make are all it takes.
+# .venv/bin/activate puts batsched-py on PATH.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -23,14 +24,24 @@ help:
 	@echo "make docs        write the documentation as a site to build/site"
 	@echo "make benchmarks  measure the speed of simulations"
 
-# A marker, so that an interrupted installation is taken up again.
-$(VENV)/installed: pyproject.toml
+PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check
+
+$(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed, this is " + sys.version if sys.version_info < (3, 11) else 0)'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PYTHON) -m venv $(VENV)
+
+# Markers, so that an interrupted installation is taken up again: what users need, and with it what
+# developers need. Python compiles what is imported; pip would compile all, tests of libraries too.
+$(VENV)/base-installed: pyproject.toml | $(BIN)/python
+	$(PIP_INSTALL) --no-compile --editable .
 	touch $@
 
-campaign: $(VENV)/installed
+$(VENV)/installed: pyproject.toml | $(BIN)/python
+	$(PIP_INSTALL) --editable '.[dev]'
+	touch $@ $(VENV)/base-installed
+
+# Where the tools of developers are, there is no need to install less.
+campaign: $(if $(wildcard $(VENV)/installed),$(VENV)/installed,$(VENV)/base-installed)
 	$(BIN)/batsched-py campaign experiments/batsched_studies/replay_feedback/campaign.toml --jobs $(JOBS)
 
 test: $(VENV)/installed
@@ -69,7 +80,7 @@ architecture: $(VENV)/installed
 	$(BIN)/python docs/architecture_picture.py
 
 $(VENV)/docs-installed: $(VENV)/installed pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(PIP_INSTALL) --editable '.[docs]'
 	touch $@
 
 docs: $(VENV)/docs-installed

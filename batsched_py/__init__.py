@@ -40,7 +40,7 @@ from batsched_py.support.lazy_names import lazy_names
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 if TYPE_CHECKING:
-    from batsched_py.model.user_model import UserModel
+    from batsched_py.model.user_model import EndedJob, UserModel
     from batsched_py.report.comparing.campaigns import compare_campaigns
     from batsched_py.report.comparing.runs import RunComparison, compare_runs
     from batsched_py.run.result import Result
@@ -56,6 +56,7 @@ __all__ = [
     "CountingScheduler",
     "Decision",
     "DilatingScheduler",
+    "EndedJob",
     "ExplainingScheduler",
     "Job",
     "JobState",
@@ -89,7 +90,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "batsched_py.model.user_model": "UserModel",
+            "batsched_py.model.user_model": "EndedJob UserModel",
             "batsched_py.report.comparing.campaigns": "compare_campaigns",
             "batsched_py.report.comparing.runs": "RunComparison compare_runs",
             "batsched_py.run.result": "Result",

@@ -2,16 +2,17 @@
 
 A subcommand is an entry point of the group ``batsched_py.commands``: a function with Typer
 annotations, or a ``typer.Typer`` with subcommands of its own. It is imported only when it is
-called, so that a simulation does not wait for the libraries of a figure.
+called, so that a simulation does not wait for the libraries of a figure; what the list of commands
+says of it is read from its source.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import traceback
-from functools import partial
-from importlib.metadata import entry_points, version
+from collections.abc import Mapping
+from functools import cache, partial
+from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -19,6 +20,14 @@ from typer.core import TyperGroup
 
 from batsched_py.errors import BatschedError, InterruptedByUser
 
+GROUPS = {
+    "Start here": ("simulate", "report", "list", "campaign"),
+    "What a run says": ("metrics", "compare", "explain", "optimum"),
+    "Logs and workloads": ("info", "logs", "convert", "sample-log"),
+    "Users": ("users", "sessions"),
+    "Batsim, and schedulers in other programs": ("serve", "simulator", "replay"),
+}
+"""The commands in the order of their list; those of other packages come after these."""
 COMMANDS = "batsched_py.commands"
 TRACEBACK = "BATSCHED_TRACEBACK"
 """Variable of the environment: if set, unexpected errors show where they come from."""
@@ -37,20 +46,48 @@ class _LazyCommands(TyperGroup):
             _fail(error.text(partial(_flag, command)), error.exit_code)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return sorted({entry.name for entry in entry_points(group=COMMANDS)})
+        return [name for names in _grouped(_commands()).values() for name in names]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        from batsched_py.support.plugin_descriptions import description
+
+        commands = _commands()
+        width = max(map(len, commands), default=0)
+        for heading, names in _grouped(commands).items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(f"{name:{width}}", description(commands[name])) for name in names]
+                )
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        entries = entry_points(group=COMMANDS, name=cmd_name)
-        if not entries:
+        entry = _commands().get(cmd_name)
+        if entry is None:
             return None
-        loaded = entries[cmd_name].load()
+        loaded = entry.load()
         if not isinstance(loaded, typer.Typer):
+            from batsched_py.commands.help_text import CommandHelp
+
             app = typer.Typer(add_completion=False, rich_markup_mode=None)
-            app.command(name=cmd_name)(loaded)
+            app.command(name=cmd_name, cls=CommandHelp)(loaded)
             loaded = app
         command = typer.main.get_command(loaded)
         command.name = cmd_name
         return command
+
+
+@cache
+def _commands() -> Mapping[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=COMMANDS)}
+
+
+def _grouped(commands: Mapping[str, EntryPoint]) -> dict[str, list[str]]:
+    """Return the names of the commands by heading, without empty groups."""
+    ours = {name for names in GROUPS.values() for name in names}
+    groups = {
+        heading: [name for name in names if name in commands] for heading, names in GROUPS.items()
+    }
+    groups["Of other packages"] = sorted(set(commands) - ours)
+    return {heading: names for heading, names in groups.items() if names}
 
 
 app = typer.Typer(
@@ -71,6 +108,8 @@ def _root(
 ) -> None:
     """Schedule under Batsim's protocol, with users who react."""
     if show_version:
+        from importlib.metadata import version
+
         typer.echo(f"batsched_py {version('batsched_py')}")
         raise typer.Exit
 
@@ -86,12 +125,9 @@ def main() -> None:
     except Exception as error:  # a fault of ours, or of a plug-in
         if os.environ.get(TRACEBACK):
             raise
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        _fail(
-            f"{type(error).__name__}: {error} ({place.filename}:{place.lineno}, in {place.name}; "
-            f"set {TRACEBACK}=1 to see the whole traceback)",
-            1,
-        )
+        from batsched_py.support.code_places import described
+
+        _fail(described(error, f"set {TRACEBACK}=1 to see the whole traceback"), 1)
 
 
 def _flag(command: Any, parameter: str) -> str:

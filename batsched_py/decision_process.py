@@ -7,29 +7,31 @@ of the users until nobody is due, then all submissions, then runs the policy onc
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from math import inf, isfinite
 from typing import Any
 
-from batsched_py.errors import InvariantError, ProtocolError
+from batsched_py.errors import BatschedError, InvariantError, ProtocolError
 from batsched_py.model import decisions as d
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
 from batsched_py.model.policy import Scheduler, may_dilate
+from batsched_py.model.policy_mistakes import mistake_of_policy, no_decision
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.user_model import UserModel, given, jobs_due, next_due
+from batsched_py.model.user_model import EndedJob, UserModel, given, jobs_due, next_due
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, placed_id
+from batsched_py.protocol.dynamic_registration import DYNAMIC
 from batsched_py.protocol.message_json import six_decimals_up
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text
 from batsched_py.workload.sites import HOME, Sites, home_of, nb_processors
-from batsched_py.workload.workload import WorkloadJob
+from batsched_py.workload.workload import ORIGINAL_SUBMISSION, WorkloadJob
 
-DYNAMIC = "dyn"
-"""Workload of the jobs that users submit."""
+MOST_IDLE_CALLS = 1_000_000
+"""More calls of a policy by itself while nothing else can happen are taken for an endless loop."""
 Observer = Callable[[float, WaitingQueue, Machine], None]
 """Called with time, waiting queue and machine; it may look, and must not change anything."""
 
@@ -71,7 +73,11 @@ class DecisionProcess:
         self._more_static_jobs = False
         self._jobs: dict[str, Job] = {}
         self._nb_jobs = 0
-        self._nb_running = 0
+        self.nb_running = 0
+        self.nb_passes = 0
+        """How often the policy was called."""
+        self._idle_calls = 0
+        self._idle_state: tuple[int, ...] = ()
         self._of_users: dict[str, WorkloadJob] = {}
         self._registered = UsedNames()
         self._calls: list[float] = []  # outstanding CALL_ME_LATER, a heap
@@ -101,6 +107,10 @@ class DecisionProcess:
             raise InvariantError(
                 f"the policy or the user model left by SystemExit({error})"
             ) from error
+        except Exception as error:
+            if not isinstance(error, BatschedError):
+                error.add_note(f"at {self.now}")
+            raise
 
     def _answer(self, message: m.Message) -> m.Message:
         now = message.now
@@ -193,10 +203,10 @@ class DecisionProcess:
 
     def _ends(self, event: m.SimulationEnds) -> None:
         self._ended = True
-        if len(self.queue) or self._nb_running:
+        if len(self.queue) or self.nb_running:
             raise ProtocolError(
                 f"the simulation ended with {len(self.queue)} jobs waiting "
-                f"and {self._nb_running} running"
+                f"and {self.nb_running} running"
             )
 
     def _called(self, event: m.RequestedCall) -> None:
@@ -205,6 +215,24 @@ class DecisionProcess:
         if due > self.now:  # too early, by the last digit of a clock
             self._call_at(due)
         self._must_schedule = True
+        if not self.nb_running and not self._more_static_jobs:
+            self._count_idle_call()
+
+    def _count_idle_call(self) -> None:
+        """Stop a policy that calls itself for ever, as Batsim would not."""
+        state = self._nb_jobs, self.machine.nb_ended, len(self.queue)
+        if state != self._idle_state:
+            self._idle_state, self._idle_calls = state, 0
+        self._idle_calls += 1
+        if self._idle_calls < MOST_IDLE_CALLS or self.machine.unavailable:
+            return
+        if self.users is not None and next_due(self.users) < inf:
+            return
+        raise InvariantError(
+            f"at {self.now}: {type(self.scheduler).__name__} was called {self._idle_calls} times "
+            f"in a row by its own CallMeLater, while no job ran or was to come and {state[-1]} "
+            "waited: expected it to start one, or to ask no more"
+        )
 
     def _submitted(self, event: m.JobSubmitted) -> None:
         if (self._dilated is not None and is_placed(event.job_id)) or (
@@ -222,7 +250,7 @@ class DecisionProcess:
         if job is None:
             raise ProtocolError(f"JOB_COMPLETED for {event.job_id}, which does not run")
         self.machine.end(job)
-        self._nb_running -= 1
+        self.nb_running -= 1
         self._must_schedule = True
         self._tell_users(job, event.job_state)
 
@@ -263,17 +291,23 @@ class DecisionProcess:
                     timestamp=now, workload_name=DYNAMIC, profile_name=profile, profile=content
                 )
             )
+        extra = job.extra
+        original = job.original_submission_time
+        if original is not None and ORIGINAL_SUBMISSION not in extra:
+            extra = {**extra, ORIGINAL_SUBMISSION: original}
         description = m.JobDescription(
-            name, now, job.size, profile, job.walltime, job.estimate, job.user, job.extra
+            name, now, job.size, profile, job.walltime, job.estimate, job.user, extra
         )
         self._reply.append(m.RegisterJob(timestamp=now, job_id=name, job=description))
         self._of_users[name] = job
         self._enqueue(description, content)
 
     def _tell_users(self, job: Job, state: str) -> None:
-        recorded = self._of_users.pop(job.id, None)
-        if recorded is not None and self.users is not None:
-            self.users.job_ended(self.now, recorded, state)
+        submitted = self._of_users.pop(job.id, None)
+        if submitted is not None and self.users is not None:
+            start = job.start_time if job.start_time < inf else None
+            ended = EndedJob(submitted, job.submit_time, start, self.now)
+            self.users.job_ended(self.now, ended, state)
 
     def _plan_next_call(self) -> None:
         """Keep one call outstanding, and tell Batsim when no user can submit any more."""
@@ -332,37 +366,49 @@ class DecisionProcess:
 
     def _schedule(self) -> None:
         now, queue, machine = self.now, self.queue, self.machine
-        decisions = self.scheduler.schedule(now, queue, machine)
-        for decision in given(decisions, self.scheduler, "schedule"):
-            if isinstance(decision, d.Start):
-                job = decision.job
-                self._nb_running += 1
-                if decision.dilation != 1 or decision.transfer:
-                    self._start_dilated(decision)
-                    continue
-                alloc = machine.start(job, now, decision.processors)
-                queue.remove(job)
-                self._reply.append(m.ExecuteJob(timestamp=now, job_id=job.id, alloc=alloc))
-                if self._dilated is not None:
-                    self._dilated.forget(job.id)
-            elif isinstance(decision, d.Reject):
-                if decision.job.state is not JobState.WAITING:
-                    raise InvariantError(
-                        f"job {decision.job.id} was rejected while {decision.job.state.value}"
-                    )
-                queue.remove(decision.job)
-                self._refuse(decision.job)
-            elif isinstance(decision, d.Kill):
-                self._kill(decision.job)
-            elif isinstance(decision, d.CallMeLater):
-                self._call_at(decision.time)
-            else:
-                raise InvariantError(
-                    f"{type(self.scheduler).__name__} yielded {decision!r}: "
-                    "expected Start, Reject, Kill or CallMeLater"
-                )
+        self.nb_passes += 1
+        decisions: Iterable[Any] = ()
+        decision = None
+        try:
+            decisions = given(
+                self.scheduler.schedule(now, queue, machine), self.scheduler, "schedule"
+            )
+            for decision in decisions:
+                if isinstance(decision, d.Start):
+                    job = decision.job
+                    self.nb_running += 1
+                    if decision.dilation != 1 or decision.transfer:
+                        self._start_dilated(decision)
+                        continue
+                    alloc = machine.start(job, now, decision.processors)
+                    queue.remove(job)
+                    self._reply.append(m.ExecuteJob(timestamp=now, job_id=job.id, alloc=alloc))
+                    if self._dilated is not None:
+                        self._dilated.forget(job.id)
+                elif isinstance(decision, d.CallMeLater):
+                    self._call_at(decision.time)
+                else:
+                    self._refuse_or_kill(decision)
+        except Exception as error:
+            mistake = mistake_of_policy(error, now, decisions, decision)
+            if mistake is None:
+                raise
+            raise mistake from error
         if self.observer is not None:
             self.observer(now, queue, machine)
+
+    def _refuse_or_kill(self, decision: d.Decision) -> None:
+        if isinstance(decision, d.Reject):
+            if decision.job.state is not JobState.WAITING:
+                raise InvariantError(
+                    f"job {decision.job.id} was rejected while {decision.job.state.value}"
+                )
+            self.queue.remove(decision.job)
+            self._refuse(decision.job)
+        elif isinstance(decision, d.Kill):
+            self._kill(decision.job)
+        else:
+            raise no_decision(self.scheduler, decision)
 
     def _start_dilated(self, decision: d.Start) -> None:
         """Start a job that runs longer where it is placed, in a form of its own."""

@@ -13,8 +13,10 @@ import random
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from batsched_py.figures.chart_files import write_chart
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
@@ -22,6 +24,7 @@ from batsched_py.schedulers.creasy import Creasy
 from batsched_py.schedulers.dynp.dynp_policy import Dynp
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.ups import Ups
+from batsched_py.support import palette
 
 NB_PROCESSORS, FREE = 128, 32
 WAITING = (10, 100, 1_000, 10_000, 100_000)
@@ -120,21 +123,38 @@ def main(picture: str | None) -> None:
 
 def draw(rows: dict[str, list[float]], picture: str) -> None:
     """Draw the passes against the waiting jobs, both axes logarithmic."""
-    import matplotlib
+    import altair as alt
+    import pandas as pd
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-    for name, seconds in rows.items():
-        axes.loglog(WAITING, [1e6 * value for value in seconds], marker="o", label=name)
-    limit = [50e-3 * n for n in WAITING]
-    axes.loglog(WAITING, limit, color="grey", linestyle=":", label="50 ns per waiting job")
-    axes.set_xlabel("waiting jobs that cannot start")
-    axes.set_ylabel("microseconds per pass")
-    axes.grid(True, which="major", alpha=0.3)
-    axes.legend(frameon=False)
-    figure.savefig(picture, dpi=130)
+    limit = {"50 ns per waiting job": [50e-9 * waiting for waiting in WAITING]}
+    points = [
+        {"policy": name, "waiting": waiting, "microseconds": 1e6 * value}
+        for name, seconds in (rows | limit).items()
+        for waiting, value in zip(WAITING, seconds, strict=True)
+    ]
+    log, powers = alt.Scale(type="log"), alt.Axis(values=[10**power for power in range(6)])
+    policy = alt.Color(
+        "policy:N",
+        title=None,
+        sort=None,
+        scale=alt.Scale(range=[*palette.CATEGORIES[: len(rows)], palette.RECORDED]),
+    )
+    dashes = alt.condition(
+        alt.datum.policy == next(iter(limit)), alt.value([2, 2]), alt.value([1, 0])
+    )
+    title = "waiting jobs that cannot start"
+    chart = (
+        alt.Chart(pd.DataFrame(points))
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("waiting:Q", title=title, scale=log, axis=powers),
+            y=alt.Y("microseconds:Q", title="microseconds per pass", scale=log, axis=powers),
+            color=policy,
+            strokeDash=dashes,
+        )
+        .properties(width=480, height=330)
+    )
+    write_chart(chart, Path(picture))
 
 
 if __name__ == "__main__":

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator
-from math import inf
+from math import inf, nan
 from typing import Any
 
 import pytest
 
+from batsched_py import decision_process
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import messages as m
 from batsched_py.schedulers.easy import Easy, shadow_time_and_extra_nodes
 from batsched_py.schedulers.fcfs import Fcfs
@@ -56,7 +60,7 @@ class Chain:
             WorkloadJob(id=str(self.at), submit_time=now, size=self.size, profile="p", walltime=9.0)
         ]
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         self.ends.append((now, state))
         if self.at < self.nb:
             self.due = now + self.think
@@ -147,7 +151,7 @@ WRONG: dict[str, Callable[[float, WaitingQueue, Machine], Iterable[Any]]] = {
     "needs 3 processors, 1 are free": lambda now, queue, _: map(Start, list(queue)),
     "started while running": lambda now, queue, _: [Start(queue.head)] * 2,
     "cannot start on processors '0-2'": lambda now, queue, _: [Start(j, 7) for j in list(queue)],
-    "expected Start, Reject, Kill or CallMeLater": lambda now, queue, _: ["start"],
+    "yielded 'start': expected Start": lambda now, queue, _: ["start"],
     "must be later": lambda now, queue, _: [CallMeLater(now)],
 }
 
@@ -156,6 +160,138 @@ WRONG: dict[str, Callable[[float, WaitingQueue, Machine], Iterable[Any]]] = {
 def test_invariants_are_always_on(error_text: str) -> None:
     with pytest.raises(InvariantError, match=error_text):
         run(workload([J(0, 3, 5), J(0, 3, 5)], 4), Policy(WRONG[error_text]))
+
+
+def no_job(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
+    yield from [Start(job.id) for job in queue]  # type: ignore[arg-type]
+
+
+def a_job(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
+    yield from queue
+
+
+def too_many(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
+    for job in queue:
+        yield Start(job)
+
+
+def of_another_machine(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
+    for job in queue:
+        yield Start(job, ["a"])  # type: ignore[list-item]
+
+
+def new_lambdas(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
+    for _ in range(99):
+        queue.ranked(lambda job: job.size)
+    yield Start(next(iter(queue)))
+
+
+IN_A_GENERATOR: dict[Callable[[float, WaitingQueue, Machine], Iterator[Any]], str] = {
+    no_job: r"Start\('w0!0000'\): expected a job of the queue",
+    a_job: r"Policy yielded job w0!0000 itself: expected Start\(job\)",
+    too_many: "job w0!0001 needs 3 processors, 1 are free",
+    of_another_machine: r"started on \['a'\]: expected a ProcSet, numbers",
+    new_lambdas: "a new lambda at each pass",
+}
+
+
+@pytest.mark.parametrize("schedule", IN_A_GENERATOR, ids=lambda schedule: str(schedule.__name__))
+def test_a_mistake_of_a_policy_has_time_and_line(
+    schedule: Callable[[float, WaitingQueue, Machine], Iterator[Any]],
+) -> None:
+    _, first = inspect.getsourcelines(schedule)
+    with pytest.raises(InvariantError, match=IN_A_GENERATOR[schedule]) as seen:
+        run(workload([J(7, 3, 5), J(7, 3, 5)], 4), Policy(schedule))
+    said = re.match(rf"at 7 \({re.escape(__file__)}:(\d+)\): ", str(seen.value))
+    assert said is not None
+    assert first < int(said[1]) <= first + 3
+
+
+def test_what_a_policy_raises_itself_is_kept_with_the_time() -> None:
+    def divides(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
+        yield 1 / len(queue)
+        yield 1 / 0
+
+    with pytest.raises(ZeroDivisionError) as seen:
+        run(workload([J(7, 3, 5)], 4), Policy(lambda now, *rest: [1 / 0] if now else []))
+    assert seen.value.__notes__ == ["at 7"]
+    with pytest.raises(InvariantError, match=r"Policy yielded 1\.0: expected Start"):
+        run(workload([J(7, 3, 5)], 4), Policy(divides))
+
+
+def test_a_forgotten_yield() -> None:
+    def forgets(now: float, queue: WaitingQueue, machine: Machine) -> None:
+        for job in queue:
+            Start(job)
+
+    policy = Policy(None)
+    policy.schedule = forgets  # type: ignore[assignment, method-assign]
+    with pytest.raises(InvariantError, match=r"Policy\.schedule returned None.*a yield forgotten"):
+        run(workload([J(7, 3, 5)], 4), policy)
+
+
+def test_jobs_are_started_on_a_walk_along_the_queue_and_on_numbered_processors() -> None:
+    def walks(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        for job in queue:
+            if job.size <= machine.free:
+                yield Start(job, list(machine.free_procset())[-job.size :])
+
+    outcome = run(workload([J(0, 1, 5), J(0, 2, 5), J(0, 4, 5), J(0, 1, 5)], 4), Policy(walks))
+    assert {job.description.id: (job.start_time, job.alloc) for job in outcome.jobs} == {
+        "w0!0000": (0, 0b1000),
+        "w0!0001": (0, 0b0110),
+        "w0!0002": (5, 0b1111),
+        "w0!0003": (0, 0b0001),
+    }
+
+
+class Ticking:
+    """FCFS that looks every second, for ever or only while jobs wait."""
+
+    def __init__(self, for_ever: bool) -> None:
+        self.for_ever = for_ever
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        yield from Fcfs().schedule(now, queue, machine)
+        if self.for_ever or now < 850:
+            yield CallMeLater(now + 1)
+
+
+def test_a_policy_that_calls_itself_for_ever_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not while a job runs or is to come, of the workload or of a user, however long that is."""
+    monkeypatch.setattr(decision_process, "MOST_IDLE_CALLS", 100)
+    jobs = [J(0, 4, 300), J(500, 1, 300)]
+    assert starts(run(workload(jobs, 4), Ticking(for_ever=False))) == [0, 500]
+    with pytest.raises(InvariantError, match=r"at 899\.0: Ticking was called 100 .* and 0 wait"):
+        run(workload(jobs, 4), Ticking(for_ever=True))
+    users = Chain(3, 500)
+    with pytest.raises(InvariantError, match=r"at 1114\.0: Ticking was called 100 times in a row"):
+        simulate_users(users, Ticking(for_ever=True))
+    assert len(users.ends) == 3
+
+
+class Careless(Chain):
+    """Due at no time, or with something that is no job."""
+
+    def __init__(self, due: Any, submitted: Any) -> None:
+        super().__init__(1, 0)
+        self.due, self.submitted = due, submitted
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        return [self.submitted]
+
+
+@pytest.mark.parametrize(
+    ("due", "submitted", "error_text"),
+    [
+        (None, None, r"Careless.next_submission\(\) is None: expected seconds, or inf"),
+        (nan, None, "is nan: expected seconds"),
+        (0.0, "x", "Careless submitted 'x' at 0.0: expected a WorkloadJob"),
+    ],
+)
+def test_mistakes_of_a_user_model(due: Any, submitted: Any, error_text: str) -> None:
+    with pytest.raises(InvariantError, match=error_text):
+        simulate_users(Careless(due, submitted), Fcfs())
 
 
 def begins(nb_processors: int = 4, **config: object) -> m.SimulationBegins:

@@ -74,3 +74,52 @@ def test_the_main_campaign_runs(python: Path, tmp_path: Path) -> None:
     run(*line, folder=tmp_path)
     assert (tmp_path / "out/results.csv").read_text().count("\n") > 1
     assert (tmp_path / "out/report.html").is_file()
+
+
+@pytest.fixture
+def beside(python: Path, tmp_path: Path) -> Path:
+    """A folder with a file of every name that ours have, which must not be imported."""
+    code = "import batsched_py as b, batsched_users as u; print(*b.__path__, *u.__path__)"
+    packages = [Path(place) for place in run(python, "-c", code, folder=tmp_path).split()]
+    files = [path.relative_to(package) for package in packages for path in package.rglob("*.py")]
+    names = {part.removesuffix(".py") for path in files for part in path.parts}
+    names -= sys.stdlib_module_names  # such as calendar: no program can do without
+    names |= {"users", "platforms", "experiments", "grid", "select"}
+    for name in names - {"__init__", "__main__"}:
+        (tmp_path / f"{name}.py").write_text("raise ImportError('from beside the notebook')\n")
+    return tmp_path
+
+
+NOTEBOOK = """
+import select, subprocess, sys  # as the kernel of a notebook
+sys.path.insert(0, "")
+from batsched_py import Result, Start, simulate
+
+class Greedy:
+    def schedule(self, now, queue, machine):
+        for job in list(queue):
+            if job.size <= machine.free:
+                yield Start(job)
+
+for users in ("rigid", "feedback", "fluid", "synthetic"):
+    simulate("sample", scheduler=Greedy, users=users, first=60).write(users)
+simulate("sample", first=60, backend="socket").write("socket")
+result = Result.load("feedback")
+result.metrics, result.per_user, result.jobs, result._repr_html_()
+result.gantt().to_json()
+"""
+
+
+def test_files_beside_a_notebook_are_harmless(python: Path, beside: Path) -> None:
+    run(python, "-P", "-c", NOTEBOOK, folder=beside)
+    assert (beside / "socket_run.json").is_file()
+
+
+def test_files_in_the_working_folder_are_harmless(python: Path, beside: Path) -> None:
+    """The installed command has its own folder in the search path, as with -P, and not this."""
+    program = (python, "-P", "-m", "batsched_py")
+    run(*program, "simulate", "sample", "--users", "feedback", "--first", "60", folder=beside)
+    run(*program, "list", folder=beside)
+    (beside / "x.toml").write_text('[run]\nfirst = 60\nscheduler = ["easy", "fcfs"]\n')
+    run(*program, "campaign", "x.toml", "-e", "out", "-j", "2", folder=beside)
+    assert (beside / "out/report.html").is_file()

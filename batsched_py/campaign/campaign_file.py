@@ -49,6 +49,10 @@ class Campaign(msgspec.Struct, kw_only=True):
     hint: str = ""
     texts: dict[str, str] = {}
     """The files that it was read from, the extended ones last."""
+    given_logs: list[str] = []
+    """Logs instead of the file's, which are not looked for beside it."""
+    notes: list[str] = []
+    """What is to be said of it."""
 
 
 def find_campaign(text: str) -> Path:
@@ -124,6 +128,7 @@ def read_campaign(
         keep=head["keep"] or "jobs",
         hint=head["hint"] or "",
         texts=texts,
+        given_logs=logs or [],
     )
 
 

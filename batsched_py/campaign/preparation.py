@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from batsched_py.campaign.campaign_file import Campaign
+from batsched_py.campaign.file_places import located
 from batsched_py.campaign.finished_runs import ERROR, PREFIX, is_finished
 from batsched_py.campaign.planned_runs import Label, PlannedRun
 from batsched_py.campaign.run_identity import (
@@ -79,7 +80,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
     paths: dict[str, Path] = {}
     prepared = []
     for planned in campaign.runs:
-        settings = planned.settings
+        settings = located(planned.settings, campaign)
         with _placed(campaign):
             _check(settings)
             if settings.log not in paths:
@@ -89,7 +90,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
             if settings.platform is not None and not Path(settings.platform).is_file():
                 raise UsageError(f"there is no platform file '{settings.platform}'")
         kept = [campaign.keep, measure and [measure.rpartition(":")[2], digest(_file(measure))]]
-        run_hash = identity(settings, log, kept)
+        run_hash = identity(planned.settings, settings, log, kept)
         new_folder = out / "runs" / f"{_name(planned, varying)}_{run_hash}"
         folder = folder_of.setdefault(run_hash, new_folder)
         inputs = [*input_files(settings, log), *([_file(measure)] if measure else [])]
@@ -124,7 +125,8 @@ def _placed(campaign: Campaign) -> Iterator[None]:
     except UsageError as error:
         message = str(error)
         words = re.findall(r"called '([^']+)'", message) or re.findall(r"'([^']+)'", message)
-        for word in [*words[:2], *error.parameters]:
+        words = [as_written for word in words[:2] for as_written in (word, Path(word).name)]
+        for word in [*words, *error.parameters]:
             for file, text in campaign.texts.items():
                 line = line_with(text, word)
                 if line is not None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from batsched_py.campaign.imported_files import imported_files, is_installed
 from batsched_py.run.backends.dispatch import launcher
 from batsched_py.run.result import versions
 from batsched_py.run.settings import EMBEDDED, Settings
@@ -37,17 +38,15 @@ _DETERMINING = {
 """Files and folders of each package whose code determines what a simulation gives."""
 
 
-def identity(settings: Settings, log: Path, further: Iterable[Any] = ()) -> str:
+def identity(planned: Settings, settings: Settings, log: Path, further: Iterable[Any] = ()) -> str:
     """Return a hash of all that determines a run on the file ``log``, 12 hexadecimal digits.
 
+    ``settings`` are the ``planned`` ones with each file where it was found: that is no part of it.
     ``further`` is what else determines what is kept of it, such as how it is measured.
     """
-    determining = msgspec.structs.replace(settings, **dict.fromkeys(_LIMITS))
+    determining = msgspec.structs.replace(planned, **dict.fromkeys(_LIMITS))
     parts: list[Any] = [determining, digest(log), code_digest(), versions(), *further]
-    parts += [
-        _plugin(plugins.SCHEDULERS, settings.scheduler),
-        _plugin(plugins.USERS, settings.users),
-    ]
+    parts += [_plugin(group, name) for group, name in _plugins_of(settings)]
     if settings.backend != EMBEDDED:
         parts.append(_batsim(settings.backend, settings.batsim))
     parts += [digest(file) for file in _named_files(settings)]
@@ -56,9 +55,12 @@ def identity(settings: Settings, log: Path, further: Iterable[Any] = ()) -> str:
 
 def input_files(settings: Settings, log: Path) -> list[Path]:
     """Return the files that a run reads: its log, and those that its settings name."""
-    plugins_of_files = [name for name in (settings.scheduler, settings.users) if ".py:" in name]
-    named = [file for name in plugins_of_files for file in _files_of(name)]
-    return list(dict.fromkeys([log, *_named_files(settings), *named]))
+    of_plugins = [file for plugin in _plugins_of(settings) for file in _plugin_files(*plugin)]
+    return list(dict.fromkeys([log, *_named_files(settings), *of_plugins]))
+
+
+def _plugins_of(settings: Settings) -> list[tuple[str, str]]:
+    return [(plugins.SCHEDULERS, settings.scheduler), (plugins.USERS, settings.users)]
 
 
 def _named_files(settings: Settings) -> list[Path]:
@@ -82,9 +84,9 @@ def _files_of(value: Any, beside: Path | None = None) -> list[Path]:
     text, python, _ = value.partition(".py:")
     path = Path(text + ".py" if python else text)
     places = [path] if beside is None else [beside / path, path]  # which of them is up to the model
-    if python:  # a plug-in may import what lies beside it
-        return [file for place in places for file in sorted(place.parent.glob("*.py"))]
     files = [file for place in places for file in _all_files(place)]
+    if python:  # what it imports of ours is part of the code
+        return [each for file in files for each in imported_files(file, _DETERMINING)]
     for file in list(files):
         if file.suffix == ".toml" and beside is None:
             with suppress(tomllib.TOMLDecodeError, UnicodeDecodeError):  # the run will say so
@@ -102,10 +104,23 @@ def _all_files(path: Path) -> list[Path]:
 
 
 def _plugin(group: str, name: str) -> list[str]:
-    """Return what identifies the code of a plug-in: of a file, with all Python files beside it."""
+    """Return what identifies the code of a plug-in: of a file, with those that it imports."""
+    files = map(digest, _plugin_files(group, name))
+    return [*_registered(group).get(name, []), *files]
+
+
+def _plugin_files(group: str, name: str) -> list[Path]:
+    """Return the files of a plug-in that may be edited: it is in a file, or in a package that is
+    installed by a link to its sources (``pip install -e``), with what they import."""
     if ".py:" in name:
-        return [digest(file) for file in _files_of(name)]
-    return _registered(group).get(name, [])
+        return _files_of(name)
+    entry = plugins.names(group).get(name)
+    if entry is None or entry.module.partition(".")[0] in _DETERMINING:
+        return []
+    spec = find_spec(entry.module)  # which was imported when the settings were checked
+    if spec is None or spec.origin is None or is_installed(Path(spec.origin)):
+        return []
+    return imported_files(Path(spec.origin), _DETERMINING)
 
 
 @cache

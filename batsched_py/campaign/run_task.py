@@ -27,6 +27,7 @@ from batsched_py.errors import BatschedError, InputError, PluginError
 from batsched_py.run.result import Result
 from batsched_py.run.settings import EMBEDDED, Settings
 from batsched_py.run.simulate import Loaded, at_sites, execute, load
+from batsched_py.support.code_places import described
 from batsched_py.support.plugins import load_file
 
 Files = dict[str, bytes]
@@ -79,8 +80,8 @@ def perform(task: Task) -> Files:
         raise RunFailed(_one_line(str(error)), f"{output.getvalue()}{error}\n") from None
     except Exception as error:  # of a plug-in, or ours: the other runs go on
         text = f"{output.getvalue()}{traceback.format_exc()}"
-        raise RunFailed(_one_line(f"{type(error).__name__}: {error}"), text) from None
-    result.metrics["study"] = measured
+        raise RunFailed(_one_line(described(error)), text) from None
+    result.measured["study"] = measured
     provenance = {
         **task.provenance,
         "host": python_platform.node(),
@@ -99,7 +100,7 @@ def _simulate(task: Task) -> Result:
     root = None
     if run.backend != EMBEDDED and task.folder is not None:
         root = Path(task.folder) / f"{PREFIX}_{run.backend}"
-    return execute(loaded, run, root)
+    return execute(loaded, run, root, progress=False)
 
 
 @lru_cache(maxsize=2)
@@ -134,7 +135,7 @@ def _measured(task: Task, place: str, result: Result) -> dict[str, float | None]
     if not isinstance(given, Mapping):
         raise InputError(f"{place} gave {given!r}: expected a dict of names and numbers")
     measured: dict[str, float | None] = {}
-    taken = {*KEYS, *COLUMNS, *result.metrics["overall"], *task.taken}
+    taken = {*KEYS, *COLUMNS, *result.measured["overall"], *task.taken}
     for name, value in given.items():
         if name in taken:
             raise InputError(f"{place} gave {name!r}, which is another column: call it otherwise")

@@ -40,8 +40,8 @@ class Estimate(msgspec.Struct, frozen=True):
             parts.append(f"about {span} for {self.known} runs, {jobs} at a time")
         if self.unknown:
             parts.append(
-                f"{self.unknown} runs are like none that was timed in this folder: Ctrl-C after "
-                "some of them, and ask again"
+                f"{self.unknown} runs are like none that was timed in this folder: an "
+                "estimate is possible once some of them have run"
             )
         return "; ".join(parts) or "nothing is left to do"
 

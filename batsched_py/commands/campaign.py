@@ -16,7 +16,6 @@ from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.support.atomic_files import locked, make_folder_of
-from batsched_py.support.extras import check_extra
 from batsched_py.workload.log_archive import SAMPLE
 
 _SHOWN = 10
@@ -30,20 +29,23 @@ if TYPE_CHECKING:
 def campaign(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Campaign file, or a study's name.")],
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Simulations at a time (default: cores).")
+        int | None,
+        typer.Option("--jobs", "-j", metavar="N", help="Simulations at a time (default: cores)."),
     ] = None,
     log: Annotated[
         list[str] | None,
-        typer.Option("--log", help="Log to use instead of the file's (repeatable)."),
+        typer.Option("--log", metavar="LOG", help="Log to use instead of the file's (repeatable)."),
     ] = None,
     out: Annotated[
         str | None,
-        typer.Option("-e", "--export", help="Folder of the results (default: campaigns/NAME)."),
+        typer.Option(
+            "-e",
+            "--export",
+            metavar="FOLDER",
+            help="Folder of the results (default: campaigns/NAME).",
+        ),
     ] = None,
-    log_dir: Annotated[
-        list[Path] | None,
-        typer.Option("--log-dir", help="Folder to look for logs in first (repeatable)."),
-    ] = None,
+    log_dir: o.LogDirs = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="The small size of the study, as its file says.")
     ] = False,
@@ -51,10 +53,10 @@ def campaign(
         bool, typer.Option("--dry-run", help="Only show the runs, and how long they may take.")
     ] = False,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Only those runs that failed before.")
+        bool, typer.Option("--retry-failed", help="Only run those that failed before.")
     ] = False,
     only_missing: Annotated[
-        bool, typer.Option("--only-missing", help="Only those that were not tried before.")
+        bool, typer.Option("--only-missing", help="Only run those that were not tried before.")
     ] = False,
     report: Annotated[
         bool,
@@ -73,7 +75,7 @@ def campaign(
     batsim: o.Batsim = None,
     timeouts: o.Timeouts = None,
 ) -> None:
-    """Run what is missing of a campaign, then print its tables and write its report.
+    """Run the simulations of a campaign that are missing, print its tables, write its report.
 
     A run is named by all that determines it: a second call continues where the first stopped.
     """
@@ -88,12 +90,12 @@ def campaign(
         raise UsageError(f"--jobs {jobs}: expected at least 1")
     if out is not None and not out.strip():
         raise UsageError(f"-e {out!r}: expected a folder")
-    if report:
-        check_extra("figures", "vl_convert")
     outside = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
     spec = read_campaign(find_campaign(file), log, outside, quick=quick)
     folder = Path(out) if out is not None else Path("campaigns") / spec.name
     runs = prepare(spec, folder, log_dir or [])
+    for note in spec.notes:
+        _say(f"note: {note}")
     undone = [run for run in runs if not run.done]
     missing = _chosen(undone, retry_failed, only_missing)
     done = len(runs) - len(undone)

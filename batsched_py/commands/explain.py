@@ -24,6 +24,7 @@ from batsched_py.explain.replayed_exchange import (
 )
 from batsched_py.explain.waiting_lines import MOST, explanation
 from batsched_py.explain.wording import in_words
+from batsched_py.figures.chart_files import format_of
 from batsched_py.run.settings import ProcessSettings, Settings
 from batsched_py.run.simulate import make_process
 from batsched_py.support.atomic_files import make_folder_of
@@ -60,14 +61,18 @@ def explain(
     scheduler_options: o.SchedulerOptions = None,
     gantt: Annotated[
         Path | None,
-        typer.Option("--gantt", help="Draw the schedule around the job.", metavar="FILE.png"),
+        typer.Option(
+            "--gantt",
+            help="Draw the schedule around it: .png, .svg, .pdf, .html.",
+            metavar="FILE",
+        ),
     ] = None,
     all_lines: Annotated[
-        bool, typer.Option("--all", help="Tell every move of a reservation, however many lines.")
+        bool, typer.Option("--all", help="Show every move of a reservation, however many.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what held a job at each decision until it started, and why it started then.
+    """Explain why a job waited: what held it at each decision, and why it started when it did.
 
     RUN was recorded by `simulate ... --record -e RUN` or `serve --record`.
     """
@@ -179,6 +184,5 @@ def _make(exchange: Path, turns: list[Turn], settings: ProcessSettings) -> Decis
 
 
 def _check_picture(path: Path) -> None:
-    if path.suffix.lower() != ".png":
-        raise UsageError(f"--gantt {path}: expected a name that ends with .png")
+    format_of(path)
     make_folder_of(path)

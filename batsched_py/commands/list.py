@@ -1,32 +1,97 @@
-"""``batsched-py list``: the policies and user models at hand."""
+"""``batsched-py list``: the policies and user models at hand, and the options of each."""
 
 from __future__ import annotations
 
-from batsched_py.errors import PluginError
-from batsched_py.run.settings import RIGID
+import inspect
+import re
+from typing import Annotated, Any
+
+import typer
+
 from batsched_py.support import plugins
+from batsched_py.support.plugin_descriptions import description
+from batsched_py.support.text_table import print_pairs, print_table
+
+_FLAGS = {plugins.SCHEDULERS: ("--scheduler", "-O"), plugins.USERS: ("--users", "-U")}
+_OWN = "A class of your own is given as path/to/file.py:Class."
+_RIGID = "Replay without users: every job is submitted at its recorded time."
 
 
-def list_plugins() -> None:
-    """Name the policies and user models, a line each."""
-    _show("Policies (--scheduler)", plugins.SCHEDULERS, {})
-    rigid = "Replay without users: every job is submitted at its recorded time."
-    _show("User models (--users)", plugins.USERS, {RIGID: rigid})
-    print("A class of your own is given as path/to/file.py:Class.")
+def list_plugins(
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="Only this one, with its options.")
+    ] = "",
+) -> None:
+    """List the policies and user models; with NAME, say what it does and its options."""
+    if name:
+        show_plugin(_group_of(name), name)
+        return
+    print("Policies (--scheduler NAME)")
+    print_pairs(_described(plugins.SCHEDULERS), indent="  ")
+    print("\nUser models (--users NAME)")
+    print_pairs(_described(plugins.USERS), indent="  ")
+    print(f"\n`batsched-py list NAME` shows the options of one. {_OWN}")
 
 
-def _show(title: str, group: str, lines: dict[str, str]) -> None:
-    print(title)
-    for name in plugins.names(group):
+def _group_of(name: str) -> str:
+    if name == plugins.RIGID or name in plugins.names(plugins.USERS):
+        return plugins.USERS
+    of_file = plugins.load_file(name) if ".py:" in name else None
+    is_policy = of_file is None or hasattr(of_file, "schedule")
+    return plugins.SCHEDULERS if is_policy else plugins.USERS
+
+
+def list_users() -> None:
+    """Print the user models, a line each."""
+    print_pairs(_described(plugins.USERS))
+    print(f"\n`batsched-py users list NAME` shows the options of one. {_OWN}")
+
+
+def _described(group: str) -> list[tuple[str, str]]:
+    lines = {plugins.RIGID: _RIGID} if group == plugins.USERS else {}
+    for name, entry in plugins.names(group).items():
         try:
-            plugin = plugins.load(group, name)
-        except PluginError as error:
-            lines[name] = f"(cannot be used: {error})"
-            continue
-        options = plugins.accepted_options(plugin)
-        keys = f" [{', '.join(options)}]" if options else ""
-        lines[name] = plugins.summary(plugin) + keys
-    width = max(map(len, lines), default=0)
-    for name, line in sorted(lines.items()):
-        print(f"  {name:{width}}  {line}")
-    print()
+            lines[name] = description(entry)
+        except (Exception, SystemExit) as error:  # whatever the author's code raises
+            lines[name] = f"(cannot be used: {type(error).__name__}: {error})"
+    return sorted(lines.items())
+
+
+def show_plugin(group: str, name: str) -> None:
+    """Print what a policy or user model does, and its options with types and defaults."""
+    if name == plugins.RIGID and group == plugins.USERS:
+        print(_RIGID)
+        return
+    plugin = plugins.load(group, name)
+    use, flag = _FLAGS[group]
+    print(f"{use} {name} ({plugin.__module__}.{plugin.__qualname__})\n")
+    print(_plain(inspect.getdoc(plugin) or "(not described)"))
+    options = plugins.option_parameters(plugin)
+    if not options:
+        print("\nNo options.")
+        return
+    print(f"\nOptions ({flag} OPTION=VALUE):")
+    rows = [(option.name, _default(option.default), _type(option)) for option in options]
+    print_table(("option", "default", "type"), rows)
+
+
+def _default(value: Any) -> str:
+    if value is inspect.Parameter.empty:
+        return "must be given"
+    if value is None or isinstance(value, bool):  # as the command line has it
+        return {None: "null", True: "true", False: "false"}[value]
+    return getattr(value, "__qualname__", None) or f"{value}"
+
+
+def _type(option: inspect.Parameter) -> str:
+    kind = option.annotation
+    if kind is inspect.Parameter.empty:
+        return ""
+    return kind if isinstance(kind, str) else inspect.formatannotation(kind)
+
+
+def _plain(text: str) -> str:
+    """Return a docstring without the marks that are for a documentation generator."""
+    text = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text)  # :class:`a.b.C` is `C`
+    text = re.sub(r"\.\. code-block:: \w+\n\n?", "", text)
+    return text.replace("``", "`")

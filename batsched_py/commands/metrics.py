@@ -17,6 +17,7 @@ from batsched_py.metrics import COUNTS, METRICS, JobTable, Metric, overall, per_
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.run_files import machine_size
 from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.text_table import print_table
 
 _Rows = list[dict[str, Any]]
 
@@ -35,13 +36,16 @@ def metrics(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME,...", help="These metrics: names, or papers' such as SLDwA."),
+        typer.Option(
+            metavar="NAME,...", help="Only these metrics, by name or as papers call them (SLDwA)."
+        ),
     ] = None,
     by_user: Annotated[
-        bool, typer.Option("--per-user", help="Those of each user's own jobs, a row per user.")
+        bool, typer.Option("--per-user", help="The metrics of each user's jobs, a row per user.")
     ] = False,
     by_site: Annotated[
-        bool, typer.Option("--per-site", help="Those of each site and of the jobs of its users.")
+        bool,
+        typer.Option("--per-site", help="The metrics of each site and of the jobs of its users."),
     ] = False,
     list_all: Annotated[
         bool, typer.Option("--list", help="List all metrics with formula and source instead.")
@@ -186,19 +190,8 @@ def _show(rows: _Rows, form: str) -> None:
 
 
 def _show_text(rows: _Rows) -> None:
-    """Print aligned columns: numbers to the right, text to the left."""
-    lines = [
-        {key: key for key in rows[0]},
-        *({key: _cell(row[key]) for key in row} for row in rows),
-    ]
-    widths = {key: max(len(line[key]) for line in lines) for key in rows[0]}
     numeric = {key for key in rows[0] if any(type(row[key]) in (int, float) for row in rows)}
-    for line in lines:
-        cells = (
-            text.rjust(widths[key]) if key in numeric else text.ljust(widths[key])
-            for key, text in line.items()
-        )
-        print("  ".join(cells).rstrip())
+    print_table(list(rows[0]), [[_cell(row[key]) for key in rows[0]] for row in rows], numeric)
 
 
 def _cell(value: Any) -> str:

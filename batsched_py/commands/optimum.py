@@ -28,18 +28,25 @@ def optimum(
     ] = "out",
     scheduler_options: o.SchedulerOptions = None,
     nodes: o.Nodes = None,
-    steps: Annotated[int, typer.Option("--steps", help="Most steps to solve.", metavar="K")] = 10,
+    steps: Annotated[int, typer.Option("--steps", help="Solve at most K steps.", metavar="K")] = 10,
     from_time: Annotated[
-        float, typer.Option("--from-time", help="No step before this time (s).", metavar="S")
+        float,
+        typer.Option("--from-time", help="No steps before this time, in seconds.", metavar="S"),
     ] = 0.0,
     every: Annotated[
-        int, typer.Option("--every", help="Of the steps that qualify, each N-th.", metavar="N")
+        int, typer.Option("--every", help="Solve every N-th of these steps only.", metavar="N")
     ] = 1,
     least_waiting: Annotated[
-        int, typer.Option("--least-waiting", help="Jobs that wait at least.", metavar="W")
+        int,
+        typer.Option(
+            "--least-waiting", help="Only steps at which at least W jobs wait.", metavar="W"
+        ),
     ] = 2,
     most_waiting: Annotated[
-        int | None, typer.Option("--most-waiting", help="Jobs that wait at most.", metavar="W")
+        int | None,
+        typer.Option(
+            "--most-waiting", help="Only steps at which at most W jobs wait.", metavar="W"
+        ),
     ] = None,
     time_limit: Annotated[
         float, typer.Option("--time-limit", help="Seconds for each step.", metavar="S")
@@ -61,8 +68,7 @@ def optimum(
     """Compare the plans of dynP with the optimum (integer programming), step by step.
 
     dynP is simulated as it is; the optimal plans are only compared. PREFIX_optimum.csv has a row
-    for each step, also if it is interrupted. The thesis's
-    jobs are those of --rules dynp.
+    for each step, also if it is interrupted. The jobs of Streit's thesis are those of --rules dynp.
     """
     selection = study.Selection(
         steps=steps,

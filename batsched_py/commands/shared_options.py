@@ -15,12 +15,13 @@ from batsched_py.support.option_values import parse_options
 from batsched_py.support.setting_fields import SettingField
 
 
-def option(field: SettingField) -> Any:
-    """Return the option of a setting, as Typer takes it."""
+def option(field: SettingField, group: str | None = None) -> Any:
+    """Return the option of a setting, as Typer takes it, under the heading ``group``."""
     return typer.Option(
         *field.flags,
         metavar=field.setting.metavar,
         help=field.setting.help,
+        rich_help_panel=group,
         show_default=not isinstance(field.default, bool),
     )
 
@@ -74,20 +75,21 @@ def with_fields(
             command(**arguments, **{argument: make(**values)})
 
         hints = get_type_hints(command, include_extras=True)
-        parameters = [
+        others = [
             parameter.replace(annotation=hints[name])
             for name, parameter in inspect.signature(command).parameters.items()
             if name != argument
         ]
-        parameters += [
+        parameters = [
             inspect.Parameter(
                 field.name,
                 inspect.Parameter.KEYWORD_ONLY,
-                annotation=Annotated[_typed_in(field), option(field)],
+                annotation=Annotated[_typed_in(field), option(field, field.setting.group)],
                 default=None if field.is_table else defaults.get(field.name, field.default),
             )
             for field in chosen
         ]
+        parameters += others
         wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
         return wrapper

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import SimulationError, UsageError
-from batsched_py.metrics import saturated
-from batsched_py.results.swf_export import write_result_log
-from batsched_py.run.result import Result
-from batsched_py.run.settings import EMBEDDED, Run, Settings
-from batsched_py.run.simulate import check, execute
+from batsched_py.run.settings import BACK_END, EMBEDDED, Run, Settings
 from batsched_py.support.atomic_files import keep_inputs, make_folder_of, write_whole
 from batsched_py.support.signals import stop_signals
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.conversion_rules import describe
-from batsched_py.workload.load import size_of_machine
 from batsched_py.workload.log_archive import find_log
+
+if TYPE_CHECKING:
+    from batsched_py.run.result import Result
 
 FILES = ("jobs.csv", "schedule.csv", "run.json")
 SHOWN = 10
 """Differences that are printed; all are in the file."""
+FURTHER_FILES = "Further files"
 
 
 @o.with_settings()
@@ -40,7 +39,9 @@ def simulate(
     record: Annotated[
         bool,
         typer.Option(
-            "--record", help="Write all messages to PREFIX_exchange.jsonl, for `explain`."
+            "--record",
+            help="Write all messages to PREFIX_exchange.jsonl, for `explain`.",
+            rich_help_panel=FURTHER_FILES,
         ),
     ] = False,
     check_against: Annotated[
@@ -49,6 +50,7 @@ def simulate(
             "--check-against",
             metavar="NAME",
             help="Simulate with this back end too, and show the jobs that differ.",
+            rich_help_panel=BACK_END,
         ),
     ] = None,
     swf: Annotated[
@@ -57,14 +59,21 @@ def simulate(
             "--swf",
             metavar="FILE",
             help="Write the simulated jobs as an SWF log too (gzipped if it ends with .gz).",
+            rich_help_panel=FURTHER_FILES,
         ),
     ] = None,
 ) -> None:
-    """Simulate INPUT under a policy and write its jobs, summary and settings.
+    """Simulate a log under a policy; write its jobs, a summary, the metrics and settings.
+
+    For example: batsched-py simulate sample --scheduler easy --users feedback -e out/easy
 
     The files are PREFIX_jobs.csv, PREFIX_schedule.csv and PREFIX_run.json. Another process as back
     end has its inputs, outputs, logs and commands in the folder PREFIX_BACKEND.
     """
+    from batsched_py.results.swf_export import write_result_log
+    from batsched_py.run.simulate import check
+    from batsched_py.workload.load import size_of_machine
+
     for name in FILES:  # before the work, not after it
         make_folder_of(f"{prefix}_{name}")
     run = settings.on_machine(lambda: size_of_machine(find_log(source, log_dir or []))).run()
@@ -102,7 +111,12 @@ def _execute(
     path: Path, run: Run, prefix: str, folder: str, exchange: Path | None = None
 ) -> Result:
     """Simulate, write the files and say what came out."""
+    from batsched_py.results.run_files import replaced_run
+    from batsched_py.run.simulate import execute
+
     result = execute(path, run, folder, exchange)
+    if replaced := replaced_run(prefix, result.settings):
+        print(f"note: {replaced}", file=sys.stderr)
     paths = result.write(prefix)
     _report(result, run, paths if exchange is None else [*paths, exchange])
     return result
@@ -116,7 +130,7 @@ def _compare(result: Result, run: Run, other: Result, other_run: Run, prefix: st
     path = Path(f"{prefix}_differences.csv")
     different = differences(result, other)
     jobs = len({difference.job for difference in different})
-    total = result.metrics["overall"]["nb_jobs"]
+    total = result.measured["overall"]["nb_jobs"]
     if not different:
         path.unlink(missing_ok=True)
         print(f"{names[0]} and {names[1]}: all {total} jobs are equal")
@@ -141,13 +155,10 @@ def _compare(result: Result, run: Run, other: Result, other_run: Run, prefix: st
 
 
 def _report(result: Result, run: Run, paths: list[Path]) -> None:
+    from batsched_py.metrics import saturated
+
     notes = list(result.settings["notes"])
-    if not result.metrics["overall"]["nb_jobs"]:
-        notes.append(
-            f"there were no jobs: {result.settings['input']['name']} has "
-            f"{result.settings['input']['nb_jobs']}, and the users ({run.users}) submitted none"
-        )
-    growth = result.metrics["overall"]["backlog_growth"]
+    growth = result.measured["overall"]["backlog_growth"]
     if saturated(growth):
         notes.append(
             f"saturated: the jobs that wait or run grow by {growth:.1f} a week, so that means "
@@ -156,7 +167,7 @@ def _report(result: Result, run: Run, paths: list[Path]) -> None:
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
     print(f"rules: {describe(run.rules)}")
-    overall = result.metrics["overall"]
+    overall = result.measured["overall"]
     print(
         f"{overall['nb_jobs']} jobs ({overall['nb_rejected']} rejected) on "
         f"{result.settings['nb_processors']} processors in {result.wall_time:.2f} s"

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
+import numpy as np
 
 from batsched_py.errors import InputError
 from batsched_py.explain.job_history import Life
 from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.waiting_lines import overtakers
 from batsched_py.explain.wording import lasting
+from batsched_py.figures.chart_files import write_chart
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.support import palette
-from batsched_py.support.atomic_files import write_whole
-from batsched_py.support.extras import extra
 from batsched_py.support.processor_sets import intervals
-from batsched_py.units import DAY, HOUR, MINUTE
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from batsched_py.units import UNITS, unit_of
 
 Role = Literal["other", "overtook", "reserved", "explained"]
 NAMES: dict[Role, str] = {
@@ -33,19 +27,18 @@ NAMES: dict[Role, str] = {
     "explained": "the job",
 }
 _LOOKS: dict[Role, dict[str, Any]] = {
-    "other": {"facecolor": "#D9D9D9", "edgecolor": "#808080"},
-    "overtook": {"facecolor": "#F6CE7B", "edgecolor": "#9C6B00", "hatch": "///"},
-    "reserved": {"facecolor": palette.SKY, "edgecolor": "#003A5C"},
-    "explained": {"facecolor": palette.VERMILION, "edgecolor": palette.BLACK},
+    "other": {"fill": "#D9D9D9", "edge": "#808080", "width": 0.5, "dash": [1, 0]},
+    "overtook": {"fill": "#F6CE7B", "edge": "#9C6B00", "width": 1.5, "dash": [3, 2]},
+    "reserved": {"fill": palette.SKY, "edge": "#003A5C", "width": 2, "dash": [1, 0]},
+    "explained": {"fill": palette.VERMILION, "edge": palette.BLACK, "width": 1.5, "dash": [1, 0]},
 }
 WAITING = palette.BLUE
-DPI = 120
+WIDTH, HEIGHT = 820, 460
+"""Pixels of the axes."""
 LABELS = 40
 """Jobs that are labelled at most."""
-_WIDE, _HIGH = 0.012, 0.028
+_WIDE, _HIGH = 0.009, 0.028
 """What a letter of a label needs, as shares of the axes."""
-_UNITS = ((3 * DAY, DAY, "days"), (HOUR, HOUR, "hours"), (0.0, MINUTE, "minutes"))
-"""Units of the time axis: from which span on, seconds, name."""
 
 
 class Bar(msgspec.Struct, frozen=True):
@@ -108,85 +101,99 @@ def _roles(watch: Watch, life: Life, left: float) -> dict[str, Role]:
 
 
 def draw(watch: Watch, path: Path, margin: float) -> None:
-    """Write the picture as PNG."""
-    figure = figure_of(picture(watch, margin))
-    content = io.BytesIO()
-    # Software names the version of matplotlib; without it the bytes depend on data only.
-    figure.savefig(content, dpi=DPI, metadata={"Software": None})
-    write_whole(path, content.getvalue())
+    """Write the picture, in the format of the file's name."""
+    write_chart(figure_of(picture(watch, margin)), path)
 
 
-@extra("figures")
-def figure_of(shown: Picture) -> Figure:
+def figure_of(shown: Picture) -> Any:
     """Draw: processors upwards, hours or days since the submission to the right."""
-    from matplotlib.figure import Figure
+    import altair as alt
 
-    figure = Figure(figsize=(11, 6), layout="constrained")
-    axes = figure.add_subplot()
-    unit, name = next(
-        (unit, name) for least, unit, name in _UNITS if shown.end - shown.begin >= least
+    unit = unit_of(shown.end - shown.begin)
+    ends = [(time - shown.submit_time) / UNITS[unit] for time in (shown.begin, shown.end)]
+    x = alt.X(
+        "begin:Q",
+        title=f"{unit} since the submission of {shown.job}",
+        scale=alt.Scale(domain=ends, nice=False),
     )
-    axes.set_xlim((shown.begin - shown.submit_time) / unit, (shown.end - shown.submit_time) / unit)
-    axes.set_ylim(-0.5, shown.nb_processors - 0.5)
-    axes.set_xlabel(f"{name} since the submission of {shown.job}")
-    axes.set_ylabel("processor")
-    axes.set_title(f"{shown.job} waited {lasting(shown.left - shown.submit_time)}", loc="left")
-    for role in NAMES:
-        _draw_bars(axes, shown, [bar for bar in shown.bars if bar.role == role], unit)
-    _draw_waiting(axes, shown, unit)
-    _label(axes, shown, unit)
-    figure.legend(handles=_legend(shown), loc="outside right upper", frameon=False)
-    return figure
+    processors = alt.Scale(domain=[-0.5, shown.nb_processors - 0.5], nice=False)
+    y = alt.Y("low:Q", title="processor", scale=processors)
+    drawn = [bars.encode(x=x, x2="end", y=y, y2="high") for bars in _rectangles(shown, UNITS[unit])]
+    drawn += _waiting(shown, UNITS[unit])
+    drawn += _labels(shown, UNITS[unit])
+    title = f"{shown.job} waited {lasting(shown.left - shown.submit_time)}"
+    heading = alt.TitleParams(title, anchor="start")
+    return alt.layer(*drawn).properties(width=WIDTH, height=HEIGHT, title=heading)
 
 
-def _draw_bars(axes: Axes, shown: Picture, bars: Sequence[Bar], unit: float) -> None:
-    from matplotlib.collections import PatchCollection
-    from matplotlib.patches import Rectangle
+def _rectangles(shown: Picture, unit: float) -> list[Any]:
+    """Return a chart without axes for each role, what matters last: it is over the others."""
+    import altair as alt
+    import pandas as pd
 
-    if not bars:
-        return
-    role = bars[0].role
-    many = len(shown.bars) > 400
-    width = {"other": 0.2 if many else 0.6, "overtook": 0.5, "reserved": 1.8, "explained": 1.2}
-    axes.add_collection(
-        PatchCollection(
-            [
-                Rectangle(
-                    ((bar.begin - shown.submit_time) / unit, bar.first - 0.5),
-                    (bar.end - bar.begin) / unit,
-                    bar.last - bar.first + 1,
-                )
-                for bar in bars
-            ],
-            linewidth=width[role],
-            label=role,
-            **_LOOKS[role],
+    bars: dict[Role, list[Bar]] = {role: [] for role in NAMES}
+    for bar in shown.bars:
+        bars[bar.role].append(bar)
+    there = [role for role in reversed(NAMES) if bars[role]]
+
+    def scale(look: str) -> alt.Scale:
+        return alt.Scale(
+            domain=[NAMES[role] for role in there], range=[_LOOKS[role][look] for role in there]
         )
+
+    fill, edge = (
+        channel("role:N", title=None, scale=scale(look))
+        for channel, look in ((alt.Fill, "fill"), (alt.Stroke, "edge"))
     )
+    drawn = []
+    for role in reversed(there):
+        times = np.array([(bar.begin, bar.end) for bar in bars[role]]) - shown.submit_time
+        rows = pd.DataFrame(times / unit, columns=["begin", "end"]).assign(
+            job=[bar.job for bar in bars[role]],
+            role=NAMES[role],
+            low=[bar.first - 0.5 for bar in bars[role]],
+            high=[bar.last + 0.5 for bar in bars[role]],
+        )
+        looks: dict[str, Any] = {
+            "strokeWidth": _LOOKS[role]["width"],
+            "strokeDash": _LOOKS[role]["dash"],
+        }
+        marked = alt.Chart(rows).mark_rect(clip=True, **looks)
+        drawn.append(marked.encode(fill=fill, stroke=edge, tooltip=["job:N", "role:N"]))
+    return drawn
 
 
-def _draw_waiting(axes: Axes, shown: Picture, unit: float) -> None:
-    """Draw an arrow from submission to start, at the height of the job's largest rectangle."""
+def _waiting(shown: Picture, unit: float) -> list[Any]:
+    """Return an arrow from submission to start, at the height of the job's largest rectangle."""
+    import altair as alt
+    import pandas as pd
+
     rows = [(bar.first, bar.last) for bar in shown.bars if bar.role == "explained"]
     whole = (0, shown.nb_processors - 1)
     first, last = max(rows, key=lambda row: row[1] - row[0], default=whole)
-    height = (first + last) / 2
     start = (shown.left - shown.submit_time) / unit
-    for time in {0.0, start}:
-        axes.axvline(time, color=WAITING, linestyle="--", linewidth=1.0)
-    ends = {"shrinkA": 0, "shrinkB": 0}
-    if start:
-        for style, colour, width in (("-", "white", 5.0), ("->", WAITING, 2.2)):
-            axes.annotate(
-                "",
-                (start, height),
-                (0.0, height),
-                arrowprops=ends | {"arrowstyle": style, "color": colour, "linewidth": width},
-            )
+    ends = alt.Chart(pd.DataFrame({"time": sorted({0.0, start})}))
+    upright = ends.mark_rule(color=WAITING, strokeDash=[5, 3]).encode(x="time:Q")
+    if not start:
+        return [upright]
+    row = pd.DataFrame({"from": [0.0], "until": [start], "height": [(first + last) / 2]})
+    arrow = alt.Chart(row.assign(sign="it waits"))
+    colour = alt.Color("sign:N", title=None, scale=alt.Scale(range=[WAITING]))
+    return [
+        upright,
+        arrow.mark_rule(color="white", strokeWidth=6).encode(x="from:Q", x2="until", y="height:Q"),
+        arrow.mark_rule(strokeWidth=3).encode(x="from:Q", x2="until", y="height:Q", color=colour),
+        arrow.mark_point(
+            shape="triangle-right", filled=True, size=160, color=WAITING, opacity=1, xOffset=-6
+        ).encode(x="until:Q", y="height:Q"),
+    ]
 
 
-def _label(axes: Axes, shown: Picture, unit: float) -> None:
-    """Write the names of the largest jobs into their largest rectangles, where they fit."""
+def _labels(shown: Picture, unit: float) -> list[Any]:
+    """Return the names of the largest jobs in their largest rectangles, where they fit."""
+    import altair as alt
+    import pandas as pd
+
     span = shown.end - shown.begin
     largest: dict[str, Bar] = {}
     for bar in sorted(shown.bars, key=lambda bar: bar.area, reverse=True):
@@ -197,28 +204,15 @@ def _label(axes: Axes, shown: Picture, unit: float) -> None:
         if (bar.end - bar.begin) / span > _WIDE * len(bar.job)
         and (bar.last - bar.first + 1) / shown.nb_processors > _HIGH
     ]
-    for bar in fitting[:LABELS]:
-        axes.text(
-            ((bar.begin + bar.end) / 2 - shown.submit_time) / unit,
-            (bar.first + bar.last) / 2,
-            bar.job,
-            ha="center",
-            va="center",
-            fontsize=8,
-            bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "linewidth": 0},
-        )
-
-
-def _legend(shown: Picture) -> list[object]:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    roles = {bar.role for bar in shown.bars}
-    handles: list[object] = [
-        Patch(label=name, linewidth=1.5 if role == "reserved" else 0.6, **_LOOKS[role])
-        for role, name in reversed(NAMES.items())
-        if role in roles
+    rows = [
+        {
+            "job": bar.job,
+            "middle": ((bar.begin + bar.end) / 2 - shown.submit_time) / unit,
+            "height": (bar.first + bar.last) / 2,
+        }
+        for bar in fitting[:LABELS]
     ]
-    if shown.left > shown.submit_time:
-        handles.append(Line2D([], [], color=WAITING, linewidth=2.2, label="it waits"))
-    return handles
+    places = pd.DataFrame(rows, columns=["job", "middle", "height"])
+    texts = alt.Chart(places).encode(x="middle:Q", y="height:Q", text="job:N")
+    halo: dict[str, Any] = {"stroke": "white", "strokeWidth": 4, "strokeJoin": "round"}
+    return [texts.mark_text(**halo), texts.mark_text()]

@@ -10,13 +10,15 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.decision_process import DYNAMIC, DecisionProcess
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import BatschedError, InputError, PluginError, ProtocolError
 from batsched_py.explain.job_watch import Watch
+from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.dilated_jobs import PLACED, is_placed, is_replaced
+from batsched_py.protocol.dynamic_registration import DYNAMIC
 from batsched_py.protocol.handshake import check_version
 from batsched_py.transport.exchange_replay import pairs
 from batsched_py.transport.recording import Record, read_exchange
@@ -225,7 +227,7 @@ class RecordedUsers:
         self._out += 1
         return [self._jobs.popleft()[1]]
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Note the end; a rejection may be what others wait for."""
         self._out -= 1
         self._rejected += state == REJECTED

@@ -1,10 +1,12 @@
-"""How much later than recorded the jobs were submitted."""
+"""How much later than recorded the jobs were submitted, of those whose submission was recorded."""
 
 from __future__ import annotations
 
+from math import nan
+
 import numpy as np
 
-from batsched_py.results.job_table import JobTable
+from batsched_py.results.job_table import Column, JobTable
 
 
 def mean_lateness(table: JobTable) -> float:
@@ -12,7 +14,8 @@ def mean_lateness(table: JobTable) -> float:
 
     Unit: s. Source: Madon et al. 2024, section 4.
     """
-    return float(table.lateness.mean())
+    lateness = _known(table.lateness)
+    return float(lateness.mean()) if len(lateness) else nan
 
 
 def relative_lateness(table: JobTable) -> float:
@@ -20,8 +23,9 @@ def relative_lateness(table: JobTable) -> float:
 
     Unit: 1. Source: Madon et al. 2024, section 4.
     """
-    span = float(np.ptp(table.original_submit))
-    return 1 + mean_lateness(table) / span if span else float("nan")
+    recorded = _known(table.original_submit)
+    span = float(np.ptp(recorded)) if len(recorded) else 0.0
+    return 1 + mean_lateness(table) / span if span else nan
 
 
 def additional_lateness(table: JobTable) -> float:
@@ -29,5 +33,9 @@ def additional_lateness(table: JobTable) -> float:
 
     Unit: s. Source: Madon et al. 2024, section 4.
     """
-    n = len(table.submit)
-    return 2 * mean_lateness(table) / (n - 1) if n > 1 else float("nan")
+    n = len(_known(table.original_submit))
+    return 2 * mean_lateness(table) / (n - 1) if n > 1 else nan
+
+
+def _known(column: Column) -> Column:
+    return column[~np.isnan(column)]

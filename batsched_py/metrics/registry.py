@@ -12,7 +12,7 @@ from batsched_py.metrics import lateness, machine, saturation, sites, slowdown, 
 from batsched_py.results.job_table import JobTable
 
 RAN = "jobs that ran"
-ALL = "all jobs"
+RECORDED = "recorded jobs"
 OF_USERS = "jobs of known users"
 
 COUNTS = ("nb_jobs", "nb_ran", "nb_rejected")
@@ -77,9 +77,9 @@ _ALL = (
     Metric(waiting.mean_turnaround_time, RAN, ("ART",)),
     Metric(slowdown.mean_slowdown, RAN, ("SLD", "ASD")),
     Metric(slowdown.mean_bounded_slowdown, RAN, ("BSLD",)),
-    Metric(lateness.mean_lateness, ALL),
-    Metric(lateness.relative_lateness, ALL),
-    Metric(lateness.additional_lateness, ALL),
+    Metric(lateness.mean_lateness, RECORDED),
+    Metric(lateness.relative_lateness, RECORDED),
+    Metric(lateness.additional_lateness, RECORDED),
     # Waiting and turnaround
     Metric(waiting.mean_waiting_time_by_width, RAN, ("AWWT",)),
     Metric(waiting.mean_turnaround_time_by_width, RAN, ("ARTwW", "AWRT")),

@@ -9,14 +9,16 @@ import msgspec
 from batsched_py.model.job import Job
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from procset import ProcSet
 
 
 class Start(msgspec.Struct, gc=False, eq=False):
     """Run ``job`` now, on ``processors``.
 
-    These are a :class:`procset.ProcSet`, a bitmask, or None for the lowest free ones; their
-    number is the size of the job.
+    These are a :class:`procset.ProcSet`, numbers such as ``[0, 1]``, a bitmask, or None for the
+    lowest free ones; there are as many as the size of the job.
 
     Where the run time depends on the placement, the decision says so: the job runs ``dilation``
     times as long as recorded, and ``transfer`` seconds more (its data must be there first). So do
@@ -26,7 +28,7 @@ class Start(msgspec.Struct, gc=False, eq=False):
     """
 
     job: Job
-    processors: int | ProcSet | None = None
+    processors: int | ProcSet | Iterable[int] | None = None
     dilation: float = 1.0
     transfer: float = 0.0
 

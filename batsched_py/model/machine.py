@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -156,13 +156,13 @@ class Machine(Site):
         self,
         job: Job,
         now: float,
-        processors: int | ProcSet | None = None,
+        processors: int | ProcSet | Iterable[int] | None = None,
         dilation: float = 1.0,
         transfer: float = 0.0,
     ) -> int:
-        """Run ``job`` from ``now`` on ``processors``: a bitmask, a :class:`procset.ProcSet`, or
-        None for the lowest free ones. For ``dilation`` and ``transfer`` (seconds) see
-        :class:`~batsched_py.model.decisions.Start`.
+        """Run ``job`` from ``now`` on ``processors``: a bitmask, a :class:`procset.ProcSet`,
+        numbers of processors, or None for the lowest free ones. For ``dilation`` and ``transfer``
+        (seconds) see :class:`~batsched_py.model.decisions.Start`.
 
         Returns the processors as a bitmask. Raises :class:`InvariantError` for a job that is not
         waiting, for processors that are not free, and where their number is not the job's size.
@@ -218,13 +218,16 @@ class Machine(Site):
                 site._give_back(job, share, share.bit_count())
 
 
-def _bitmask(processors: int | ProcSet, job: Job) -> int:
+def _bitmask(processors: int | ProcSet | Iterable[int], job: Job) -> int:
     """Return the processors that a policy gave as a bitmask; raises :class:`InvariantError`."""
     if isinstance(processors, int):
         return processors
-    try:
+    if hasattr(processors, "intervals"):
         return from_procset(processors)
-    except AttributeError:
+    try:
+        return sum(1 << number for number in set(processors))
+    except (TypeError, ValueError):
         raise InvariantError(
-            f"job {job.id} was started on {processors!r}: expected a bitmask or a ProcSet"
+            f"job {job.id} was started on {processors!r}: expected a ProcSet, numbers of "
+            "processors such as [0, 1], or a bitmask"
         ) from None

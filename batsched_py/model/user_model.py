@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import isnan
 from typing import Any, Protocol
 
+import msgspec
+
 from batsched_py.errors import InvariantError
 from batsched_py.workload.workload import WorkloadJob
 
@@ -13,11 +15,68 @@ MOST_AT_ONCE = 1_000_000
 """More jobs of users at one instant are taken for an endless loop."""
 
 
+class EndedJob(msgspec.Struct, frozen=True, gc=False):
+    """A job of a user model that has ended, with what became of it; times in seconds.
+
+    What a :class:`~batsched_py.model.job.Job` has too is called as there.
+    """
+
+    submitted: WorkloadJob
+    """The job as the model gave it."""
+    submit_time: float
+    """When it was submitted in this simulation."""
+    start_time: float | None
+    """When it started, None if it was rejected."""
+    finish_time: float
+    """When it ended, or was rejected."""
+
+    @property
+    def id(self) -> str:
+        """The name that the model gave it."""
+        return self.submitted.id
+
+    @property
+    def user(self) -> str | None:
+        """Who submitted it, None if the model did not say."""
+        return self.submitted.user
+
+    @property
+    def size(self) -> int:
+        """Number of processors that it asked for."""
+        return self.submitted.size
+
+    @property
+    def walltime(self) -> float | None:
+        """Kill limit with which it was submitted, None = no limit."""
+        return self.submitted.walltime
+
+    @property
+    def estimate(self) -> float | None:
+        """Run time that policies were told, None = they were told the walltime."""
+        return self.submitted.estimate
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """Further fields that the model gave it."""
+        return self.submitted.extra
+
+    @property
+    def waiting_time(self) -> float | None:
+        """From submission to start, None if it was rejected."""
+        return None if self.start_time is None else self.start_time - self.submit_time
+
+    @property
+    def turnaround_time(self) -> float | None:
+        """From submission to end (the response time), None if it was rejected."""
+        return None if self.start_time is None else self.finish_time - self.submit_time
+
+
 class UserModel(Protocol):
     """Simulated users: a function of time and of the ends of their jobs.
 
     They see neither policies nor messages. A job that they submit is a :class:`WorkloadJob`;
-    what they put into its ``extra`` (session, ...) becomes output columns.
+    what they put into its ``extra`` (session, ...) becomes output columns. One of the log that they
+    replay knows when it was recorded; what they make up was not recorded, and has no lateness.
     """
 
     @property
@@ -30,16 +89,22 @@ class UserModel(Protocol):
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
         """Return the jobs that are submitted at ``now``; called when ``now`` is due."""
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Learn that ``job`` ended at ``now``; ``state`` is Batsim's final state or REJECTED."""
 
 
 def next_due(users: UserModel) -> float:
-    """Return when the next job is due; raises :class:`InvariantError` for nan."""
+    """Return when the next job is due; raises :class:`InvariantError` for nan and no number."""
     due = users.next_submission()
-    if isnan(due):
-        raise InvariantError(f"{type(users).__name__}.next_submission() is nan")
-    return due
+    try:
+        if not isnan(due):
+            return due
+    except TypeError:
+        pass
+    raise InvariantError(
+        f"{type(users).__name__}.next_submission() is {due!r}: expected seconds, or inf if nothing "
+        "is due before another job ends"
+    )
 
 
 def jobs_due(users: UserModel, now: float, before: int) -> list[WorkloadJob]:
@@ -53,6 +118,12 @@ def jobs_due(users: UserModel, now: float, before: int) -> list[WorkloadJob]:
             f"{type(users).__name__} is still due at {now} after it submitted {before + len(jobs)} "
             "jobs at that instant: next_submission must move on"
         )
+    for job in jobs:
+        if not isinstance(job, WorkloadJob):
+            raise InvariantError(
+                f"{type(users).__name__} submitted {job!r} at {now}: expected a WorkloadJob, such "
+                "as one of workload.jobs"
+            )
     return jobs
 
 
@@ -63,4 +134,5 @@ def given(items: Any, plugin: object, method: str) -> Iterator[Any]:
     except TypeError:
         raise InvariantError(
             f"{type(plugin).__name__}.{method} returned {items!r}: expected a generator or a list"
+            + ("; was a yield forgotten?" if items is None else "")
         ) from None

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from batsched_py.figures.schedule_window import jobs_inside, widest_window
+from batsched_py.figures.step_functions import Intervals
 from batsched_py.metrics import BOUND
 from batsched_py.report.packed_columns import rounded
 from batsched_py.support.processor_sets import from_text, intervals
@@ -29,9 +30,6 @@ MOST_USERS = 1_000
 """Users of a run in its table, those with most jobs."""
 _TIMES = ["submission_time", "starting_time", "finish_time"]
 _STEPS = 300
-_BISECTIONS = 40
-
-Array = NDArray[np.float64]
 
 
 class Schedules(msgspec.Struct):
@@ -76,8 +74,8 @@ def one_schedule(jobs: pd.DataFrame, nb_res: int) -> dict[str, Any]:
     ran = ran[ran["finish_time"] > ran["starting_time"]].sort_values(
         "starting_time", kind="stable", ignore_index=True
     )
-    begin, end = _window(ran) if len(ran) else (0.0, 0.0)
-    window = _inside(ran, begin, end)
+    begin, end = widest_window(ran, MOST_JOBS, MOST_RECTANGLES) if len(ran) else (0.0, 0.0)
+    window = jobs_inside(ran, begin, end, MOST_JOBS, MOST_RECTANGLES)
     return {
         "from": begin,
         "to": end,
@@ -143,58 +141,6 @@ def _note(results: CampaignResults, nb_chosen: int, nb_shown: int) -> str:
     return f"{why}{kept}. The jobs of the others are in their folders, or come by their commands."
 
 
-def _window(ran: pd.DataFrame) -> tuple[float, float]:
-    """Return begin and end of the widest window around the longest queue that may be shown."""
-    start, finish = ran["starting_time"].to_numpy(float), ran["finish_time"].to_numpy(float)
-    pieces = _pieces(ran)
-    middle = _fullest(ran)
-    widest = float(max(middle - start.min(), finish.max() - middle))
-
-    def fits(half: float) -> bool:
-        inside = (start < middle + half) & (finish > middle - half)
-        return bool(inside.sum() <= MOST_JOBS and pieces[inside].sum() <= MOST_RECTANGLES)
-
-    half = widest
-    if not fits(widest):
-        least, most = 0.0, widest
-        for _ in range(_BISECTIONS):
-            half = (least + most) / 2
-            least, most = (half, most) if fits(half) else (least, half)
-        half = max(least, 1.0)
-    return max(middle - half, float(start.min())), min(middle + half, float(finish.max()))
-
-
-def _inside(ran: pd.DataFrame, begin: float, end: float) -> pd.DataFrame:
-    """Return the jobs that run in a window: the widest, if even those of an instant are many."""
-    rows = ran[(ran["starting_time"] < end) & (ran["finish_time"] > begin)]
-    widest = rows.sort_values("requested_number_of_resources", ascending=False, kind="stable")
-    pieces = np.cumsum(_pieces(widest))
-    return widest[(pieces <= MOST_RECTANGLES) & (np.arange(len(rows)) < MOST_JOBS)].sort_index()
-
-
-def _pieces(jobs: pd.DataFrame) -> NDArray[np.int64]:
-    """Return how many rectangles each job is at most."""
-    return np.array([str(text).count(" ") + 1 for text in jobs["allocated_resources"]], dtype=int)
-
-
-def _fullest(ran: pd.DataFrame) -> float:
-    """Return when most jobs waited; when most processors were busy if none ever did."""
-    submit, start = ran["submission_time"].to_numpy(float), ran["starting_time"].to_numpy(float)
-    time, waiting = _level(submit, start, np.ones(len(ran)))
-    if waiting.max() <= 0:
-        size = ran["requested_number_of_resources"].to_numpy(float)
-        time, waiting = _level(start, ran["finish_time"].to_numpy(float), size)
-    return float(time[waiting.argmax()])
-
-
-def _level(begin: Array, end: Array, weight: Array) -> tuple[Array, Array]:
-    """Return the instants at which a sum of weights changes, and the sum from there on."""
-    times = np.concatenate([begin, end])
-    changes = np.concatenate([weight, -weight])
-    instants, place = np.unique(times, return_inverse=True)
-    return instants, np.cumsum(np.bincount(place, weights=changes, minlength=len(instants)))
-
-
 def _busy(ran: pd.DataFrame, begin: float, end: float) -> dict[str, Any]:
     """Return busy processors and waiting jobs in a window, means over equal steps."""
     if end <= begin:
@@ -202,16 +148,11 @@ def _busy(ran: pd.DataFrame, begin: float, end: float) -> dict[str, Any]:
     edges = np.linspace(begin, end, _STEPS + 1)
     submit, start, finish = (ran[name].to_numpy(float) for name in _TIMES)
     size = ran["requested_number_of_resources"].to_numpy(float)
+    busy, waiting = Intervals(start, finish, size), Intervals(submit, start)
     return {
-        "processors": _means(*_level(start, finish, size), edges),
-        "waiting": _means(*_level(submit, start, np.ones(len(ran))), edges),
+        "processors": list(map(rounded, busy.over(edges).mean)),
+        "waiting": list(map(rounded, waiting.over(edges).mean)),
     }
-
-
-def _means(time: Array, level: Array, edges: Array) -> list[float | int]:
-    """Return the means of a step function between neighbouring edges."""
-    area = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(time))])
-    return [rounded(mean) for mean in np.diff(np.interp(edges, time, area)) / np.diff(edges)]
 
 
 def _job_columns(window: pd.DataFrame) -> dict[str, list[Any]]:

@@ -10,20 +10,27 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from itertools import compress
+from math import isnan, nan
 
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import SECONDS
+from batsched_py.protocol.dilated_jobs import original_id
+from batsched_py.protocol.dynamic_registration import DYNAMIC
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, RARE
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.temporary_rows import Spool
+from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 
 _BATCH = 1 << 14
+_OF_USERS = f"{DYNAMIC}!"
 
 
 def fields(job: m.JobDescription, further: Sequence[str] = ()) -> list[str]:
     """Return the texts of :data:`ADDED_COLUMNS` and of some of :data:`FURTHER_COLUMNS`."""
     original = original_submission(job)
-    times = f"{original:.6f}", f"{job.submit_time - original:.6f}"
+    times = ("", "")
+    if not isnan(original):
+        times = f"{original:.6f}", f"{job.submit_time - original:.6f}"
     return [user(job), _text("session", job), *times, *(_text(name, job) for name in further)]
 
 
@@ -45,9 +52,14 @@ def is_rare(job: m.JobDescription) -> bool:
 
 
 def original_submission(job: m.JobDescription) -> float:
-    """Return the recorded submission time; what was not replayed came when it was recorded."""
-    recorded = job.extra.get("original_submission_time")
-    return float(recorded) if type(recorded) is float or type(recorded) is int else job.submit_time
+    """Return the recorded submission time (seconds), nan if nothing was recorded.
+
+    A job of a workload came when it was recorded. One that users submitted says so itself.
+    """
+    recorded = job.extra.get(ORIGINAL_SUBMISSION)
+    if type(recorded) is float or type(recorded) is int:
+        return float(recorded)
+    return nan if original_id(job.id).startswith(_OF_USERS) else job.submit_time
 
 
 def _text(name: str, job: m.JobDescription) -> str:

@@ -59,6 +59,7 @@ class JobTable(msgspec.Struct, dict=True):
     size: Column
     """Processors that the job got; 0 if it was rejected."""
     original_submit: Column
+    """Recorded submission; nan where nothing was recorded."""
     user: list[str]
     """User of each job, ``""`` where unknown."""
     nb_processors: int | None = None
@@ -118,7 +119,7 @@ class JobTable(msgspec.Struct, dict=True):
 
     @property
     def lateness(self) -> Column:
-        """Replayed minus recorded submission time, seconds; shape (n,)."""
+        """Replayed minus recorded submission time, seconds, nan if unknown; shape (n,)."""
         return self.submit - self.original_submit
 
     @property

@@ -21,6 +21,7 @@ from batsched_py.results.run_files import SUFFIX, beside, ends_of, read_text, si
 from batsched_py.results.site_columns import SiteColumns
 from batsched_py.support.processor_sets import from_text
 from batsched_py.workload.sites import HOME, Sites
+from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 
 _TIMES = ("starting_time", "execution_time", "finish_time")
 NEEDED = ("submission_time", "final_state", *_TIMES, "allocated_resources")
@@ -39,11 +40,11 @@ def read_jobs(
 ) -> JobTable:
     """Read a ``_jobs.csv``, ours or one of Batsim, in order of completion.
 
-    Where it has no users, ``PREFIX_users.csv`` beside it has our columns; without that, jobs have
-    no user and came when recorded. Where it does not say which jobs are measured, it follows from
-    their behaviour and from warm-up and cool-down in ``PREFIX_run.json``, which has the ``sites``
-    too unless they are given. Columns that are not ``needed`` may be missing, others may be there.
-    Raises :class:`InputError`, which names file,
+    Where it has no users, ``PREFIX_users.csv`` beside it has our columns; without that, it is not
+    known who submitted a job, nor when it was recorded. Where it does not say which jobs are
+    measured, it follows from their behaviour and from warm-up and cool-down in
+    ``PREFIX_run.json``, which has the ``sites`` too unless they are given. Columns that are not
+    ``needed`` may be missing, others may be there. Raises :class:`InputError`, which names file,
     line and column, for what is no such file.
     """
     path = Path(path)
@@ -106,9 +107,9 @@ def _table(
     state, behaviour = texts.get("final_state", unknown), texts.get("behaviour", unknown)
     ran = np.array([name != REJECTED for name in state], dtype=np.bool_)
     start, execution, finish = (np.where(ran, numbers.get(name, none), nan) for name in _TIMES)
-    original = numbers.get("original_submission_time", submit)
-    original = np.where(np.isnan(original), submit, original)
-    times = [submit, original, *(numbers[name][ran] for name in _TIMES if name in needed)]
+    original = numbers.get(ORIGINAL_SUBMISSION, none)
+    recorded = original[~np.isnan(original)]
+    times = [submit, recorded, *(numbers[name][ran] for name in _TIMES if name in needed)]
     if not all(np.isfinite(column).all() for column in times):
         raise ValueError("a time is not a number of seconds")
     if ((execution < 0) | (finish < start)).any():
@@ -212,7 +213,7 @@ def _check_row(row: Mapping[str, str], where: str, needed: Sequence[str]) -> Non
         unit = COLUMNS.get(name, TEXT)
         if unit == TEXT:
             continue
-        must_be_finite = name in finite or (name == "original_submission_time" and text)
+        must_be_finite = name in finite or (name == ORIGINAL_SUBMISSION and text)
         try:
             values[name] = float(text) if text else nan
         except ValueError:

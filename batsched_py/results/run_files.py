@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,26 @@ def stored_settings(path: Path) -> dict[str, Any]:
         return msgspec.json.decode(read_text(stored), type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise InputError(f"{stored}: not what simulate writes: {error}") from None
+
+
+def replaced_run(prefix: str, settings: Mapping[str, Any]) -> str | None:
+    """Return in words which run left the files that a run with these settings will replace.
+
+    ``settings`` are those of its ``PREFIX_run.json``. None if there are no files.
+    """
+    path = Path(f"{prefix}{SUFFIX}")
+    if not path.is_file():
+        return None
+    when = datetime.fromtimestamp(path.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
+    try:
+        before = stored_settings(path)
+        run, log = before["run"], before["input"]
+        same = all(before[key] == settings[key] for key in ("run", "rules", "input"))
+        other = f"another run ({run['scheduler']}, users {run['users']}, on {log['name']})"
+        what = "a run with the same settings" if same else other
+    except (InputError, KeyError, TypeError):  # of an older version, or of Batsim
+        what = "another run"
+    return f"replaced {prefix}_* of {when}: {what}"
 
 
 def ends_of(path: Path) -> tuple[float, float]:

@@ -7,17 +7,22 @@ from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import msgspec
 
 from batsched_py import metrics
 from batsched_py.results.job_table import JobTable, Mask
 from batsched_py.results.jobs_file import jobs_of
+from batsched_py.run.result_summary import Summary
+from batsched_py.run.stored_run import StoredRun
 from batsched_py.support.atomic_files import write_lines, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from batsched_py.figures.step_charts import Chart
+    from batsched_py.figures.time_axis import TimeOptions
 
 
 class Output(Protocol):
@@ -45,8 +50,16 @@ class Output(Protocol):
         ...
 
 
+_WINDOW_UNITS = {
+    "start": "s",
+    "length": "s",
+    "throughput_per_day": "jobs per day",
+    "mean_busy_processors": "processors",
+}
+
+
 class Result:
-    """What :func:`batsched_py.simulate` returns."""
+    """What :func:`batsched_py.simulate` returns, or what it has stored: see :meth:`load`."""
 
     def __init__(
         self,
@@ -63,7 +76,25 @@ class Result:
         self.settings = settings
         """Everything that determines the run, as stored in ``PREFIX_run.json``."""
         self.wall_time = wall_time
-        """Seconds that the simulation took."""
+        """Seconds that the simulation took, nan if nobody stored them."""
+
+    @classmethod
+    def load(cls, prefix: str | Path, *, nodes: int | None = None) -> Result:
+        """Return the result of a run that was stored as ``PREFIX_jobs.csv``, by us or by Batsim.
+
+        ``PREFIX_run.json`` beside it has the settings and the metrics; Batsim, which writes none,
+        says in ``PREFIX_schedule.csv`` how large the machine is, and metrics are computed anew.
+        ``prefix`` may end with ``_jobs.csv``; ``nodes`` is the number of processors where neither
+        file tells it. Raises :class:`UsageError` for what is not there, :class:`InputError` for
+        files that are not what they should be.
+
+        >>> Result.load("out/easy").metrics["mean_waiting_time"]  # doctest: +SKIP
+        """
+        stored = StoredRun(prefix, nodes)
+        result = cls(stored, stored.settings, stored.wall_time)
+        if stored.measured is not None and nodes is None:
+            result.measured = stored.measured
+        return result
 
     @cached_property
     def table(self) -> JobTable:
@@ -74,12 +105,13 @@ class Result:
         return self.output.table.without_ends(self._warm_up, self._cool_down)
 
     @cached_property
-    def metrics(self) -> dict[str, Any]:
-        """All metrics: ``overall``, ``windows``, ``per_user``, and the ``denominators``.
+    def measured(self) -> dict[str, Any]:
+        """What ``PREFIX_run.json`` has as ``metrics``, without pandas.
 
-        ``per_site`` too if the machine has sites.
-        Jobs of rare behaviour (Zakay, chapter 5), of the warm-up and of the cool-down load the
-        machine and are not measured: only the metrics of the machine are over all jobs.
+        ``overall``, ``windows``, ``per_user``, ``denominators`` and ``units``; ``per_site`` too if
+        the machine has sites. Jobs of rare behaviour (Zakay, chapter 5), of the warm-up and of the
+        cool-down load the machine and are not measured: only the metrics of the machine are over
+        all jobs.
         """
         overall = metrics.overall(self.table)
         there = {name: metric for name, metric in metrics.METRICS.items() if name in overall}
@@ -92,13 +124,107 @@ class Result:
         }
         return values | ({"per_site": metrics.per_site(self.table)} if self.table.sites else {})
 
+    @property
+    def metrics(self) -> pd.Series[float]:
+        """All metrics by name, nan where one is not defined; their units are ``attrs["units"]``."""
+        import pandas as pd
+
+        series = pd.Series(self.measured["overall"], dtype=float, name="value")
+        series.index.name = "metric"
+        series.attrs["units"] = {name: _described(name)[0] for name in series.index}
+        return series
+
+    @property
+    def metrics_table(self) -> pd.DataFrame:
+        """A row per metric: ``value``, ``unit``, over which ``jobs``, ``formula``, ``source``."""
+        import pandas as pd
+
+        rows = [_described(name) for name in self.metrics.index]
+        described = pd.DataFrame(
+            rows, index=self.metrics.index, columns=["unit", "jobs", "formula", "source"]
+        )
+        described.insert(0, "value", self.metrics)
+        return described
+
+    @property
+    def per_user(self) -> pd.DataFrame:
+        """Metrics of each user's own jobs: a row per user, nan where one is not defined."""
+        return _frame_of(self.measured["per_user"], "user")
+
+    @property
+    def per_site(self) -> pd.DataFrame:
+        """The same of each site of the machine; empty if it is one."""
+        return _frame_of(self.measured.get("per_site", {}), "site")
+
+    @property
+    def windows(self) -> pd.DataFrame:
+        """Throughput and busy processors in parts of the time: a row per window."""
+        import pandas as pd
+
+        frame = pd.DataFrame(self.measured["windows"], columns=list(_WINDOW_UNITS), dtype=float)
+        frame.attrs["units"] = dict(_WINDOW_UNITS)
+        return frame
+
     @cached_property
     def jobs(self) -> pd.DataFrame:
         """``_jobs.csv`` as a data frame: a row per job, Batsim's columns, ours and ``measured``."""
         return self.table_as_written().frame()
 
+    def __repr__(self) -> str:
+        """Return the key numbers in five lines."""
+        return self._summary.text
+
+    def _repr_html_(self) -> str:
+        """Return the same with a picture of the busy processors, for a notebook."""
+        return self._summary.html(self.table)
+
+    @property
+    def _summary(self) -> Summary:
+        return Summary(self.settings, self.measured["overall"])
+
+    def gantt(self, *, colour: str | None = "user", **time: Unpack[TimeOptions]) -> Chart:
+        """Return the schedule as a chart of altair, coloured by a column of :attr:`jobs`.
+
+        As all figures of a result it has dates if the log's are known and no ``unit`` (days, hours,
+        minutes, seconds from the first submission) is asked for; ``begin`` and ``end`` are seconds
+        of the simulation. Its data frame is ``data``. Raises :class:`UsageError` for what is not
+        there.
+        """
+        from batsched_py.figures import run_figures
+
+        return run_figures.gantt(
+            self.jobs, self.output.nb_processors, colour=colour, **self._clock(time)
+        )
+
+    def utilisation(self, **time: Unpack[TimeOptions]) -> Chart:
+        """Return busy processors, and those that running and waiting jobs want, over time."""
+        from batsched_py.figures import run_figures
+
+        return run_figures.utilisation(self.jobs, self.output.nb_processors, **self._clock(time))
+
+    def queue(self, **time: Unpack[TimeOptions]) -> Chart:
+        """Return how many jobs wait, and the processors that they want, over time."""
+        from batsched_py.figures import run_figures
+
+        return run_figures.queue(self.jobs, **self._clock(time))
+
+    def submissions(self, *, every: str | None = None, **time: Unpack[TimeOptions]) -> Chart:
+        """Return how many jobs are submitted in each ``hour``, ``day`` or ``week``."""
+        from batsched_py.figures import run_figures
+
+        return run_figures.submissions(self.jobs, every=every, **self._clock(time))
+
+    def _clock(self, time: TimeOptions) -> TimeOptions:
+        """Return options with the log's clock, unless they say another."""
+        clock: TimeOptions = {"unix_start_time": self.settings.get("unix_start_time")}
+        if zone := self.settings.get("time_zone"):
+            clock["time_zone"] = zone
+        return clock | time
+
     def table_as_written(self) -> JobTable:
         """Return what reading ``PREFIX_jobs.csv`` gives: all its columns, with six decimals."""
+        if self.table.texts:  # it was read
+            return self.table
         return jobs_of(self.jobs_lines(), self.output.nb_processors, self.output.table.sites)
 
     def jobs_lines(self) -> Iterator[str]:
@@ -126,10 +252,29 @@ class Result:
             **self.settings,
             "wall_time": self.wall_time,
             "nb_messages": self.output.nb_messages,
-            "metrics": self.metrics,
+            "metrics": self.measured,
             **(further or {}),
         }
         return msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n"
+
+
+def _described(name: str) -> tuple[str, str, str, str]:
+    """Return unit, jobs, formula and source of a metric or a count."""
+    metric = metrics.METRICS.get(name)
+    if metric is None:
+        return "jobs" if name in metrics.COUNTS else "", "", "", ""
+    return metric.unit, metric.denominator, metric.formula, metric.source
+
+
+def _frame_of(rows: dict[str, dict[str, Any]], name: str) -> pd.DataFrame:
+    """Return metrics by user or site as a data frame, with their units."""
+    import pandas as pd
+
+    frame = pd.DataFrame.from_dict(rows, orient="index")
+    frame = frame.astype({column: float for column in frame if frame[column].dtype == object})
+    frame.index.name = name
+    frame.attrs["units"] = {column: _described(column)[0] for column in frame.columns}
+    return frame
 
 
 @cache  # looking them up takes as long as a small simulation

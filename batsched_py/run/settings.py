@@ -16,10 +16,10 @@ import msgspec
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.option_values import parse_time
+from batsched_py.support.plugins import RIGID
 from batsched_py.support.setting_fields import Setting, setting_fields
 from batsched_py.units import MINUTE, WEEK
-from batsched_py.workload.conversion_rules import CHOICES, PRESETS, Rules, make_rules
-from batsched_py.workload.site_rules import check_sites
+from batsched_py.workload.conversion_rules import CHOICES, PRESETS, Rules, check_sites, make_rules
 from batsched_py.workload.sites import is_platform, parse_sites
 
 if TYPE_CHECKING:
@@ -27,12 +27,18 @@ if TYPE_CHECKING:
 else:  # as a file and a command line have it
     File = str
 
-RIGID = "rigid"
-"""Name of the replay without users: every job at its recorded time."""
 EMBEDDED = "embedded"
 """Name of the back end that is the embedded simulator in this process."""
 
 _KEY_VALUE = "KEY=VALUE"
+POLICY = "Policy"
+USERS = "Users"
+MACHINE = "Machine"
+RULES = "How a log becomes jobs (rules)"
+SAME_TIME = "Events at the same time"
+MEASURED = "What is measured"
+BACK_END = "What simulates"
+"""Headings under which a help has the settings."""
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,26 +59,42 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
 
     log: str = "sample"
     """SWF log or Batsim workload, a file or a log's name: the input of a run of a campaign."""
-    scheduler: Annotated[str, Setting("Policy: a name, or file.py:Class.", "NAME")] = "easy"
+    scheduler: Annotated[
+        str,
+        Setting("Policy: a name of `batsched-py list`, or file.py:Class.", "NAME", group=POLICY),
+    ] = "easy"
     scheduler_options: Annotated[
-        Mapping[str, Any], Setting("Option of the policy (repeatable).", _KEY_VALUE, ("-O",))
+        Mapping[str, Any],
+        Setting("Option of the policy (repeatable).", _KEY_VALUE, ("-O",), group=POLICY),
     ] = {}
     users: Annotated[
         str,
         Setting(
-            "rigid (recorded times), feedback, another user model's name, or file.py:Class.", "NAME"
+            "User model: rigid (recorded times), feedback, another name of `batsched-py list`, or "
+            "file.py:Class.",
+            "NAME",
+            group=USERS,
         ),
     ] = RIGID
-    sessions: Annotated[str | None, Setting("Delimitation in minutes, such as arrival:60.")] = None
+    sessions: Annotated[
+        str | None,
+        Setting("How sessions are delimited, such as arrival:60.", "METHOD:MINUTES", group=USERS),
+    ] = None
     """The user model's option of that name: how sessions are delimited."""
     user_options: Annotated[
-        Mapping[str, Any], Setting("Option of the user model (repeatable).", _KEY_VALUE, ("-U",))
+        Mapping[str, Any],
+        Setting("Option of the user model (repeatable).", _KEY_VALUE, ("-U",), group=USERS),
     ] = {}
     platform: Annotated[
-        File | None, Setting("SimGrid platform file.", "X.xml", ("-p", "--platform"))
+        File | None, Setting("SimGrid platform file.", "X.xml", ("-p", "--platform"), group=MACHINE)
     ] = None
-    nodes: Annotated[int | None, Setting("Number of processors (default: the log's).")] = None
-    node_factor: Annotated[float | None, Setting("The same as a multiple of the log's.")] = None
+    nodes: Annotated[
+        int | None, Setting("Number of processors (default: the log's).", "N", group=MACHINE)
+    ] = None
+    node_factor: Annotated[
+        float | None,
+        Setting("Number of processors, as a multiple of the log's.", "X", group=MACHINE),
+    ] = None
     sites: Annotated[
         str | None,
         Setting(
@@ -80,50 +102,71 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             "speed), or m128 (a grid of Streit's table 7.1); default: the clusters of the "
             "platform.",
             "SITES",
+            group=MACHINE,
         ),
     ] = None
-    speed_factor: Annotated[float, Setting("Speed of the processors, as a multiple.")] = 1.0
+    speed_factor: Annotated[
+        float, Setting("Speed of the processors, as a multiple of the log's.", "X", group=MACHINE)
+    ] = 1.0
     rules: Annotated[
         Rules | str,
         Setting(
             f"How a log becomes jobs: {', '.join(PRESETS)}; the options below change single rules.",
             "PRESET",
+            group=RULES,
         ),
     ] = "replay-feedback"
-    size: Annotated[str | None, Setting("Processors of a job.", "|".join(CHOICES["size"]))] = None
+    size: Annotated[
+        str | None,
+        Setting("Number of processors of a job.", "|".join(CHOICES["size"]), group=RULES),
+    ] = None
     walltime: Annotated[
         str | None,
         Setting(
             "Kill limit; double: max(request, 2 x run time); exact: none, policies are told the "
             "run time.",
             "|".join(CHOICES["walltime"]),
+            group=RULES,
         ),
     ] = None
     runtime: Annotated[
         str | None,
-        Setting("Run time of a job.", "|".join(CHOICES["runtime"])),
+        Setting("Run time of a job.", "|".join(CHOICES["runtime"]), group=RULES),
     ] = None
     drop: Annotated[
-        str | None, Setting(f"Jobs to leave out: {', '.join(CHOICES['drop'])}.", "KIND,...")
+        str | None,
+        Setting(f"Jobs to leave out: {', '.join(CHOICES['drop'])}.", "KIND,...", group=RULES),
     ] = None
     unknown_user: Annotated[
         str | None,
         Setting(
             "Jobs of unknown users: all of one user, each of its own, or left out.",
             "|".join(CHOICES["unknown_user"]),
+            group=RULES,
         ),
     ] = None
-    profile: Annotated[str | None, Setting("What a job does.", "|".join(CHOICES["profile"]))] = None
-    job_numbers: Annotated[
-        str | None, Setting("Only jobs with these numbers in the log, such as 10000-19999.", "N-M")
+    profile: Annotated[
+        str | None,
+        Setting(
+            "What a job does: last so long, or compute so much on each processor.",
+            "|".join(CHOICES["profile"]),
+            group=RULES,
+        ),
     ] = None
-    first: Annotated[int | None, Setting("Only the first N jobs.", "N")] = None
+    job_numbers: Annotated[
+        str | None,
+        Setting(
+            "Only jobs with these numbers in the log, such as 10000-19999.", "N-M", group=RULES
+        ),
+    ] = None
+    first: Annotated[int | None, Setting("Only the first N jobs.", "N", group=RULES)] = None
     homes: Annotated[
         str | None,
         Setting(
             "The site where a job is at home: by its user, each in turn, by its group, or the n-th "
             "for partition n.",
             "|".join(CHOICES["homes"]),
+            group=RULES,
         ),
     ] = None
     split: Annotated[
@@ -131,39 +174,61 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         Setting(
             "Split jobs wider than their home, than the largest site, or than N processors.",
             "local|largest|N",
+            group=RULES,
         ),
     ] = None
-    skip_bad_lines: Annotated[bool, Setting("Leave malformed lines out and count them.")] = False
-    seed: Annotated[int, Setting("Seed of the users' chance.")] = 0
-    shake: Annotated[int | None, Setting("Seed of a shaken order of simultaneous events.")] = None
+    skip_bad_lines: Annotated[
+        bool, Setting("Leave malformed lines out and count them.", group=RULES)
+    ] = False
+    seed: Annotated[int, Setting("Seed of what users do by chance.", "N", group=USERS)] = 0
+    shake: Annotated[
+        int | None,
+        Setting("Shuffle events of the same instant, by this seed.", "N", group=SAME_TIME),
+    ] = None
     """None: the order of the log."""
     each_event: Annotated[
         bool,
-        Setting("Run the policy after every event, submissions before ends, not once an instant."),
+        Setting(
+            "Run the policy after every event, submissions before ends, not once an instant.",
+            group=SAME_TIME,
+        ),
     ] = False
     warm_up: Annotated[
         str | float | None,
         Setting(
-            "Jobs submitted in so much time from the first submission on load the machine and are "
-            "not measured, such as '4 weeks'.",
+            "Jobs submitted in so much time from the first submission on load the machine, but are "
+            "not measured; such as '4 weeks'.",
             "TIME",
+            group=MEASURED,
         ),
     ] = None
-    cool_down: Annotated[str | float | None, Setting("The same up to the end.", "TIME")] = None
+    cool_down: Annotated[
+        str | float | None,
+        Setting(
+            "Nor those submitted in so much time before the last submission.",
+            "TIME",
+            group=MEASURED,
+        ),
+    ] = None
     backend: Annotated[
         str,
         Setting(
             "What simulates: embedded, batsim (the program), docker (its image), or socket (the "
             "embedded simulator as another process).",
             "NAME",
+            group=BACK_END,
         ),
     ] = EMBEDDED
-    batsim: Annotated[str | None, Setting("Batsim's program or command line.", "COMMAND")] = None
+    batsim: Annotated[
+        str | None, Setting("Batsim's program or command line.", "COMMAND", group=BACK_END)
+    ] = None
     """For the back end ``batsim``; None: ``batsim`` on PATH."""
     timeouts: Annotated[
         Timeouts | str | None,
         Setting(
-            "Seconds for another process as back end: ready, run, success, failure.", "NAME=S,..."
+            "Seconds for another process as back end: ready, run, success, failure.",
+            "NAME=S,...",
+            group=BACK_END,
         ),
     ] = None
 
@@ -190,6 +255,13 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
 
         Where there is a ``node_factor``, see :meth:`on_machine` first.
         """
+        for name in ("scheduler", "users"):
+            if not isinstance(given := getattr(self, name), str):
+                kind = getattr(given, "__name__", type(given).__name__)
+                raise UsageError(
+                    f"{parameter(name)} {given!r}: only simulate() takes classes; this needs a "
+                    f"file: path/to/file.py:{kind}"
+                )
         same = {name: getattr(self, name) for name in Run.__struct_fields__}
         return Run(
             **same

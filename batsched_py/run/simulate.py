@@ -8,19 +8,22 @@ from collections.abc import Callable
 from functools import wraps
 from inspect import Signature, signature
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, get_type_hints
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, get_type_hints
 
 import msgspec
 import numpy as np
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import PlatformError, UsageError, parameter
-from batsched_py.model.policy import CountingScheduler, may_dilate
+from batsched_py.model.policy import CountingScheduler, Scheduler, may_dilate
 from batsched_py.model.user_model import UserModel
 from batsched_py.results.embedded_output import EmbeddedOutput
+from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import stored_sites
 from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
 from batsched_py.run.described_sites import described_sites
+from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
+from batsched_py.run.progress import progress_shown
 from batsched_py.run.result import Output, Result, versions
 from batsched_py.run.settings import EMBEDDED, ProcessSettings, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
@@ -32,13 +35,15 @@ from batsched_py.simulator.platform.hosts import (
     with_sites,
 )
 from batsched_py.simulator.platform.platform_reader import read_platform
-from batsched_py.support import plugins
+from batsched_py.support.plugins import RIGID
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules, as_dict
 from batsched_py.workload.load import load_workload, size_of_machine
 from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.sites import HOME, Sites, home_number, is_platform, nb_processors
+from batsched_py.workload.swf_frame import digest, log_of_frame
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 
@@ -53,11 +58,17 @@ class Loaded(msgspec.Struct, frozen=True):
 class Arguments(Settings, kw_only=True):
     """What :func:`simulate` takes beside the workload."""
 
+    scheduler: str | Scheduler | Callable[..., Scheduler] = "easy"  # type: ignore[assignment]
+    users: str | Callable[..., UserModel] = RIGID  # type: ignore[assignment]
     folder: str | Path | None = None
     record: str | Path | None = None
+    progress: bool | None = None
 
 
-Source = str | Path | Workload
+if TYPE_CHECKING:
+    import pandas as pd
+
+    Source = str | Path | Workload | pd.DataFrame
 _P = ParamSpec("_P")
 
 
@@ -90,24 +101,29 @@ def _with_keywords_of(
 def simulate(source: Source, arguments: Arguments) -> Result:
     """Simulate a workload under a policy, with or without users who react.
 
-    ``source`` is an SWF log, a Batsim workload file, the name of a log, or a :class:`Workload`; the
-    keywords are the :class:`~batsched_py.run.settings.Settings`:
-    ``scheduler`` and ``users`` are names (see ``batsched-py list``) or ``file.py:Class``;
-    ``rigid`` submits at the recorded times. ``sessions`` (such as ``arrival:60``, minutes) is the
-    user model's option of that name. ``rules`` say how a log becomes jobs (a preset's name or
-    :class:`Rules`, of which ``size``, ``walltime`` ... change single ones). The machine is a
+    ``source`` is an SWF log, a Batsim workload file, the name of a log, a :class:`Workload`, or a
+    pandas DataFrame with a row per job and SWF's columns (``submit_time``, ``run_time``,
+    ``requested_processors``, ...; what is missing is unknown; its ``attrs`` are the header). The
+    keywords are the :class:`~batsched_py.run.settings.Settings`: ``scheduler`` and ``users`` are
+    names (see ``batsched-py list``), ``file.py:Class``, classes, or what returns one when it is
+    called (a user model: with the workload) and the options; a policy may be an instance too. What
+    is in no file works in this process only, and is stored by its class and the hash of its source.
+    ``users="rigid"`` submits at the recorded times. ``sessions`` (such as ``arrival:60``, minutes)
+    is the user model's option of that name. ``rules`` say how a log becomes jobs (a preset's name
+    or :class:`Rules`, of which ``size``, ``walltime`` ... change single ones). The machine is a
     SimGrid ``platform`` file, or ``nodes`` equal processors (default: as many as the log's machine,
     times ``node_factor``); ``speed_factor`` multiplies their speed. ``sites`` are its parts, such
     as ``4x128,6x32`` or ``west:96,east:128@1.5``, which the policy ``grid`` schedules; users live
     at them by ``homes``, and ``split`` cuts jobs that are wider. ``seed`` is for the users' chance,
-    ``shake`` for the order of simultaneous events (None: log order). ``each_event`` runs
-    the policy after every single event rather than once per instant. ``backend`` is ``embedded``,
-    ``batsim`` (the program, ``batsim`` on PATH or the command line given), ``docker``, or
-    ``socket``: the embedded simulator in another process. Such a run is limited by ``timeouts``,
-    and its inputs, outputs, logs and commands are in ``folder`` (None: a temporary one, kept if the
-    run fails). Jobs submitted in the first ``warm_up`` and the last ``cool_down`` seconds (or texts
-    such as ``4 weeks``) load the machine and are not measured. ``record`` is a file for all
-    messages of the simulation, which ``explain`` reads.
+    ``shake`` for the order of simultaneous events (None: log order). ``each_event`` runs the policy
+    after every single event rather than once per instant. ``backend`` is ``embedded``, ``batsim``
+    (the program, ``batsim`` on PATH or the command line given), ``docker``, or ``socket``: the
+    embedded simulator in another process. Such a run is limited by ``timeouts``, and its inputs,
+    outputs, logs and commands are in ``folder`` (None: a temporary one, kept if the run fails).
+    Jobs submitted in the first ``warm_up`` and the last ``cool_down`` seconds (or texts such as ``4
+    weeks``) load the machine and are not measured. ``record`` is a file for all messages of the
+    simulation, which ``explain`` reads. A simulation of more than a few seconds shows its
+    ``progress`` on a terminal and in a notebook (True: from its beginning; False: never).
 
     Raises :class:`UsageError` for arguments that make no sense, :class:`InputError` for files
     that are not what they should be, :class:`SimulationError` for a deadlock, and
@@ -115,20 +131,25 @@ def simulate(source: Source, arguments: Arguments) -> Result:
 
     >>> result = simulate("KTH-SP2-1996-2.1-cln.swf.gz", users="feedback", sessions="arrival:0")
     ... # doctest: +SKIP
-    >>> result.metrics["overall"]["mean_lateness"]  # doctest: +SKIP
+    >>> result.metrics["mean_lateness"]  # doctest: +SKIP
     """
     if arguments.log != Settings().log:
         raise UsageError(f"log = {arguments.log!r}: the first argument says what is simulated")
 
     def machine_size() -> int:
-        return source.nb_res if isinstance(source, Workload) else size_of_machine(find_log(source))
+        if isinstance(source, Workload):
+            return source.nb_res
+        if isinstance(source, str | Path):
+            return size_of_machine(find_log(source))
+        return log_of_frame(source, skip_bad_lines=True).max_processors
 
+    arguments, objects = without_objects(arguments)
     run = arguments.on_machine(machine_size).run()
-    return execute(source, run, arguments.folder, arguments.record)
+    return execute(source, run, arguments.folder, arguments.record, arguments.progress, objects)
 
 
 def load(
-    path: str | Path,
+    source: str | Path | pd.DataFrame,
     rules: Rules,
     skip_bad_lines: bool,
     platform: str | None,
@@ -140,24 +161,27 @@ def load(
     The platform file and the factor are those of the run, for its exact estimates; its sites are
     for the rules on homes and wide jobs.
     """
-    path = find_log(path)
     if platform is not None and rules.walltime == "exact":
         speed_factor *= _relative_speed(platform)
+    parts = described_sites(sites)
+    if not isinstance(source, str | Path):
+        log = log_of_frame(source, skip_bad_lines=skip_bad_lines)
+        workload = workload_from_log(log, rules, speed_factor=speed_factor, sites=parts)
+        return Loaded(workload, digest(log))
+    path = find_log(source)
     workload = load_workload(
-        path,
-        rules,
-        skip_bad_lines=skip_bad_lines,
-        speed_factor=speed_factor,
-        sites=described_sites(sites),
+        path, rules, skip_bad_lines=skip_bad_lines, speed_factor=speed_factor, sites=parts
     )
     return Loaded(workload, sha256(path))
 
 
 def execute(
-    source: str | Path | Workload | Loaded,
+    source: Source | Loaded,
     run: Run,
     folder: str | Path | None = None,
     record: str | Path | None = None,
+    progress: bool | None = None,
+    objects: PluginObjects = BY_NAME,
 ) -> Result:
     """Simulate ``run`` on ``source``; see :func:`simulate`.
 
@@ -166,23 +190,25 @@ def execute(
     said before a failure is left beside it, in a file that ends with ``.part``.
     """
     check(run)
+    objects.check(run)
     run, given, site_notes = at_sites(run)
     sites = described_sites(run.sites)
-    digest = None
+    content = None
     if isinstance(source, Workload):
         workload = source
     else:
         loaded = source if isinstance(source, Loaded) else load(source, *run.reading)
-        workload, digest = loaded.workload, loaded.sha256
+        workload, content = loaded.workload, loaded.sha256
     nodes = nb_processors(sites) if sites else run.nodes
     workload = _on_machine(workload, nodes, given)
     for job in workload.jobs if sites else ():
         if HOME in job.extra:  # a home that does not exist is found before the simulation
             home_number(sites, job.extra[HOME], job.id)
     part = None if record is None else Path(f"{record}.part")
-    process = make_process(run, workload)  # for another process too: mistakes are found here
+    # For another process too: mistakes are found here.
+    process = make_process(run, workload, objects=objects)
+    run, object_notes = objects.named(run, process)
     begin = time.perf_counter()
-    output: Output
     if run.backend == EMBEDDED:
         machine = (
             scaled(given, run.speed_factor)
@@ -191,7 +217,8 @@ def execute(
             if sites
             else homogeneous(workload.nb_res if nodes is None else nodes, run.speed_factor)
         )
-        output, details = _embedded(run, workload, machine, sites, process, part), None
+        details = None
+        output: Output = _embedded(run, workload, machine, sites, process, part, progress)
     else:
         root = None if folder is None else Path(folder)
         registers = run.dynamic or may_dilate(process.scheduler, process.sites)
@@ -201,13 +228,9 @@ def execute(
     wall_time = time.perf_counter() - begin
     if part is not None and record is not None:
         part.replace(record)  # an earlier recording is lost only now
-    notes = [*workload.notes, *site_notes, *_too_wide(workload, output.nb_processors)]
-    if sites and (nb_refused := int((~output.table.ran).sum())):
-        notes.append(f"{nb_refused} jobs were refused: they are too wide for where they may run")
-    if nb_rare := int(output.table.rare.sum()):
-        notes.append(f"{nb_rare} jobs of rare behaviour load the machine and are not measured")
+    notes = [*workload.notes, *site_notes, *object_notes, *_notes(run, workload, output, sites)]
     settings = {
-        "input": {"name": workload.name, "sha256": digest, "nb_jobs": len(workload.jobs)},
+        "input": {"name": workload.name, "sha256": content, "nb_jobs": len(workload.jobs)},
         "run": msgspec.to_builtins(run) | {"rules": as_dict(run.rules)},
         "rules": workload.rules,
         "nb_processors": output.nb_processors,
@@ -225,6 +248,17 @@ def execute(
     if run.warm_up or run.cool_down:
         _check_measured(result, run)
     return result
+
+
+def _notes(run: Run, workload: Workload, output: Output, sites: Sites) -> list[str]:
+    """Return notes on jobs that were refused, not submitted, or are not measured."""
+    notes = _too_wide(workload, output.nb_processors)
+    notes += _few_submitted(run, workload, output.table)
+    if sites and (nb_refused := int((~output.table.ran).sum())):
+        notes.append(f"{nb_refused} jobs were refused: they are too wide for where they may run")
+    if nb_rare := int(output.table.rare.sum()):
+        notes.append(f"{nb_rare} jobs of rare behaviour load the machine and are not measured")
+    return notes
 
 
 def _check_measured(result: Result, run: Run) -> None:
@@ -245,6 +279,7 @@ def _embedded(
     sites: Sites,
     process: DecisionProcess,
     record: Path | None,
+    progress: bool | None,
 ) -> EmbeddedOutput:
     registers = run.dynamic or may_dilate(process.scheduler, process.sites)
     simulator = Simulator(
@@ -257,10 +292,11 @@ def _embedded(
             each_event=run.each_event,
         ),
     )
-    if record is None:
-        return EmbeddedOutput(simulator.run(process.answer), sites)
-    with Recorder(record) as recorder:
-        return EmbeddedOutput(simulator.run(recorded(process.answer, recorder)), sites)
+    with progress_shown(process, None if run.dynamic else len(workload.jobs), progress):
+        if record is None:
+            return EmbeddedOutput(simulator.run(process.answer), sites)
+        with Recorder(record) as recorder:
+            return EmbeddedOutput(simulator.run(recorded(process.answer, recorder)), sites)
 
 
 def _statistics(process: DecisionProcess) -> dict[str, Any] | None:
@@ -312,6 +348,25 @@ def _too_wide(workload: Workload, nb_processors: int) -> list[str]:
     ]
 
 
+def _few_submitted(run: Run, workload: Workload, table: JobTable) -> list[str]:
+    """Return a note if there were no jobs, or users who replay a log did not submit all of it."""
+    nb_jobs, left_early = len(workload.jobs), "next_submission() returned inf"
+    if not len(table.submit):
+        reason = f": its {left_early} at the start" if run.dynamic else ""
+        return [
+            f"there were no jobs: {workload.name} has {nb_jobs}, and the users ({run.users}) "
+            f"submitted none{reason}"
+        ]
+    replayed = table.original_submit[~np.isnan(table.original_submit)].round(6)
+    recorded = np.round([job.submit_time for job in workload.jobs], 6)
+    if not 0 < len(replayed) < nb_jobs or not np.isin(replayed, recorded).all():
+        return []  # all of it, or made up, or drawn from the log and moved
+    return [
+        f"the users ({run.users}) submitted {len(replayed)} of the {nb_jobs} jobs of "
+        f"{workload.name}: unless some were left out on purpose, {left_early} too early"
+    ]
+
+
 def _on_machine(workload: Workload, nodes: int | None, platform: Platform | None) -> Workload:
     """Let a log without jobs be one of the machine: users who make jobs up look at its size."""
     if workload.jobs:
@@ -344,22 +399,22 @@ def check(run: Run) -> None:
 
 
 def make_process(
-    settings: ProcessSettings, workload: Workload | None, *, six_decimals: bool = False
+    settings: ProcessSettings,
+    workload: Workload | None,
+    *,
+    six_decimals: bool = False,
+    objects: PluginObjects = BY_NAME,
 ) -> DecisionProcess:
     """Return a decision process as ``settings`` say; ``workload`` is what its users replay.
 
-    ``six_decimals`` is for simulators whose times come with six decimals. Raises
-    :class:`UsageError` for plug-ins and options that do not fit.
+    ``six_decimals`` is for simulators whose times come with six decimals; ``objects`` are in place
+    of what the settings name. Raises :class:`UsageError` for plug-ins and options that do not fit.
     """
-    name = settings.scheduler
-    policy = plugins.make(
-        plugins.load(plugins.SCHEDULERS, name), name, (), settings.scheduler_options
-    )
+    policy = objects.scheduler_of(settings)
     users: UserModel | None = None
     if workload is not None and settings.dynamic:
-        model = plugins.load(plugins.USERS, settings.users)
         seed = np.random.SeedSequence(settings.seed).spawn(1)[0]
-        users = plugins.make_users(model, settings.users, workload, settings.user_options, seed)
+        users = objects.users_of(settings, workload, seed)
     return DecisionProcess(
         policy,
         users,

@@ -48,6 +48,12 @@ class Execution:
         self._speeds = _by_speed(platform)
         self._ends: dict[str, Timer] = {}
         """By the ids of the jobs whose end is known."""
+        self.any_started = False
+
+    @property
+    def nb_free(self) -> int:
+        """Number of machines on which a job may start now."""
+        return self._machines.free.bit_count()
 
     def start(self, job: SimulatedJob, decision: m.ExecuteJob) -> None:
         """Run a job as decided; its ``finish_time`` is when it will end, inf if not known.
@@ -63,6 +69,7 @@ class Execution:
         job.alloc = alloc
         job.state = State.RUNNING
         job.start_time = now
+        self.any_started = True
         if self._is_simple(job.profile, decision):
             self._set_end(job)
         else:

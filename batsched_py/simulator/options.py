@@ -28,7 +28,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
     """They then share it."""
     storage_sharing: Annotated[
-        bool, Setting("Said to the scheduler, no more.", flags=(" /--disable-storage-sharing",))
+        bool, Setting("Only told to the scheduler.", flags=(" /--disable-storage-sharing",))
     ] = True
     """There is nothing to share: storage jobs are not run."""
     energy: Annotated[

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 
 from batsched_py.errors import MissingExtraError
 
@@ -21,10 +20,3 @@ def extra(name: str) -> Iterator[None]:
         raise MissingExtraError(
             f"{error.name} is not installed: pip install 'batsched_py[{name}]'"
         ) from None
-
-
-def check_extra(name: str, module: str) -> None:
-    """Raise :class:`MissingExtraError` for a module that will be needed only at the end."""
-    with extra(name):
-        if find_spec(module) is None:
-            raise ModuleNotFoundError(name=module)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf, isfinite, nan
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
@@ -92,6 +95,54 @@ _UNITS = {
 }
 
 
+def fits(value: Any, kind: Any) -> bool:
+    """Tell whether a value is of the kind that an annotation says; True for unknown annotations.
+
+    A whole number is a number too, and 5.0 a whole one.
+    """
+    origin = get_origin(kind)
+    if origin is Annotated:
+        return fits(value, get_args(kind)[0])
+    if origin is Literal:
+        return value in get_args(kind)
+    if origin in (Union, UnionType):
+        return any(fits(value, each) for each in get_args(kind))
+    is_of_kind, _ = _KINDS.get(origin or kind, (None, ""))
+    return is_of_kind is None or is_of_kind(value)
+
+
+def in_words(kind: Any) -> str:
+    """Return what an annotation asks for, for a message."""
+    origin = get_origin(kind)
+    if origin is Annotated:
+        return in_words(get_args(kind)[0])
+    if origin is Literal:
+        return " or ".join(map(repr, get_args(kind)))
+    if origin in (Union, UnionType):
+        return " or ".join(in_words(each) for each in get_args(kind))
+    return _KINDS.get(origin or kind, (None, str(kind)))[1]
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+_KINDS: dict[Any, tuple[Callable[[Any], bool], str]] = {
+    int: (_is_whole, "a whole number"),
+    float: (lambda value: isinstance(value, Real) and not isinstance(value, bool), "a number"),
+    bool: (lambda value: isinstance(value, bool), "true or false"),
+    str: (lambda value: isinstance(value, str | Path), "a text"),
+    NoneType: (lambda value: value is None, "null"),
+    list: (lambda value: isinstance(value, list | tuple), "a list"),
+    dict: (lambda value: isinstance(value, Mapping), "an object"),
+}
+"""Annotations that are checked: by what, and their names in messages."""
+_POINT_AT_AN_END = re.compile(r"[+-]?([0-9]+\.|\.[0-9]+)([eE][+-]?[0-9]+)?")
+"""Numbers that JSON does not have."""
+
+
 def parse_options(texts: Sequence[str], flag: str) -> dict[str, Any]:
     """Read ``key=value`` options: numbers, true/false, null and JSON as such, all else as text.
 
@@ -107,5 +158,5 @@ def parse_options(texts: Sequence[str], flag: str) -> dict[str, Any]:
         try:
             options[key] = msgspec.json.decode(value)
         except msgspec.DecodeError:
-            options[key] = value
+            options[key] = float(value) if _POINT_AT_AN_END.fullmatch(value) else value
     return options

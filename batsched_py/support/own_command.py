@@ -7,12 +7,12 @@ from pathlib import Path
 
 
 def _program() -> list[str]:
-    """Return the command, not the module, where it is installed.
+    """Return the command where it is installed, else the module.
 
-    ``python -m`` would look for packages in the current folder first.
+    Without ``-P`` Python would look for modules in the current folder first.
     """
     script = Path(sys.executable).with_name("batsched-py")
-    return [str(script)] if script.is_file() else [sys.executable, "-m", "batsched_py"]
+    return [str(script)] if script.is_file() else [sys.executable, "-P", "-m", "batsched_py"]
 
 
 PROGRAM = _program()

@@ -9,16 +9,19 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import ModuleType, SimpleNamespace
+from typing import Any, get_type_hints
 
-from batsched_py.errors import PluginError
+from batsched_py.errors import BatschedError, PluginError
+from batsched_py.support.code_places import described
 from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.option_values import fits, in_words
 
 SCHEDULERS = "batsched_py.schedulers"
 USERS = "batsched_py.users"
@@ -32,6 +35,12 @@ _METHODS: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 _KINDS = {SCHEDULERS: "scheduler", USERS: "user model"}
+_IN_MEMORY = re.compile(r"(.+) \(source \w+\)")
+"""What a run is named by that :func:`batsched_py.simulate` was given a class for."""
+RIGID = "rigid"
+"""Name of the replay without users: every job at its recorded time."""
+_FURTHER_NAMES = {SCHEDULERS: (), USERS: (RIGID,)}
+"""Names that stand for no plug-in."""
 
 
 @cache
@@ -42,13 +51,27 @@ def names(group: str) -> dict[str, EntryPoint]:
 
 def load(group: str, name: str) -> type[Any]:
     """Return the plug-in class called ``name``; raises :class:`PluginError` if it does not fit."""
+    if in_memory := _IN_MEMORY.fullmatch(name):
+        raise PluginError(
+            f"{_KINDS[group]} {name!r} was in no file, only in the program that made the run: "
+            f"write it into one and give path/to/file.py:{in_memory[1]}"
+        )
     plugin = load_file(name) if ".py:" in name else _load_registered(group, name)
-    kind = _KINDS[group]
     if not inspect.isclass(plugin):
-        raise PluginError(f"{kind} {name!r} is {plugin!r}, expected a class")
-    for method, parameters in _METHODS[group].items():
-        _check_method(plugin, method, parameters, f"{kind} {name!r}")
+        raise PluginError(f"{_KINDS[group]} {name!r} is {plugin!r}, expected a class")
+    check_methods(group, plugin, name)
     return plugin
+
+
+def check_methods(group: str, plugin: type[Any], name: str) -> None:
+    """Raise :class:`PluginError` for a class without the methods of its kind."""
+    for method, parameters in _METHODS[group].items():
+        _check_method(plugin, method, parameters, f"{_KINDS[group]} {name!r}")
+
+
+def has_methods(group: str, plugin: type[Any]) -> bool:
+    """Tell whether a class has methods with the names of those of its kind."""
+    return all(callable(getattr(plugin, method, None)) for method in _METHODS[group])
 
 
 def load_file(place: str) -> Any:
@@ -67,7 +90,7 @@ def load_file(place: str) -> Any:
             else importlib.import_module(name)
         )
     except (Exception, SystemExit) as error:  # whatever the author's code raises
-        raise PluginError(f"{place}: {type(error).__name__}: {error}") from error
+        raise PluginError(f"{place}: {described(error)}") from error
     if module is None:
         raise PluginError(f"{place}: {path_text!r} is not a Python file")
     if not hasattr(module, attribute):
@@ -123,58 +146,107 @@ def importable_name(path: Path) -> str | None:
 
 
 def make(
-    plugin: type[Any], name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]
+    plugin: Callable[..., Any], name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]
 ) -> Any:
     """Return ``plugin(*arguments, **options)``; raises :class:`PluginError` for wrong options."""
-    check_options(plugin, name, options)
+    _check_names(plugin, name, options)
     missing = [
         parameter.name
-        for parameter in _parameters(plugin)
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-        and parameter.default is inspect.Parameter.empty
-        and parameter.name not in options
+        for parameter in option_parameters(plugin)
+        if parameter.default is inspect.Parameter.empty and parameter.name not in options
     ]
     if missing:
         raise PluginError(f"{name!r} needs the option {missing[0]!r}")
+    wrong = _wrong_kind(plugin, name, options)
     try:
-        return plugin(*arguments, **options)
-    except TypeError as error:
+        made = plugin(*arguments, **options)
+    except BatschedError:  # it says itself what is wrong with its options
+        raise
+    except SystemExit as error:
+        raise PluginError(f"{name!r} cannot be made: it left by SystemExit({error})") from error
+    except Exception as error:
+        if wrong is not None:
+            raise PluginError(wrong) from error
+        if not isinstance(error, TypeError):
+            raise
         raise PluginError(
             f"{name!r} cannot be made: {error}; expected a class to be called with "
             f"{len(arguments)} positional argument(s) and keyword options"
         ) from error
-    except SystemExit as error:
-        raise PluginError(f"{name!r} cannot be made: it left by SystemExit({error})") from error
+    if wrong is not None:
+        raise PluginError(wrong)
+    return made
 
 
-def check_options(plugin: type[Any], name: str, options: Mapping[str, Any]) -> None:
-    """Raise :class:`PluginError` for an option that the plug-in does not have."""
+def check_options(plugin: Callable[..., Any], name: str, options: Mapping[str, Any]) -> None:
+    """Raise :class:`PluginError` for an option that the plug-in does not have, or of another type
+    than it says."""
+    _check_names(plugin, name, options)
+    if wrong := _wrong_kind(plugin, name, options):
+        raise PluginError(wrong)
+
+
+def _check_names(plugin: Callable[..., Any], name: str, options: Mapping[str, Any]) -> None:
     accepted = accepted_options(plugin)
     for option in options:
         if accepted is not None and option not in accepted:
             raise PluginError(_unknown(option, accepted, f"option of {name!r}"))
 
 
+def _wrong_kind(plugin: Callable[..., Any], name: str, options: Mapping[str, Any]) -> str | None:
+    """Say which option is not of the type that it is annotated with, None if all are."""
+    given = [parameter for parameter in option_parameters(plugin) if parameter.name in options]
+    for parameter in given:
+        value, kind = options[parameter.name], _resolved(plugin, parameter)
+        if not fits(value, kind):
+            hint = f" (as in {parameter.name}='\"{value}\"')" if kind is str else ""
+            return (
+                f"the option {parameter.name}={value!r} of {name!r}: expected {in_words(kind)}"
+                f"{hint}"
+            )
+    return None
+
+
+def _resolved(plugin: Callable[..., Any], parameter: inspect.Parameter) -> Any:
+    """Return the type that a parameter is annotated with, Any if it is not known here."""
+    annotated = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
+    try:
+        return get_type_hints(annotated, plugin.__init__.__globals__)[parameter.name]
+    except Exception:  # a name that only type checkers see, or whatever the author wrote
+        return Any
+
+
 def make_users(
-    model: type[Any], name: str, workload: Any, options: Mapping[str, Any], seed: Any
+    model: Callable[..., Any], name: str, workload: Any, options: Mapping[str, Any], seed: Any
 ) -> Any:
     """Return a user model of a workload; it gets ``seed`` if it takes one and has none.
 
-    Raises :class:`PluginError` for options that do not fit.
+    ``model`` may be a function, whose first parameter is no option either. Raises
+    :class:`PluginError` for options that do not fit, and for a model without profiles.
     """
-    accepted = accepted_options(model)
+    maker: Callable[..., Any] = model
+    arguments: tuple[Any, ...] = (workload,)
+    if not inspect.isclass(model):
+        maker, arguments = partial(model, workload), ()
+    accepted = accepted_options(maker)
     given = dict(options)
     if "seed" not in given and (accepted is None or "seed" in accepted):
         given["seed"] = seed
-    return make(model, name, (workload,), given)
+    users = make(maker, name, arguments, given)
+    if not isinstance(getattr(users, "profiles", None), Mapping):
+        raise PluginError(
+            f"user model {name!r} has no profiles: expected those of its jobs by name, such as "
+            "self.profiles = workload.profiles"
+        )
+    return users
 
 
-def accepted_options(plugin: type[Any]) -> list[str] | None:
+def accepted_options(plugin: Callable[..., Any]) -> list[str] | None:
     """Return the names of the options of a plug-in, None if it takes any."""
     parameters = _parameters(plugin)
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
         return None
-    return [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    return [parameter.name for parameter in option_parameters(plugin)]
 
 
 def summary(plugin: type[Any]) -> str:
@@ -182,7 +254,17 @@ def summary(plugin: type[Any]) -> str:
     return (inspect.getdoc(plugin) or "(not described)").splitlines()[0]
 
 
-def _parameters(plugin: type[Any]) -> list[inspect.Parameter]:
+def option_parameters(plugin: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters that are options: all that have a name, but a model's workload."""
+    positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = _parameters(plugin)
+    if hasattr(plugin, "job_ended") and parameters and parameters[0].kind in positional:
+        del parameters[0]
+    named = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    return [parameter for parameter in parameters if parameter.kind in named]
+
+
+def _parameters(plugin: Callable[..., Any]) -> list[inspect.Parameter]:
     return list(inspect.signature(plugin).parameters.values())
 
 
@@ -190,13 +272,14 @@ def _load_registered(group: str, name: str) -> Any:
     registered = names(group)
     if name not in registered:
         hint = "; a class of your own is given as path/to/file.py:Class"
-        raise PluginError(_unknown(name, list(registered), _KINDS[group]) + hint)
+        choices = sorted([*registered, *_FURTHER_NAMES[group]])
+        raise PluginError(_unknown(name, choices, _KINDS[group]) + hint)
     try:
         return registered[name].load()
     except (Exception, SystemExit) as error:  # whatever the author's code raises
         raise PluginError(
             f"{_KINDS[group]} {name!r} ({registered[name].value}) cannot be loaded: "
-            f"{type(error).__name__}: {error}"
+            f"{described(error)}"
         ) from error
 
 

@@ -17,6 +17,8 @@ class Setting(msgspec.Struct, frozen=True):
     metavar: str | None = None
     flags: tuple[str, ...] = ()
     """On the command line; none: ``--`` and the name of the field, with hyphens."""
+    group: str | None = None
+    """Heading under which a help has it."""
 
 
 class SettingField(msgspec.Struct, frozen=True):

@@ -133,8 +133,10 @@ def _decode(path: Path) -> dict[str, Any]:
         content = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise WorkloadError(f"{path}{_place(text, str(error))}: no JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise WorkloadError(f"{path}: expected an object with nb_res, jobs and profiles")
+    if not isinstance(content, dict) or not content.keys() & {"nb_res", "jobs", "profiles"}:
+        raise WorkloadError(
+            f"{path}: no Batsim workload: expected an object with nb_res, jobs and profiles"
+        )
     return content
 
 

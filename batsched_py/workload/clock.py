@@ -53,10 +53,20 @@ def local_hours(
 ) -> NDArray[np.float64]:
     """Return the hour of the week in [0, 168) of each time; Monday 00:00 is 0.
 
-    ``times`` are seconds of the log, shape (n,). Offsets are looked up once an hour, so changes
-    to and from summer time fall into their place. Without start time second 0 counts as 1970.
+    ``times`` are seconds of the log, shape (n,). Without start time second 0 counts as 1970.
     """
-    unix = np.asarray(times, dtype=float) + (unix_start_time or 0.0)
+    local = local_seconds(times, unix_start_time or 0.0, time_zone)
+    result: NDArray[np.float64] = (local / HOUR + 3 * 24) % 168  # 1970-01-01 was a Thursday
+    return result
+
+
+def local_seconds(times: ArrayLike, unix_start_time: float, time_zone: str) -> NDArray[np.float64]:
+    """Return what clocks showed at each time, in seconds since they showed 1970-01-01 0:00.
+
+    ``times`` are seconds of the log, shape (n,). Offsets are looked up once an hour, so changes
+    to and from summer time fall into their place. Raises :class:`InputError`.
+    """
+    unix = np.asarray(times, dtype=float) + unix_start_time
     zone = parse_time_zone(time_zone)
     hours, inverse = np.unique(np.floor(unix / HOUR).astype(np.int64), return_inverse=True)
     try:
@@ -65,9 +75,8 @@ def local_hours(
         raise InputError(
             f"a time of {np.max(unix):g} s since 1970 is beyond the calendar: expected seconds"
         ) from None
-    local = unix + offsets[inverse]
-    result: NDArray[np.float64] = (local / HOUR + 3 * 24) % 168  # 1970-01-01 was a Thursday
-    return result
+    local: NDArray[np.float64] = unix + offsets[inverse]
+    return local
 
 
 def _offset(hour: int, zone: tzinfo) -> float:

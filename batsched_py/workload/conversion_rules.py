@@ -10,8 +10,12 @@ import msgspec
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.json_values import did_you_mean
-from batsched_py.workload.drop_rules import Drop
+from batsched_py.workload.sites import Sites
 
+Drop = Literal[
+    "zero-runtime", "no-request", "no-allocation", "too-wide", "cancelled", "failed", "no-user"
+]
+"""Kinds of jobs that a rule may drop."""
 Homes = Literal["user", "round-robin", "group", "partition"]
 """How a job gets a home."""
 Split = Literal["local", "largest"] | int
@@ -140,6 +144,13 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "first": _first,
     "split": _split,
 }
+
+
+def check_sites(rules: Rules, sites: Sites) -> None:
+    """Raise :class:`UsageError` for rules that need sites where there are none."""
+    for name, value in (("homes", rules.homes), ("split", rules.split)):
+        if not sites and isinstance(value, str) and value != "user":
+            raise UsageError(f"{parameter(name)} {value} without sites: give {parameter('sites')}")
 
 
 def describe(rules: Rules) -> str:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.workload.swf import SwfLog
 
-Drop = Literal[
-    "zero-runtime", "no-request", "no-allocation", "too-wide", "cancelled", "failed", "no-user"
-]
-"""Kinds of jobs that a rule may drop."""
 _IMPOSSIBLE = ("no-size", "negative-runtime")
 """Kinds that are always dropped: these cannot be simulated."""
 

@@ -12,6 +12,8 @@ import hashlib
 import os
 import zlib
 from collections.abc import Iterable
+from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
@@ -19,7 +21,6 @@ import msgspec
 from batsched_py.errors import LogError, UsageError, parameter
 from batsched_py.support.extras import extra
 from batsched_py.support.json_values import did_you_mean
-from batsched_py.workload.swf import read_swf
 
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
 SAMPLE = "sample"
@@ -29,6 +30,7 @@ NONE = "none"
 1 January 2024, 0:00 UTC on."""
 _NO_JOBS = Path(__file__).with_name("none.json")
 _SUFFIXES = ("", ".swf", ".swf.gz", ".json")
+LOG_FILE = "an SWF log (.swf, .swf.gz) or a Batsim workload (.json)"
 
 
 class ArchiveLog(msgspec.Struct, frozen=True):
@@ -80,11 +82,26 @@ def find_log(name: str | Path, log_dirs: Iterable[Path] = ()) -> Path:
             candidate = folder / f"{name}{suffix}"
             if candidate.is_file():
                 return candidate
-    stem = str(name).removesuffix(".gz").removesuffix(".swf")
+    if path.is_dir():
+        raise UsageError(f"{name} is a folder: expected {LOG_FILE}, or the name of a log")
     raise UsageError(
-        f"there is no file and no log {str(name)!r}; looked in {', '.join(map(str, folders))}; "
-        + _advice(stem)
+        f"there is no file and no log {str(name)!r}{_like_one_beside(path)}; "
+        f"looked in {', '.join(map(str, folders))}; {_advice(_stem(str(name)))}"
     )
+
+
+def _like_one_beside(path: Path) -> str:
+    """Return a hint at a log of nearly that name in the same folder, if there is one."""
+    with suppress(OSError):
+        names = [file.name for file in path.parent.iterdir() if file.name.endswith(_SUFFIXES[1:])]
+        of_stem = {_stem(name): name for name in names}
+        for stem in get_close_matches(_stem(path.name), of_stem, n=1):
+            return f" (did you mean '{path.with_name(of_stem[stem])}'?)"
+    return ""
+
+
+def _stem(name: str) -> str:
+    return name.removesuffix(".gz").removesuffix(".swf").removesuffix(".json")
 
 
 @extra("logs")
@@ -141,6 +158,8 @@ def _verify(path: Path, entry: ArchiveLog, url: str) -> None:
             f"expected {entry.sha256}; {_BY_HAND}"
         )
     try:
+        from batsched_py.workload.swf import read_swf  # late: most only look for a log
+
         jobs = len(read_swf(path))
     except LogError as error:
         problem = str(error).removeprefix(f"{path}:").strip()
@@ -152,5 +171,6 @@ def _verify(path: Path, entry: ArchiveLog, url: str) -> None:
 def _advice(name: str) -> str:
     if name in CATALOGUE:
         return f"`batsched-py logs fetch {name}` downloads it"
-    guess = did_you_mean(name, [SAMPLE, NONE, *CATALOGUE])
+    nothing = get_close_matches(name, [NONE], cutoff=0.7)  # many a short name is a bit like it
+    guess = did_you_mean(name, [SAMPLE, *nothing, *CATALOGUE])
     return f"`batsched-py logs list` names the known ones{guess}"

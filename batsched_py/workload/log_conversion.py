@@ -10,9 +10,15 @@ from numpy.typing import NDArray
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.json_values import whole
 from batsched_py.workload.clock import clock_of
-from batsched_py.workload.conversion_rules import Rules, as_dict, describe, job_number_range
+from batsched_py.workload.conversion_rules import (
+    Rules,
+    as_dict,
+    check_sites,
+    describe,
+    job_number_range,
+)
 from batsched_py.workload.drop_rules import kept_rows
-from batsched_py.workload.site_rules import check_sites, give_homes, split_jobs
+from batsched_py.workload.site_rules import give_homes, split_jobs
 from batsched_py.workload.sites import Sites
 from batsched_py.workload.swf import SwfLog
 from batsched_py.workload.workload import REFERENCE_SPEED, Workload, WorkloadJob

@@ -25,13 +25,6 @@ def depends_on_sites(rules: Rules) -> bool:
     return rules.homes != "user" or rules.split is not None
 
 
-def check_sites(rules: Rules, sites: Sites) -> None:
-    """Raise :class:`UsageError` for rules that need sites where there are none."""
-    for name, value in (("homes", rules.homes), ("split", rules.split)):
-        if not sites and isinstance(value, str) and value != "user":
-            raise UsageError(f"{parameter(name)} {value} without sites: give {parameter('sites')}")
-
-
 def give_homes(
     jobs: Sequence[WorkloadJob], rows: NDArray[np.intp], log: SwfLog, homes: Homes, sites: Sites
 ) -> None:

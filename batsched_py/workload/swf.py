@@ -49,8 +49,10 @@ _GZIP = b"\x1f\x8b"
 _HEADER = re.compile(r";\s*([A-Za-z][\w ]*?)\s*:(?!//)\s*(.*)")
 _FRACTIONAL = frozenset((1, 2, 3, 5, 6, 8, 9, 17))
 """Indices of times and memory; all other fields are integers."""
-_LARGEST = 2.0**53  # above this, floats do not hold every integer
-_SHOWN = 5  # line numbers named in a note
+LARGEST_INTEGER = 2.0**53
+"""Above this, floats do not hold every integer."""
+SHOWN_LINES = 5
+"""Line numbers that are named in a note."""
 
 Column = NDArray[np.float64]
 
@@ -125,6 +127,13 @@ def read_swf(path: str | Path, *, skip_bad_lines: bool = False) -> SwfLog:
             data, lines = fast, np.asarray(numbers, dtype=np.int64)
         else:
             data, lines = _parse(path, rows, numbers, skip_bad_lines, notes)
+    return in_order(path, header, data, lines, notes)
+
+
+def in_order(
+    path: Path, header: list[str], data: Column, lines: NDArray[np.int64], notes: list[str]
+) -> SwfLog:
+    """Return a log with its jobs in submission order; what is noteworthy is added to ``notes``."""
     order = np.argsort(data[:, 1], kind="stable")
     moved = int((order != np.arange(len(order))).sum())
     if moved:
@@ -135,6 +144,11 @@ def read_swf(path: str | Path, *, skip_bad_lines: bool = False) -> SwfLog:
         source = "MaxNodes" if log._machine("MaxNodes") else "the size of the largest job"
         notes.append(f"no MaxProcs in the header: {log.max_processors} processors from {source}")
     return log
+
+
+def is_fractional(field: str) -> bool:
+    """Tell whether a field is a time or memory; all others are integers."""
+    return FIELDS.index(field) in _FRACTIONAL
 
 
 def fields_in_order(fields: Mapping[str, float]) -> list[float]:
@@ -247,7 +261,7 @@ def _parse(
     if not good:
         raise LogError(f"{path}: none of its {len(rows)} lines is a job: expected an SWF log")
     if bad:
-        some = ", ".join(map(str, bad[:_SHOWN])) + (", ..." if len(bad) > _SHOWN else "")
+        some = ", ".join(map(str, bad[:SHOWN_LINES])) + (", ..." if len(bad) > SHOWN_LINES else "")
         notes.append(f"{len(bad)} bad lines were left out: {some}")
     return np.asarray(good), np.asarray(kept, dtype=np.int64)
 
@@ -282,7 +296,7 @@ def _any_bad(data: Column) -> bool:
 
 
 def _all_whole(column: Column) -> bool:
-    return bool(np.abs(column).max() <= _LARGEST and (column == np.floor(column)).all())
+    return bool(np.abs(column).max() <= LARGEST_INTEGER and (column == np.floor(column)).all())
 
 
 def _numbers(row: str) -> list[float] | str:
@@ -298,7 +312,7 @@ def _numbers(row: str) -> list[float] | str:
             return f"{name} is {text!r}, expected a number"
         if not np.isfinite(value) or "_" in text:
             return f"{name} is {text!r}, expected a finite number"
-        if index not in _FRACTIONAL and not (value.is_integer() and abs(value) <= _LARGEST):
+        if index not in _FRACTIONAL and not (value.is_integer() and abs(value) <= LARGEST_INTEGER):
             return f"{name} is {text!r}, expected an integer"
         values.append(value)
     return values

@@ -8,6 +8,8 @@ import msgspec
 
 REFERENCE_SPEED = 1e9
 """Speed in flop/s of the machine that a log was recorded on: run time r becomes r * 1e9 flop."""
+ORIGINAL_SUBMISSION = "original_submission_time"
+"""The field of a submitted job that says when it was recorded, if it was."""
 
 
 class WorkloadJob(msgspec.Struct, gc=False, kw_only=True):
@@ -21,7 +23,7 @@ class WorkloadJob(msgspec.Struct, gc=False, kw_only=True):
     id: str
     """Name of the job in its workload, without the ``w0!`` prefix."""
     submit_time: float
-    """Recorded submission time."""
+    """Recorded submission time; of a job that a user model submits it means nothing."""
     size: int
     """Number of processors it asks for."""
     profile: str
@@ -32,6 +34,10 @@ class WorkloadJob(msgspec.Struct, gc=False, kw_only=True):
     """Run time that policies are told; None = they are told the walltime."""
     user: str | None = None
     finish_time: float | None = None
+    original_submission_time: float | None = None
+    """When it was recorded as submitted, on the clock of the simulation; lateness is how much
+    later it is submitted. A job of a :class:`Workload` has one, its ``submit_time`` unless said; a
+    job that a user model makes up has none, since nothing was recorded."""
     extra: dict[str, Any] = msgspec.field(default_factory=dict)
     """Further fields of the input, kept in the workload file and in JOB_SUBMITTED."""
 
@@ -54,3 +60,8 @@ class Workload(msgspec.Struct, kw_only=True):
     """Unix time of second 0, None where unknown."""
     time_zone: str = "UTC"
     """IANA name, or a fixed offset such as ``+01:00``."""
+
+    def __post_init__(self) -> None:
+        for job in self.jobs:
+            if job.original_submission_time is None:
+                job.original_submission_time = job.submit_time

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 from concurrent.futures import Executor, Future
@@ -171,7 +172,10 @@ def test_runs_that_failed_are_tried_or_left(study: CampaignFolder) -> None:
     assert "ValueError: forty" in done.stderr
     assert "2 of 6 runs failed" in done.stderr
     assert len(study.results().runs) == 4
-    assert [message for _, message in study.results().failures] == ["ValueError: forty"] * 2
+    place = f"{study.path / 'measures.py'}:3, in check"
+    assert [message for _, message in study.results().failures] == [
+        f"ValueError: forty ({place})"
+    ] * 2
     (study.path / "mended").touch()
     done = study.run("--only-missing")
     assert done.returncode == 1
@@ -186,7 +190,8 @@ def test_what_failed_is_known_until_it_is_tried_again(study: CampaignFolder) -> 
     study.write(FILE, measures=FAILING)
     runs = prepare(read_campaign(study.path / "test.toml"), study.out)
     assert len(execute(runs, Here(1))) == 6
-    assert runs[0].failure == "ValueError: \\udcff"
+    assert runs[0].failure is not None
+    assert runs[0].failure.startswith("ValueError: \\udcff (")
 
     class Interrupted(Here):
         def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -210,6 +215,17 @@ def test_runs_that_are_one_run_and_fail_once(study: CampaignFolder) -> None:
     assert "1 of 2 runs failed; why" in done.stderr
     # no table is left that would be taken for that of this campaign
     assert not list(study.out.glob("results.*"))
+
+
+def test_a_fault_of_a_policy_has_its_line(study: CampaignFolder) -> None:
+    """As in `simulate`: in the message and in the folder of the run."""
+    code = "class Bad:\n    def schedule(self, now, queue, machine):\n        yield 1 / 0\n"
+    study.write("[run]\nscheduler = 'bad.py:Bad'\nfirst = 5\n", bad=code)
+    done = study.run()
+    place = rf"ZeroDivisionError: division by zero \({study.path / 'bad.py'}:3, in schedule; at "
+    assert re.search(place, done.stderr)
+    (error,) = study.out.glob("runs/*/error.txt")
+    assert re.match(place, error.read_text())
 
 
 def test_a_folder_that_cannot_be_made_fails_that_run_only(study: CampaignFolder) -> None:
@@ -290,7 +306,8 @@ def test_a_folder_holds_what_it_takes_to_repeat_the_run(study: CampaignFolder) -
     assert study.run().returncode == 0
     results = study.results()
     stored = results.settings(results.runs.iloc[0])["provenance"]
-    assert sorted(stored["files"])[0] == "measures.py"
+    assert "mine.py" in stored["files"]
+    assert "measures.py" not in stored["files"]  # it lies beside it, and nothing imports it
     assert len(stored["code"]) == 12
     (jobs,) = study.out.glob("runs/*/out_jobs.csv")
     before = jobs.read_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from helpers.logs import swf_text
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {"batsched_py": ROOT, "batsched_users": ROOT / "users"}
-BOOKKEEPING = "batsched_py.campaign"
+AFTERWARDS = ("batsched_py.campaign", "batsched_py.figures")
+"""What keeps runs in order, and what is drawn of them when one asks for it."""
 PLUGINS = ("batsched_py.schedulers.", "batsched_users.models.")
 
 
@@ -39,7 +41,7 @@ def test_all_that_a_simulation_imports_determines_it() -> None:
     left = list(imported)
     while left:
         for module in graph.find_modules_directly_imported_by(left.pop()):
-            if module not in imported and not module.startswith(BOOKKEEPING):
+            if module not in imported and not module.startswith(AFTERWARDS):
                 imported.add(module)
                 left.append(module)
     assert "batsched_py.simulator.engine" in imported
@@ -156,11 +158,71 @@ def test_another_batsim_is_another_run_and_another_limit_is_not(folder: Path) ->
 
 def test_names_change_with_the_content_of_files() -> None:
     names = [prepared(scheduler="policy.py:P").folder]
-    changes = {"policy.py": f"{POLICY}\n", "helper.py": "x = 1", "x.swf": swf_text(processors=5)}
-    for name, text in changes.items():
+    for name, text in {"policy.py": f"{POLICY}\n", "x.swf": swf_text(processors=5)}.items():
         Path(name).write_text(text)
         names.append(prepared(scheduler="policy.py:P").folder)
-    assert len(set(names)) == 4
+    assert len(set(names)) == 3
+
+
+def test_what_lies_beside_a_policy_and_is_not_imported_changes_no_name() -> None:
+    """A note, another policy, a script that imports the policy."""
+    names = {prepared(scheduler="policy.py:P").folder}
+    for name, text in {
+        "note.py": "x = 1",
+        "other.py": POLICY,
+        "script.py": "import policy",
+    }.items():
+        Path(name).write_text(text)
+        names.add(prepared(scheduler="policy.py:P").folder)
+    assert len(names) == 1
+
+
+def test_names_change_with_what_a_policy_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module beside it and the package that this one imports: a cluster needs these files too."""
+    monkeypatch.syspath_prepend(Path.cwd())
+    Path("policy.py").write_text(f"import near_policy\n{POLICY}")
+    Path("near_policy.py").write_text("from far_from_policy import sizes\n")
+    Path("far_from_policy").mkdir()
+    names, files = set(), {"policy.py": POLICY}
+    for file in ("near_policy.py", "far_from_policy/__init__.py", "far_from_policy/sizes.py"):
+        path = Path(file)
+        for text in ("from far_from_policy import sizes\n" if path.parent == Path() else "", "#\n"):
+            path.write_text((path.read_text() if path.exists() else "") + text)
+        files[file] = path.read_text()
+    run = prepared(scheduler="policy.py:P")
+    names.add(run.folder)
+    assert {Path(path).name for path in run.task.files} == {
+        *("x.swf", "policy.py", "near_policy.py", "__init__.py", "sizes.py")
+    }
+    for file in list(files)[1:]:
+        Path(file).write_text(f"{files[file]}# edited\n")
+        names.add(prepared(scheduler="policy.py:P").folder)
+    assert len(names) == 4
+
+
+def test_a_registered_plug_in_that_can_be_edited_is_known_by_its_files(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its version stays as it is while its author works on it (``pip install -e``)."""
+    package = folder / "policies_of_mine"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "helper.py").write_text("")
+    (package / "other.py").write_text("")
+    (package / "patient.py").write_text(f"from . import helper\n{POLICY}")
+    monkeypatch.syspath_prepend(folder)
+    entry = EntryPoint("patient", "policies_of_mine.patient:P", identity.plugins.SCHEDULERS)
+    monkeypatch.setattr(identity.plugins, "names", lambda group: {"patient": entry})
+    identity._registered.cache_clear()
+    names = []
+    for file in ("patient.py", "helper.py", "other.py"):
+        names.append(prepared(scheduler="patient").folder)
+        with (package / file).open("a") as text:
+            text.write("# edited\n")
+    names.append(prepared(scheduler="patient").folder)
+    identity._registered.cache_clear()
+    assert len(set(names)) == 3
+    assert names[-2] == names[-1]
 
 
 def test_names_change_with_the_platform_whose_clusters_are_the_sites() -> None:

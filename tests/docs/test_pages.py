@@ -7,11 +7,15 @@ here says why, in the line before its block: ``<!-- not run: REASON -->``.
 
 from __future__ import annotations
 
+import contextlib
+import io
+import linecache
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -108,6 +112,24 @@ def test_code_works(name: str) -> None:
     assert code
     for text in code:
         exec(compile(text, name, "exec"), {})
+
+
+def test_the_notebook_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its cells are run one after the other, and print what the page shows."""
+    page = "notebook.md"
+    monkeypatch.chdir(tmp_path)
+    cells: dict[str, Any] = {"__name__": page}
+    printed = ""
+    for number, block in enumerate(BLOCK.finditer((DOCS / page).read_text())):
+        text, name = block["text"], f"<cell {number} of {page}>"
+        if block["language"] == "text":
+            assert printed == text
+            continue
+        linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            exec(compile(text, name, "exec"), cells)
+        printed = output.getvalue()
+    assert (tmp_path / "week.svg").is_file()
 
 
 @pytest.fixture(scope="module")

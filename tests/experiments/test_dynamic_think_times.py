@@ -347,7 +347,7 @@ def test_the_report_reads_what_runs_have() -> None:
             nodes=own.nodes,
             seed=own.seed,
         )
-        rows.append(run.labels | result.metrics["overall"] | {"seed": own.seed})
+        rows.append(run.labels | result.measured["overall"] | {"seed": own.seed})
     runs = cases.read(pd.DataFrame(rows))
     assert not runs.frame.isna().any(axis=None)
     assert {"as_published", "schedulers", "equal_work_curves"} <= names(rows)

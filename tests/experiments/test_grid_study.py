@@ -375,6 +375,6 @@ def test_the_small_size_gives_a_report(name: str) -> None:
         given = {k: v for k, v in msgspec.structs.asdict(settings).items() if v is not None}
         result = simulate(given.pop("log"), **given)
         options = json.dumps(settings.scheduler_options)
-        rows.append(run.labels | result.metrics["overall"] | {"scheduler_options": options})
+        rows.append(run.labels | result.measured["overall"] | {"scheduler_options": options})
     told = report(results(rows))
     assert told.summary.startswith(f"{sum(not run['nb_rejected'] for run in rows)} runs")

@@ -53,7 +53,7 @@ def run(replay: str, system: str, replication: int, load: float) -> dict[str, fl
         nodes=round(sample().nb_res * (settings.node_factor or 1)),
         seed=settings.seed,
     )
-    metrics: dict[str, float] = result.metrics["overall"]
+    metrics: dict[str, float] = result.measured["overall"]
     return metrics
 
 
@@ -63,7 +63,7 @@ def test_feedback_changes_when_users_submit_and_not_what(replay: str) -> None:
     for result in results:  # the jobs of the log, each once
         names = [line.split(",")[0] for line in result.jobs_lines()][1:]
         assert sorted(names) == sorted(job.id for job in sample().jobs)
-    took = [result.metrics["overall"][claims.ACTIVITY] for result in results]
+    took = [result.measured["overall"][claims.ACTIVITY] for result in results]
     assert took[0] < 0.98 * took[1], "with EASY users are through earlier"
 
 

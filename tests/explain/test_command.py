@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from batsched_py.explain.gantt import NAMES, Bar, figure_of, picture
+from batsched_py.figures.chart_files import drawn_as
 from batsched_py.schedulers.easy import Easy
 from batsched_py.testing import workload
 from batsched_py.workload.sample_log import cached_sample_log
@@ -89,7 +91,7 @@ def test_the_policy_by_options(folder: Path) -> None:
         (["damaged", "--job", "15"], 1, "damaged_exchange.jsonl:3"),
         (["headless", "--job", "15"], 1, "the beginning is missing"),
         (["broken", "--job", "15"], 1, "broken_run.json is not the description"),
-        (["users", "--job", "15", "--gantt", "x.pdf"], 2, ".png"),
+        (["users", "--job", "15", "--gantt", "x.gif"], 2, ".png"),
         (["users"], 2, "--job"),
     ],
 )
@@ -128,12 +130,20 @@ def test_the_rectangles(tmp_path: Path) -> None:
         Bar("w0!0003", "other", 150, 210, 2, 5),
         Bar("w0!0004", "overtook", 16, 36, 6, 6),
     ]
-    (axes,) = figure_of(shown).axes
-    bars = {str(drawn.get_label()): len(drawn.get_paths()) for drawn in axes.collections}
-    assert bars == {"other": 2, "overtook": 1, "reserved": 1, "explained": 1}
-    assert bars.keys() == NAMES.keys()
-    assert axes.get_xlabel() == "minutes since the submission of w0!0002"
-    assert {text.get_text() for text in axes.texts} >= {"w0!0000", "w0!0001", "w0!0002"}
+    chart = figure_of(shown)
+    frames = [layer.data for layer in chart.layer]
+    bars = pd.concat([frame for frame in frames if "role" in frame])
+    assert bars["role"].value_counts().to_dict() == {
+        name: 2 if role == "other" else 1 for role, name in NAMES.items()
+    }
+    explained = bars.set_index("role").loc["the job"]
+    assert explained["begin"] == pytest.approx(136 / 60)
+    assert explained[["low", "high"]].tolist() == [-0.5, 1.5]
+    assert set(frames[-1]["job"]) >= {"w0!0000", "w0!0001", "w0!0002"}
+    svg = drawn_as("svg", chart.to_dict()).decode()
+    assert "minutes since the submission of w0!0002" in svg
+    assert all(name in svg for name in (*NAMES.values(), "it waits"))
+    assert svg == drawn_as("svg", figure_of(shown).to_dict()).decode()
 
 
 def test_bars_stay_within_the_picture(tmp_path: Path) -> None:
@@ -155,4 +165,4 @@ def test_a_job_that_has_not_ended_goes_to_the_edge(tmp_path: Path) -> None:
     shown = picture(watch, 0.5)
     assert shown.left == watch.now
     assert all(bar.end == shown.end for bar in shown.bars)
-    figure_of(shown)
+    assert drawn_as("svg", figure_of(shown).to_dict())

@@ -23,6 +23,7 @@ from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.user_model import EndedJob
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.creasy import Creasy
@@ -320,7 +321,7 @@ class Chains:
             extra={"session": self._given[user]},
         )
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         user = job.id[0]
         if self._left[user]:
             self._due[user] = now + self._left[user][0][0]

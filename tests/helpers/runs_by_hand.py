@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,10 @@ _OURS = "," + ",".join(ADDED_COLUMNS)
 
 
 class Row(NamedTuple):
-    """A job that ran, or one that was rejected (start None)."""
+    """A job that ran, or one that was rejected (start None).
+
+    It came when it was recorded unless that is said; nan: it never was.
+    """
 
     id: str
     submit: float
@@ -66,4 +70,5 @@ def _line(row: Row, ours: bool) -> str:
             f'{end - row.submit:.6f},{(end - row.submit) / row.run:.6f},{processors},-1.0,""'
         )
     recorded = row.submit if row.recorded is None else row.recorded
-    return text + (f",{row.user},1,{recorded:.6f},{row.submit - recorded:.6f}" if ours else "")
+    late = "," if isnan(recorded) else f"{recorded:.6f},{row.submit - recorded:.6f}"
+    return text + (f",{row.user},1,{late}" if ours else "")

@@ -52,10 +52,10 @@ def test_the_metrics_of_a_simulation_leave_the_ends_out() -> None:
     assert inner.jobs.drop(columns="measured").equals(whole.jobs.drop(columns="measured"))
     submit = whole.table.submit
     between = (submit >= submit.min() + 14 * DAY) & (submit <= submit.max() - 7 * DAY)
-    overall = inner.metrics["overall"]
+    overall = inner.measured["overall"]
     assert overall["nb_jobs"] == between.sum() < len(submit)
     assert overall["mean_waiting_time"] == pytest.approx(whole.table.waiting[between].mean())
-    assert overall["utilisation"] == whole.metrics["overall"]["utilisation"]
+    assert overall["utilisation"] == whole.measured["overall"]["utilisation"]
 
 
 def test_a_warm_up_that_leaves_nothing() -> None:

@@ -149,6 +149,18 @@ def test_docstrings_say_unit_and_source(name: str) -> None:
     assert all(short in metric.formula for short in metric.short)
 
 
+def test_lateness_is_of_the_jobs_that_were_recorded() -> None:
+    """The first two and the last; of none of them there is no lateness, and no warning."""
+    rows = [(*row[:5], nan if row[2] != row[2] else row[5], "a") for row in ROWS]
+    values = overall(table(rows))
+    assert values["mean_lateness"] == pytest.approx(10 / 3)
+    assert values["relative_lateness"] == pytest.approx(1 + 10 / 3 / 50)
+    assert values["additional_lateness"] == pytest.approx(2 * 10 / 3 / 2)
+    unknown = overall(table([(*row[:5], nan, "a") for row in ROWS]))
+    assert {unknown.pop(name) for name in list(unknown) if "lateness" in name} == {None}
+    assert unknown.items() <= overall(table([(*row[:6], "a") for row in ROWS])).items()
+
+
 def test_the_documentation_lists_all() -> None:
     page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| `")]

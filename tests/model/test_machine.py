@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf, nan
 from typing import Any
 
@@ -31,25 +31,32 @@ from batsched_py.workload.sites import parse_sites
 PLUGINS = list(plugins.names(plugins.SCHEDULERS))
 
 
-class HighestFirst:
-    """FCFS on the highest free processors, as procsets or as bitmasks."""
+FORMS: dict[str, Callable[[list[int]], Any]] = {
+    "procset": lambda numbers: ProcSet(*numbers),
+    "bitmask": lambda numbers: sum(1 << number for number in numbers),
+    "numbers": lambda numbers: numbers,
+    "set": set,
+}
 
-    def __init__(self, bitmask: bool) -> None:
-        self.bitmask = bitmask
+
+class HighestFirst:
+    """FCFS on the highest free processors, in one of the forms."""
+
+    def __init__(self, form: Callable[[list[int]], Any]) -> None:
+        self.form = form
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         while (head := queue.head) and head.size <= machine.free:
             free = machine.free_procset()
             assert len(free) == machine.free
             highest = list(free)[-head.size :]
-            mask = sum(1 << number for number in highest)
-            yield Start(head, mask if self.bitmask else ProcSet(*highest))
+            yield Start(head, self.form(highest))
 
 
-@pytest.mark.parametrize("bitmask", [False, True])
-def test_a_policy_may_choose_processors(bitmask: bool) -> None:
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_policy_may_choose_processors(kind: str) -> None:
     jobs = [J(0, 2, 5), J(0, 1, 9), J(1, 2, 3)]
-    outcome = run(workload(jobs, 4), HighestFirst(bitmask))
+    outcome = run(workload(jobs, 4), HighestFirst(FORMS[kind]))
     assert starts(outcome) == [0, 0, 5]
     check_machine(outcome)
     chosen = {job.description.id[-1]: job.alloc for job in outcome.jobs}
@@ -57,7 +64,7 @@ def test_a_policy_may_choose_processors(bitmask: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "processors", [ProcSet(0), ProcSet((0, 2)), ProcSet(3, 4), 0b0001, [0, 1], "0-1", (0, 1)]
+    "processors", [ProcSet(0), ProcSet((0, 2)), ProcSet(3, 4), 0b0001, [0, 0], [0, -1], "0-1", 0.5]
 )
 def test_what_is_refused(processors: Any) -> None:
     """Too few, too many, not there, and what is no set of processors."""

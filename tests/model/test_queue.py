@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InvariantError, UsageError
-from batsched_py.model.job import Job
+from batsched_py.model.job import Job, JobState
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.orders import (
     ORDERS,
@@ -103,6 +103,32 @@ def test_orders_equal_sorted_lists(
         free -= chosen.size
     if not waiting:
         assert ranked.head is None
+
+
+@given(shapes, st.sampled_from(["queue", *sorted(ORDERS)]), st.randoms(use_true_random=False))
+def test_jobs_may_be_started_on_a_walk_along_the_queue(
+    shapes: list[tuple[int, int, int]], name: str, random: Random
+) -> None:
+    """Each job is given in its turn, once, if it still waits then."""
+    queue = WaitingQueue()
+    waiting = [job(number, *shape) for number, shape in enumerate(shapes)]
+    for entry in waiting:
+        queue.append(entry)
+    key, walked = KEYS["fcfs"], iter(queue)
+    if name != "queue":
+        key, walked = KEYS[name], iter(order_named(name).at(NOW, queue))
+    for entry in sorted(waiting, key=key):
+        if entry.state is JobState.WAITING:
+            assert next(walked) is entry
+        for started in random.sample(waiting, random.randint(0, min(2, len(waiting)))):
+            waiting.remove(started)
+            started.state = JobState.RUNNING
+            queue.remove(started)
+        if entry in waiting and random.random() < 0.5:
+            waiting.remove(entry)
+            entry.state = JobState.RUNNING
+            queue.remove(entry)
+    assert next(walked, None) is None
 
 
 @pytest.mark.parametrize("nb_jobs", [1, FANOUT, FANOUT + 1, 5 * FANOUT, 20 * FANOUT])

@@ -15,6 +15,7 @@ from batsched_py.errors import BatschedError, InvariantError, PluginError, Proto
 from batsched_py.model.decisions import Decision, Kill, Reject, Start
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.dilated_jobs import is_placed, original, original_id, placed_id
 from batsched_py.simulator.engine import Simulator
@@ -327,7 +328,7 @@ class Chain:
             )
         ]
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         self.ends.append((now, job.id, job.size, state))
         self.due = now + 2
 

@@ -66,7 +66,7 @@ def test_static_policies(shared: Path, log: str, order: str, expected: tuple[flo
 def test_dynp_advanced(shared: Path, log: str, sldwa: float) -> None:
     """An independent simulator's values, with an FCFS that sorts."""
     result = simulate_dynp(shared, log, {})
-    assert result.metrics["overall"]["mean_slowdown_by_area"] == pytest.approx(sldwa, abs=5e-7)
+    assert result.measured["overall"]["mean_slowdown_by_area"] == pytest.approx(sldwa, abs=5e-7)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_dynp_as_the_thesis_has_it(
     """
     options = {"decider": decider, "when": "half", "legacy_fcfs_list_order": True}
     result = simulate_dynp(shared, SDSC, options)
-    ours = result.metrics["overall"]["mean_slowdown_by_area"]
+    ours = result.measured["overall"]["mean_slowdown_by_area"]
     assert ours == pytest.approx(sldwa, abs=5e-7)
     assert ours == pytest.approx(printed, abs=1e-4)
     assert result.settings["statistics"]["steps"] == steps == printed_steps - 1

@@ -58,7 +58,7 @@ def overall(path: Path, infrastructure: str, replay: str) -> dict[str, float]:
         nodes=nodes,
         speed_factor=settings.speed_factor,
     )
-    metrics: dict[str, float] = result.metrics["overall"]
+    metrics: dict[str, float] = result.measured["overall"]
     return metrics
 
 
@@ -115,6 +115,6 @@ def test_kth_with_allocated_sizes(shared: Path) -> None:
     rules = make_rules(size="allocated")
     path = shared / f"swf/{KTH}.swf.gz"
     result = simulate(path, users="feedback", sessions="arrival:60", rules=rules)
-    metrics = result.metrics["overall"]
+    metrics = result.measured["overall"]
     assert table1(metrics) == (366.67, 0.07, 6.11)
     assert table2(metrics) == (-4.47, 0.99, -27.12)

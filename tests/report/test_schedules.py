@@ -102,7 +102,7 @@ def test_jobs_of_the_warm_up_are_not_counted() -> None:
     result = simulate("sample", users="feedback", warm_up=20 * 86_400)
     users = users_of(result.jobs)
     counted = dict(zip(users["user"], users["jobs"], strict=True))
-    expected = {user: metrics["nb_jobs"] for user, metrics in result.metrics["per_user"].items()}
+    expected = {user: metrics["nb_jobs"] for user, metrics in result.measured["per_user"].items()}
     assert counted["24"] == 115
     assert counted == expected
 

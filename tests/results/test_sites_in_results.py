@@ -49,10 +49,10 @@ def test_in_memory_in_files_and_behind_a_socket(tmp_path: Path) -> None:
     outside = result(sites="west:3,east:2@1.0", backend="socket")
     for other in (read_jobs(path), run.table_as_written(), outside.table):
         assert columns(other) == columns(run.table)
-    assert outside.metrics["per_site"] == run.metrics["per_site"]
-    assert run.metrics["per_site"]["east"]["taken"] == 10
-    assert run.metrics["per_site"]["west"]["given"] == 10
-    assert run.metrics["overall"]["nb_multi_site_jobs"] == 2
+    assert outside.measured["per_site"] == run.measured["per_site"]
+    assert run.measured["per_site"]["east"]["taken"] == 10
+    assert run.measured["per_site"]["west"]["given"] == 10
+    assert run.measured["overall"]["nb_multi_site_jobs"] == 2
 
 
 def test_one_machine_has_no_word_of_sites(tmp_path: Path) -> None:

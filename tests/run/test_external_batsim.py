@@ -79,7 +79,7 @@ def test_what_batsim_wrote_comes_back_with_our_columns(
     assert [line.rsplit(",", 4)[0] for line in ours] == theirs
     assert ours[0].endswith(",user,session,original_submission_time,lateness")
     schedule = next(csv.DictReader(result.output.schedule_csv().splitlines()))
-    overall = result.metrics["overall"]
+    overall = result.measured["overall"]
     waiting = float(schedule["mean_waiting_time"])
     assert overall["mean_waiting_time"] == pytest.approx(waiting, abs=1e-4)
     assert result.settings["backend"]["batsim_version"] == "v4.2.0"
@@ -209,7 +209,7 @@ def test_our_simulator_behind_its_own_socket_is_equal(
     assert socket.jobs_csv() == embedded.jobs_csv()
     assert socket.output.schedule_csv() == embedded.output.schedule_csv()
     if speed_factor == 1:  # else the files, with their six decimals, are coarser
-        assert socket.metrics == embedded.metrics
+        assert socket.measured == embedded.measured
 
 
 SITES: dict[str, Any] = {"sites": "west:3,east:3@0.5", "scheduler": f"{DILATED}/policy.py:Grid"}
@@ -227,7 +227,7 @@ def test_dilated_jobs_give_what_batsim_gave(tmp_path: Path) -> None:
         **SITES,
     )
     assert outside.jobs_csv() == embedded.jobs_csv()
-    assert outside.metrics == embedded.metrics
+    assert outside.measured == embedded.measured
     rows = {row["job_id"]: row for row in csv.DictReader(outside.jobs_csv().splitlines())}
     assert {name: row["dilation"] for name, row in rows.items()} == {
         **dict.fromkeys(("1", "5", "6:a", "8", "9"), ""),

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, OutputError, ProtocolError
+from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import messages as m
 from batsched_py.results.columns_beyond_batsim import UsersTable
 from batsched_py.results.embedded_output import EmbeddedOutput
@@ -66,7 +67,7 @@ class Loops:
             )
         ]
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         self.due[int(job.user or 0)] = now + 60
 
 
@@ -288,13 +289,13 @@ def test_results_can_be_sent_to_other_processes(little_memory: None) -> None:
     """A process pool pickles them; the copy goes on by itself."""
     result = Result(EmbeddedOutput(run(Loops(100))), {}, 0.0)
     sent = pickle.loads(pickle.dumps(result))
-    expected = result.metrics
-    assert sent.metrics == expected
+    expected = result.measured
+    assert sent.measured == expected
     again = pickle.loads(pickle.dumps(result))  # with all that was computed
     for copied in (sent, again):
         assert copied.jobs_csv() == result.jobs_csv()
         assert copied.output.schedule_csv() == result.output.schedule_csv()
-        assert copied.metrics == expected
+        assert copied.measured == expected
     copied = pickle.loads(pickle.dumps(result.output.outcome.jobs))
     copied.append(ended(100))
     assert len(copied) == len(list(copied)) == 101
@@ -308,7 +309,7 @@ def test_files_are_the_same_with_little_memory(
 ) -> None:
     def files() -> tuple[str, str, Any]:
         result = simulate(cached_sample_log(), users="feedback", speed_factor=0.5, **options)
-        return result.jobs_csv(), result.output.schedule_csv(), result.metrics
+        return result.jobs_csv(), result.output.schedule_csv(), result.measured
 
     expected = files()
     request.getfixturevalue("little_memory")
@@ -440,7 +441,7 @@ def test_profiles_of_their_own_have_names_of_their_own() -> None:
             self.left = 0
             return [WorkloadJob(id=i, submit_time=now, size=1, profile=p) for p, i in names]
 
-        def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+        def job_ended(self, now: float, job: EndedJob, state: str) -> None:
             pass
 
     users = Once(1)
@@ -491,7 +492,7 @@ def test_notes_say_how_many_are_rare() -> None:
     result = simulate(Workload(name="w", nb_res=2, jobs=jobs, profiles=profiles))
     (note,) = result.settings["notes"]
     assert note.startswith("2 jobs of rare behaviour")
-    assert result.metrics["overall"]["nb_jobs"] == 3
+    assert result.measured["overall"]["nb_jobs"] == 3
 
 
 @pytest.mark.parametrize("members", [{"user": None, "session": None}, {}])
@@ -509,7 +510,7 @@ def test_null_is_no_user(members: dict[str, Any], tmp_path: Path) -> None:
     assert result.table.user == ["", "None"]
     ours = [(row["user"], row["session"]) for row in csv.DictReader(result.jobs_lines())]
     assert ours == [("", ""), ("None", "")]
-    assert result.metrics["per_user"].keys() == {"None"}
+    assert result.measured["per_user"].keys() == {"None"}
     table = UsersTable()
     told = m.JobDescription("w0!1", 0.0, 1, "p", extra=dict(members))
     event = m.JobSubmitted(timestamp=0.0, job_id=told.id, job=told)
@@ -519,17 +520,22 @@ def test_null_is_no_user(members: dict[str, Any], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("batch", [2, 100])
 def test_users_table_has_the_same_columns(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row per job, once, in order of submission; a column if any job carries it."""
+    """A row per job, once, in order of submission; a column if any job carries it.
+
+    Job 3 was recorded, 4 s before it is submitted.
+    """
     monkeypatch.setattr("batsched_py.results.columns_beyond_batsim._BATCH", batch)
     table = UsersTable()
     for number in (1, 2, 1, 3, 4, 5):
-        extra = {"user": "u", "behaviour": "rare"} if number == 2 else {"user": "u"}
+        of_number = {2: {"behaviour": "rare"}, 3: {"original_submission_time": -3}}
+        extra = {"user": "u", **of_number.get(number, {})}
         job = m.JobDescription(f"dyn!{number}", 1.0, 1, "p", extra=extra)
         event = m.RegisterJob(timestamp=1.0, job_id=job.id, job=job)
         table.observe(m.Message(1.0, []), m.Message(1.0, [event]))
     head, *rows = table.csv().splitlines()
     assert head == "job_id,workload_name,user,session,original_submission_time,lateness,behaviour"
+    late = {3: "-3.000000,4.000000"}
     assert rows == [
-        f"{number},dyn,u,,1.000000,0.000000,{'rare' if number == 2 else ''}"
+        f"{number},dyn,u,,{late.get(number, ',')},{'rare' if number == 2 else ''}"
         for number in range(1, 6)
     ]

@@ -143,6 +143,6 @@ def test_jobs_wider_than_the_machine_are_told_of(tmp_path: Path) -> None:
     result = simulate(tmp_path / "a.swf")
     note = "2 jobs are wider than the machine of 4 processors and are refused, such as job 12 of 6"
     assert note in result.settings["notes"]
-    assert result.metrics["overall"]["nb_rejected"] == 2
+    assert result.measured["overall"]["nb_rejected"] == 2
     enough = simulate(tmp_path / "a.swf", sites="5,1").settings["notes"]
     assert not any("wider" in note for note in enough)

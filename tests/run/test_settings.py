@@ -32,7 +32,7 @@ def test_every_setting_is_everywhere() -> None:
     """The fields, the keywords of simulate, the options, the stored run and the page of docs."""
     fields = list(Settings.__struct_fields__)
     keywords = [*inspect.signature(simulate).parameters]
-    assert keywords == ["source", *fields[1:], "folder", "record"]
+    assert keywords == ["source", *fields[1:], "folder", "record", "progress"]
     app = typer.Typer()
     app.command()(simulate_command)
     options = {option.name for option in typer.main.get_command(app).params}

@@ -53,7 +53,7 @@ def test_run_json_holds_what_determines_the_run(tmp_path: Path, sample: Path) ->
     assert {"python", "batsched_py", "numpy"} <= run["versions"].keys()
     assert run["rules"]["walltime"] == "double"
     metrics = run["metrics"]
-    assert metrics["denominators"]["mean_lateness"] == "all jobs"
+    assert metrics["denominators"]["mean_lateness"] == "recorded jobs"
     rows = list(csv.DictReader((tmp_path / "deep" / "out_jobs.csv").open()))
     assert set(metrics["per_user"]) == {row["user"] for row in rows}
     mean = sum(float(row["lateness"]) for row in rows) / len(rows)
@@ -164,3 +164,16 @@ def test_a_recording_takes_the_place_of_an_earlier_one_at_the_end(tmp_path: Path
     assert "deadlock" in failed.stderr
     assert exchange.read_bytes() == before
     assert (tmp_path / "r_exchange.jsonl.part").stat().st_size > 0
+
+
+def test_what_is_replaced_is_told(tmp_path: Path, sample: Path) -> None:
+    def notes(*line: str) -> str:
+        done = command(tmp_path, "simulate", sample, "--first", "20", *line)
+        assert done.returncode == 0
+        return done.stderr.partition("note: replaced out_* of ")[2].partition(": ")[2]
+
+    assert notes() == ""
+    assert notes().startswith("a run with the same settings\n")
+    assert notes("--scheduler", "fcfs").startswith("another run (easy, users rigid, on sample")
+    (tmp_path / "out_run.json").write_text("{}")  # of Batsim, or of long ago
+    assert notes().startswith("another run\n")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from batsched_py.errors import ProtocolError, SimulationError, WorkloadError
+from batsched_py.errors import DeadlockError, ProtocolError, SimulationError, WorkloadError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
@@ -187,6 +187,27 @@ def test_registration_continues_in_the_next_message() -> None:
 def test_deadlock_of_registration_never_finished() -> None:
     with pytest.raises(SimulationError, match="registration_finished"):
         simulate(Script(), options=DYNAMIC)
+
+
+@pytest.mark.parametrize(
+    ("started", "said"),
+    [
+        (
+            False,
+            "12 jobs wait: w0!0000, .*, w0!0009, ...; of 4 processors 4 are free, w0!0000 wants 3, "
+            "and the scheduler has started no job at all$",
+        ),
+        (
+            True,
+            "11 jobs wait: w0!0001, .*, w0!0010, ...; of 4 processors 4 are free, w0!0001 wants 3$",
+        ),
+    ],
+)
+def test_a_deadlock_says_what_the_first_job_could_have_had(started: bool, said: str) -> None:
+    load = workload([J(0, 3, 5)] * 12, 4)
+    script = Script([], [execute("w0!0000", 7)] if started else [])
+    with pytest.raises(DeadlockError, match=f"nothing can happen any more, but {said}"):
+        simulate(script, load)
 
 
 def test_of_an_empty_workload_the_end_is_told_at_once() -> None:

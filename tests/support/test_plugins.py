@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,14 +77,65 @@ def test_missing_file_and_typo(tmp_path: Path) -> None:
     [
         (GOOD, {"dept": 3}, r"option of .* called 'dept' \(did you mean 'depth'"),
         (GOOD.replace("depth: int = 1", "depth: int"), {}, "needs the option 'depth'"),
+        (GOOD, {"depth": "x"}, r"the option depth='x' of .*:Mine': expected a whole number$"),
+        (GOOD.replace("*, ", ""), {"depth": 1.5}, "depth=1.5 .*: expected a whole number"),
+        (
+            GOOD.replace("int = 1", "'int | None' = 1").replace("= depth", "= 0 * depth + 1"),
+            {"depth": "x"},
+            "depth='x' .*: expected a whole number or null$",
+        ),
     ],
 )
 def test_options_that_do_not_fit(
-    tmp_path: Path, text: str, options: dict[str, int], message: str
+    tmp_path: Path, text: str, options: dict[str, Any], message: str
 ) -> None:
     place = write(tmp_path, text)
     with pytest.raises(PluginError, match=message):
         plugins.make(plugins.load(plugins.SCHEDULERS, place), place, (), options)
+
+
+def test_options_need_not_be_keyword_only(tmp_path: Path) -> None:
+    place = write(tmp_path, GOOD.replace("*, depth: int", "depth: 'NotKnownHere'"))
+    plugin = plugins.load(plugins.SCHEDULERS, place)
+    assert plugins.accepted_options(plugin) == ["depth"]
+    assert plugins.make(plugin, place, (), {"depth": "any"}).depth == "any"
+
+
+MODEL = """
+class Mine:
+    def __init__(self, workload, pause=60.0, *, seed=None):
+        self.profiles = workload
+        self.given = pause, seed
+    def next_submission(self): ...
+    def jobs_to_submit(self, now): ...
+    def job_ended(self, now, job, state): ...
+"""
+
+
+def test_the_first_parameter_of_a_user_model_is_no_option(tmp_path: Path) -> None:
+    place = write(tmp_path, MODEL)
+    model = plugins.load(plugins.USERS, place)
+    assert plugins.accepted_options(model) == ["pause", "seed"]
+    assert plugins.make_users(model, place, {}, {"pause": 5}, 7).given == (5, 7)
+    with pytest.raises(PluginError, match=r"no option of .* called 'workload'"):
+        plugins.make_users(model, place, {}, {"workload": {}}, 7)
+
+
+def test_a_user_model_without_profiles(tmp_path: Path) -> None:
+    place = write(tmp_path, MODEL.replace("profiles", "profile"))
+    with pytest.raises(PluginError, match=r"has no profiles: .*self\.profiles = work"):
+        plugins.make_users(plugins.load(plugins.USERS, place), place, {}, {}, 0)
+
+
+def test_rigid_is_a_choice_of_users() -> None:
+    with pytest.raises(PluginError, match=r"did you mean 'feedback'.* resampled, rigid, site"):
+        plugins.load(plugins.USERS, "feedbak")
+
+
+def test_the_line_of_an_author_s_fault(tmp_path: Path) -> None:
+    place = write(tmp_path, "def f():\n    return 1 / 0\nf()")
+    with pytest.raises(PluginError, match=r"ZeroDivisionError: .*policy\.py:2, in f\)"):
+        plugins.load(plugins.SCHEDULERS, place)
 
 
 def test_a_user_model_that_lacks_a_method(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ def workload(
 def test_the_fields_of_a_job(tmp_path: Path) -> None:
     result = workload(tmp_path, Rules(), {})
     expected = {"submit_time": 5, "size": 4, "profile": "r10", "walltime": 60, "finish_time": 18}
+    expected["original_submission_time"] = 5
     assert result.jobs[0] == WorkloadJob(id="1", user="7", **expected)
     assert result.nb_res == 8
     profile = {"type": "parallel_homogeneous", "cpu": 10_000_000_000, "com": 0}

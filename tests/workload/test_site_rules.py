@@ -129,6 +129,7 @@ def test_parts_are_like_the_job(log: Path) -> None:
             walltime=whole.walltime,
             user=whole.user,
             finish_time=whole.finish_time,
+            original_submission_time=whole.submit_time,
         )
 
 

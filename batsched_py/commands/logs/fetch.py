@@ -7,36 +7,41 @@ from typing import Annotated
 import typer
 
 from batsched_py.commands import shared_options as o
+from batsched_py.commands.help_text import CommandHelp, GroupHelp
 from batsched_py.errors import UsageError
+from batsched_py.support.text_table import print_pairs
 from batsched_py.workload import log_archive as archive
 
 logs = typer.Typer(
     help="List, find and fetch logs of the Parallel Workloads Archive.",
+    cls=GroupHelp,
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a log.")]
 
 
-@logs.command("fetch")
+@logs.command("fetch", cls=CommandHelp)
 def fetch(name: _Name, log_dir: o.LogDirs = None) -> None:
     """Download a log into the cache and verify it, unless it is at hand; print its path."""
     print(archive.fetch_log(name, log_dir or []))
 
 
-@logs.command("path")
+@logs.command("path", cls=CommandHelp)
 def path(name: _Name, log_dir: o.LogDirs = None) -> None:
     """Print where a log is."""
     print(archive.find_log(name, log_dir or []))
 
 
-@logs.command("list")
+@logs.command("list", cls=CommandHelp)
 def list_logs(log_dir: o.LogDirs = None) -> None:
-    """Name the known logs, and where each is on this computer."""
+    """Name the logs that are known, and where each is on this computer."""
+    places = []
     for name in (archive.SAMPLE, archive.NONE, *archive.CATALOGUE):
         try:
-            place = str(archive.find_log(name, log_dir or []))
+            places.append((name, str(archive.find_log(name, log_dir or []))))
         except UsageError:
-            place = "(not on this computer)"
-        print(f"{name:26} {place}")
+            places.append((name, "(not on this computer)"))
+    print_pairs(places)
     print(f"Source: {archive.ARCHIVE}/ (cite Feitelson, Tsafrir, Krakov 2014)")

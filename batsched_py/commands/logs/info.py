@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from batsched_py.commands import shared_options as o
+from batsched_py.support.text_table import print_pairs
 from batsched_py.units import DAY
 from batsched_py.workload.batsim_workload import read_workload
 from batsched_py.workload.clock import clock_of
@@ -30,9 +31,7 @@ def info(
         lines = of_workload(path)
     else:
         lines = of_log(read_swf(path, skip_bad_lines=skip_bad_lines))
-    width = max(len(name) for name, _ in lines)
-    for name, value in lines:
-        print(f"{name:{width}}  {value}")
+    print_pairs(lines)
 
 
 def of_log(log: SwfLog) -> list[tuple[str, str]]:

@@ -5,23 +5,21 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
-from typer.core import TyperCommand
 
 from batsched_py.commands import shared_options as o
+from batsched_py.commands.help_text import CommandHelp
 from batsched_py.errors import ProtocolError, UsageError, parameter
-from batsched_py.protocol.messages import SimulationBegins
-from batsched_py.run.backends.batsim_arguments import batsim_arguments
-from batsched_py.run.described_sites import described_sites
 from batsched_py.run.settings import ProcessSettings, Run, Settings
-from batsched_py.run.simulate import make_process
-from batsched_py.transport import Partner
-from batsched_py.workload import Workload
-from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
+
+if TYPE_CHECKING:
+    from batsched_py.protocol.messages import SimulationBegins
+    from batsched_py.transport import Partner
+    from batsched_py.workload import Workload
 
 OF_USERS = ("users", "sessions", "user_options", "seed", "shake", *o.RULES, "skip_bad_lines")
 """Settings of the users of a decision process, and of the log that they replay."""
@@ -37,7 +35,7 @@ Log = Annotated[
 ]
 
 
-class ArgumentsFromFiles(TyperCommand):
+class ArgumentsFromFiles(CommandHelp):
     """A command whose argument ``@FILE`` stands for the arguments in that file."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -112,6 +110,9 @@ def users_workload(run: Run, log: str | None, log_dirs: Sequence[Path] | None) -
         return None
     if log is None:
         raise UsageError(f"--users {run.users} needs --log: what do they replay?")
+    from batsched_py.run.described_sites import described_sites
+    from batsched_py.workload.load import load_workload
+
     path = find_log(log, log_dirs or [])
     return load_workload(
         path, run.rules, skip_bad_lines=run.skip_bad_lines, sites=described_sites(run.sites)
@@ -126,6 +127,9 @@ def scheduler_maker(
     Options in Batsim's ``--sched-cfg``, a JSON object, complete those of the command line. What
     does not fit is found at once: a first process is made here.
     """
+    from batsched_py.run.backends.batsim_arguments import batsim_arguments
+    from batsched_py.run.simulate import make_process
+
     first = make_process(settings, workload, six_decimals=True)
 
     def make(begins: SimulationBegins) -> Partner:

@@ -12,7 +12,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
 from batsched_py.errors import InvariantError, UsageError
-from batsched_py.model.job import Job
+from batsched_py.model.job import Job, JobState
 from batsched_py.model.queue.waiting_queue import Key, Ranking, WaitingQueue, by_submission
 from batsched_py.support.json_values import did_you_mean
 
@@ -120,8 +120,9 @@ class _AtClock:
 
         waiting = self._columns.waiting
         for row in np.argsort(-self._priorities, kind="stable").tolist():
-            if waiting[row]:
-                yield self._columns.jobs[row]
+            job = self._columns.jobs[row]
+            if waiting[row] and job.state is JobState.WAITING:
+                yield job
 
     def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
         """Within a pass the limits only tighten, so what failed once is not looked at again."""

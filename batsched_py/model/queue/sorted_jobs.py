@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from batsched_py.model.job import Job
+from batsched_py.model.job import Job, JobState
 
 FANOUT = 64
 
@@ -74,12 +74,13 @@ class _Node:
                 return
         del self.keys[at], self.leasts[at], self.items[at]
 
-    def __iter__(self) -> Iterator[Job]:
+    def behind(self, key: Any) -> tuple[Any, list[Job]] | None:
+        """Return the next jobs behind ``key`` (None: the first) and the key of the last of them."""
+        at = 0 if key is None else bisect_right(self.keys, key)
         if self.is_leaf:
-            yield from self.items
-        else:
-            for child in self.items:
-                yield from child
+            return (self.keys[-1], self.items[at:]) if at < len(self.keys) else None
+        leaves = (child.behind(key) for child in self.items[max(0, at - 1) :])
+        return next(filter(None, leaves), None)
 
 
 class SortedJobs:
@@ -96,7 +97,13 @@ class SortedJobs:
         return bool(self._root.keys)
 
     def __iter__(self) -> Iterator[Job]:
-        return iter(self._root)
+        """Give the jobs by key; any may be started or rejected, and so taken out, meanwhile."""
+        key = None
+        while jobs := self._root.behind(key):
+            key, leaf = jobs
+            for job in leaf:
+                if job.state is JobState.WAITING:
+                    yield job
 
     def add(self, key: Any, job: Job) -> None:
         """Add ``job``."""

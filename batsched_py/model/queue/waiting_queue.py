@@ -8,13 +8,14 @@ the waiting jobs as numpy arrays, so that a pass over all costs some nanoseconds
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import InvariantError
-from batsched_py.model.job import Job
+from batsched_py.model.job import Job, JobState
 from batsched_py.model.queue.sorted_jobs import SortedJobs
 
 if TYPE_CHECKING:
@@ -26,11 +27,29 @@ Key = Callable[[Job], Any]
 MOST_RANKINGS = 16
 MOST_FRESH = 32
 """More jobs than these are sorted by size for a search."""
+_FIRST = 16
+"""Jobs that a walk along the queue copies at first."""
 
 
 def by_submission(job: Job) -> int:
     """Return the key of the queue's own order."""
     return job.number
+
+
+def _still_waiting(jobs: OrderedDict[int, Job]) -> Iterator[Job]:
+    """Give the jobs in order, but those that have been started or rejected before their turn.
+
+    Many a walk ends after few jobs: the others are copied only when it goes on to them.
+    """
+    first = list(islice(jobs.values(), _FIRST))
+    for job in first:
+        if job.state is JobState.WAITING:
+            yield job
+    if len(first) == _FIRST:
+        others = list(jobs.values())
+        for job in others[bisect_right(others, first[-1].number, key=by_submission) :]:
+            if job.state is JobState.WAITING:
+                yield job
 
 
 class _BySize:
@@ -124,6 +143,7 @@ class Ranking:
             self.add(job)
 
     def __iter__(self) -> Iterator[Job]:
+        """Give the waiting jobs; a policy may start or reject any of them meanwhile."""
         return iter(self._whole)
 
     @property
@@ -169,7 +189,7 @@ class _SubmissionRanking(Ranking):
         super().__init__(by_submission, jobs.values())
 
     def __iter__(self) -> Iterator[Job]:
-        return iter(self._jobs.values())
+        return _still_waiting(self._jobs)
 
     @property
     def head(self) -> Job | None:
@@ -200,7 +220,8 @@ class WaitingQueue:
         return len(self._jobs)
 
     def __iter__(self) -> Iterator[Job]:
-        return iter(self._jobs.values())
+        """Give the waiting jobs; a policy may start or reject any of them meanwhile."""
+        return _still_waiting(self._jobs)
 
     def since(self, number: int) -> list[Job]:
         """Return the waiting jobs from submission ``number`` on, in submission order."""

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import altair as alt
 import numpy as np
 import pandas as pd
 
 from batsched_py.report.comparing.tables import job_names
 from batsched_py.report.document import Figure
 from batsched_py.support import palette
-from batsched_py.support.extras import extra
 from batsched_py.support.statistics import quantiles
 from batsched_py.units import DAY, HOUR
-
-with extra("figures"):
-    import altair as alt
 
 POINTS = 1_800
 """Most points of a figure."""

@@ -99,8 +99,9 @@ def top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
 
 
 def _varying(pairs: pd.DataFrame) -> list[str]:
-    """Return the quantities that say something: nobody is late in replay at recorded times."""
-    late = pairs[["lateness_a", "lateness_b"]].to_numpy()
+    """Return the quantities that say something: nobody is late in replay at recorded times, nor
+    where nothing was recorded."""
+    late = pairs[["lateness_a", "lateness_b"]].fillna(0.0).to_numpy()
     return [name for name in QUANTITIES if name != "lateness" or late.any()]
 
 

@@ -7,36 +7,16 @@ from typing import Any
 
 import pandas as pd
 
+from batsched_py.figures.chart_files import drawn_as
 from batsched_py.report.document import Figure, Report, Table, Text
 from batsched_py.report.formatting import headings, is_numeric, marked, rows_of, tally, verdict
-from batsched_py.support import palette
 from batsched_py.support.atomic_files import write_whole
-from batsched_py.support.extras import extra
 
 PAGE = "report.html"
 """The page, in the folder of the campaign."""
 FOLDER = "report"
 """The folder beside it that holds the other files."""
 TABLES = "tables.md"
-WIDTH = 640
-"""Width in pixels of a figure that takes that of its container."""
-LOOKS = {
-    "background": "white",
-    # as on the page (charts.js)
-    "range": {
-        "category": list(palette.CATEGORIES),
-        "ramp": {"scheme": "viridis"},
-        "heatmap": {"scheme": "viridis"},
-        "diverging": {"scheme": "blueorange"},
-    },
-    "mark": {"color": palette.BLUE},
-    "axis": {"gridColor": "#d5dae0", "labelFontSize": 11, "titleFontSize": 11},
-    "legend": {"labelFontSize": 11, "titleFontSize": 11, "labelLimit": 260},
-    "view": {"stroke": "#d5dae0"},
-}
-"""Colours and sizes of a figure where its specification says nothing."""
-SCALE = 2.0
-"""Pixels of a PNG file by pixel of the figure."""
 
 
 def write_files(report: Report, folder: Path) -> list[Path]:
@@ -80,20 +60,10 @@ def markdown(report: Report) -> str:
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
-@extra("figures")
 def drawn(figure: Figure) -> dict[str, bytes]:
     """Return a figure as ``png`` and ``svg``; nothing is fetched from anywhere."""
-    import vl_convert
-
-    spec = printable(figure.spec)
-    png = vl_convert.vegalite_to_png(spec, scale=SCALE, config=LOOKS, allowed_base_urls=[])
-    svg = vl_convert.vegalite_to_svg(spec, config=LOOKS, allowed_base_urls=[])
-    return {"png": png, "svg": svg.encode()}
-
-
-def printable(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return a specification with a width where it has that of its container."""
-    return spec | {"width": WIDTH} if spec.get("width") == "container" else spec
+    spec = figure.spec
+    return {form: drawn_as(form, spec) for form in ("png", "svg")}
 
 
 def data_of(spec: dict[str, Any]) -> pd.DataFrame | None:

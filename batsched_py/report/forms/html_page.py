@@ -33,7 +33,6 @@ from batsched_py.report.formatting import (
 )
 from batsched_py.report.runs_table import provenance, runs_table, stored_of
 from batsched_py.report.schedule_view import schedules_of
-from batsched_py.support.extras import extra
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
@@ -100,7 +99,6 @@ def safe_json(value: Any) -> str:
 
 
 @cache
-@extra("figures")
 def vega() -> str:
     """Return the libraries that draw, as one script; takes seconds the first time."""
     import vl_convert

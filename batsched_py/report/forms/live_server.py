@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import threading
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from batsched_py.report.campaign_report import report_of
 from batsched_py.report.document import Report
 from batsched_py.report.formatting import cell
 from batsched_py.report.forms.html_page import page
+from batsched_py.support.code_places import described
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
@@ -226,5 +226,4 @@ def _words(error: Exception) -> str:
     """Return an error with the place in the study's code that it comes from."""
     if isinstance(error, BatschedError):
         return str(error)
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno}, in {last.name})"
+    return described(error)

@@ -2,7 +2,7 @@
 
 A study keeps its own ideas (axes, claims, published numbers, figures that no other has) and takes
 the rest from here, as users' own studies may; see ``docs/reports.md``. The names in ``__all__`` are
-public; each is imported when it is asked for, as charts need the extra ``figures``.
+public; each is imported when it is asked for, as charts need a library that takes a second.
 """
 
 from __future__ import annotations

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
+import altair as alt
 import pandas as pd
 
 from batsched_py.report.kit.tables import Rows
-from batsched_py.support.extras import extra
-
-with extra("figures"):
-    import altair as alt
 
 Chart = Any
 """A chart of altair, whose own types hardly tell one kind from another."""

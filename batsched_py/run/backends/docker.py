@@ -13,6 +13,7 @@ from batsched_py.errors import SimulationError, parameter
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
 from batsched_py.run.backends.child_processes import Process
 from batsched_py.run.backends.launchers import RunFolder
+from batsched_py.support.extras import extra
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -41,8 +42,12 @@ class DockerLauncher:
         self._unix_sockets = sys.platform == "linux"
         self._client: DockerClient | None = None
 
+    @extra("docker")
     def check(self) -> str:
-        """Return the image's id; raises :class:`SimulationError` without daemon or image."""
+        """Return the image's id; raises :class:`SimulationError` without daemon or image.
+
+        Raises :class:`MissingExtraError` without the library that speaks with the daemon.
+        """
         import docker
         from docker.errors import DockerException, ImageNotFound
 

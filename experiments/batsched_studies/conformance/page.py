@@ -65,7 +65,7 @@ def planning_rows(shared: Path, log: str) -> list[str]:
             scheduler=scheduler,
             scheduler_options=options,
         )
-        overall = result.metrics["overall"]
+        overall = result.measured["overall"]
         reference = dynp.PUBLISHED["reference"][log].get(policy, [None])
         for (name, digits), wanted in zip(DIGITS.items(), reference, strict=False):
             metric, factor = METRICS[name]

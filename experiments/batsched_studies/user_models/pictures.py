@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from batsched_py import load_workload, simulate
+from batsched_py.figures.chart_files import write_chart
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_studies.filled_page import DOCS
 from batsched_users.measures.job_columns import columns_of_jobs_file, columns_of_workload
-from batsched_users.studies.figure_style import write_figure
 from batsched_users.studies.portrait import portrait, portrait_figure
 
 IMAGES = DOCS / "images"
@@ -49,7 +49,7 @@ def main() -> None:
             result.write(Path(folder) / "out")
             drawn = portrait(columns_of_jobs_file(Path(folder) / "out_jobs.csv"), model)
         target = IMAGES / f"users_{model}.png"
-        write_figure(portrait_figure([recorded, drawn]), target)
+        write_chart(portrait_figure([recorded, drawn]), target)
         print(f"wrote {target}")
 
 

@@ -154,6 +154,25 @@ def test_metrics_are_of_all_jobs_and_relative_to_a(tmp_path: Path) -> None:
     assert math.isnan(metrics.loc["mean_lateness", "relative"])
 
 
+@pytest.mark.parametrize("unknown", ["ab", "a", "b"])
+def test_where_nothing_was_recorded_lateness_is_not_compared(tmp_path: Path, unknown: str) -> None:
+    """Made-up jobs, beside others or beside recorded ones that came when they were recorded."""
+    runs = []
+    for run, rows in (("a", BASE), ("b", replaced(2, start=170))):
+        runs.append([row._replace(recorded=math.nan) for row in rows] if run in unknown else rows)
+    comparison = compared(tmp_path, *map(tuple, runs))
+    metrics = comparison.metrics.set_index("metric")
+    assert ("mean_lateness" in metrics.index) == (len(unknown) == 1)
+    assert comparison.match.same_jobs
+    for name in ("effects", "top_movers"):
+        shown = table(comparison, name)
+        texts = [
+            *(column.title for column in shown.columns),
+            *map(str, shown.frame.to_numpy().flat),
+        ]
+        assert not [text for text in texts if "lateness" in text]
+
+
 def test_users_are_sorted_by_how_much_their_waiting_changed(tmp_path: Path) -> None:
     other = list(replaced(2, start=170))
     other[3] = other[3]._replace(start=80)

@@ -25,7 +25,7 @@ def test_every_model_is_listed_and_shown_with_its_options(tmp_path: Path) -> Non
     shown = run(tmp_path, "list", "tbuos").stdout
     assert "Source: Zakay" in shown
     for option in plugins.accepted_options(plugins.load(plugins.USERS, "tbuos")) or ():
-        assert f"\n  {option} " in shown
+        assert f"\n{option} " in shown
 
 
 @pytest.mark.parametrize(

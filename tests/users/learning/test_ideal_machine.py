@@ -7,6 +7,7 @@ from math import inf, nan
 import pytest
 
 from batsched_py.errors import InvariantError
+from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol.batsim_jobs_columns import SUCCESS
 from batsched_py.workload import WorkloadJob
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
@@ -29,7 +30,7 @@ class Once:
         self.due = inf
         return [WorkloadJob(id=f"{now:g}", submit_time=now, size=1, profile=profile_of(10))]
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         self.ended.append((now, job.id, state))
         if len(self.ended) == 1:
             self.due = now + 3

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from batsched_py.model.user_model import EndedJob
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
@@ -157,7 +158,8 @@ def test_a_call_that_comes_a_microsecond_late_changes_nothing() -> None:
         while (due := model.next_submission()) < inf:
             times += [due for _ in model.jobs_to_submit(due + late)]
             for job_id in list(model._active):
-                model.job_ended(due + 10, job(job_id, 0, 0), "COMPLETED_SUCCESSFULLY")
+                ended = EndedJob(job(job_id, 0, 0), due, due, due + 10)
+                model.job_ended(due + 10, ended, "COMPLETED_SUCCESSFULLY")
         starts.append(times)
     assert starts[0] == pytest.approx(starts[1], abs=1e-5)
     assert len(starts[0]) == 4

@@ -136,7 +136,7 @@ def test_when_jobs_end_as_recorded_people_submit_as_resampled(
     assert [(p.submit, p.job.id, p.job.user) for p in replayed] == [
         (p.submit, p.job.id, p.job.user) for p in recorded
     ]
-    assert all(p.submit == p.job.extra["original_submission_time"] for p in replayed)
+    assert all(p.submit == p.job.original_submission_time for p in replayed)
 
 
 def test_each_job_keeps_its_recorded_wait_weekday_and_hour(sample: Workload) -> None:

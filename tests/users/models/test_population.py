@@ -206,7 +206,7 @@ def test_a_single_member_is_the_model(
     file = write(f"[[member]]\nmodel = '{model}'\nrest = true\n{lines}")
     alone = simulate(sample, users=model, user_options=options)
     member = simulate(sample, users=POPULATION, user_options={"file": file})
-    assert alone.metrics["overall"]["nb_jobs"] > 50
+    assert alone.measured["overall"]["nb_jobs"] > 50
     assert member.jobs_csv() == alone.jobs_csv()
 
 
@@ -297,7 +297,7 @@ def test_ends_go_to_the_owner(tmp_path: Path, write: Write) -> None:
         [(2, "job0", "me")],
     ]
     assert [group.model.log.jobs for group in users._groups] == [[], []]  # type: ignore[attr-defined]
-    assert {job.profile for each in told for _, job, _ in each} == {"x"}
+    assert {job.submitted.profile for each in told for _, job, _ in each} == {"x"}
 
 
 def test_a_file_from_the_working_directory(

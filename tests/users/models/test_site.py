@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InputError, UsageError
+from batsched_py.model.user_model import EndedJob
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.units import DAY, HOUR, WEEK
@@ -140,8 +141,9 @@ def test_which_job_is_the_last(fixed: Path, last_job: str, after: float) -> None
     users = SiteUsers(machine(), nb_users=1, distributions=fixed, continuation=1, last_job=last_job)
     start = users.next_submission()
     first, second = users.jobs_to_submit(start)
-    users.job_ended(start + 300, second, "COMPLETED_SUCCESSFULLY")
-    users.job_ended(start + 900, first, "COMPLETED_SUCCESSFULLY")
+    for after_start, job in ((300, second), (900, first)):
+        ended = EndedJob(job, start, start, start + after_start)
+        users.job_ended(start + after_start, ended, "COMPLETED_SUCCESSFULLY")
     assert users.next_submission() == start + after + 5 * MINUTE
 
 
@@ -159,7 +161,8 @@ def test_the_response_is_in_minutes(fixed: Path) -> None:
         )
         start = users.next_submission()
         *_, last = users.jobs_to_submit(start + 1e-6)  # Batsim may wake late
-        users.job_ended(start + 1e-6 + 40 * MINUTE, last, "REJECTED")
+        end = start + 1e-6 + 40 * MINUTE
+        users.job_ended(end, EndedJob(last, start + 1e-6, None, end), "REJECTED")
     assert asked
     assert asked == [pytest.approx(40)] * len(asked)
 

@@ -332,7 +332,7 @@ def means(scheduler: str, **options: Any) -> dict[str, float]:
     runs = [
         simulate(
             machine(), scheduler=scheduler, users=MODEL, user_options=options, seed=seed
-        ).metrics["overall"]
+        ).measured["overall"]
         for seed in range(3)
     ]
     columns = {

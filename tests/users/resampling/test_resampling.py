@@ -49,9 +49,7 @@ def played(model: Resampled | Tbuos) -> list[Played]:
 
 
 def shift_of(submission: Played) -> float:
-    return float(
-        submission.job.extra["original_submission_time"] - recorded(submission).submit_time
-    )
+    return float(submission.job.original_submission_time - recorded(submission).submit_time)
 
 
 def recorded(submission: Played) -> WorkloadJob:
@@ -112,7 +110,7 @@ def test_every_shift_is_whole_weeks_and_gaps_stay(seed: int) -> None:
     monday = Calendar.of(LOG).first_week
     tours: dict[tuple[str | None, float], list[Played]] = {}
     for submission in submitted:
-        assert submission.submit == submission.job.extra["original_submission_time"] >= monday
+        assert submission.submit == submission.job.original_submission_time >= monday
         assert submission.job.extra["batch"] == BATCH[recorded(submission).id]
         assert shift_of(submission) % WEEK == 0
         tours.setdefault((submission.job.user, shift_of(submission)), []).append(submission)

@@ -164,7 +164,7 @@ def test_sessions_are_as_defined(
 
 @pytest.mark.process
 def test_imports_are_light() -> None:
-    heavy = "{'numpy', 'pandas', 'matplotlib', 'networkx', 'jsonschema', 'rich', 'typer'}"
+    heavy = "{'numpy', 'pandas', 'altair', 'networkx', 'jsonschema', 'rich', 'typer'}"
     modules = "batsched_users.sessions.delimitation, batsched_users.sessions.session_graph"
     code = f"import sys, {modules}; print({heavy} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

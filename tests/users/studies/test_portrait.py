@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import altair as alt
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +23,7 @@ from batsched_users.studies.portrait import (
     session_lengths,
     think_times_by_response,
 )
+from helpers.chart_texts import overlapping, texts_of
 from helpers.drawn_sessions import MONDAY, job, job_columns, log_of
 
 UNKNOWN = Calendar(known=False)
@@ -92,15 +95,26 @@ def test_figure_shows_the_numbers() -> None:
         for pause in (90, 5_000, 200_000)
     ]
     assert [p.hours.sum() for p in portraits] == pytest.approx([1, 1, 1])
-    figure = portrait_figure(portraits)
-    week, lengths, thinking, counts = figure.axes
-    (first, *_) = week.patches
-    assert first.get_data().values.tolist() == (portraits[0].hours * 100).tolist()
-    assert [len(line.get_xdata()) for line in thinking.lines] == [1, 1, 0], "the last came too late"
-    assert thinking.lines[0].get_ydata() == 1  # minutes
-    assert counts.patches[0].get_data().values.tolist() == portraits[0].pairs.tolist()
-    assert len(lengths.lines) == 3
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["drawn"] * 3
+    (week, lengths, thinking, pairs) = panels(portrait_figure(portraits))
+    shown = week[week["curve"] == 0]["y"]
+    assert shown.tolist()[:-1] == (portraits[0].hours * 100).tolist()
+    assert thinking["curve"].tolist() == [0, 1], "the last came too late"
+    assert thinking["minutes"][0] == 1
+    assert pairs[pairs["curve"] == 0]["y"].tolist()[:2] == [portraits[0].pairs[0], 0.7]
+    assert set(lengths["curve"]) == {0, 1, 2}
+    assert [box.text for box in texts_of(portrait_figure(portraits))].count("drawn") == 3
+
+
+def panels(figure: alt.VConcatChart) -> list[pd.DataFrame]:
+    """The data of the week, the lengths, the think times and their pairs."""
+    week, below = figure.vconcat
+    lengths, right = below.hconcat
+    thinking, pairs = right.vconcat
+    layers = week.layer[-1], lengths, thinking.layer[0], pairs
+    return [
+        panel.data if isinstance(panel.data, pd.DataFrame) else outer.data
+        for panel, outer in zip(layers, (week, lengths, thinking, pairs), strict=True)
+    ]
 
 
 def test_days_have_names_only_if_the_clock_is_known() -> None:
@@ -108,34 +122,20 @@ def test_days_have_names_only_if_the_clock_is_known() -> None:
         portrait(submissions(*many("u", 90), calendar=calendar), "drawn")
         for calendar in (MONDAY, UNKNOWN)
     )
-    named = portrait_figure([with_clock]).axes[0]
-    assert [tick.get_text() for tick in named.get_xticklabels()][:2] == ["Monday", "Tuesday"]
-    mixed = portrait_figure([with_clock, without_clock]).axes[0]
-    assert "unknown" in mixed.get_xlabel()
+    named = [box.text for box in texts_of(portrait_figure([with_clock]))]
+    assert {"Monday", "Sunday", "When they submit (local time)"} < set(named)
+    mixed = [box.text for box in texts_of(portrait_figure([with_clock, without_clock]))]
+    assert "Monday" not in mixed
+    assert "hours (where the clock is unknown, from second 0)" in mixed
 
 
 def test_no_texts_of_a_figure_overlap() -> None:
     """Titles, axis labels, tick labels and legend, with long names and all bins used."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
     rows: list[Row] = [("u", 0, 1)]
     for response in RESPONSES.tolist() * 12:
         rows.append(("u", rows[-1][2] + 60, rows[-1][2] + 60 + response))
     done = submissions(*rows, calendar=MONDAY)
     shown = [portrait(done, name * 3) for name in ("SDSC-SP2-1998 ", "a model of it ")]
     figure = portrait_figure(shown)
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    texts = list(figure.legends[0].get_texts())
-    for axes in figure.axes:
-        labels = [*axes.get_xticklabels(), *axes.get_yticklabels()]
-        texts += [*labels, axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title]
-    boxes = [
-        (text.get_text(), text.get_window_extent(canvas.get_renderer()))
-        for text in texts
-        if text.get_text() and text.get_visible()
-    ]
-    assert len(boxes) > 30
-    for at, (text, box) in enumerate(boxes):
-        for other, second in boxes[at + 1 :]:
-            assert not box.overlaps(second), f"{text!r} and {other!r}"
+    assert len(texts_of(figure)) > 30
+    assert not overlapping(figure)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from itertools import pairwise
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -35,6 +34,7 @@ from batsched_users.studies.thresholds import (
     survival,
     think_times,
 )
+from helpers.chart_texts import overlapping, texts_of
 from helpers.drawn_sessions import intervals, job, jobs_of
 
 
@@ -178,19 +178,19 @@ def test_curves_as_a_table() -> None:
     assert sum(per_minute) == pytest.approx(1)
 
 
-def test_figures_show_the_numbers(tmp_path: Path) -> None:
+def test_figures_show_the_numbers() -> None:
     log_study = study("log", EIGHT)
     lengths = session_length_figure(log_study)
-    (axes,) = lengths.axes
-    drawn = {line.get_label(): line for line in axes.lines}
-    assert list(drawn)[:-1] == [str(rule) for rule in USUAL]
-    shares = np.asarray(drawn["last:20"].get_ydata())
-    assert shares[0] == 1  # all four are longer than a minute
-    assert drawn["last:20"].get_color() == drawn["max:20"].get_color() == COLOURS[1]
-    (axes,) = think_time_figure(log_study).axes
-    assert [line.get_label() for line in axes.lines] == ["found by Last only (3)"]
-    left, _ = inter_arrival_figure([log_study, log_study]).axes
-    assert (
-        np.asarray(left.lines[1].get_ydata()).tolist()
-        == log_study.inter_arrival.cumulative.tolist()
-    )
+    names = [str(rule) for rule in USUAL]
+    assert {box.text for box in texts_of(lengths)} >= {*names, "1,000 minutes"}
+    shares = [lengths.data[lengths.data["curve"] == at]["y"] for at in range(len(names))]
+    assert shares[names.index("last:20")].iloc[0] == 1  # all four are longer than a minute
+    colours = lengths.to_dict()["encoding"]["color"]["scale"]["range"]
+    assert colours[names.index("last:20")] == colours[names.index("max:20")] == COLOURS[1]
+    thinking = think_time_figure(log_study)
+    assert "found by Last only (3)" in [box.text for box in texts_of(thinking)]
+    assert set(thinking.data["curve"]) == {0}
+    arrivals = inter_arrival_figure([log_study, log_study])
+    left = arrivals.hconcat[0].data
+    assert left[left["curve"] == 1]["y"].tolist() == log_study.inter_arrival.cumulative.tolist()
+    assert not [pair for chart in (lengths, thinking, arrivals) for pair in overlapping(chart)]

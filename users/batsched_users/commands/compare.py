@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from batsched_py.commands import shared_options as o
+from batsched_py.support.text_table import print_table
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.log_archive import find_log
 from batsched_users.commands.output import load_one_of, stem
@@ -22,7 +23,7 @@ def compare(
         list[str],
         typer.Argument(
             metavar="LOG...",
-            help="SWF logs or Batsim workloads: files or names; the first is the one to be like.",
+            help="SWF logs or Batsim workloads, files or names; the first is the one to be like.",
         ),
     ],
     skip_bad_lines: o.SkipBadLines = False,
@@ -36,12 +37,9 @@ def compare(
     workloads = (load_one_of(path, rules, skip_bad_lines) for path in paths)
     measures = measures_of([columns_of_workload(workload) for workload in workloads])
     labels = [f"{line.name} ({line.unit})" if line.unit else line.name for line in measures]
-    left = max(map(len, labels)) + 1
     names = [stem(path.name) for path in paths]
-    wide = max(10, *(len(name) + 2 for name in names))
-    print(" " * left + "".join(f"{name:>{wide}}" for name in names))
-    for label, line in zip(labels, measures, strict=True):
-        print(f"{label:{left}}" + "".join(f"{_text(value):>{wide}}" for value in line.values))
+    rows = [(label, *map(_text, line.values)) for label, line in zip(labels, measures, strict=True)]
+    print_table(("", *names), rows, numeric=names)
 
 
 def _text(value: float) -> str:

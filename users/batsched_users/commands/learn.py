@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from batsched_py.commands import shared_options as o
+from batsched_py.commands.help_text import CommandHelp, GroupHelp
 from batsched_py.support.atomic_files import keep_inputs, make_folder_of
+from batsched_py.support.text_table import print_table
 from batsched_py.workload.conversion_rules import Rules, make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
@@ -16,8 +18,10 @@ from batsched_py.workload.swf import read_swf
 from batsched_users.commands.output import say, stem
 
 learn = typer.Typer(
+    cls=GroupHelp,
     help="Learn the parameters of user models from logs.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 _Logs = Annotated[
@@ -25,7 +29,7 @@ _Logs = Annotated[
 ]
 
 
-@learn.command("site")
+@learn.command("site", cls=CommandHelp)
 def site(
     sources: _Logs,
     folder: Annotated[
@@ -67,7 +71,7 @@ def site(
     say(f"wrote {folder}; use it with --users site -U distributions={folder}")
 
 
-@learn.command("weekly")
+@learn.command("weekly", cls=CommandHelp)
 @o.with_rules
 def weekly(
     *,
@@ -97,7 +101,7 @@ def weekly(
     say(f"wrote {output}; use it with --users weekly -U parameters={output}")
 
 
-@learn.command("think-times")
+@learn.command("think-times", cls=CommandHelp)
 def think_times(
     sources: _Logs, skip_bad_lines: o.SkipBadLines = False, log_dir: o.LogDirs = None
 ) -> None:
@@ -113,12 +117,17 @@ def think_times(
     for source in sources:
         log = read_swf(find_log(source, log_dir or []), skip_bad_lines=skip_bad_lines)
         logs[log.path.name] = think_time_pairs(columns_of_log(log).ended)
-    print(f"{'':32}{'pairs':>9}{'slope':>9}{'intercept (s)':>15}{'mean residual (s)':>19}")
-    for name, lines in fits(logs).items():
-        for line, bound in zip(lines, ("", " (response < 8 h)"), strict=True):
-            label = f"{stem(name)[:25]}{bound and ' <8h'}"
-            print(
-                f"{label:32}{line.nb_pairs:9d}{line.slope:9.4f}{line.intercept:15.0f}"
-                f"{line.mean_absolute_residual:19.0f}"
-            )
-    print(f"{'Schlagkamp 2015':32}{'':9}{PUBLISHED.slope:9.4f}{PUBLISHED.intercept:15.0f}")
+    rows = [
+        (
+            stem(name) + bound,
+            f"{line.nb_pairs}",
+            f"{line.slope:.4f}",
+            f"{line.intercept:.0f}",
+            f"{line.mean_absolute_residual:.0f}",
+        )
+        for name, lines in fits(logs).items()
+        for line, bound in zip(lines, ("", " (response < 8 h)"), strict=True)
+    ]
+    published = ("Schlagkamp 2015", "", f"{PUBLISHED.slope:.4f}", f"{PUBLISHED.intercept:.0f}", "")
+    columns = ("pairs", "slope", "intercept (s)", "mean residual (s)")
+    print_table(("", *columns), [*rows, published], numeric=columns)

@@ -49,8 +49,8 @@ def sample(
 ) -> None:
     """Write what users submit as an SWF log, as if every job started at once.
 
-    So that others can use the workload. For models that react it is what they submit to a system
-    without waiting; `simulate --swf FILE` writes what they submit to a simulated one.
+    Other programs can then use the workload. Of models that react this is what they submit to a
+    system without waiting; `simulate --swf FILE` writes what they submit to a simulated one.
     """
     make_folder_of(output)
     options = parse_options(user_option or [], "-U")

@@ -10,6 +10,7 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
 from batsched_py.support.atomic_files import keep_inputs, write_whole
+from batsched_py.support.text_table import print_table
 from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
@@ -38,24 +39,35 @@ def sessions(
     arrival: Annotated[
         float | None,
         typer.Option(
-            "-a", "--arrival", help="Cut where submissions are so far apart.", metavar="MINUTES"
+            "-a",
+            "--arrival",
+            help="New session at a gap of MINUTES between submissions.",
+            metavar="MINUTES",
         ),
     ] = None,
     last: Annotated[
         float | None,
         typer.Option(
-            "-l", "--last", help="Cut so long after the end of the last job.", metavar="MINUTES"
+            "-l",
+            "--last",
+            help="New session MINUTES after the end of the job submitted last.",
+            metavar="MINUTES",
         ),
     ] = None,
     latest: Annotated[
         float | None,
         typer.Option(
-            "-m", "--max", help="Cut so long after the end of all jobs before.", metavar="MINUTES"
+            "-m",
+            "--max",
+            help="New session MINUTES after the end of all jobs before.",
+            metavar="MINUTES",
         ),
     ] = None,
     boundary: Annotated[
         str,
-        typer.Option("--boundary", help="A gap of exactly MINUTES cuts (>=), or does not (>)."),
+        typer.Option(
+            "--boundary", help="Whether a gap of exactly MINUTES is enough (>=) or not (>)."
+        ),
     ] = ">=",
     summary_file: Annotated[
         Path | None,
@@ -64,7 +76,7 @@ def sessions(
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Cut the jobs of each user of LOG into sessions; write their graphs, print what they are.
+    """Cut the jobs of each user of a log into sessions; write their graphs and print a summary.
 
     Exactly one of -a, -l and -m says how sessions are delimited, for example -a 60.
     """
@@ -97,16 +109,12 @@ def _delimitation(thresholds: dict[str, float | None], boundary: str) -> Delimit
 
 
 def _show(numbers: Summary, title: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    shown = Table("", "value", "unit")
-    shown.columns[1].justify = "right"
-    for name in Summary.__struct_fields__:
-        text, unit = _readable(name, getattr(numbers, name))
-        shown.add_row(name.replace("_", " "), text, unit)
     print(title)
-    Console().print(shown)
+    rows = [
+        (name.replace("_", " "), *_readable(name, getattr(numbers, name)))
+        for name in Summary.__struct_fields__
+    ]
+    print_table(("", "value", "unit"), rows, numeric=("value",))
 
 
 def _readable(name: str, value: float | None) -> tuple[str, str]:

@@ -11,8 +11,10 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
+from batsched_py.figures.chart_files import format_of, write_chart
 from batsched_py.results.run_files import SUFFIX
 from batsched_py.support.atomic_files import make_folder_of, write_whole
+from batsched_py.support.text_table import print_table
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.log_archive import find_log
 from batsched_users.commands.output import load_one_of, say, stem
@@ -22,7 +24,6 @@ from batsched_users.measures.job_columns import (
     columns_of_workload,
 )
 from batsched_users.sessions.delimitation import Delimitation
-from batsched_users.studies.figure_style import format_of, write_figure
 from batsched_users.studies.portrait import Portrait, portrait_figure
 from batsched_users.studies.portrait import portrait as portrait_of
 from batsched_users.studies.threshold_figures import (
@@ -36,16 +37,14 @@ from batsched_users.studies.thresholds import USUAL, ThresholdStudy, Values, dis
 _COUNTS = {
     "batches": ("batches", "d"),
     "sessions": ("sessions", "d"),
-    "jobs_per_batch": ("jobs/\nbatch", ".3f"),
-    "batches_per_session": ("batches/\nsession", ".3f"),
-    "single_job_batches": ("one-job\nbatches", ".1%"),
-    "single_job_sessions": ("one-job\nsessions", ".1%"),
-    "long_sessions": ("longer than\n1000 min", ".2%"),
-    "longest_session": ("longest\n(min)", ".0f"),
+    "jobs_per_batch": ("jobs/batch", ".3f"),
+    "batches_per_session": ("batches/session", ".3f"),
+    "single_job_batches": ("one-job batches", ".1%"),
+    "single_job_sessions": ("one-job sessions", ".1%"),
+    "long_sessions": ("over 1000 min", ".2%"),
+    "longest_session": ("longest (min)", ".0f"),
 }
 """Field of :class:`batsched_users.studies.thresholds.Counts` -> heading and format."""
-_WIDTH = 110
-"""Columns that the table needs; where there are less, the terminal breaks its lines."""
 
 
 @o.with_rules
@@ -80,7 +79,7 @@ def thresholds(
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Show what each way to delimit sessions makes of LOG..., to choose one by.
+    """Compare ways to delimit sessions on logs, to choose one.
 
     Prints jobs, batches, sessions and their lengths by delimitation, and how far the think times
     that follow batches found by one of Last and Max only are from those that both agree on.
@@ -123,7 +122,7 @@ def portrait(
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Draw what the users of INPUT... do: when they submit, how long they stay, how they think.
+    """Draw what users do: when they submit, how long they stay, how they think.
 
     Several inputs are laid over each other, for example a log and the simulation of a model.
     """
@@ -141,7 +140,7 @@ def portrait(
         if not picture.clock_known:
             say(f"note: {picture.label}: the weekday of second 0 is unknown, taken as Monday 0:00")
         pictures.append(picture)
-    write_figure(portrait_figure(pictures), output)
+    write_chart(portrait_figure(pictures), output)
     for picture in pictures:
         counts = f"{len(picture.session_lengths)} sessions, {picture.pairs.sum()} think times"
         say(f"{picture.label}: {counts}")
@@ -167,20 +166,14 @@ def _labels(text: str | None, sources: Sequence[str]) -> list[str | None]:
 
 
 def _show(study_of_log: ThresholdStudy) -> None:
-    from rich.box import SIMPLE
-    from rich.console import Console
-    from rich.table import Table
-
-    shown = Table(box=SIMPLE)
-    shown.add_column(no_wrap=True)
-    for heading, _ in _COUNTS.values():
-        shown.add_column(heading, justify="right")
-    for name, counts in study_of_log.counts.items():
-        values = [format(getattr(counts, field), form) for field, (_, form) in _COUNTS.items()]
-        shown.add_row(name, *values)
+    headings = [heading for heading, _ in _COUNTS.values()]
+    rows = [
+        (name, *(format(getattr(counts, field), form) for field, (_, form) in _COUNTS.items()))
+        for name, counts in study_of_log.counts.items()
+    ]
     jobs = next(iter(study_of_log.counts.values())).jobs
     print(f"{study_of_log.name}, {jobs} jobs")
-    Console(width=_WIDTH).print(shown)
+    print_table(("", *headings), rows, numeric=headings)
     times = study_of_log.think_times
     print(
         f"Think times: {len(times.common_last)} after batches that Last and Max agree on; largest "
@@ -200,7 +193,7 @@ def _write_studies(studies: Sequence[ThresholdStudy], folder: Path, form: str) -
         figures[f"{study_of_log.name}_think_times.{form}"] = think_time_figure(study_of_log)
         figures[f"{study_of_log.name}_session_lengths.{form}"] = session_length_figure(study_of_log)
     for name, figure in figures.items():
-        write_figure(figure, folder / name)
+        write_chart(figure, folder / name)
         say(f"wrote {folder / name}")
     for study_of_log in studies:
         path = folder / f"{study_of_log.name}_curves.csv"

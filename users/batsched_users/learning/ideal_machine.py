@@ -14,7 +14,7 @@ from math import inf, isnan
 import msgspec
 
 from batsched_py.errors import WorkloadError
-from batsched_py.model.user_model import UserModel, jobs_due, next_due
+from batsched_py.model.user_model import EndedJob, UserModel, jobs_due, next_due
 from batsched_py.protocol.batsim_jobs_columns import SUCCESS
 from batsched_py.workload import WorkloadJob
 from batsched_users.behaviour.job_profiles import run_time_of
@@ -45,22 +45,23 @@ def play(users: UserModel, end_of: EndOf | None = None) -> Iterator[Played]:
         def end_of(job: WorkloadJob, now: float) -> float:
             return now + run_time(job, profiles[job.profile])
 
-    ends: list[tuple[float, int, WorkloadJob]] = []
+    ends: list[tuple[float, int, Played]] = []
     order = count()
     now, at_once = -inf, 0
     while True:
         due = next_due(users)
         if ends and ends[0][0] <= due:
-            ended, _, job = heappop(ends)
-            users.job_ended(ended, job, SUCCESS)
+            _, _, played = heappop(ends)
+            job = EndedJob(played.job, played.submit, played.submit, played.end)
+            users.job_ended(played.end, job, SUCCESS)
         elif due < inf:
             now, at_once = due, at_once if due == now else 0
             jobs = jobs_due(users, now, at_once)
             at_once += len(jobs)
-            for job in jobs:
-                end = end_of(job, now)
-                heappush(ends, (end, next(order), job))
-                yield Played(job, now, end)
+            for submitted in jobs:
+                played = Played(submitted, now, end_of(submitted, now))
+                heappush(ends, (played.end, next(order), played))
+                yield played
         else:
             return
 

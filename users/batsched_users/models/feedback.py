@@ -8,6 +8,7 @@ from math import inf
 
 import msgspec
 
+from batsched_py.model.user_model import EndedJob
 from batsched_py.support.option_values import boolean
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Seed
@@ -117,7 +118,7 @@ class ThinkTimeFeedback:
                 self._plan(replay, at + 1)
         return jobs
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Free the sessions that waited for the last job of a session."""
         replay = self._session_of.pop(job.id)
         replay.unfinished -= 1

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.errors import InputError, InvariantError, UsageError
-from batsched_py.model.user_model import UserModel, jobs_due, next_due
+from batsched_py.model.user_model import EndedJob, UserModel, jobs_due, next_due
 from batsched_py.support import option_values as options
 from batsched_py.support import plugins
 from batsched_py.workload import Workload, WorkloadJob
@@ -125,10 +125,10 @@ class Population:
                     jobs.append(job)
         return jobs
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
-        """Tell the member whose job it is."""
-        group, original = self._active.pop(job.id)
-        group.model.job_ended(now, original, state)
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
+        """Tell the member whose job it is, by the names that it gave."""
+        group, submitted = self._active.pop(job.id)
+        group.model.job_ended(now, msgspec.structs.replace(job, submitted=submitted), state)
 
 
 class _Profiles(Mapping[str, dict[str, Any]]):

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from batsched_py.model.user_model import EndedJob
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Seed
 from batsched_users.resampling.drawn_users import LONG_TERM, Arrival, Size, draw_crowd
@@ -86,7 +87,7 @@ class Resampled:
             self._plan(to_come)
         return jobs
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Nobody reacts."""
 
     def _head(self) -> float:
@@ -135,6 +136,7 @@ def resampled_log(workload: Workload, **options: Any) -> Workload:
 
 def _as_recorded(job: WorkloadJob) -> WorkloadJob:
     """Return a resampled job as if it had been recorded at its shifted times."""
-    shift = job.extra["original_submission_time"] - job.submit_time
+    assert job.original_submission_time is not None  # each is a recorded job
+    shift = job.original_submission_time - job.submit_time
     end = None if job.finish_time is None else job.finish_time + shift
     return msgspec.structs.replace(job, submit_time=job.submit_time + shift, finish_time=end)

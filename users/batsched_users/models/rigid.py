@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import inf
 
-import msgspec
-
+from batsched_py.model.user_model import EndedJob
 from batsched_py.workload import Workload, WorkloadJob
 
 
@@ -31,13 +30,7 @@ class Rigid:
         first = self._next
         while self.next_submission() <= now:
             self._next += 1
-        return map(_annotated, self._jobs[first : self._next])
+        return self._jobs[first : self._next]
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Nobody reacts."""
-
-
-def _annotated(job: WorkloadJob) -> WorkloadJob:
-    """Return a copy that carries its recorded submission, a column of the results."""
-    extra = job.extra | {"original_submission_time": job.submit_time}
-    return msgspec.structs.replace(job, extra=extra)

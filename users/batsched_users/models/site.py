@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import InputError, UsageError
+from batsched_py.model.user_model import EndedJob
 from batsched_py.support import option_values as options
 from batsched_py.support.option_values import number, one_of, whole_number
 from batsched_py.units import MINUTE, WEEK
@@ -260,7 +261,7 @@ class SiteUsers:
             self._submit(self._users[index], now, jobs)
         return jobs
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Let the user think, rest or sleep if it was the last job of the batch."""
         index = int(job.user or 0) - 1
         user = self._users[index]

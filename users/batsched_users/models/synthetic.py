@@ -11,6 +11,7 @@ from itertools import pairwise
 from math import inf, isnan
 
 from batsched_py.errors import InputError, UsageError
+from batsched_py.model.user_model import EndedJob
 from batsched_py.support.option_values import number, one_of, whole_number
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.site_rules import split_jobs
@@ -96,7 +97,7 @@ class Synthetic:
             self._time += self.gaps.at(self._arrivals.random())
         return jobs if self._split is None else split_jobs(jobs, self._split, (), [])
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Nobody reacts."""
 
     def _job(self) -> WorkloadJob:
@@ -111,7 +112,6 @@ class Synthetic:
             profile=profile_of(float(shape.run_time)),
             walltime=float(shape.estimate),
             user=None if self._split is None else str(self._made),
-            extra={"original_submission_time": time},
         )
 
 

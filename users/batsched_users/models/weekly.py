@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import msgspec
 
 from batsched_py.errors import InputError, UsageError
+from batsched_py.model.user_model import EndedJob
 from batsched_py.support import option_values as options
 from batsched_py.support.option_values import number, one_of, whole_number
 from batsched_py.units import DAY, WEEK
@@ -101,8 +102,6 @@ class _WeeklyUser(msgspec.Struct, eq=False, kw_only=True):
     """Sizes and run times: the k-th job of a user is the same under every policy."""
     moves: Random
     """Where submissions move to, for those options that leave it to chance."""
-    submitted: float = 0.0
-    """When the job in the system was submitted."""
     week: int | None = None
     worked: tuple[bool, ...] = ()
     """Which days of that week are worked, Monday first."""
@@ -194,17 +193,16 @@ class WeeklyUsers:
         jobs = []
         while self._due and self._due[0][0] <= now:
             user = self._users[heappop(self._due)[1]]
-            user.submitted = now
             job = self._job(user, now)
             self._in_system[job.id] = user
             jobs.append(job)
         return jobs
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Let the user think, however the job ended, and plan the next submission."""
         user = self._in_system.pop(job.id)
-        wish = now + self._think(now - user.submitted)
-        self._plan(user, wish, self._day(user.submitted))
+        wish = now + self._think(now - job.submit_time)
+        self._plan(user, wish, self._day(job.submit_time))
 
     def _job(self, user: _WeeklyUser, now: float) -> WorkloadJob:
         self._nb_jobs += 1

@@ -15,7 +15,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+from batsched_py.model.user_model import EndedJob
 from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 from batsched_users.sessions.batches import Batch, Trace, traces
 from batsched_users.sessions.delimitation import Delimitation
 
@@ -71,7 +73,6 @@ class _Active(msgspec.Struct, eq=False, gc=False):
 
     visit: Visit
     batch: int
-    submit: float
 
 
 class BatchFeedback:
@@ -126,7 +127,7 @@ class BatchFeedback:
             planned, *_, visit, place, start = heappop(due)
             batch = visit.trace.batches[visit.next]
             job = _submitted(visit, batch, place)
-            self._active[job.id] = _Active(visit, visit.next, now)
+            self._active[job.id] = _Active(visit, visit.next)
             jobs.append(job)
             if place + 1 < len(batch.jobs):
                 self._push(visit, place + 1, start)
@@ -137,11 +138,11 @@ class BatchFeedback:
                 self._release(visit, planned, Reason.FOLLOWS)
         return jobs
 
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Release the batch that waited for the last job of another."""
         active = self._active.pop(job.id)
         visit = active.visit
-        visit.response = now - active.submit
+        visit.response = now - job.submit_time
         visit.running[active.batch] -= 1
         if visit.running[active.batch]:
             return
@@ -192,15 +193,20 @@ def as_submitted(
 ) -> WorkloadJob:
     """Return a recorded job as ``user`` submits it, with the columns of the results.
 
-    ``notes`` are what it carries beside its recorded, shifted submission time; ``names`` gives a
-    new name where others do the same job too, and the recorded one is noted then.
+    ``notes`` are what it carries beside its recorded submission time, which is shifted by ``shift``
+    seconds; ``names`` gives a new name where others do the same job too, and the recorded one is
+    noted then.
     """
-    extra = {**job.extra, **notes, "original_submission_time": job.submit_time + shift}
+    extra = {**job.extra, **notes}
+    extra.pop(ORIGINAL_SUBMISSION, None)  # of another replay: the log may be a result of one
     name = job.id
     if names is not None:
         extra["original_job"] = name
         name = names()
-    return msgspec.structs.replace(job, id=name, user=user, extra=extra)
+    original = job.submit_time + shift
+    return msgspec.structs.replace(
+        job, id=name, user=user, original_submission_time=original, extra=extra
+    )
 
 
 def _submitted(visit: Visit, batch: Batch, place: int) -> WorkloadJob:

@@ -1,73 +1,97 @@
-"""What the figures of the user layer have in common: colours, and files that are whole."""
+"""What the figures of the user layer have in common: curves told apart, and an axis of minutes."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from batsched_py.errors import UsageError
+import msgspec
+
 from batsched_py.support import palette
-from batsched_py.support.atomic_files import whole_file
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 COLOURS = (
     *(palette.BLUE, palette.VERMILION, palette.GREEN, palette.PURPLE),
     *(palette.ORANGE, palette.SKY, palette.BLACK),
 )
-STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
-FORMATS = ("png", "svg", "pdf")
-
-# Without these entries the bytes depend on the data only.
-_DATELESS: dict[str, dict[str, Any]] = {
-    "png": {"Software": None},
-    "svg": {"Date": None},
-    "pdf": {"CreationDate": None},
-}
+DASHES = ([1, 0], [6, 3], [6, 2, 1, 2], [2, 2], [8, 2], [3, 2, 1, 2, 1, 2], [1, 1])
 _MINUTES = {1: "1 min", 10: "10 min", 60: "1 h", 480: "8 h", 1440: "1 d", 10080: "1 wk"}
 _LONGER = {43200: "30 d", 525600: "1 y"}
 
 
-def format_of(path: Path) -> str:
-    """Return the format that the name of a figure asks for; raises :class:`UsageError`."""
-    form = path.suffix.lower().removeprefix(".")
-    if form not in FORMATS:
-        raise UsageError(f"{path}: a figure is .png, .svg or .pdf, by the end of its name")
-    return form
+def curves(
+    labels: Sequence[str], looks: Mapping[str, Sequence[Any]] | None = None, **legend: Any
+) -> dict[str, Any]:
+    """Return how rows are told apart whose ``curve`` is the index of one of the labels.
 
-
-def write_figure(figure: Figure, path: Path) -> None:
-    """Write a figure, whole or not at all; the same figure gives the same bytes.
-
-    Raises :class:`UsageError` for a name that ends with no known format.
+    ``looks`` are values of the channels ``color``, ``strokeDash``, ``strokeWidth`` and
+    ``opacity`` for the labels in turn; without them it is colour and line style, after seven of
+    which they come again. Labels may be the same. ``legend`` are options of the legend.
     """
-    from matplotlib import rc_context
+    import altair as alt
 
-    form = format_of(path)
-    with whole_file(path) as part, rc_context({"svg.hashsalt": "batsched_py"}):
-        figure.savefig(part, format=form, dpi=150, metadata=_DATELESS[form])
+    looks = looks or {"color": COLOURS, "strokeDash": DASHES}
+    channels = {
+        "color": alt.Color,
+        "strokeDash": alt.StrokeDash,
+        "strokeWidth": alt.StrokeWidth,
+        "opacity": alt.Opacity,
+    }
+    symbol: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 500}
+    symbol |= {} if "strokeWidth" in looks else {"symbolStrokeWidth": 2.5}
+    symbol |= {} if "opacity" in looks else {"symbolOpacity": 1}
+    names = msgspec.json.encode(list(labels)).decode()
+    drawn = alt.Legend(labelExpr=f"{names}[datum.value]", **symbol, **legend)
+
+    def scale(values: Sequence[Any]) -> alt.Scale:
+        turns = [values[index % len(values)] for index in range(len(labels))]
+        return alt.Scale(type="ordinal", domain=list(range(len(labels))), range=turns)
+
+    return {
+        name: channels[name]("curve:N", title=None, scale=scale(values), legend=drawn)
+        for name, values in looks.items()
+    }
 
 
-def look(index: int) -> dict[str, Any]:
-    """Return colour and line style of curve ``index`` (from 0; after seven they come again)."""
-    return {"color": COLOURS[index % len(COLOURS)], "linestyle": STYLES[index % len(STYLES)]}
+def lines(points: Sequence[tuple[Any, Any]], **mark: Any) -> Any:
+    """Return a chart of curves through points ``(x, y)``, each an array; told apart by ``curve``.
+
+    ``mark`` are options of the lines.
+    """
+    import altair as alt
+    import pandas as pd
+
+    frames = [pd.DataFrame({"curve": at, "x": x, "y": y}) for at, (x, y) in enumerate(points)]
+    rows = pd.concat(frames) if frames else pd.DataFrame(columns=["curve", "x", "y"])
+    return alt.Chart(rows).mark_line(**({"clip": True} | mark))
 
 
-def plain(axes: Axes) -> None:
-    """Take away what is not data, and lay a light grid under it."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="0.9", linewidth=0.8)
-    axes.set_axisbelow(True)
+def titled(chart: Any, title: str, width: int, height: int) -> Any:
+    """Return a chart with a title at its left end; pixels of its axes."""
+    import altair as alt
+
+    heading = alt.TitleParams(title, anchor="start", frame="group", fontWeight="normal")
+    return chart.properties(title=heading, width=width, height=height)
 
 
-def minutes_axis(axes: Axes, least: float, most: float) -> None:
-    """Make the x axis logarithmic, in minutes, with ticks at times that people know."""
-    from matplotlib.ticker import NullLocator
+def ticks(names: Mapping[int, str] | Mapping[float, str], **axis: Any) -> Any:
+    """Return an axis with these texts at these values; ``axis`` are its further options."""
+    import altair as alt
 
-    ticks = {at: text for at, text in (_MINUTES | _LONGER).items() if least <= at <= most}
-    axes.set_xscale("log")
-    axes.set_xlim(least, most)
-    axes.set_xticks(list(ticks), list(ticks.values()))
-    axes.xaxis.set_minor_locator(NullLocator())
+    texts = msgspec.json.encode({f"{value:g}": text for value, text in names.items()}).decode()
+    return alt.Axis(values=list(names), labelExpr=f"{texts}[datum.value]", **axis)
+
+
+def minutes_axis(least: float, most: float) -> dict[str, Any]:
+    """Return options of a logarithmic axis of minutes, with ticks at times that people know."""
+    import altair as alt
+
+    names = {at: text for at, text in (_MINUTES | _LONGER).items() if least <= at <= most}
+    scale = alt.Scale(type="log", domain=[least, most], nice=False)
+    return {"scale": scale, "axis": ticks(names)}
+
+
+def percent_axis() -> dict[str, Any]:
+    """Return options of an axis of shares, from 0 to 100 %."""
+    import altair as alt
+
+    return {"scale": alt.Scale(domain=[0, 1], nice=False), "axis": alt.Axis(format=".0%")}

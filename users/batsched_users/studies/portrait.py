@@ -7,24 +7,29 @@ from. The numbers are functions of their own; drawing only shows them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.support.extras import extra
 from batsched_py.units import DAY, MINUTE
 from batsched_users.learning.learn_think_times import BOUND, think_time_pairs
 from batsched_users.measures.job_columns import Column, JobColumns
 from batsched_users.measures.marginals import jobs_by_hour_of_week
 from batsched_users.measures.session_columns import BY_ARRIVAL, cut_sessions
-from batsched_users.studies.figure_style import look, minutes_axis, plain
+from batsched_users.studies.figure_style import (
+    curves,
+    lines,
+    minutes_axis,
+    percent_axis,
+    ticks,
+    titled,
+)
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+Looks = dict[str, Any]
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 LONGEST_THINK_TIME = BOUND
 """Seconds; whoever comes back later was away (Schlagkamp 2015: think times below 28,800 s)."""
@@ -32,6 +37,8 @@ RESPONSES: Column = np.array([0, 1, 2, 5, 10, 20, 60, 120, 240, 480, 1440]) * MI
 """Edges of the bins of response times, seconds; the last bin has no upper edge."""
 FEWEST = 10
 """Pairs in a bin without which its quartiles are not drawn."""
+_NO_PAIR = 0.7
+"""Where a bin without a pair is drawn, since 0 has no place on a logarithmic axis."""
 _LEAST_DRAWN = 0.1
 """Minutes; shorter think times are drawn there, since 0 has no place on a logarithmic axis."""
 
@@ -96,96 +103,99 @@ def think_times_by_response(jobs: JobColumns) -> tuple[Column, NDArray[np.int64]
     return quartiles, np.bincount(bins, minlength=len(RESPONSES))
 
 
-@extra("figures")
-def portrait_figure(portraits: Sequence[Portrait]) -> Figure:
+def portrait_figure(portraits: Sequence[Portrait]) -> Any:
     """Draw the portraits (at least one) over each other, told apart by colour and line."""
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
+    import altair as alt
 
-    figure = Figure(figsize=(11, 7.5), layout="constrained")
-    grid = figure.add_gridspec(3, 2, height_ratios=(3, 3, 0.9))
-    week, lengths = figure.add_subplot(grid[0, :]), figure.add_subplot(grid[1:, 0])
-    thinking = figure.add_subplot(grid[1, 1])
-    counts = figure.add_subplot(grid[2, 1], sharex=thinking)
-    _draw_week(week, portraits)
-    _draw_lengths(lengths, portraits)
-    _draw_thinking(thinking, counts, portraits)
-    for axes in (week, lengths, thinking, counts):
-        plain(axes)
-    week.grid(visible=False, axis="x")
-    handles = [
-        Line2D([], [], linewidth=2.5, label=view.label, **look(index))
-        for index, view in enumerate(portraits)
-    ]
-    figure.legend(
-        handles=handles,
-        loc="outside upper center",
-        ncols=min(len(handles), 3),
-        handlelength=3,
-        frameon=False,
-    )
-    return figure
+    looks = curves([view.label for view in portraits], orient="top", columns=3)
+    thinking = alt.vconcat(_thinking(portraits, looks), _pairs(portraits, looks), spacing=4)
+    below = alt.hconcat(_lengths(portraits, looks), thinking, spacing=40)
+    return alt.vconcat(_week(portraits, looks), below, spacing=16)
 
 
-def _draw_week(axes: Axes, portraits: Sequence[Portrait]) -> None:
-    days = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-    for index, view in enumerate(portraits):
-        axes.stairs(view.hours * 100, np.arange(169), baseline=None, linewidth=1.6, **look(index))
-    for midnight in range(24, 168, 24):
-        axes.axvline(midnight, color="0.8", linewidth=0.8, zorder=0)
-    axes.set_xlim(0, 168)
-    axes.set_ylim(bottom=0)
-    if all(view.clock_known for view in portraits):
-        axes.set_xticks(np.arange(12, 168, 24), days)
-        axes.tick_params(axis="x", length=0)
-        axes.set_title("When they submit (local time)", loc="left")
-    else:
-        axes.set_xticks(np.arange(0, 169, 24))
-        axes.set_xlabel("hours (where the clock is unknown, from second 0)")
-        axes.set_title("When they submit", loc="left")
-    axes.set_ylabel("% of the jobs, per hour")
+def _week(portraits: Sequence[Portrait], looks: Looks) -> Any:
+    import altair as alt
+    import pandas as pd
+
+    known = all(view.clock_known for view in portraits)
+    axis: Any = alt.Axis(values=list(range(0, 169, 24)))
+    if known:
+        axis = ticks({24.0 * day + 12: name for day, name in enumerate(_DAYS)}, ticks=False)
+    axis.grid = False
+    hours = None if known else "hours (where the clock is unknown, from second 0)"
+    x = alt.X("x:Q", title=hours, axis=axis, scale=alt.Scale(domain=[0, 168], nice=False))
+    midnights = alt.Chart(pd.DataFrame({"x": range(24, 168, 24)})).mark_rule(color="#cccccc")
+    percent = [(np.arange(169), np.append(view.hours, view.hours[-1]) * 100) for view in portraits]
+    steps = lines(percent, interpolate="step-after", strokeWidth=1.6)
+    y = alt.Y("y:Q", title="% of the jobs, per hour")
+    drawn = midnights.encode(x=x) + steps.encode(x=x, y=y, **looks)
+    return titled(drawn, "When they submit" + " (local time)" * known, 1000, 230)
 
 
-def _draw_lengths(axes: Axes, portraits: Sequence[Portrait]) -> None:
-    from matplotlib.ticker import PercentFormatter
+def _lengths(portraits: Sequence[Portrait], looks: Looks) -> Any:
+    import altair as alt
 
     longest = max(view.session_lengths[-1] for view in portraits)
     at = np.geomspace(1, max(2 * DAY / MINUTE, longest), 500)
+    shares = [
+        np.searchsorted(view.session_lengths, at, side="right") / len(view.session_lengths)
+        for view in portraits
+    ]
+    drawn = lines([(at, share) for share in shares], strokeWidth=1.8).encode(
+        x=alt.X("x:Q", title="from first to last submission", **minutes_axis(1, float(at[-1]))),
+        y=alt.Y("y:Q", title="of the sessions, at most so long", **percent_axis()),
+        **looks,
+    )
+    return titled(drawn, "How long their sessions are", 450, 360)
+
+
+def _bins(column: str, *, labels: bool) -> Any:
+    """Return the axis of response times, in bins; with texts only where it is the last."""
+    import altair as alt
+
+    names = dict(enumerate(("0", "1", "2", "5", "10", "20 min", "1 h", "2", "4", "8 h", "1 d")))
+    scale = alt.Scale(domain=[0, len(RESPONSES)], nice=False)
+    title = "response time of the job" if labels else None
+    return alt.X(f"{column}:Q", title=title, scale=scale, axis=ticks(names, labels=labels))
+
+
+def _thinking(portraits: Sequence[Portrait], looks: Looks) -> Any:
+    import altair as alt
+    import pandas as pd
+
+    rows = []
     for index, view in enumerate(portraits):
-        shares = np.searchsorted(view.session_lengths, at, side="right") / len(view.session_lengths)
-        axes.plot(at, shares, linewidth=1.8, **look(index))
-    minutes_axis(axes, 1, float(at[-1]))
-    axes.set_ylim(0, 1.01)
-    axes.yaxis.set_major_formatter(PercentFormatter(1))
-    axes.set_title("How long their sessions are", loc="left")
-    axes.set(xlabel="from first to last submission", ylabel="of the sessions, at most so long")
-
-
-def _draw_thinking(axes: Axes, counts: Axes, portraits: Sequence[Portrait]) -> None:
-    from matplotlib.ticker import NullLocator
-
-    edges = np.arange(len(RESPONSES))
-    for index, view in enumerate(portraits):
-        looks: dict[str, Any] = look(index)
-        enough = view.pairs >= FEWEST
-        low, middle, high = np.maximum(view.think_times[enough].T / MINUTE, _LEAST_DRAWN)
         # Side by side in their bin, so that the quartiles of one do not hide another's.
-        place = edges[enough] + 0.5 + (index - (len(portraits) - 1) / 2) * 0.6 / len(portraits)
-        axes.vlines(place, low, high, color=looks["color"], linewidth=2, alpha=0.6)
-        axes.plot(place, middle, marker="o", markersize=5, linewidth=1.2, **looks)
-        places = np.arange(len(RESPONSES) + 1)
-        counts.stairs(view.pairs, places, baseline=None, linewidth=1.4, **looks)
-    names = ["0", "1", "2", "5", "10", "20 min", "1 h", "2", "4", "8 h", "1 d"]
-    axes.set_xlim(0, len(RESPONSES))
-    axes.tick_params(labelbottom=False)
-    axes.set_yscale("log")
-    axes.set_ylim(_LEAST_DRAWN, LONGEST_THINK_TIME / MINUTE)
-    axes.set_yticks([_LEAST_DRAWN, 1, 10, 60, 480], ["≤ 6 s", "1 min", "10 min", "1 h", "8 h"])
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.set_title("How long they think after a job (median, quartiles)", loc="left")
-    axes.set_ylabel("think time")
-    counts.set_xticks(edges, names)
-    counts.set_xlabel("response time of the job")
-    counts.set_yscale("log")
-    counts.set_ylim(bottom=0.7)
-    counts.set_ylabel("pairs")
+        place = 0.5 + (index - (len(portraits) - 1) / 2) * 0.6 / len(portraits)
+        for at in np.flatnonzero(view.pairs >= FEWEST).tolist():
+            low, middle, high = np.maximum(view.think_times[at] / MINUTE, _LEAST_DRAWN).tolist()
+            rows.append((index, at + place, low, middle, high))
+    columns = ["curve", "bin", "low", "minutes", "high"]
+    frame = pd.DataFrame(rows, columns=columns, dtype=float)
+    base = alt.Chart(frame).encode(x=_bins("bin", labels=False))
+    names = {_LEAST_DRAWN: "\u2264 6 s", 1: "1 min", 10: "10 min", 60: "1 h", 480: "8 h"}
+    domain = [_LEAST_DRAWN, LONGEST_THINK_TIME / MINUTE]
+    log = alt.Scale(type="log", domain=domain, nice=False)
+    y = {"title": "think time", "scale": log, "axis": ticks(names)}
+    colour = {"color": looks["color"]}
+    drawn = (
+        base.mark_rule(strokeWidth=2, opacity=0.6).encode(
+            y=alt.Y("low:Q", **y), y2="high", **colour
+        )
+        + base.mark_line(strokeWidth=1.2).encode(y=alt.Y("minutes:Q", **y), **looks)
+        + base.mark_point(filled=True, size=45, opacity=1).encode(y="minutes:Q", **colour)
+    )
+    return titled(drawn, "How long they think after a job (median, quartiles)", 450, 260)
+
+
+def _pairs(portraits: Sequence[Portrait], looks: Looks) -> Any:
+    import altair as alt
+
+    bins = np.arange(len(RESPONSES) + 1)
+    pairs = [np.maximum(np.append(view.pairs, view.pairs[-1]), _NO_PAIR) for view in portraits]
+    most = max(of.max() for of in pairs)
+    scale = alt.Scale(type="log", domain=[_NO_PAIR, max(most, 10)], nice=False)
+    axis = alt.Axis(values=[1, 10, 100, 1000, 10_000, 100_000], format="~s")
+    steps = lines([(bins, of) for of in pairs], interpolate="step-after", strokeWidth=1.4)
+    y = alt.Y("y:Q", title="pairs", scale=scale, axis=axis)
+    return steps.encode(x=_bins("x", labels=True), y=y, **looks).properties(width=450, height=70)

@@ -5,17 +5,22 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from batsched_py.support.extras import extra
 from batsched_users.sessions.delimitation import Delimitation
-from batsched_users.studies.figure_style import COLOURS, look, minutes_axis, plain
+from batsched_users.studies.figure_style import (
+    COLOURS,
+    DASHES,
+    curves,
+    lines,
+    minutes_axis,
+    percent_axis,
+    ticks,
+    titled,
+)
 from batsched_users.studies.thresholds import DAY_MINUTES, LONG, ThresholdStudy, Values, survival
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 GRID: Values = np.geomspace(0.1, 1e6, 141)
 """Minutes at which distributions are written down: 20 to a factor of ten."""
@@ -29,89 +34,111 @@ _KINDS = {
     "unique_last": "found by Last only",
     "unique_max": "found by Max only",
 }
+_SHARES: dict[str, Any] = {"format": "~g", "values": [1, 0.1, 0.01, 1e-3, 1e-4, 1e-5]}
+"""Options of a logarithmic axis of shares."""
+Look = tuple[str, list[int], float, float]
+"""Colour, dashes, width in pixels and opacity of a curve."""
+_CHANNELS = ("color", "strokeDash", "strokeWidth", "opacity")
+_LINES: dict[str, tuple[list[int], float, float]] = {
+    "arrival": ([1, 0], 1.8, 1),
+    "last": ([6, 3], 1.8, 1),
+    "max": ([1, 0], 5, 0.35),
+}
 
 
-@extra("figures")
-def inter_arrival_figure(studies: Sequence[ThresholdStudy]) -> Figure:
+def inter_arrival_figure(studies: Sequence[ThresholdStudy]) -> Any:
     """Draw how inter-arrival times are distributed, and the derivative, a curve per log."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import PercentFormatter
+    import altair as alt
 
-    figure = Figure(figsize=(10, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    for index, study in enumerate(studies):
-        curve = study.inter_arrival
-        left.plot(curve.minutes, curve.cumulative, label=study.name, **look(index))
-        smooth = np.convolve(curve.derivative, np.ones(_SMOOTHED) / _SMOOTHED, mode="valid")
-        middle = np.arange(len(smooth)) + _SMOOTHED / 2
-        # A value of 0 has no place on a logarithmic axis.
-        right.plot(middle, np.where(smooth > 0, smooth, np.nan), **look(index))
-    left.set_xlim(0, DAY_MINUTES)
-    left.set_xticks(range(0, DAY_MINUTES + 1, 240), [f"{hours} h" for hours in range(0, 25, 4)])
-    left.set_ylim(0, 1)
-    left.yaxis.set_major_formatter(PercentFormatter(1))
-    left.set(xlabel="time to the user's next job", ylabel="of those within a day, at most so long")
-    right.set_xlim(0, _SHOWN)
-    right.set_yscale("log")
-    right.set_ylim(1e-4, 0.2)
-    right.axvspan(40, 100, color="0.93", label="where the thesis looks for a threshold")
-    right.axvline(60, color="0.4", linewidth=1, label="60 minutes, which it takes")
-    right.set(xlabel="minutes to the user's next job", ylabel="share per minute")
-    right.set_xticks(range(0, _SHOWN + 1, 40))
-    for axes in (left, right):
-        plain(axes)
-        axes.legend(facecolor="white", edgecolor="none", framealpha=1)
-    return figure
+    looks = curves([study.name for study in studies], orient="top")
+    hours = ticks({hour * 60: f"{hour} h" for hour in range(0, 25, 4)})
+    day = alt.Scale(domain=[0, DAY_MINUTES], nice=False)
+    times = [study.inter_arrival for study in studies]
+    left = lines([(curve.minutes, curve.cumulative) for curve in times]).encode(
+        x=alt.X("x:Q", title="time to the user's next job", scale=day, axis=hours),
+        y=alt.Y("y:Q", title="of those within a day, at most so long", **percent_axis()),
+        **looks,
+    )
+    shown = alt.Scale(domain=[0, _SHOWN], nice=False)
+    minutes = alt.Axis(values=list(range(0, _SHOWN + 1, 40)))
+    log = alt.Scale(type="log", domain=[1e-4, 0.2], nice=False)
+    slopes = lines([_smooth(curve.derivative) for curve in times]).encode(
+        x=alt.X("x:Q", title="minutes to the user's next job", scale=shown, axis=minutes),
+        y=alt.Y("y:Q", title="share per minute", scale=log, axis=alt.Axis(**_SHARES)),
+        **looks,
+    )
+    right = alt.layer(_where_it_is_sought(), slopes)
+    sized = [panel.properties(width=400, height=300) for panel in (left, right)]
+    return alt.hconcat(*sized, spacing=30)
 
 
-@extra("figures")
-def think_time_figure(study: ThresholdStudy) -> Figure:
+def _smooth(derivative: Values) -> tuple[Values, Values]:
+    """Return minutes and means; a value of 0 has no place on a logarithmic axis."""
+    means = np.convolve(derivative, np.ones(_SMOOTHED) / _SMOOTHED, mode="valid")
+    smooth = means.astype(np.float64)
+    middle = np.arange(len(smooth), dtype=np.float64) + _SMOOTHED / 2
+    drawn = (smooth > 0) & (middle <= _SHOWN)
+    return middle[drawn], smooth[drawn]
+
+
+def _where_it_is_sought() -> Any:
+    """Return where the thesis looks for a threshold, and what it takes."""
+    import altair as alt
+    import pandas as pd
+
+    names = ["where the thesis looks for a threshold", "60 minutes, which it takes"]
+    rows = pd.DataFrame({"x": [40.0, 59.6], "until": [100.0, 60.4], "sign": names})
+    legend = alt.Legend(orient="top")
+    looks = alt.Scale(domain=names, range=["#ededed", "#666666"])
+    sign = alt.Fill("sign:N", title=None, scale=looks, legend=legend)
+    return alt.Chart(rows).mark_rect().encode(x="x:Q", x2="until", fill=sign)
+
+
+def think_time_figure(study: ThresholdStudy) -> Any:
     """Draw the think times after batches that Last and Max agree on, and after the others."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import PercentFormatter
+    import altair as alt
 
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    axes = figure.subplots()
     at = np.geomspace(0.1, 1e5, 400)
-    for index, (kind, name) in enumerate(_KINDS.items()):
-        values = getattr(study.think_times, kind)
-        if len(values):
-            looks = look(index)
-            # The common ones lie on each other: the first is drawn broad and pale.
-            looks |= {"linewidth": 5, "alpha": 0.35} if not index else {"linewidth": 1.8}
-            axes.plot(at, 1 - survival(values, at), label=f"{name} ({len(values):,})", **looks)
-    minutes_axis(axes, 0.1, 1e5)
-    axes.set_ylim(0, 1)
-    axes.yaxis.set_major_formatter(PercentFormatter(1))
-    axes.set(xlabel="think time after a batch", ylabel="at most so long")
-    axes.set_title(study.name, loc="left")
-    axes.legend(frameon=False, loc="upper left")
-    plain(axes)
-    return figure
+    times = {name: getattr(study.think_times, kind) for kind, name in _KINDS.items()}
+    times = {name: values for name, values in times.items() if len(values)}
+    labels = [f"{name} ({len(values):,})" for name, values in times.items()]
+    # The common ones lie on each other: the first is drawn broad and pale.
+    broad = {"strokeWidth": [5, 1.8, 1.8, 1.8], "opacity": [0.35, 1, 1, 1]}
+    looks = {"color": COLOURS, "strokeDash": DASHES} | broad
+    drawn = lines([(at, 1 - survival(values, at)) for values in times.values()]).encode(
+        x=alt.X("x:Q", title="think time after a batch", **minutes_axis(0.1, 1e5)),
+        y=alt.Y("y:Q", title="at most so long", **percent_axis()),
+        **curves(labels, looks, orient="right"),
+    )
+    return titled(drawn, study.name, 560, 340)
 
 
-@extra("figures")
-def session_length_figure(study: ThresholdStudy) -> Figure:
+def session_length_figure(study: ThresholdStudy) -> Any:
     """Draw the share of the sessions that are longer than a time, a curve per delimitation."""
-    from matplotlib.figure import Figure
+    import altair as alt
 
-    figure = Figure(figsize=(8.5, 4.5), layout="constrained")
-    axes = figure.subplots()
     at = np.geomspace(1, 1e6, 800)
-    for name, looks in _looks(study.lengths).items():
-        share = survival(study.lengths[name], at)
-        axes.plot(at, np.where(share > 0, share, np.nan), label=name, **looks)
-    axes.axvline(LONG, color="0.4", linewidth=1, label=f"{LONG:,.0f} minutes")
-    minutes_axis(axes, 1, 1e6)
-    axes.set_yscale("log")
-    axes.set(xlabel="session length", ylabel="share of the sessions that are longer")
-    axes.set_title(study.name, loc="left")
-    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
-    plain(axes)
-    return figure
+    shares = [survival(lengths, at) for lengths in study.lengths.values()]
+    points = [(at[share > 0], share[share > 0]) for share in shares]
+    least = min(share.min(initial=0.1) for _, share in points)
+    limit = np.array([LONG, LONG]), np.array([least, 1.0])
+    looks = _looks(study.lengths) | {f"{LONG:,.0f} minutes": ("#666666", [1, 0], 1, 1)}
+    of_channels = dict(zip(_CHANNELS, zip(*looks.values(), strict=True), strict=True))
+    log = alt.Scale(type="log", domain=[least, 1], nice=False)
+    drawn = lines([*points, limit]).encode(
+        x=alt.X("x:Q", title="session length", **minutes_axis(1, 1e6)),
+        y=alt.Y(
+            "y:Q",
+            title="share of the sessions that are longer",
+            scale=log,
+            axis=alt.Axis(**_SHARES),
+        ),
+        **curves(list(looks), of_channels, orient="right"),
+    )
+    return titled(drawn, study.name, 560, 340)
 
 
-def _looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+def _looks(names: Iterable[str]) -> dict[str, Look]:
     """Return how each delimitation is drawn: Last as dashes on the broad band of its Max.
 
     They nearly coincide where a cut hides most of what they differ in.
@@ -121,15 +148,8 @@ def _looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
         name: (rule.threshold, rule.cut, rule.method == "arrival") for name, rule in rules.items()
     }
     order = list(dict.fromkeys(kinds.values()))
-    lines: dict[str, dict[str, Any]] = {
-        "arrival": {"linestyle": "-", "linewidth": 1.8},
-        "last": {"linestyle": "--", "linewidth": 1.8},
-        "max": {"linestyle": "-", "linewidth": 5, "alpha": 0.35},
-    }
-    return {
-        name: {"color": COLOURS[order.index(kinds[name]) % len(COLOURS)]} | lines[rule.method]
-        for name, rule in rules.items()
-    }
+    colours = {kind: COLOURS[at % len(COLOURS)] for at, kind in enumerate(order)}
+    return {name: (colours[kinds[name]], *_LINES[rule.method]) for name, rule in rules.items()}
 
 
 def curves_csv(study: ThresholdStudy) -> str:

@@ -1,0 +1,69 @@
+"""Where the files are that a campaign file names: beside it."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from batsched_py.campaign.campaign_file import Campaign
+from batsched_py.run.settings import SETTINGS, Settings
+from batsched_py.workload.sites import is_platform
+
+_PLUGINS = ("scheduler", "users")
+_OPTIONS = tuple(name for name, field in SETTINGS.items() if field.is_table)
+
+
+def located(settings: Settings, campaign: Campaign) -> Settings:
+    """Return settings of a campaign's run that name each file by its path from here.
+
+    Files are looked for beside the campaign file, then in the working directory, with a note of
+    the campaign for each that is taken from there. Names of logs, policies and models stay.
+    """
+    folder = campaign.path.parent
+    if folder.resolve() == Path.cwd():
+        return settings
+    place = partial(_place, campaign, folder)
+    found: dict[str, Any] = {
+        name: place(value) for name in _PLUGINS if ".py:" in (value := getattr(settings, name))
+    }
+    if settings.platform is not None:
+        found["platform"] = place(str(settings.platform))
+    if settings.sites is not None and is_platform(settings.sites):
+        found["sites"] = place(settings.sites)
+    if settings.log not in campaign.given_logs:
+        found["log"] = place(settings.log, perhaps=True)
+    for name in _OPTIONS:
+        options = getattr(settings, name).items()
+        found[name] = {
+            key: place(value, perhaps=True) if isinstance(value, str) else value
+            for key, value in options
+        }
+    return msgspec.structs.replace(settings, **found)
+
+
+def _place(campaign: Campaign, folder: Path, text: str, *, perhaps: bool = False) -> str:
+    """Return the path from here of the file that ``text`` names, a class in it still behind it.
+
+    What is ``perhaps`` a file stays as it is if there is none.
+    """
+    file, python, name = text.partition(".py:")
+    path = Path(file + python.removesuffix(":"))
+    if _is_there(folder / path, text):
+        return f"{folder / path}{python and ':'}{name}"
+    if _is_there(path, text):
+        note = f"{campaign.path}: {path} is not beside it, but taken from the working directory"
+        if note not in campaign.notes:
+            campaign.notes.append(note)
+        return text
+    return text if perhaps else f"{folder / path}{python and ':'}{name}"
+
+
+def _is_there(path: Path, text: str) -> bool:
+    """Tell whether there is such a file, or a folder that is meant: other words may be its name."""
+    try:
+        return path.is_file() or ("/" in text and path.is_dir())
+    except (OSError, ValueError):  # a long text is no path
+        return False

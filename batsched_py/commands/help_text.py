@@ -1,0 +1,44 @@
+"""How the help of a command is laid out: options under headings, descriptions that are not cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+from batsched_py.support.plugin_descriptions import first_paragraph
+
+
+class CommandHelp(TyperCommand):
+    """A command whose options stand in groups, each under a heading.
+
+    The group of an option is its ``rich_help_panel``. Those without one come first, as "Options".
+    """
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and options, a section for each heading."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            heading = getattr(parameter, "rich_help_panel", None) or kind
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                sections.setdefault(heading, []).append(record)
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
+class GroupHelp(TyperGroup):
+    """A command with subcommands, whose descriptions are not cut."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the subcommands."""
+        commands: dict[str, Any] = {
+            name: self.get_command(ctx, name) for name in self.list_commands(ctx)
+        }
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, first_paragraph(command.help)) for name, command in commands.items()]
+            )

@@ -1,0 +1,1 @@
+"""Figures of runs, as charts of altair, and charts as files."""

@@ -1,0 +1,118 @@
+"""Charts as files, by the end of their names; nothing is fetched from anywhere."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from pathlib import Path
+from struct import pack, unpack_from
+from typing import Any
+
+import msgspec
+
+from batsched_py.errors import UsageError
+from batsched_py.support import palette
+from batsched_py.support.atomic_files import write_whole
+
+WIDTH = 640
+"""Width in pixels of a figure that takes that of its container."""
+LOOKS = {
+    "background": "white",
+    # as on the page (charts.js)
+    "range": {
+        "category": list(palette.CATEGORIES),
+        "ramp": {"scheme": "viridis"},
+        "heatmap": {"scheme": "viridis"},
+        "diverging": {"scheme": "blueorange"},
+    },
+    "mark": {"color": palette.BLUE},
+    "axis": {"gridColor": "#d5dae0", "labelFontSize": 11, "titleFontSize": 11},
+    "legend": {"labelFontSize": 11, "titleFontSize": 11, "labelLimit": 260},
+    "view": {"stroke": "#d5dae0"},
+}
+"""Colours and sizes of a figure where its specification says nothing."""
+SCALE = 2.0
+"""Pixels of a PNG file by pixel of the figure."""
+FORMATS = ("png", "svg", "pdf", "html", "json")
+
+_SIGNATURE = 8
+"""Bytes before the first chunk of a PNG file."""
+_CLIP = re.compile(r'(id="|url\(#)clip(\d+)')
+
+
+def format_of(path: Path) -> str:
+    """Return the format that the name of a figure asks for; raises :class:`UsageError`."""
+    form = path.suffix.lower().removeprefix(".")
+    if form not in FORMATS:
+        names = " or .".join(", .".join(FORMATS).rsplit(", .", 1))
+        raise UsageError(f"{path}: a figure is .{names}, by the end of its name")
+    return form
+
+
+def write_chart(chart: Any, path: Path) -> None:
+    """Write a chart of altair, however large, in the format of the file's name.
+
+    It is written whole or not at all. The same chart gives the same bytes, but for PDF, whose
+    objects come in any order. An HTML file needs no network. Raises :class:`UsageError` for a
+    name that ends with no known format.
+    """
+    import altair as alt  # heavy: only if something is drawn
+
+    form = format_of(path)
+    with alt.data_transformers.enable("default", max_rows=None):
+        spec = chart.to_dict()
+    write_whole(path, drawn_as(form, spec))
+
+
+def drawn_as(form: str, spec: dict[str, Any]) -> bytes:
+    """Return a Vega-Lite specification as a file of one of the :data:`FORMATS`."""
+    import vl_convert
+
+    spec = printable(spec)
+    options: Any = {"config": LOOKS, "allowed_base_urls": []}
+    match form:
+        case "png":
+            return _smaller(vl_convert.vegalite_to_png(spec, scale=SCALE, **options))
+        case "svg":
+            return _numbered_anew(vl_convert.vegalite_to_svg(spec, **options)).encode()
+        case "pdf":
+            return vl_convert.vegalite_to_pdf(spec, **options)
+        case "html":
+            return vl_convert.vegalite_to_html(spec, config=LOOKS, bundle=True).encode()
+        case _:
+            return msgspec.json.format(msgspec.json.encode(spec), indent=1) + b"\n"
+
+
+def printable(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a specification with a width where it has that of its container."""
+    return spec | {"width": WIDTH} if spec.get("width") == "container" else spec
+
+
+def _numbered_anew(svg: str) -> str:
+    """Return an SVG whose clip paths are counted from 1, not on from the figure before."""
+    numbers: dict[str, int] = {}
+
+    def counted(match: re.Match[str]) -> str:
+        return f"{match[1]}clip{numbers.setdefault(match[2], len(numbers) + 1)}"
+
+    return _CLIP.sub(counted, svg)
+
+
+def _smaller(png: bytes) -> bytes:
+    """Return a PNG of the same pixels in a fourth of the bytes: they were packed in haste."""
+    kept, pixels, at = [png[:_SIGNATURE]], b"", _SIGNATURE
+    while at < len(png):
+        (length,) = unpack_from(">I", png, at)
+        kind, content = png[at + 4 : at + 8], png[at + 8 : at + 8 + length]
+        if kind == b"IDAT":
+            pixels += content
+        elif kind == b"IEND":
+            kept.append(_chunk(b"IDAT", zlib.compress(zlib.decompress(pixels), 8)))
+        if kind != b"IDAT":
+            kept.append(_chunk(kind, content))
+        at += length + 12
+    return b"".join(kept)
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    return pack(">I", len(content)) + kind + content + pack(">I", zlib.crc32(kind + content))

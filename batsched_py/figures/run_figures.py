@@ -1,0 +1,330 @@
+"""Figures of one run: its schedule, busy processors, the queue, submissions.
+
+All take the frame :attr:`batsched_py.Result.jobs`, a row for each job with the columns of
+``_jobs.csv``, times in seconds, and return a chart of altair whose ``data`` is a frame too. Step
+functions are exact; of very many steps the means over equal parts are shown, with the least and the
+most as a band, and the subtitle says so. No chart has more rows than altair takes without being
+asked. A chart is as wide as ``chart.properties(width=...)`` says, ``"container"`` too.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Unpack
+
+import altair as alt
+import msgspec
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+from batsched_py.errors import UsageError, parameter
+from batsched_py.figures.schedule_window import jobs_inside, widest_window
+from batsched_py.figures.step_charts import MOST_STEPS, Chart, StepLayers, Steps
+from batsched_py.figures.step_functions import Array, Intervals
+from batsched_py.figures.time_axis import TimeAxis, TimeOptions
+from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, REJECTED
+from batsched_py.support import palette
+from batsched_py.support.processor_sets import from_text, intervals
+from batsched_py.units import DAY, HOUR, WEEK
+
+WIDTH, HEIGHT = 640, 300
+"""Pixels, if nothing else is said."""
+MOST_RECTANGLES = 4_000
+"""Of a schedule; altair refuses frames of more than 5000 rows."""
+READABLE_RECTANGLES = 1_500
+"""Of a schedule without a chosen window."""
+_MOST_BINS = 300
+"""Of submissions, unless the width of a bin is given or they are weeks."""
+_BINS = {"hour": HOUR, "day": DAY, "week": WEEK}
+_COLOURED = len(palette.CATEGORIES) - 1
+_CARRIED = ("job_id", "user", "requested_number_of_resources", "allocated_resources", "colour")
+_UNKNOWN, _OTHERS = "unknown", "others"
+
+
+def gantt(
+    jobs: pd.DataFrame,
+    nb_processors: int | None = None,
+    *,
+    colour: str | None = "user",
+    **time: Unpack[TimeOptions],
+) -> Chart:
+    """Draw the schedule: a rectangle for each job on neighbouring processors, these upwards.
+
+    ``colour`` is a column of ``jobs``: numbers have a scale; of texts, those with most
+    processor-seconds have colours of their own and the others share one; ``job_id`` takes turns;
+    None is one colour for all. Without ``begin`` and ``end`` a schedule of too many jobs is shown
+    around the time at which most jobs waited. ``time`` is as in :class:`TimeOptions`. ``data`` has
+    a row for each rectangle. Raises :class:`UsageError` for a column that is not there.
+    """
+    if colour not in (None, "user", *jobs):
+        raise UsageError(
+            f"{parameter('colour')} {colour!r}: expected one of {', '.join(map(str, jobs))}"
+        )
+    ran = _that_ran(jobs).sort_values("starting_time", kind="stable", ignore_index=True)
+    (begin, end), notes = _gantt_window(ran, time)
+    shown = jobs_inside(ran, begin, end, MOST_RECTANGLES, MOST_RECTANGLES)
+    colours = Colours.of(shown, colour)
+    axis = TimeAxis.of(jobs, end - begin, time)
+    data = _rectangles(shown.assign(colour=colours.values), axis)
+    highest = int(data["last_processor"].max()) if len(data) else 0
+    top = max(nb_processors or 0, highest + 1)
+    processors = alt.Scale(domain=[-0.5, top - 0.5], nice=False)
+    chart = (
+        alt.Chart(data)
+        .mark_rect(clip=True, fillOpacity=0.7, strokeWidth=0.5)
+        .encode(
+            x=axis.x("start", *axis.written(np.array([begin, end]))),
+            x2="finish",
+            y=alt.Y("low:Q", title="processor", scale=processors),
+            y2="high",
+            tooltip=_job_tooltips(axis, colours.title),
+            **colours.encodings(),
+        )
+    )
+    return _finished(chart, "Schedule", notes)
+
+
+def utilisation(
+    jobs: pd.DataFrame, nb_processors: int | None = None, **time: Unpack[TimeOptions]
+) -> Chart:
+    """Draw busy processors, the demand (of running and waiting jobs) and the machine's size.
+
+    Demand beyond twice the machine is cut. ``time`` is as in :class:`TimeOptions`. ``data`` has a
+    row for each step: ``time`` and ``until`` as along the axis, ``busy`` and ``demand``.
+    """
+    ran = _that_ran(jobs)
+    submit, start, finish = _times(ran)
+    busy, demand = (Intervals(of, finish, _sizes(ran)) for of in (start, submit))
+    steps = Steps.of({"busy": busy, "demand": demand}, *_window(ran, time))
+    notes = steps.notes
+    top = max(steps.highest("demand"), nb_processors or 1)
+    if nb_processors and top > 2 * nb_processors:
+        top = 2 * nb_processors
+        notes = [*notes, "demand is cut at twice the machine"]
+    colours = {"busy": palette.BLUE, "demand": palette.VERMILION}
+    machine = {"machine": palette.BLACK} if nb_processors else {}
+    layers = _layers(jobs, steps, time, colours | machine)
+    y = {"title": "processors", "scale": alt.Scale(domain=[0, top], nice=False)}
+    demand_line = layers.line("demand", y, strokeWidth=0.8)
+    drawn = [layers.area("busy", y), demand_line, layers.line("busy", y)]
+    drawn += [layers.level(name, nb_processors or 0, y) for name in machine]
+    return _finished(alt.layer(*drawn, layers.hover()), "Utilisation", _said(ran, notes))
+
+
+def queue(jobs: pd.DataFrame, **time: Unpack[TimeOptions]) -> Chart:
+    """Draw how many jobs wait (axis on the left) and their processors (axis on the right).
+
+    ``time`` is as in :class:`TimeOptions`. ``data`` has a row for each step: ``time`` and
+    ``until`` as along the axis, ``jobs`` and ``processors``.
+    """
+    ran = _that_ran(jobs)
+    submit, start, _ = _times(ran)
+    number, processors = Intervals(submit, start), Intervals(submit, start, _sizes(ran))
+    steps = Steps.of({"jobs": number, "processors": processors}, *_window(ran, time))
+    layers = _layers(jobs, steps, time, {"jobs": palette.BLUE, "processors": palette.ORANGE})
+    scales = {
+        name: alt.Scale(domain=[0, max(steps.highest(name), 1)], nice=True)
+        for name in layers.colours
+    }
+    left = {"title": "waiting jobs", "scale": scales["jobs"]}
+    right = {"title": "processors of these", "scale": scales["processors"]}
+    drawn = alt.layer(
+        alt.layer(layers.area("jobs", left), layers.line("jobs", left)),
+        layers.line("processors", right, strokeWidth=1),
+        layers.hover(),
+    ).resolve_scale(y="independent")
+    return _finished(drawn, "Queue", _said(ran, steps.notes))
+
+
+def submissions(
+    jobs: pd.DataFrame, *, every: str | None = None, **time: Unpack[TimeOptions]
+) -> Chart:
+    """Draw how many jobs are submitted in each hour, day or week, and how many were recorded.
+
+    ``every`` is ``hour``, ``day`` or ``week``; None: what gives a readable number of bins. With
+    dates they begin as those of the clock do, weeks on Monday. Recorded are the jobs whose
+    ``original_submission_time`` is known. ``time`` is as in :class:`TimeOptions`. ``data`` has a
+    row for each bin. Raises :class:`UsageError` for another bin, or one that gives too many.
+    """
+    if every not in (None, *_BINS):
+        raise UsageError(f"{parameter('every')} {every!r}: expected {', '.join(_BINS)}")
+    times = {"submitted": jobs["submission_time"].to_numpy(float)}
+    if "original_submission_time" in jobs and jobs["original_submission_time"].notna().any():
+        times["recorded"] = jobs["original_submission_time"].dropna().to_numpy(float)
+    begin, end = _chosen(np.concatenate(list(times.values())), time)
+    axis = TimeAxis.of(jobs, end - begin, time)
+    if every is None:
+        fitting = [name for name, width in _BINS.items() if (end - begin) / width <= _MOST_BINS]
+        every = fitting[0] if fitting else "week"
+    edges = axis.bins(begin, end, _BINS[every])
+    if len(edges) > MOST_STEPS:
+        raise UsageError(f"{parameter('every')} {every!r} gives {len(edges) - 1:,} bins: too many")
+    counts = {
+        name: np.histogram(axis.clock(of), edges)[0].astype(float) for name, of in times.items()
+    }
+    steps = Steps(edges, counts, len(edges) - 1)
+    colours = {"recorded": palette.RECORDED} if "recorded" in times else {}
+    layers = StepLayers.of(steps, axis.values(edges), axis, {"submitted": palette.BLUE} | colours)
+    y = {"title": f"jobs per {every}"}
+    drawn = [layers.area(name, y) for name in colours]
+    drawn += [layers.line(name, y) for name in layers.colours]
+    notes = [] if len(jobs) else ["no jobs"]
+    return _finished(alt.layer(*drawn, layers.hover()), "Submissions", notes)
+
+
+# What is drawn -------------------------------------------------------------------------------
+
+
+def _that_ran(jobs: pd.DataFrame) -> pd.DataFrame:
+    ran = jobs["finish_time"].notna() & jobs["starting_time"].notna()
+    if "final_state" in jobs:
+        ran &= jobs["final_state"] != REJECTED
+    # pandas takes 7 for a number if it reads the file itself
+    return jobs[ran].astype({"allocated_resources": str})
+
+
+def _times(ran: pd.DataFrame) -> tuple[Array, Array, Array]:
+    """Return submission, start and end of each job.
+
+    A job that took no time ends when it starts: what Batsim writes for it would overlap with the
+    next job on its processors.
+    """
+    submit, start, finish = (
+        ran[name].to_numpy(float) for name in ("submission_time", "starting_time", "finish_time")
+    )
+    return submit, start, np.where(finish - start < 2 * LEAST_EXECUTION_TIME, start, finish)
+
+
+def _sizes(ran: pd.DataFrame) -> Array:
+    """Return how many processors each job got."""
+    sizes = {text: from_text(text).bit_count() for text in set(ran["allocated_resources"])}
+    return ran["allocated_resources"].map(sizes).to_numpy(float)
+
+
+def _window(ran: pd.DataFrame, time: TimeOptions) -> tuple[float, float]:
+    """Return the times that are asked for, else those of all jobs that ran."""
+    return _chosen(np.concatenate(_times(ran)), time)
+
+
+def _chosen(times: Array, time: TimeOptions) -> tuple[float, float]:
+    begin, end = time.get("begin"), time.get("end")
+    if begin is None:
+        begin = float(times.min()) if len(times) else 0.0
+    if end is None:
+        end = max(float(times.max()) if len(times) else 0.0, begin)
+    if end < begin:
+        raise UsageError(f"{parameter('end')} {end:g} is before {parameter('begin')} {begin:g}")
+    return begin, end if end > begin else begin + 1.0  # an axis of one instant has no length
+
+
+def _gantt_window(ran: pd.DataFrame, time: TimeOptions) -> tuple[tuple[float, float], list[str]]:
+    """Return begin and end of what is shown of a schedule, and what is said of it."""
+    if not len(ran):
+        return _window(ran, time), ["no job ran"]
+    begin, end = _window(ran, time)
+    notes = []
+    if time.get("begin") is None and time.get("end") is None:
+        begin, end = widest_window(ran, READABLE_RECTANGLES, READABLE_RECTANGLES)
+        begin, end = _chosen(np.array([begin, end]), {})
+    inside = len(jobs_inside(ran, begin, end, len(ran), sys.maxsize))
+    shown = len(jobs_inside(ran, begin, end, MOST_RECTANGLES, MOST_RECTANGLES))
+    if inside < len(ran):
+        notes.append(f"{inside:,} of {len(ran):,} jobs: those that run in this window")
+        if time.get("begin") is None and time.get("end") is None:
+            notes.append("around the time at which most jobs waited")
+    if shown < inside:
+        notes.append(f"of these the {shown:,} widest")
+    return (begin, end), notes
+
+
+def _rectangles(shown: pd.DataFrame, axis: TimeAxis) -> pd.DataFrame:
+    """Return a row for each job on neighbouring processors."""
+    submit, start, finish = _times(shown)
+    frame = shown[[name for name in _CARRIED if name in shown]].assign(
+        submission=axis.written(submit),
+        start=axis.written(start),
+        finish=axis.written(finish),
+        waited=(start - submit) / HOUR,
+        ran=(finish - start) / HOUR,
+    )
+    runs = [list(intervals(from_text(text))) for text in shown["allocated_resources"]]
+    frame = frame.loc[frame.index.repeat([len(of) for of in runs])].reset_index(drop=True)
+    ends = np.array([ends for of in runs for ends in of], dtype=int).reshape(-1, 2)
+    frame["first_processor"], frame["last_processor"] = ends.T
+    return frame.assign(low=ends[:, 0] - 0.5, high=ends[:, 1] + 0.5)
+
+
+def _job_tooltips(axis: TimeAxis, colour: str | None) -> list[alt.Tooltip]:
+    further = [] if colour is None or colour in _CARRIED else [alt.Tooltip("colour", title=colour)]
+    return [
+        alt.Tooltip("job_id:N", title="job"),
+        alt.Tooltip("user:N"),
+        alt.Tooltip("requested_number_of_resources:Q", title="processors"),
+        alt.Tooltip("allocated_resources:N", title="on processors"),
+        axis.tooltip("submission", "submitted"),
+        axis.tooltip("start", "started"),
+        axis.tooltip("finish", "ended"),
+        alt.Tooltip("waited:Q", title="waited [hours]", format=",.4~f"),
+        alt.Tooltip("ran:Q", title="ran [hours]", format=",.4~f"),
+        *further,
+    ]
+
+
+class Colours(msgspec.Struct, frozen=True, eq=False):
+    """What the jobs of a schedule are coloured by."""
+
+    values: pd.Series[Any]
+    """Of each job: a number, or the name of its group."""
+    groups: tuple[str, ...] = ()
+    """In the order of the legend; none for numbers."""
+    title: str | None = None
+    """Of the legend; None: there is none."""
+
+    @classmethod
+    def of(cls, shown: pd.DataFrame, colour: str | None) -> Colours:
+        """Return the colours by a column, see :func:`gantt`."""
+        if colour is None:
+            return cls(pd.Series("", index=shown.index), ("",))
+        if colour == "job_id":
+            turns = [str(row % _COLOURED) for row in range(len(shown))]
+            return cls(pd.Series(turns, shown.index, dtype=str), tuple(sorted(set(turns))))
+        column = shown[colour] if colour in shown else pd.Series(pd.NA, shown.index, dtype=str)
+        if colour != "user" and is_numeric_dtype(column) and not is_bool_dtype(column):
+            return cls(column, title=colour)
+        texts = column.astype(object).where(column.notna(), _UNKNOWN).astype(str)
+        _, start, finish = _times(shown)
+        areas = pd.Series((finish - start) * _sizes(shown), shown.index).groupby(texts).sum()
+        names = list(areas.sort_values(ascending=False, kind="stable").index)
+        if len(names) <= _COLOURED + 1:
+            return cls(texts, tuple(names), colour)
+        largest = names[:_COLOURED]
+        return cls(texts.where(texts.isin(largest), _OTHERS), (*largest, _OTHERS), colour)
+
+    def encodings(self) -> dict[str, Any]:
+        """Return the encodings of the column ``colour``, of areas and their edges."""
+        kind, scale = "Q", alt.Scale(scheme="viridis")
+        if self.groups:
+            colours = palette.CATEGORIES[: len(self.groups)]
+            kind, scale = "N", alt.Scale(domain=list(self.groups), range=list(colours))
+        legend = alt.Legend(orient="top") if self.title else None
+        options: dict[str, Any] = {"title": self.title, "scale": scale, "legend": legend}
+        field = f"colour:{kind}"
+        return {"color": alt.Color(field, **options), "stroke": alt.Stroke(field, **options)}
+
+
+def _layers(
+    jobs: pd.DataFrame, steps: Steps, time: TimeOptions, colours: dict[str, str]
+) -> StepLayers:
+    begin, end = steps.edges[[0, -1]].tolist()
+    axis = TimeAxis.of(jobs, end - begin, time)
+    return StepLayers.of(steps, axis.written(steps.edges), axis, colours)
+
+
+def _said(ran: pd.DataFrame, notes: list[str]) -> list[str]:
+    return notes if len(ran) else ["no job ran"]
+
+
+def _finished(chart: Chart, title: str, notes: list[str]) -> Chart:
+    heading = alt.TitleParams(title, subtitle=notes, anchor="start")
+    return chart.properties(width=WIDTH, height=HEIGHT, title=heading).interactive(bind_y=False)

@@ -1,0 +1,130 @@
+"""Step functions of time as layers of a chart: areas and lines, with numbers that one hovers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+import msgspec
+import numpy as np
+import pandas as pd
+
+from batsched_py.figures.step_functions import Array, Intervals
+from batsched_py.figures.time_axis import TimeAxis
+
+MOST_STEPS = 2_000
+"""Of a chart that shows every step."""
+PARTS = 500
+"""Equal parts of time over which more steps are summed up."""
+
+Chart = Any
+"""A chart of altair, whose own types hardly tell one kind from another."""
+
+
+class Steps(msgspec.Struct, frozen=True, eq=False):
+    """Values that are constant from each of the ``edges`` to the next, seconds."""
+
+    edges: Array
+    """Shape (n + 1,)."""
+    values: dict[str, Array]
+    """By name, each of shape (n,). If :attr:`thinned`, means over the parts, and the least and
+    the most value of ``NAME`` are those of ``NAME_least`` and ``NAME_most``."""
+    nb_steps: int
+    """Before they were thinned."""
+
+    @classmethod
+    def of(cls, functions: Mapping[str, Intervals], begin: float, end: float) -> Steps:
+        """Return sums over intervals from one second of the simulation to another."""
+        instants = np.unique(np.concatenate([of.instants for of in functions.values()]))
+        inner = instants[(instants > begin) & (instants < end)]
+        edges = np.concatenate([[begin], inner, [end]])
+        nb_steps = len(edges) - 1
+        if nb_steps <= MOST_STEPS:
+            values = {name: of.at(edges[:-1]) for name, of in functions.items()}
+            return cls(edges, values, nb_steps)
+        edges = np.linspace(begin, end, PARTS + 1)
+        values = {}
+        for name, of in functions.items():
+            parts = of.over(edges)
+            ends = {f"{name}_least": parts.least, f"{name}_most": parts.most}
+            values |= {name: parts.mean} | ends
+        return cls(edges, values, nb_steps)
+
+    @property
+    def thinned(self) -> bool:
+        """Whether the values are means over equal parts of the time."""
+        return self.nb_steps > len(self.edges) - 1
+
+    @property
+    def notes(self) -> list[str]:
+        """What was summed up, if anything."""
+        if not self.thinned:
+            return []
+        return [f"means over {PARTS} equal parts of {self.nb_steps:,} steps; band: least to most"]
+
+    def highest(self, name: str) -> float:
+        """Return the greatest value of a name."""
+        return float(self.values[f"{name}_most" if self.thinned else name].max())
+
+    def data(self, ends: Any) -> pd.DataFrame:
+        """Return a row for each step, and one where the last ends.
+
+        ``ends`` are the edges as they are along the axis.
+        """
+        columns = {"time": ends, "until": np.append(ends[1:], ends[-1:])}
+        columns |= {name: np.append(of, of[-1:]) for name, of in self.values.items()}
+        return pd.DataFrame(columns)
+
+
+class StepLayers(msgspec.Struct, frozen=True):
+    """Layers over the data of some steps; each curve has a name that is its column.
+
+    ``y`` are options of its axis.
+    """
+
+    base: Chart
+    """A chart of :meth:`Steps.data` with the axis of time."""
+    axis: TimeAxis
+    colours: Mapping[str, str]
+    """Of the curves, in the order of the legend."""
+
+    @classmethod
+    def of(cls, steps: Steps, ends: Any, axis: TimeAxis, colours: Mapping[str, str]) -> StepLayers:
+        """Return the layers of steps whose edges are ``ends`` along the axis."""
+        base = alt.Chart(steps.data(ends)).encode(x=axis.x("time", ends[0], ends[-1]))
+        return cls(base, axis, colours)
+
+    def line(self, name: str, y: Mapping[str, Any], **mark: Any) -> Chart:
+        """Return a curve; ``mark`` are options of the line."""
+        return self._line(name, alt.Y(f"{name}:Q", **y), **mark)
+
+    def level(self, name: str, height: float, y: Mapping[str, Any]) -> Chart:
+        """Return a curve that is the same at all times."""
+        return self._line(name, alt.datum(height, type="quantitative", **y), strokeWidth=1)
+
+    def area(self, name: str, y: Mapping[str, Any]) -> Chart:
+        """Return the area under a curve, or from its least to its most if it was thinned."""
+        least, most = f"{name}_least", f"{name}_most"
+        marked = self.base.mark_area(interpolate="step-after", opacity=0.3, clip=True)
+        ends: dict[str, Any] = {"y": alt.Y(f"{name}:Q", stack=None, **y)}
+        if most in self.base.data:
+            ends = {"y": alt.Y(f"{most}:Q", **y), "y2": least}
+        return self._named(name, marked.encode(**ends))
+
+    def hover(self) -> Chart:
+        """Return what cannot be seen and tells the numbers of the step under the pointer."""
+        names = [name for name in self.base.data if name not in ("time", "until")]
+        numbers = [alt.Tooltip(f"{name}:Q", format=",.4~g") for name in names]
+        times = [self.axis.tooltip("time", "from"), self.axis.tooltip("until", "until")]
+        return self.base.mark_rect(opacity=0).encode(x2="until", tooltip=[*times, *numbers])
+
+    def _line(self, name: str, y: Any, **mark: Any) -> Chart:
+        mark = {"interpolate": "step-after", "strokeWidth": 1.4, "clip": True} | mark
+        return self._named(name, self.base.mark_line(**mark).encode(y=y))
+
+    def _named(self, name: str, layer: Chart) -> Chart:
+        scale = alt.Scale(domain=list(self.colours), range=list(self.colours.values()))
+        legend = alt.Legend(orient="top", symbolType="stroke", symbolOpacity=1, symbolStrokeWidth=3)
+        colour = alt.Color("curve:N", scale=scale, title=None, legend=legend)
+        return layer.transform_calculate(curve=f"'{name}'").encode(color=colour)

@@ -1,0 +1,120 @@
+"""The axis of time of a run's figures: days or hours from the first submission, or dates."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+import altair as alt
+import msgspec
+import numpy as np
+import pandas as pd
+
+from batsched_py.errors import UsageError, parameter
+from batsched_py.figures.step_functions import Array
+from batsched_py.units import DAY, UNITS, unit_of
+from batsched_py.workload.clock import local_seconds
+
+
+class TimeOptions(TypedDict, total=False):
+    """Which times a figure shows, and how they are written."""
+
+    begin: float | None
+    """Second of the simulation at the left end; None: where there is something to see."""
+    end: float | None
+    """The same at the right end."""
+    unit: str | None
+    """Of the axis, from the first submission: days, hours, minutes or seconds; None: what fits."""
+    unix_start_time: float | None
+    """Unix time of second 0: the axis has dates unless there is a ``unit``."""
+    time_zone: str
+    """Whose clocks the dates are by: a name or an offset such as ``+01:00``; UTC if not said."""
+
+
+class TimeAxis(msgspec.Struct, frozen=True):
+    """How seconds of the simulation are written along an axis."""
+
+    zero: float
+    """The first submission, in seconds of the simulation."""
+    unit: str
+    unix_start_time: float | None = None
+    """None: no dates, but :attr:`unit` from :attr:`zero`."""
+    time_zone: str = "UTC"
+
+    @classmethod
+    def of(cls, jobs: pd.DataFrame, span: float, options: TimeOptions) -> TimeAxis:
+        """Return the axis for jobs as in ``_jobs.csv`` and a span of time (seconds).
+
+        Raises :class:`UsageError` for another unit, ``InputError`` for an unknown time zone.
+        """
+        first = float(jobs["submission_time"].min()) if len(jobs) else 0.0
+        unit = options.get("unit")
+        if unit is not None and unit not in UNITS:
+            raise UsageError(f"{parameter('unit')} {unit!r}: expected {', '.join(UNITS)}")
+        start = options.get("unix_start_time") if unit is None else None
+        return cls(first, unit or unit_of(span), start, options.get("time_zone", "UTC"))
+
+    @property
+    def has_dates(self) -> bool:
+        """Whether dates are along the axis."""
+        return self.unix_start_time is not None
+
+    def clock(self, seconds: Array) -> Array:
+        """Return times in seconds from the first submission, or as the clocks showed them.
+
+        These are seconds since the clocks showed 1970-01-01 0:00, so that days begin at midnight.
+        """
+        if self.unix_start_time is None:
+            result: Array = seconds - self.zero
+            return result
+        return local_seconds(seconds, self.unix_start_time, self.time_zone)
+
+    def values(self, clock: Array) -> Any:
+        """Return what is along the axis for times of :meth:`clock`: numbers, or dates."""
+        if self.has_dates:
+            return (clock * 1000).round().astype("datetime64[ms]")
+        return clock / UNITS[self.unit]
+
+    def written(self, seconds: Array) -> Any:
+        """Return what is along the axis at seconds of the simulation."""
+        return self.values(self.clock(seconds))
+
+    def bins(self, begin: float, end: float, width: float) -> Array:
+        """Return edges of bins, as of :meth:`clock`, over some seconds of the simulation.
+
+        Days begin at midnight and weeks on Monday if there are dates, else with the first
+        submission.
+        """
+        monday = 3 * DAY if self.has_dates else 0.0  # 1970-01-01 was a Thursday
+        first, last = np.floor((self.clock(np.array([begin, end])) + monday) / width)
+        edges: Array = np.arange(first, last + 2) * width - monday
+        return edges
+
+    def x(self, column: str, begin: Any, end: Any) -> alt.X:
+        """Return the encoding of a column, from one of :meth:`values` to another."""
+        scale = alt.Scale(domain=[self._end(begin), self._end(end)], nice=False)
+        axis = alt.Axis(format={"hours": "%H:%M", "minutes": "%H:%M"}, tickCount=8)
+        dates: dict[str, Any] = {"axis": axis} if self.has_dates else {}
+        return alt.X(f"{column}:{self.kind}", title=self.title, scale=scale, **dates)
+
+    @property
+    def kind(self) -> str:
+        """The kind of its columns in a chart: T for dates, else Q."""
+        return "T" if self.has_dates else "Q"
+
+    @property
+    def title(self) -> str:
+        """What is along the axis."""
+        return self.time_zone if self.has_dates else f"{self.unit} from the first submission"
+
+    def tooltip(self, column: str, title: str) -> alt.Tooltip:
+        """Return what one reads of a column when hovering."""
+        shown, unit = ("%Y-%m-%d %H:%M:%S", "") if self.has_dates else (",.4f", f" [{self.unit}]")
+        return alt.Tooltip(f"{column}:{self.kind}", title=title + unit, format=shown)
+
+    def _end(self, value: Any) -> Any:
+        """Return an end of the axis; a date is without a zone, as in the data."""
+        if not self.has_dates:
+            return float(value)
+        at = pd.Timestamp(value)
+        day: dict[str, Any] = {"year": at.year, "month": at.month, "date": at.day}
+        return alt.DateTime(**day, hours=at.hour, minutes=at.minute, seconds=at.second)

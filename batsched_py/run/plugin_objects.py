@@ -1,0 +1,191 @@
+"""Policies and user models that are given as classes, instances or factories, not by name."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+from weakref import ref
+
+import msgspec
+
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.errors import PluginError, UsageError, parameter
+from batsched_py.run.settings import EMBEDDED, ProcessSettings, Run, Settings
+from batsched_py.support import plugins
+
+S = TypeVar("S", bound=Settings)
+
+
+class PluginObjects(msgspec.Struct, frozen=True):
+    """What a run has in place of names; None: its name says which."""
+
+    scheduler: Any = None
+    """A class, an instance, or what returns one when it is called with the options."""
+    users: Any = None
+    """A class, or what returns a user model when it is called with the workload and the options."""
+
+    def check(self, run: Run) -> None:
+        """Raise :class:`UsageError` for what makes no sense before a file is read."""
+        for name, given in msgspec.structs.asdict(self).items():
+            if given is not None and run.backend != EMBEDDED:
+                raise UsageError(
+                    f"{parameter('backend')} {run.backend} works in another process, which has no "
+                    f"{getattr(run, name)}: write it into a file and give {parameter(name)} "
+                    f"path/to/file.py:{_class_of(given).__name__}"
+                )
+        if _is_instance(plugins.SCHEDULERS, self.scheduler) and run.scheduler_options:
+            option = next(iter(run.scheduler_options))
+            raise UsageError(
+                f"{parameter('scheduler')} is made already, so the option {option!r} means "
+                f"nothing: give {_class_of(self.scheduler).__name__} itself, or leave it out"
+            )
+
+    def scheduler_of(self, settings: ProcessSettings) -> Any:
+        """Return the policy of a process; raises :class:`PluginError` for what does not fit."""
+        given, name, options = self.scheduler, settings.scheduler, settings.scheduler_options
+        if given is None:
+            return plugins.make(plugins.load(plugins.SCHEDULERS, name), name, (), options)
+        if _is_instance(plugins.SCHEDULERS, given):
+            return given
+        return _made(
+            plugins.SCHEDULERS, given, name, lambda: plugins.make(given, name, (), options)
+        )
+
+    def users_of(self, settings: ProcessSettings, workload: Any, seed: Any) -> Any:
+        """Return the users of a process; raises :class:`PluginError` for what does not fit."""
+        given, name, options = self.users, settings.users, settings.user_options
+        if given is None:
+            model = plugins.load(plugins.USERS, name)
+            return plugins.make_users(model, name, workload, options, seed)
+        return _made(
+            plugins.USERS,
+            given,
+            name,
+            lambda: plugins.make_users(given, name, workload, options, seed),
+        )
+
+    def named(self, run: Run, process: DecisionProcess) -> tuple[Run, list[str]]:
+        """Return the run with the name of what was made in place of that of what made it.
+
+        With notes on what the name does not tell.
+        """
+        notes = []
+        for name, made in (("scheduler", process.scheduler), ("users", process.users)):
+            given = getattr(self, name)
+            if given is None or inspect.isclass(given):
+                continue
+            factory = () if given is made else (given,)
+            run = msgspec.structs.replace(run, **{name: name_of(type(made), *factory)})
+            how = "by a factory" if factory else "as an instance"
+            kind = type(made).__name__
+            notes.append(
+                f"{name}: {kind} was given {how}: what it was made with is not stored with the run"
+            )
+            if _was_used(made):
+                notes.append(
+                    f"{name}: this {kind} has been in a run before: what it keeps of that may "
+                    "change this one, so give a new one"
+                )
+        return run, notes
+
+
+BY_NAME = PluginObjects()
+"""No objects: everything has a name."""
+
+
+def without_objects(settings: S) -> tuple[S, PluginObjects]:
+    """Return settings with names in place of classes, instances and factories; and these."""
+    objects = {
+        name: given
+        for name in PluginObjects.__struct_fields__
+        if not isinstance(given := getattr(settings, name), str)
+    }
+    for name, given in objects.items():
+        if not callable(given) and not (
+            name == "scheduler" and _is_instance(plugins.SCHEDULERS, given)
+        ):
+            also = " an instance," if name == "scheduler" else ""
+            raise UsageError(
+                f"{parameter(name)} {given!r}: expected a name, path/to/file.py:Class, a class,"
+                f"{also} or what returns one when it is called"
+            )
+    names = {name: name_of(_class_of(given)) for name, given in objects.items()}
+    return msgspec.structs.replace(settings, **names), PluginObjects(**objects)
+
+
+def name_of(kind: Any, *further: Any) -> str:
+    """Return the name of a class that may be in no file: its own, and the hash of its source.
+
+    ``further`` is what else the hash is of.
+    """
+    sources = [_source(part) for part in (kind, *further)]
+    known = [source for source in sources if source is not None]
+    text = "\n".join(known).encode()
+    digest = hashlib.sha256(text).hexdigest()[:8] if len(known) == len(sources) else "unknown"
+    return f"{kind.__name__} (source {digest})"
+
+
+def _class_of(given: Any) -> Any:
+    """Return what an object is called by: a class or a function itself, else its class."""
+    if inspect.isclass(given) or inspect.isroutine(given):
+        return given
+    return _class_of(given.func) if isinstance(given, partial) else type(given)
+
+
+def _is_instance(group: str, given: Any) -> bool:
+    """Tell whether an object is a plug-in already, and not what makes one."""
+    return not inspect.isclass(given) and plugins.has_methods(group, type(given))
+
+
+_USED: dict[int, ref[Any]] = {}
+"""What was made already when it was given, by its id."""
+
+
+def _was_used(made: Any) -> bool:
+    """Tell whether an object has been in a run before this one, as far as one can know."""
+    earlier = _USED.get(id(made))
+    with suppress(TypeError):  # of a class with slots
+        _USED[id(made)] = ref(made)
+    return earlier is not None and earlier() is made
+
+
+def _made(group: str, given: Any, name: str, make: Callable[[], Any]) -> Any:
+    """Return what a class or a factory makes; raises :class:`PluginError` if it does not fit."""
+    if inspect.isclass(given):
+        plugins.check_methods(group, given, name)
+        return make()
+    made = make()
+    if made is None or inspect.isclass(made):
+        raise PluginError(f"{name} returned {made!r}: expected an instance")
+    plugins.check_methods(group, type(made), type(made).__name__)
+    return made
+
+
+def _source(thing: Any) -> str | None:
+    """Return the source of a class or a function, None if there is none."""
+    try:
+        return inspect.getsource(thing)
+    except (OSError, TypeError):  # a class of a cell, whose module has no file; or made by no text
+        return _source_by_methods(thing) if inspect.isclass(thing) else None
+
+
+def _source_by_methods(kind: type[Any]) -> str | None:
+    """Return the source of a class by that of its methods, which know their cell."""
+    for method in filter(inspect.isfunction, vars(kind).values()):
+        try:
+            lines, line = inspect.findsource(inspect.unwrap(method))
+            tree = ast.parse("".join(lines))
+        except (OSError, TypeError, SyntaxError):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and node.name == kind.__name__:
+                end = node.end_lineno or 0
+                if node.lineno <= line + 1 <= end:
+                    first = min([node.lineno, *(part.lineno for part in node.decorator_list)])
+                    return "".join(lines[first - 1 : end])
+    return None

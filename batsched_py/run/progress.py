@@ -1,0 +1,83 @@
+"""What a long simulation has done so far, in one line: a thread looks, the simulation goes on."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
+from typing import TextIO
+
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.units import DAY, MINUTE
+
+_LOOK = 0.5
+"""Seconds between two looks."""
+_PATIENCE = 3.0
+"""Seconds without a word on a terminal or in a notebook."""
+_BETWEEN_LINES = MINUTE
+"""Seconds before each line elsewhere, where none replaces the one before it."""
+
+
+@contextmanager
+def progress_shown(
+    process: DecisionProcess, nb_jobs: int | None, shown: bool | None = None
+) -> Iterator[None]:
+    """Show on standard error how far a simulation is, while it lasts more than a few seconds.
+
+    ``nb_jobs`` is how many jobs there will be, None if that is up to the users. ``shown`` is None
+    for a line in place on a terminal and in a notebook, a line a minute elsewhere; True for the
+    same from the beginning, False for none.
+    """
+    if shown is False:
+        yield
+        return
+    ended = Event()
+    thread = Thread(
+        target=_show, args=(process, nb_jobs, bool(shown), sys.stderr, ended), daemon=True
+    )
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def progress_line(process: DecisionProcess, nb_jobs: int | None, seconds: float) -> str:
+    """Return what the process has done in so many seconds."""
+    of_all = "" if nb_jobs is None else f" of {nb_jobs:,}"
+    return (
+        f"{seconds:.0f} s: simulated {process.now / DAY:.1f} days, "
+        f"{process.machine.nb_ended:,}{of_all} jobs ended, {process.nb_running:,} run, "
+        f"{len(process.queue):,} wait, {process.nb_passes:,} calls of the policy"
+    )
+
+
+def _show(
+    process: DecisionProcess, nb_jobs: int | None, at_once: bool, stream: TextIO, ended: Event
+) -> None:
+    begin = time.monotonic()
+    in_place = stream.isatty() or "ipykernel" in sys.modules
+    due = 0.0 if at_once else _PATIENCE if in_place else _BETWEEN_LINES
+    width = 0
+    while not ended.wait(_LOOK):
+        seconds = time.monotonic() - begin
+        if seconds < due:
+            continue
+        line = progress_line(process, nb_jobs, seconds)
+        if in_place:
+            _write(stream, f"\r{line:{width}}")
+            width = len(line)
+        else:
+            _write(stream, f"{line}\n")
+            due = seconds + _BETWEEN_LINES
+    if width:
+        _write(stream, f"\r{'':{width}}\r")
+
+
+def _write(stream: TextIO, text: str) -> None:
+    with suppress(OSError, ValueError):  # nobody looks any more
+        stream.write(text)
+        stream.flush()

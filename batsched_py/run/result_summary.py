@@ -1,0 +1,113 @@
+"""A result at a glance: five lines, or a table and a small picture for a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from batsched_py.results.job_table import Column, JobTable
+from batsched_py.units import DAY, UNITS, unit_of
+
+_WIDTH, _HEIGHT = 480, 70
+_STEPS = 240
+"""Parts of the time in the picture: two pixels each."""
+
+
+class Summary:
+    """The key numbers of a run, from what is stored of it and measured in it."""
+
+    def __init__(self, settings: Mapping[str, Any], overall: Mapping[str, Any]) -> None:
+        run = settings.get("run", {})
+        self._overall = overall
+        name = settings.get("input", {}).get("name", "-")
+        self.title = f"{name}, policy {run.get('scheduler', '-')}, users {run.get('users', '-')}"
+        self.rows = {
+            "jobs": (
+                f"{overall['nb_jobs']} ({overall['nb_rejected']} rejected) on "
+                f"{settings['nb_processors']} processors"
+            ),
+            "waiting time": (
+                f"mean {self._time('mean_waiting_time')}, max {self._time('max_waiting_time')}; "
+                f"mean bounded slowdown {self._value('mean_bounded_slowdown')}"
+            ),
+            "machine": (
+                f"utilisation {self._value('utilisation', 0.01, '%')}, "
+                f"makespan {self._time('makespan')}"
+            ),
+            "lateness": f"mean {self._time('mean_lateness')}",
+        }
+        """Four lines: what they are about, and the numbers."""
+
+    def _value(self, name: str, unit: float = 1.0, unit_name: str = "") -> str:
+        value = self._overall.get(name)
+        return "-" if value is None else f"{value / unit:.3f} {unit_name}".rstrip()
+
+    def _time(self, name: str) -> str:
+        unit = unit_of(abs(self._overall.get(name) or 0.0))
+        return self._value(name, UNITS[unit], unit)
+
+    @property
+    def text(self) -> str:
+        """Five lines."""
+        lines = (f"  {name + ':':14}{numbers}" for name, numbers in self.rows.items())
+        return "\n".join((self.title, *lines))
+
+    def html(self, table: JobTable) -> str:
+        """Return the same as HTML, with the busy processors over time as an SVG picture."""
+        rows = "".join(
+            f'<tr><th style="text-align: left">{escape(name)}</th>'
+            f'<td style="text-align: left">{escape(numbers)}</td></tr>'
+            for name, numbers in self.rows.items()
+        )
+        return (
+            f"<div><strong>{escape(self.title)}</strong><table>{rows}</table>"
+            f"{_picture(table)}</div>"
+        )
+
+
+def busy_processors(table: JobTable, edges: Column) -> Column:
+    """Return the mean number of busy processors between each two of n + 1 instants, shape (n,)."""
+    ran, begin = table.only_ran, edges[0]
+    edges = edges - begin  # for digits
+
+    def work_after(instants: Column) -> Column:
+        """Return what would have been done until each edge had nothing ended that began then."""
+        order = np.argsort(instants)
+        size, instants = ran.size[order], instants[order] - begin
+        before = np.searchsorted(instants, edges)
+        sizes, moments = (
+            np.concatenate(([0.0], np.cumsum(column)))[before] for column in (size, size * instants)
+        )
+        return edges * sizes - moments
+
+    done = work_after(ran.start) - work_after(ran.finish)
+    return np.maximum(np.diff(done) / np.diff(edges), 0.0)
+
+
+def _picture(table: JobTable) -> str:
+    """Return busy processors over time as SVG, nothing if no job ran."""
+    if not table.ran.any():
+        return ""
+    begin, end = float(table.submit.min()), float(table.only_ran.finish.max())
+    edges = np.linspace(0, max(end - begin, 1.0), _STEPS + 1)
+    busy = busy_processors(table, begin + edges)
+    machine = table.nb_processors or float(busy.max()) or 1.0
+    step = _WIDTH / _STEPS
+    path = "".join(
+        f"L{number * step:.0f} {_HEIGHT * (1 - height):.1f}h{step:.0f}"
+        for number, height in enumerate(np.minimum(busy / machine, 1.0).tolist())
+    )
+    label = (
+        f"busy of {machine:g} processors, in {edges[-1] / DAY:.3g} days from the first submission"
+    )
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT + 18}" width="{_WIDTH}" role="img" '
+        f'aria-label="{label}" style="max-width: 100%"><g fill="currentColor">'
+        f'<path d="M0 {_HEIGHT}{path}V{_HEIGHT}Z" fill-opacity="0.45"/>'
+        f'<path d="M0 0.5H{_WIDTH}M0 {_HEIGHT - 0.5}H{_WIDTH}" stroke="currentColor" '
+        'stroke-opacity="0.4"/>'
+        f'<text x="0" y="{_HEIGHT + 14}" font-size="11">{label}</text></g></svg>'
+    )

@@ -1,0 +1,76 @@
+"""A run that was stored: by us, or by Batsim itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from math import nan
+from pathlib import Path
+from typing import Any
+
+from batsched_py.errors import UsageError, parameter
+from batsched_py.results.job_table import JobTable, Mask
+from batsched_py.results.jobs_file import read_jobs
+from batsched_py.results.run_files import (
+    SUFFIX,
+    beside,
+    machine_size,
+    read_text,
+    stored_settings,
+)
+from batsched_py.support.json_values import did_you_mean
+
+
+class StoredRun:
+    """What is in the files ``PREFIX_jobs.csv``, ``PREFIX_run.json`` and ``PREFIX_schedule.csv``.
+
+    The first must be there; Batsim writes no ``_run.json``. Without both others the number of
+    processors is to be given as ``nodes``.
+    """
+
+    def __init__(self, prefix: str | Path, nodes: int | None = None) -> None:
+        self.path = Path(str(prefix).removesuffix(SUFFIX) + SUFFIX)
+        if not self.path.is_file():
+            raise UsageError(_not_there(self.path))
+        stored = stored_settings(self.path)
+        self.measured: dict[str, Any] | None = stored.pop("metrics", None)
+        """The metrics as they were stored, None if they were not."""
+        self.wall_time: float = stored.pop("wall_time", None) or nan
+        self.nb_messages: int | None = stored.pop("nb_messages", None)
+        size = machine_size(self.path) if nodes is None else nodes
+        if size is None or size < 1:
+            raise UsageError(
+                f"{self.path}: no _run.json and no _schedule.csv beside it tells the number of "
+                f"processors: give {parameter('nodes')}, at least 1"
+            )
+        self.nb_processors = size
+        self.settings: dict[str, Any] = stored
+        for name, value in (("input", {"name": self.path.name}), ("notes", [])):
+            stored.setdefault(name, value)
+        stored["nb_processors"] = size
+
+    @cached_property
+    def table(self) -> JobTable:
+        """All jobs as numpy columns, in the order of the file."""
+        return read_jobs(self.path, self.nb_processors)
+
+    def jobs_lines(self, measured: Mask) -> Iterator[str]:
+        """Yield the lines of ``_jobs.csv`` as they are."""
+        yield from read_text(self.path).splitlines(keepends=True)
+
+    def schedule_csv(self) -> str:
+        """Return the text of ``_schedule.csv``; raises :class:`UsageError` if there is none."""
+        path = beside(self.path, "schedule.csv")
+        if path is None:
+            raise UsageError(f"there is no _schedule.csv beside {self.path}")
+        return read_text(path)
+
+
+def _not_there(path: Path) -> str:
+    """Say which prefixes there are, if any."""
+    if beside(path, "run.json"):
+        return f"there is no {path}: of this run only the metrics were kept, in its _run.json"
+    names = [other.name for other in sorted(path.parent.glob(f"*{SUFFIX}"))]
+    hint = did_you_mean(path.name, names)
+    there = f"; there are: {', '.join(names[:5])}" if names else ""
+    return f"there is no {path}{hint}: expected the prefix of a run, as simulate wrote it{there}"

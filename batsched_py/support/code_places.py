@@ -1,0 +1,54 @@
+"""Where in somebody's code an error comes from, in the words of a message of one line."""
+
+from __future__ import annotations
+
+import sysconfig
+import traceback
+from pathlib import Path
+from types import GeneratorType
+
+_NOT_THE_AUTHORS = [
+    Path(__file__).parents[1],
+    *(Path(sysconfig.get_path(name)) for name in ("stdlib", "scripts")),
+]
+"""Folders of this package and of Python: what calls them is the author's code."""
+_LIBRARIES = {"site-packages", "dist-packages"}
+
+
+def described(error: BaseException, *hints: str) -> str:
+    """Return what was raised, with the place in the author's code and ``hints`` behind it."""
+    frames = traceback.extract_tb(error.__traceback__)[::-1]
+    in_files = [frame for frame in frames if not frame.filename.startswith("<frozen")]
+    authors = [frame for frame in in_files if _is_authors(frame.filename)]
+    told = [*getattr(error, "__notes__", ()), *hints]
+    if in_files and not isinstance(error, SyntaxError):  # which says where it is
+        last = (authors or in_files)[0]
+        told.insert(0, f"{last.filename}:{last.lineno}, in {last.name}")
+    return f"{type(error).__name__}: {error}" + (f" ({'; '.join(told)})" if told else "")
+
+
+def raised_at(error: BaseException) -> str | None:
+    """Return the last line of the author's code that was run, as ``file:line``, None if of none."""
+    for frame in traceback.extract_tb(error.__traceback__)[::-1]:
+        if _is_authors(frame.filename):
+            return f"{frame.filename}:{frame.lineno}"
+    return None
+
+
+def waits_at(generator: object) -> str | None:
+    """Return the author's ``yield``, as ``file:line``, at which a generator waits, if one does."""
+    place = None
+    while isinstance(generator, GeneratorType) and (frame := generator.gi_frame) is not None:
+        if place is None or _is_authors(frame.f_code.co_filename):
+            place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        generator = generator.gi_yieldfrom
+    return place
+
+
+def _is_authors(file: str) -> bool:
+    path = Path(file)
+    return (
+        not file.startswith("<frozen")
+        and _LIBRARIES.isdisjoint(path.parts)
+        and not any(path.is_relative_to(folder) for folder in _NOT_THE_AUTHORS)
+    )

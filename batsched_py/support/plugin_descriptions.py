@@ -1,0 +1,83 @@
+"""What plug-ins say of themselves in a line, read from their source without importing them."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from functools import cache
+from importlib.metadata import EntryPoint
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+NOT_DESCRIBED = "(not description_of_object)"
+
+
+def description(entry: EntryPoint) -> str:
+    """Return the first paragraph of an entry point's docstring, as one line.
+
+    A Typer application has instead what its ``help=`` or its only command says. What cannot be read
+    so (source in an archive, a class that is imported from elsewhere) is imported, and raises what
+    that raises.
+    """
+    read = _written(entry)
+    return description_of_object(entry.load()) if read is None else first_paragraph(read)
+
+
+def description_of_object(plugin: Any) -> str:
+    """Return the first paragraph of the docstring of what was imported, as one line."""
+    info = getattr(plugin, "info", None)  # of a Typer application
+    text = getattr(info, "help", None)
+    return first_paragraph(text if isinstance(text, str) else inspect.getdoc(plugin))
+
+
+def first_paragraph(text: str | None) -> str:
+    """Return the first paragraph of a docstring as one line."""
+    return " ".join((text or NOT_DESCRIBED).strip().split("\n\n")[0].split())
+
+
+def _written(entry: EntryPoint) -> str | None:
+    """Return what the source says of an entry point, None if it cannot be told from there."""
+    path = _source(entry.module)
+    if path is None:
+        return None
+    try:
+        module = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+    for statement in module.body:
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            made_command = f"{entry.attr}.command" in map(_called, statement.decorator_list)
+            if statement.name == entry.attr or made_command:
+                return ast.get_docstring(statement)
+        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+            given = {keyword.arg: keyword.value for keyword in statement.value.keywords}
+            text = given.get("help")
+            if ast.unparse(statement.targets[0]) == entry.attr and isinstance(text, ast.Constant):
+                return str(text.value)
+    return None
+
+
+def _called(decorator: ast.expr) -> str:
+    return ast.unparse(decorator.func) if isinstance(decorator, ast.Call) else ""
+
+
+@cache
+def _folder(package: str) -> Path | None:
+    """Return where the files of a package or module at the top are, without importing it."""
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):
+        return None
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent
+
+
+def _source(module: str) -> Path | None:
+    """Return the file of a module; not ``find_spec``, which imports the packages around it."""
+    package, *inner = module.split(".")
+    folder = _folder(package)
+    if folder is None:
+        return None
+    place = folder.joinpath(*inner) if inner else folder / package
+    files = (place.with_suffix(".py"), place / "__init__.py")
+    return next((path for path in files if path.is_file()), None)

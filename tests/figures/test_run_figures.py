@@ -1,0 +1,267 @@
+"""The figures of one run: what they show of small schedules drawn by hand, and of large ones."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import vl_convert
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py import simulate
+from batsched_py.errors import InputError, UsageError
+from batsched_py.figures import run_figures
+from batsched_py.figures.run_figures import gantt, queue, submissions, utilisation
+from batsched_py.figures.step_charts import PARTS, Steps
+from batsched_py.figures.step_functions import Intervals
+from batsched_py.units import DAY, HOUR
+
+NAN = float("nan")
+COLUMNS = (
+    *("job_id", "user", "submission_time", "starting_time", "finish_time"),
+    *("requested_number_of_resources", "allocated_resources"),
+)
+
+
+def jobs_of(*rows: tuple) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+# processor 3 |         c c     b waits from 1 to 2, c from 2 to 4; a job that takes no time starts
+#           2 |     b b         at 5 on all of them, one that is too large is rejected at 3
+#           1 |     b b c c
+#           0 | a a a a d d
+#             +-------------
+#               0 1 2 3 4 5
+DRAWN = jobs_of(
+    ("a", "u", 0.0, 0.0, 4.0, 1, "0"),
+    ("b", "v", 1.0, 2.0, 4.0, 2, "1-2"),
+    ("c", "u", 2.0, 4.0, 6.0, 2, "1 3"),
+    ("d", None, 4.0, 4.0, 6.0, 1, "0"),
+    ("zero", "v", 5.0, 5.0, 5.00001, 4, "0-3"),
+    ("rejected", "w", 3.0, NAN, NAN, 9, None),
+)
+
+
+def steps_of(chart: object, name: str) -> list[tuple[float, float]]:
+    """Return when the value changes, and to what, in seconds from the first submission."""
+    data = chart.data
+    rows = zip(data["time"], data[name], strict=True)
+    changes: list[tuple[float, float]] = []
+    for time, value in list(rows)[:-1]:
+        if not changes or changes[-1][1] != value:
+            changes.append((time, value))
+    return changes
+
+
+def test_busy_processors_and_demand_are_those_drawn() -> None:
+    chart = utilisation(DRAWN, 4)
+    assert steps_of(chart, "busy") == [(0, 1), (2, 3)]
+    assert steps_of(chart, "demand") == [(0, 1), (1, 3), (2, 5), (4, 3)]
+    assert chart.data["until"].iloc[-1] == 6
+
+
+def test_waiting_jobs_are_those_drawn() -> None:
+    chart = queue(DRAWN)
+    assert steps_of(chart, "jobs") == [(0, 0), (1, 1), (4, 0)]
+    assert steps_of(chart, "processors") == [(0, 0), (1, 2), (4, 0)]
+
+
+def test_rectangles_are_neighbouring_processors() -> None:
+    data = gantt(DRAWN, 4).data
+    rows = data[["job_id", "start", "finish", "first_processor", "last_processor"]]
+    assert sorted(rows.itertuples(index=False, name=None)) == [
+        ("a", 0, 4, 0, 0),
+        ("b", 2, 4, 1, 2),
+        ("c", 4, 6, 1, 1),
+        ("c", 4, 6, 3, 3),
+        ("d", 4, 6, 0, 0),
+        ("zero", 5, 5, 0, 3),
+    ]
+    of = data.set_index("job_id")
+    assert of.loc["b", "waited"] == 1 / 3600
+    assert of.loc["d", "colour"] == "unknown"
+    assert set(of.loc["c", "colour"]) == {"u"}
+
+
+def test_times_are_from_the_first_submission_and_windows_in_seconds_of_the_run() -> None:
+    later = DRAWN.assign(
+        **{name: DRAWN[name] + 1000 for name in DRAWN if name.endswith("_time")},
+    )
+    assert utilisation(later, 4).data.equals(utilisation(DRAWN, 4).data)
+    chosen = utilisation(later, 4, begin=1003, end=1005, unit="minutes").data
+    assert chosen["time"].tolist() == pytest.approx([3 / 60, 4 / 60, 5 / 60])
+    assert chosen["busy"].tolist() == [3, 3, 3]
+    shown = gantt(later, 4, begin=1004.5)
+    assert set(shown.data["job_id"]) == {"c", "d", "zero"}
+    assert shown.to_dict()["title"]["subtitle"] == ["3 of 5 jobs: those that run in this window"]
+
+
+@pytest.mark.parametrize("jobs", [DRAWN.iloc[:0], DRAWN.iloc[5:]])
+def test_without_a_job_that_ran_the_axes_are_drawn(jobs: pd.DataFrame) -> None:
+    for chart in (gantt(jobs, 4), gantt(jobs), utilisation(jobs, 4), queue(jobs)):
+        assert chart.to_dict()["title"]["subtitle"] == ["no job ran"]
+        assert svg(chart)
+    assert svg(submissions(jobs))
+
+
+def test_a_rejected_job_was_submitted() -> None:
+    assert submissions(DRAWN).data["submitted"].iloc[:-1].sum() == 6
+
+
+def svg(chart: object) -> str:
+    return vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[])
+
+
+def test_submissions_are_counted_by_hour_beside_the_recorded_ones() -> None:
+    jobs = DRAWN.assign(
+        submission_time=[0, 10, HOUR - 1, HOUR, 3 * HOUR, 3 * HOUR],
+        original_submission_time=[0, HOUR, NAN, HOUR, -1, HOUR],
+    )
+    data = submissions(jobs).data.iloc[:-1]
+    assert data["time"].tolist() == pytest.approx([-1, 0, 1, 2, 3])  # hours
+    assert data["submitted"].tolist() == [0, 3, 1, 0, 2]
+    assert data["recorded"].tolist() == [1, 1, 3, 0, 0]
+    assert "recorded" not in submissions(jobs.drop(columns="original_submission_time")).data
+    assert "recorded" not in submissions(jobs.assign(original_submission_time=NAN)).data
+
+
+def test_dates_are_what_the_clocks_of_the_site_showed() -> None:
+    """Second 0 is noon of a Saturday; on that Sunday summer time begins, at 2:00."""
+    start = pd.Timestamp("2026-03-28 12:00", tz="Europe/Berlin").timestamp()
+    dates = {"unix_start_time": start, "time_zone": "Europe/Berlin"}
+    jobs = jobs_of(
+        ("a", "u", 0.0, 0.0, 12 * HOUR, 1, "0"), ("b", "u", HOUR, 20 * HOUR, 30 * HOUR, 1, "0")
+    )
+    times = utilisation(jobs, 1, **dates).data["time"].astype(str).tolist()
+    assert times == [
+        *("2026-03-28 12:00:00", "2026-03-28 13:00:00", "2026-03-29 00:00:00"),
+        *("2026-03-29 09:00:00", "2026-03-29 19:00:00"),
+    ]
+    assert utilisation(jobs, 1, unit="hours", **dates).data["time"].tolist() == [0, 1, 12, 20, 30]
+    weeks = submissions(jobs, every="week", **dates).data["time"]
+    assert weeks.astype(str).tolist()[0] == "2026-03-23", "a Monday"
+    assert svg(gantt(jobs, 1, **dates))
+    with pytest.raises(InputError, match="Mars"):
+        utilisation(jobs, 1, unix_start_time=0, time_zone="Mars")
+
+
+def test_what_cannot_be_is_told() -> None:
+    with pytest.raises(UsageError, match="colour 'size': expected one of job_id, user"):
+        gantt(DRAWN, colour="size")
+    with pytest.raises(UsageError, match="unit 'weeks': expected days, hours"):
+        queue(DRAWN, unit="weeks")
+    with pytest.raises(UsageError, match="end 1 is before begin 2"):
+        queue(DRAWN, begin=2, end=1)
+    with pytest.raises(UsageError, match="every 'year': expected hour, day, week"):
+        submissions(DRAWN, every="year")
+    with pytest.raises(UsageError, match="every 'hour' gives 24,001 bins"):
+        submissions(DRAWN.assign(submission_time=[0, 0, 0, 0, 0, 1000 * DAY]), every="hour")
+
+
+@pytest.mark.parametrize("colour", [None, "user", "job_id", "requested_number_of_resources"])
+def test_a_schedule_is_coloured_by_any_column(colour: str | None) -> None:
+    assert svg(gantt(DRAWN, 4, colour=colour))
+
+
+def test_the_largest_users_have_colours_of_their_own() -> None:
+    jobs = jobs_of(
+        *((str(at), f"u{at}", 0.0, 0.0, 10.0 + at, 1, str(at)) for at in range(20)),
+    )
+    colours = gantt(jobs).data.set_index("job_id")["colour"]
+    assert {job: name for job, name in colours.items() if name != "others"} == {
+        str(at): f"u{at}" for at in range(14, 20)
+    }
+
+
+def a_long_run(nb: int) -> pd.DataFrame:
+    random = np.random.default_rng(1)
+    submit = np.sort(random.uniform(0, 100 * DAY, nb))
+    start = submit + random.exponential(HOUR, nb)
+    first = random.integers(0, 60, nb)
+    return pd.DataFrame(
+        {
+            "job_id": np.arange(nb).astype(str),
+            "user": random.integers(0, 50, nb).astype(str),
+            "submission_time": submit,
+            "starting_time": start,
+            "finish_time": start + random.exponential(HOUR, nb),
+            "requested_number_of_resources": 3,
+            "allocated_resources": [f"{at} {at + 2}-{at + 3}" for at in first],
+        }
+    )
+
+
+def test_a_hundred_thousand_jobs_are_thinned_and_it_is_said() -> None:
+    jobs = a_long_run(100_000)
+    charts = {
+        "window": gantt(jobs, 64),
+        "widest": gantt(jobs, 64, begin=0, end=90 * DAY),
+        "parts of": utilisation(jobs, 64),
+        "equal parts": queue(jobs),
+    }
+    for said, chart in charts.items():
+        assert said in " ".join(chart.to_dict()["title"]["subtitle"])  # no error of altair either
+        assert 400 < len(chart.data) <= run_figures.MOST_RECTANGLES
+    assert len(submissions(jobs).data) == 101, "a row where the last day ends"
+
+
+_Drawn = st.lists(
+    st.tuples(st.integers(0, 30), st.integers(0, 9), st.integers(0, 5)), min_size=1, max_size=15
+)
+
+
+@given(_Drawn, st.lists(st.integers(-2, 45), min_size=2, max_size=6, unique=True))
+def test_steps_are_those_of_a_slow_twin(rows: list[tuple], edges: list[int]) -> None:
+    """Times in halves, so that no edge of a part is missed between two whole seconds."""
+    drawn = [(begin / 2, (begin + lasts) / 2, weight) for begin, lasts, weight in rows]
+
+    def level(time: float) -> float:
+        return sum(weight for begin, end, weight in drawn if begin <= time < end)
+
+    intervals = Intervals(*map(np.array, zip(*drawn, strict=True)))
+    times = np.arange(-2, 45) / 2
+    assert intervals.at(times).tolist() == [level(time) for time in times]
+    edges = sorted(edges)
+    parts = intervals.over(np.array(edges, dtype=float) / 2)
+    for part, (left, right) in enumerate(pairwise(edges)):
+        levels = [level(half / 2) for half in range(left, right)]
+        assert parts.mean[part] == pytest.approx(np.mean(levels))
+        assert (parts.least[part], parts.most[part]) == (min(levels), max(levels))
+
+
+@given(st.integers(0, 5))
+def test_thinned_steps_keep_area_and_extremes(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    begin = random.uniform(0, 1000, 3000)
+    end = begin + random.exponential(5, 3000)
+    function = Intervals(begin, end, random.integers(1, 9, 3000).astype(float))
+    steps = Steps.of({"busy": function}, 0.0, float(end.max()))
+    assert steps.thinned
+    assert len(steps.values["busy"]) == PARTS
+    assert (steps.values["busy"] * np.diff(steps.edges)).sum() == pytest.approx(
+        ((end - begin) * function.weight).sum()
+    )
+    assert steps.highest("busy") == function.at(function.instants).max()
+
+
+def test_what_pandas_reads_itself_can_be_drawn(tmp_path: Path) -> None:
+    """Users, jobs and processors are numbers then."""
+    jobs = DRAWN.iloc[[0, 3]].assign(user=["1", "2"], job_id=["1", "2"])
+    jobs.to_csv(tmp_path / "jobs.csv")
+    data = gantt(pd.read_csv(tmp_path / "jobs.csv"), 4).data
+    assert data["colour"].tolist() == ["1", "2"]
+
+
+def test_the_jobs_of_a_result_can_be_drawn() -> None:
+    result = simulate("sample", users="feedback", first=40)
+    busy = utilisation(result.jobs, result.output.nb_processors, unit="seconds")
+    area = (busy.data["busy"] * busy.data["time"].diff().shift(-1)).sum()
+    used = (result.jobs["execution_time"] * result.jobs["requested_number_of_resources"]).sum()
+    assert area == pytest.approx(used)
+    assert busy.data["busy"].max() <= result.output.nb_processors
+    assert svg(busy)

@@ -1,0 +1,105 @@
+"""What a user model is told of a job that ended: when it was submitted, started and ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+from typing import Any
+
+import pytest
+
+from batsched_py import EndedJob, Job, Workload, WorkloadJob
+from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, workload
+from helpers.dilating import Dilating, Exchange, Placed
+
+
+class Diary:
+    """Submits the jobs of a log when they were recorded, and writes down what it is told."""
+
+    def __init__(self, log: Workload) -> None:
+        self.profiles = log.profiles
+        self.left = list(log.jobs)
+        self.told: list[tuple[float, EndedJob, str]] = []
+
+    def next_submission(self) -> float:
+        return self.left[0].submit_time if self.left else inf
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        return [self.left.pop(0)]
+
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
+        self.told.append((now, job, state))
+
+    @property
+    def times(self) -> list[tuple[Any, ...]]:
+        """Id, submission, start, end, wait, turnaround and state of each, as it was told."""
+        return [
+            (
+                *(job.id, job.submit_time, job.start_time, job.finish_time),
+                *(job.waiting_time, job.turnaround_time, state.removeprefix("COMPLETED_")),
+            )
+            for _, job, state in self.told
+        ]
+
+
+LOG = workload(
+    [
+        J(0, 4, 10, None, "ann", 5),
+        J(2, 2, 20, 5, "bob"),  # would run for 20 s and is killed after 5
+        J(3, 9, 1, 1, "bob"),  # wider than the machine
+        J(4, 2, 6, None),
+    ],
+    4,
+    names="abcd",
+)
+
+
+def test_jobs_that_wait_are_killed_or_are_rejected() -> None:
+    r"""On four processors, FCFS:
+
+    a ##########      waits for nobody
+    b   ........##### killed at its walltime
+    c    x            rejected
+    d     ......######
+    """
+    diary = Diary(LOG)
+    run(LOG, Fcfs(), diary)
+    assert diary.times == [
+        ("c", 3, None, 3, None, None, "REJECTED"),
+        ("a", 0, 0, 10, 0, 10, "SUCCESSFULLY"),
+        ("b", 2, 10, 15, 8, 13, "WALLTIME_REACHED"),
+        ("d", 4, 10, 16, 6, 12, "SUCCESSFULLY"),
+    ]
+    assert [now for now, *_ in diary.told] == [3, 10, 15, 16]
+
+
+def test_it_has_what_the_model_gave() -> None:
+    """Its own name, not that of the simulation, and the job itself."""
+    diary = Diary(LOG)
+    run(LOG, Fcfs(), diary)
+    for _, job, _ in diary.told:
+        (given,) = (given for given in LOG.jobs if given.id == job.id)
+        assert job.submitted is given
+        for name in ("user", "size", "walltime", "estimate", "extra"):
+            assert getattr(job, name) == getattr(given, name), name
+
+
+def test_jobs_that_run_longer_where_they_are_placed() -> None:
+    """Twice as long and a second for the transfer: it ends under the name that it was given."""
+    log = workload([J(0, 4, 10, None, "u"), J(1, 2, 3, None, "u")], 4, names="ab")
+    diary = Diary(log)
+    Exchange(log, Dilating(Placed(1.0), a=Placed(2.0, 1.0)), users=diary, sites="2,2")
+    assert diary.times == [
+        ("a", 0, 0, 21, 0, 21, "SUCCESSFULLY"),
+        ("b", 1, 21, 24, 20, 23, "SUCCESSFULLY"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["id", "user", "size", "walltime", "estimate", "extra", "submit_time", "start_time"]
+)
+def test_policies_call_it_the_same(name: str) -> None:
+    assert hasattr(EndedJob, name)
+    assert name in Job.__struct_fields__

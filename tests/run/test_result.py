@@ -1,0 +1,222 @@
+"""What a result shows, and what it is loaded from."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from math import isnan
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py import Result, simulate
+from batsched_py.errors import InputError, UsageError
+from batsched_py.metrics import COUNTS, METRICS
+from batsched_py.metrics.machine import busy_time
+from batsched_py.run.result_summary import busy_processors
+from helpers.schedules_by_hand import table_of
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return simulate("sample", users="feedback", first=300, warm_up="1 day")
+
+
+@pytest.fixture(scope="module")
+def prefix(result: Result, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    prefix = tmp_path_factory.mktemp("stored") / "out"
+    result.write(prefix)
+    return prefix
+
+
+def test_five_lines(result: Result) -> None:
+    lines = repr(result).splitlines()
+    overall = result.measured["overall"]
+    assert len(lines) == 5
+    assert "easy" in lines[0]
+    assert "feedback" in lines[0]
+    assert f"{overall['nb_jobs']} (0 rejected) on 64 processors" in lines[1]
+    assert f"mean {overall['mean_waiting_time'] / 3600:.3f} hours" in lines[2]
+    assert f"utilisation {overall['utilisation'] * 100:.3f} %" in lines[3]
+    assert f"mean {overall['mean_lateness'] / 3600:.3f} hours" in lines[4]
+
+
+def test_what_is_unknown_is_a_dash() -> None:
+    wide = pd.DataFrame({"submit_time": [0, 1], "run_time": 5, "requested_processors": 9})
+    nothing = simulate(wide, nodes=4)
+    assert repr(nothing).splitlines()[2].endswith("mean -, max -; mean bounded slowdown -")
+    assert repr(nothing).splitlines()[3].endswith("utilisation -, makespan -")
+    assert "svg" not in nothing._repr_html_()
+
+
+def test_the_picture_is_small_and_whole(result: Result) -> None:
+    html = result._repr_html_()
+    assert len(html) < 8000
+    (svg,) = re.findall(r"<svg.*</svg>", html)
+    assert len(ElementTree.fromstring(svg).findall(".//path")) == 2
+
+
+def test_names_cannot_break_the_page() -> None:
+    frame = simulate("sample", first=3).jobs.assign(user=1)
+    shown = simulate(frame, nodes=64)
+    shown.settings["input"]["name"] = "<script>"
+    assert "<script>" not in shown._repr_html_()
+
+
+times = st.integers(0, 50)
+
+
+@given(
+    jobs=st.lists(st.tuples(times, times, st.integers(1, 9)), min_size=1, max_size=9),
+    inner=st.lists(st.integers(1, 99), unique=True, max_size=5),
+)
+def test_busy_processors_by_the_integral(
+    jobs: list[tuple[int, int, int]], inner: list[int]
+) -> None:
+    """The twin asks for every part of the time anew."""
+    rows = table_of(
+        [(start, size, length) for start, length, size in jobs], [start for start, *_ in jobs]
+    )
+    edges = np.array([0, *sorted(inner), 100], dtype=float)
+    expected = [busy_time(rows, begin, end) / (end - begin) for begin, end in pairwise(edges)]
+    assert busy_processors(rows, edges) == pytest.approx(expected, abs=1e-9)
+
+
+def test_metrics_are_pandas_objects(result: Result) -> None:
+    overall = result.measured["overall"]
+    assert list(result.metrics.index) == list(overall)
+    assert result.metrics["mean_waiting_time"] == overall["mean_waiting_time"]
+    assert result.metrics.attrs["units"]["mean_waiting_time"] == "s"
+    assert result.metrics.dtype == float
+    described = result.metrics_table
+    assert list(described.columns) == ["value", "unit", "jobs", "formula", "source"]
+    assert described.loc["utilisation", "value"] == overall["utilisation"]
+    assert (described.loc[list(COUNTS), "unit"] == "jobs").all()
+    for name in set(overall) - set(COUNTS):
+        assert described.loc[name, "source"] == METRICS[name].source != ""
+
+
+def test_users_sites_and_windows_are_frames(result: Result) -> None:
+    per_user = result.measured["per_user"]
+    assert list(result.per_user.index) == list(per_user)
+    shown = result.per_user.astype(object)
+    assert shown.where(shown.notna(), None).to_dict("index") == per_user
+    assert result.per_user["nb_jobs"].dtype == int
+    assert result.per_user.attrs["units"]["mean_lateness"] == "s"
+    assert result.per_site.empty
+    assert list(result.windows.columns)[:2] == ["start", "length"]
+    sites = simulate("sample", scheduler="grid", sites="west:40,east:24", first=50)
+    assert list(sites.per_site.index) == ["west", "east"]
+    assert sites.per_site["processors"].tolist() == [40, 24]
+
+
+def test_what_is_not_defined_is_nan() -> None:
+    nothing = simulate("sample", first=5, nodes=64, walltime="exact")
+    nothing.measured["overall"]["mean_slowdown"] = None
+    nothing.measured["per_user"] = {"a": {"nb_jobs": 1, "mean_waiting_time": None}}
+    assert isnan(nothing.metrics["mean_slowdown"])
+    assert nothing.per_user["mean_waiting_time"].dtype == float
+
+
+@pytest.mark.parametrize("ending", ["", "_jobs.csv"])
+def test_a_stored_run_is_the_same(result: Result, prefix: Path, ending: str) -> None:
+    loaded = Result.load(f"{prefix}{ending}")
+    assert loaded.measured == result.measured
+    pd.testing.assert_series_equal(loaded.metrics, result.metrics)
+    pd.testing.assert_frame_equal(loaded.per_user, result.per_user)
+    pd.testing.assert_frame_equal(loaded.jobs, result.jobs)
+    assert repr(loaded) == repr(result)
+    assert loaded.settings == json.loads(json.dumps(result.settings))
+    assert loaded.run_json() == Path(f"{prefix}_run.json").read_bytes()
+    again = prefix.with_name("again")
+    loaded.write(again)
+    for name in ("jobs.csv", "schedule.csv", "run.json"):
+        assert Path(f"{again}_{name}").read_bytes() == Path(f"{prefix}_{name}").read_bytes()
+
+
+def test_a_run_of_batsim_is_measured_anew(result: Result, tmp_path: Path) -> None:
+    """It has two files, and only Batsim's columns."""
+    batsim = [name for name in result.jobs.columns if name != "measured"][:15]
+    lines = [line.split(",") for line in result.jobs_csv().splitlines()]
+    width = lines[0].index("user")
+    assert batsim[-1] in lines[0]
+    text = "\n".join(",".join(line[:width]) for line in lines)
+    (tmp_path / "out_jobs.csv").write_text(f"{text}\n")
+    (tmp_path / "out_schedule.csv").write_text(result.output.schedule_csv())
+    loaded = Result.load(tmp_path / "out")
+    overall = result.measured["overall"]
+    assert loaded.metrics["nb_jobs"] == result.output.table.submit.size != overall["nb_jobs"]
+    assert loaded.metrics["utilisation"] == pytest.approx(overall["utilisation"], abs=1e-6)
+    assert loaded.output.nb_processors == 64
+    assert loaded.per_user.empty
+    assert isnan(loaded.wall_time)
+    assert len(repr(loaded).splitlines()) == 5
+    assert json.loads(loaded.run_json())["wall_time"] is None
+
+
+def test_a_recorded_run_of_batsim() -> None:
+    """Batsim 4.2's own files, with jobs that ran in another form than they were submitted in."""
+    loaded = Result.load(Path(__file__).with_name("dilated_jobs") / "out")
+    assert loaded.metrics["nb_jobs"] == len(loaded.jobs) == 9
+    assert loaded.metrics["nb_rejected"] == 1
+    assert loaded.metrics["max_waiting_time"] == 20
+    assert "on 6 processors" in repr(loaded)
+    assert "max 20.000 seconds" in repr(loaded)
+    assert repr(loaded).endswith("mean -")  # nobody says when jobs were recorded
+    assert len(loaded.gantt().data)
+
+
+def test_what_is_not_there_is_said(result: Result, prefix: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"there is no .*/none_jobs.csv"):
+        Result.load(tmp_path / "none")
+    with pytest.raises(UsageError, match=r"did you mean 'out_jobs.csv'"):
+        Result.load(prefix.with_name("ou"))
+    (tmp_path / "out_jobs.csv").write_text(result.jobs_csv())
+    with pytest.raises(UsageError, match="number of processors: give nodes"):
+        Result.load(tmp_path / "out")
+    loaded = Result.load(tmp_path / "out", nodes=64)
+    assert loaded.metrics["mean_waiting_time"] == pytest.approx(
+        result.metrics["mean_waiting_time"], abs=1e-6
+    )
+    with pytest.raises(UsageError, match=r"no _schedule.csv"):
+        loaded.write(tmp_path / "other")
+    (tmp_path / "bare_run.json").write_bytes(result.run_json())
+    with pytest.raises(UsageError, match="only the metrics were kept"):
+        Result.load(tmp_path / "bare")
+    (tmp_path / "out_jobs.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match=r"out_jobs.csv:1"):
+        _ = Result.load(tmp_path / "out", nodes=64).measured
+
+
+def test_figures_are_of_the_jobs(result: Result, prefix: Path) -> None:
+    """With the log's clock, unless another axis is asked for; of a stored run the same."""
+    loaded = Result.load(prefix)
+    for name in ("gantt", "utilisation", "queue", "submissions"):
+        chart = getattr(result, name)()
+        assert len(chart.data)
+        assert getattr(loaded, name)().to_dict() == chart.to_dict()
+    dates, days = result.utilisation(), result.utilisation(unit="days", begin=0, end=86400)
+    assert dates.data["time"].dtype.kind == "M"
+    assert days.data["time"].between(-1, 1).all()
+    assert set(result.gantt(colour="user").data["user"]) <= set(result.jobs["user"])
+    with pytest.raises(UsageError, match="colour"):
+        result.gantt(colour="colour of the sky")
+
+
+def test_a_run_needs_no_pandas(tmp_path: Path) -> None:
+    """Nor what draws: workers of campaigns write results, and an import is not a run."""
+    program = (
+        "import sys, batsched_py; heavy = lambda: {'pandas', 'altair'} & {*sys.modules};"
+        "assert not heavy() and 'numpy' not in sys.modules;"
+        "result = batsched_py.simulate('sample', first=20); result.write('out'); repr(result);"
+        "result._repr_html_(); batsched_py.Result.load('out').measured; assert not heavy()"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
