@@ -47,7 +47,7 @@ def _table(key: str, log: str, size: str, rows: Rows, **values: Any) -> Table | 
     made = TEXTS.table(
         key, rows, slug(key, log, size), columns=shown, where=where(log, size), **values
     )
-    return made and msgspec.structs.replace(made, note=made.note + note)
+    return made and msgspec.structs.replace(made, note=f"{made.note} {note}".strip())
 
 
 def where(log: str, size: str) -> str:
