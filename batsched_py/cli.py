@@ -106,7 +106,11 @@ def _root(
         bool, typer.Option("--version", help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Schedule under Batsim's protocol, with users who react."""
+    """Schedule under Batsim's protocol, with users who react.
+
+    Begin with `batsched-py simulate sample -e out/first` and `batsched-py report out/first`;
+    `batsched-py COMMAND --help` has the options of a command.
+    """
     if show_version:
         from importlib.metadata import version
 
