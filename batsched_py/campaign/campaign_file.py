@@ -17,6 +17,7 @@ import msgspec
 from batsched_py.campaign.planned_runs import KEYS, Label, PlannedRun, expand
 from batsched_py.campaign.toml_lines import line_of
 from batsched_py.errors import CampaignError, CampaignFileError, UsageError, unreadable
+from batsched_py.metrics import METRICS
 from batsched_py.support.json_values import did_you_mean, is_integer
 from batsched_py.support.shipped_files import studies_folder
 
@@ -27,7 +28,7 @@ QUICK = "_quick"
 """End of the name of a campaign in its small size."""
 
 _HEAD: dict[str, Any] = dict.fromkeys(
-    ("name", "title", "report", "measure", "keep", "hint", "replications")
+    ("name", "title", "report", "metric", "measure", "keep", "hint", "replications")
 )
 _ARRAYS = ("include", "exclude")
 _TABLES = ("run", *_ARRAYS, "quick")
@@ -42,6 +43,8 @@ class Campaign(msgspec.Struct, kw_only=True):
     title: str = ""
     report: str | None = None
     """``file.py:function`` beside the campaign file."""
+    metric: str | None = None
+    """The metric that the report of a campaign without one of its own begins with."""
     measure: str | None = None
     """``file.py:function`` beside it: what it gives of each result are further columns."""
     keep: Keep = "jobs"
@@ -124,6 +127,7 @@ def read_campaign(
         runs=runs,
         title=head["title"] or name,
         report=head["report"],
+        metric=head["metric"],
         measure=head["measure"],
         keep=head["keep"] or "jobs",
         hint=head["hint"] or "",
@@ -174,6 +178,7 @@ def _head(content: dict[str, Any]) -> dict[str, Any]:
     for key, value in head.items():
         if value is not None:
             _check_head(key, value)
+    _check_metric(head["metric"], head["measure"])
     for key in _TABLES:
         expected = list if key in _ARRAYS else dict
         if not isinstance(content.get(key, expected()), expected):
@@ -205,6 +210,13 @@ def _check_head(key: str, value: Any) -> None:
         raise CampaignError((), key, f"keep = {value!r}: expected {expected}")
     elif key in ("report", "measure") and ".py:" not in value:
         raise CampaignError((), key, f"{key} = {value!r}: expected file.py:function")
+
+
+def _check_metric(metric: str | None, measure: str | None) -> None:
+    """Raise for a main metric that there is not; what ``measure`` gives is known later."""
+    if measure is None and metric not in (None, *METRICS):
+        hint = f"{did_you_mean(metric or '', METRICS)}; `batsched-py metrics --list` has them"
+        raise CampaignError((), "metric", f"there is no metric {metric!r}{hint}")
 
 
 def _check_variants(content: dict[str, Any]) -> None:

@@ -47,6 +47,8 @@ def write_files(report: Report, folder: Path) -> list[Path]:
 def markdown(report: Report) -> str:
     """Return title, summary, verdicts and tables as Markdown."""
     parts = [f"# {report.title}", report.source, report.summary]
+    if report.terms:
+        parts += ["## Terms", "\n".join(f"- **{term}**: {means}" for term, means in report.terms)]
     if report.verdicts:
         parts += ["## Claims", f"{tally(report.verdicts)}.", _verdicts(report)]
     for section in report.sections:

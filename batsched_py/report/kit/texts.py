@@ -80,10 +80,11 @@ class Texts:
         verdicts: Iterable[Verdict],
         summary: str,
         title: str = "",
+        terms: Iterable[tuple[str, str]] = (),
     ) -> Report:
         """Return the report of sections, each a title and parts, of which those may be None.
 
         ``source`` is told in the texts; ``title`` too, if it is not given.
         """
         head = (title or self["title"], self["source"])
-        return Report(*head, tuple(sections(parts)), tuple(verdicts), summary)
+        return Report(*head, tuple(sections(parts)), tuple(verdicts), summary, tuple(terms))

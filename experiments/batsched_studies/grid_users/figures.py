@@ -39,10 +39,11 @@ def _waits(runs: SiteRuns) -> Figure:
         y=alt.Y("wait:Q", title="mean wait of its users (h)", scale=alt.Scale(type="log")),
         color=alt.Color("scenario:N", title=None, scale=scale_of(_SCENARIOS, SCENARIOS)),
         shape=alt.Shape("scenario:N", title=None, scale=scale_of(_SHAPES, SCENARIOS)),
-        column=alt.Column("replay:N", title=None, sort=runs.replays()),
         tooltip=["replay:N", "site:N", "scenario:N", "assignment:N", *numbers("wait")],
     )
-    chart = marks.properties(width=300, height=260)
+    replays = runs.replays()
+    panels = alt.Facet("replay:N", title=None, sort=replays)
+    chart = marks.properties(width=300, height=260).facet(facet=panels, columns=len(replays))
     return TEXTS.figure("waits", chart, slug("figure_waits", runs.log), log=runs.log)
 
 

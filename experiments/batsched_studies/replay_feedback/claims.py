@@ -6,8 +6,8 @@ what its Tables 1 and 2 show. Numbers in evidence are ours unless said.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Any
 
@@ -54,21 +54,41 @@ def _verdict(
     return TEXTS.verdict(key, holds, where, evidence=escaped, **values)
 
 
-def _shown(lateness: dict[str, float]) -> str:
-    return ", ".join(f"{name} {days:.2f}" for name, days in lateness.items())
+def _shown(lateness: dict[str, float], ends: Mapping[str, tables.Ends]) -> str:
+    """Return each lateness with its spread, and which neighbours lie within it."""
+    texts = [f"{name} {_with_spread(days, ends[name])}" for name, days in lateness.items()]
+    close = [
+        f"{one} and {other}"
+        for one, other in pairwise(lateness)
+        if tables.overlap(ends[one], ends[other])
+    ]
+    several = any(low < high for low, high in ends.values())
+    key = "overlap" if close else "no_overlap"
+    return ", ".join(texts) + (TEXTS[key].format(pairs=", ".join(close)) if several else "")
+
+
+def _with_spread(value: float, ends: tables.Ends) -> str:
+    low, high = ends
+    return f"{value:.2f}" + (f" ({low:.2f} to {high:.2f})" if low < high else "")
 
 
 def _rankings(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
     for (log, size, replay), lateness in tables.rank(cells).items():
         holds = tables.ranked(lateness)
         texts = {"replay": replay, "missing": TEXTS["missing"] if holds is None else ""}
-        yield _verdict("ranked", holds, log, size, _shown(lateness), **texts)
+        ends = {
+            cell.infrastructure: cell.ends
+            for cell in cells
+            if (cell.log, cell.size, cell.replay) == (log, size, replay)
+            and cell.metric == "mean_lateness"
+        }
+        yield _verdict("ranked", holds, log, size, _shown(lateness, ends), **texts)
 
 
 def _of_tables(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
     key = attrgetter("log", "size")
     for place, of_log in groupby(sorted(cells, key=key), key):
-        values = {(c.infrastructure, c.replay, c.metric): c.ours for c in of_log}
+        values = {(c.infrastructure, c.replay, c.metric): c for c in of_log}
         for claim, comparisons in (
             ("signs", _signs(values)),
             ("waits", _smaller_with_feedback(values)),
@@ -79,44 +99,48 @@ def _of_tables(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
                 yield _verdict(claim, holds, *place, "; ".join(text for _, text in comparisons))
 
 
-_Values = dict[tuple[str, str, str], float]
+_Values = dict[tuple[str, str, str], tables.Cell]
 _Comparisons = list[tuple[bool, str]]
+_WITHIN = " (within the spread of the runs)"
 
 
 def _signs(values: _Values) -> _Comparisons:
     comparisons = []
     for name in (*FAST, *SLOW):
         for replay in FEEDBACK:
-            days = values.get((name, replay, "mean_lateness"))
-            if days is not None:
-                right = days < 0 if name in FAST else days > 0
-                comparisons.append((right, f"{name} {replay} {days:.2f} d"))
+            late = values.get((name, replay, "mean_lateness"))
+            if late is not None:
+                right = late.ours < 0 if name in FAST else late.ours > 0
+                within = _WITHIN if tables.overlap(late.ends, (0, 0)) else ""
+                comparisons.append((right, f"{name} {replay} {late.ours:.2f} d{within}"))
     return comparisons
 
 
 def _smaller_with_feedback(values: _Values) -> _Comparisons:
     comparisons = []
-    for name, replay, rigid, wait in _beside_rigid(values, "mean_waiting_time"):
+    for name, replay, rigid, wait, within in _beside_rigid(values, "mean_waiting_time"):
         factor = f" ({rigid / wait:.1f} times)" if wait else ""
-        text = f"{name} rigid {rigid:.2f} d, {replay} {wait:.2f} d{factor}"
+        text = f"{name} rigid {rigid:.2f} d, {replay} {wait:.2f} d{factor}{within}"
         comparisons.append((rigid > wait, text))
     return comparisons
 
 
 def _longer_with_feedback(values: _Values) -> _Comparisons:
     return [
-        (makespan > rigid, f"{name} rigid {rigid:.0f} d, {replay} {makespan:.0f} d")
-        for name, replay, rigid, makespan in _beside_rigid(values, "makespan")
+        (makespan > rigid, f"{name} rigid {rigid:.0f} d, {replay} {makespan:.0f} d{within}")
+        for name, replay, rigid, makespan, within in _beside_rigid(values, "makespan")
     ]
 
 
-def _beside_rigid(values: _Values, metric: str) -> Iterator[tuple[str, str, float, float]]:
+def _beside_rigid(values: _Values, metric: str) -> Iterator[tuple[str, str, float, float, str]]:
+    """Yield infrastructure, replay, both values, and whether these lie within the spread."""
     for name in SLOW:
         rigid = values.get((name, "rigid", metric))
         for replay in FEEDBACK:
             feedback = values.get((name, replay, metric))
             if rigid is not None and feedback is not None:
-                yield name, replay, rigid, feedback
+                within = _WITHIN if tables.overlap(rigid.ends, feedback.ends) else ""
+                yield name, replay, rigid.ours, feedback.ours, within
 
 
 def _graph_claims(graphs: Sequence[Graphs]) -> Iterator[Verdict]:
@@ -162,9 +186,10 @@ def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:
 def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
     for place, of_log in tables.by_log(models.model_runs(runs)):
         days = of_log.assign(days=pd.to_numeric(of_log["mean_lateness"]) / DAY)
-        means = days.pivot_table("days", "infrastructure", "replay")
-        for model in [name for name in models.OTHERS if name in means]:
-            in_order = means[model].dropna().sort_values(kind="stable")
-            lateness = {str(name): float(late) for name, late in in_order.items()}
+        for model in [name for name in models.OTHERS if name in set(days["replay"])]:
+            seeds = days[days["replay"] == model].groupby("infrastructure")["days"]
+            means = seeds.mean().dropna().sort_values(kind="stable")
+            lateness = {str(name): float(late) for name, late in means.items()}
+            ends = {name: (seeds.min()[name], seeds.max()[name]) for name in lateness}
             holds = tables.ranked(lateness)
-            yield _verdict("models", holds, *place, _shown(lateness), model=model)
+            yield _verdict("models", holds, *place, _shown(lateness, ends), model=model)

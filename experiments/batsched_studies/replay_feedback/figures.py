@@ -31,19 +31,28 @@ _BINS = 160
 _WIDTH, _HEIGHT = 210, 130
 """Of one of six panels, pixels."""
 _SINCE = "from the first recorded submission"
+_BY_REPLAY = alt.Color(
+    "replay:N",
+    title=None,
+    scale=alt.Scale(domain=["rigid", "a60"], range=[palette.RECORDED, palette.BLUE]),
+    legend=alt.Legend(
+        labelExpr="datum.value + (datum.value == 'rigid' ? ' (as recorded)' : ' (with feedback)')"
+    ),
+)
+_WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
 
 def figures(study: replays.Study) -> list[Figure]:
-    """Return the figures of a log; ``study.notes`` say what could not be drawn, and why."""
+    """Return the figures of a log; ``study.left_out`` says what could not be drawn, and why."""
     made = []
     for name, draw in FIGURES.items():
         try:
             chart = draw(study)
         except replays.MissingError as missing:
-            study.notes.append(f"{TEXTS.title(name, log='')} is left out: {missing}.")
+            study.left_out.append(f"{TEXTS.title(name, log='')} is left out: {missing}.")
             continue
-        where = {"name": f"{name}_{slug(study.log)}", "log": f" ({study.log})"}
-        made.append(TEXTS.figure(name, chart, **where))
+        texts = {"log": f" ({study.log})", "more": study.captions.get(name, "")}
+        made.append(TEXTS.figure(name, chart, f"{name}_{slug(study.log)}", **texts))
     return made
 
 
@@ -56,7 +65,7 @@ def submissions(study: replays.Study) -> Chart:
     edges = np.arange(first // width * width, last + width, width)
     frame = _counts(study, "day", edges, lambda times: np.histogram(times / DAY, edges)[0])
     per = "day" if width == 1 else f"{width} days"
-    return replays.panels(_bars_and_steps("day", "days", f"jobs per {per}", names), frame)
+    return replays.panels(_bars_and_steps("day", alt.Axis(title="days"), f"jobs per {per}"), frame)
 
 
 def _counts(
@@ -71,38 +80,35 @@ def _counts(
     return pd.concat(frames)
 
 
-def _bars_and_steps(x: str, x_title: str, y_title: str, names: list[str]) -> Chart:
+def _bars_and_steps(x: str, axis: alt.Axis, y_title: str) -> Chart:
     """Return grey bars of ``rigid`` from ``x`` to ``end``, and coloured steps of ``a60``."""
     base = alt.Chart(width=_WIDTH, height=_HEIGHT).encode(
-        x=alt.X(f"{x}:Q", title=x_title), tooltip=["infrastructure", x, "rigid", "a60"]
+        x=alt.X(f"{x}:Q", axis=axis, scale=alt.Scale(nice=False)),
+        tooltip=["infrastructure", x, "rigid", "a60"],
+        color=_BY_REPLAY,
     )
-    bars = base.mark_rect(color=replays.GREY).encode(
+    bars = base.mark_rect(opacity=0.6).encode(
         x2="end", y=alt.Y("rigid:Q", title=y_title), y2=alt.datum(0)
     )
-    steps = base.mark_line(interpolate="step-after", strokeWidth=1.3).encode(
-        y="a60:Q", color=replays.colour(names, legend=None)
-    )
-    return bars + steps
+    steps = base.mark_line(interpolate="step-after", strokeWidth=1.3).encode(y="a60:Q")
+    return bars.transform_calculate(replay="'rigid'") + steps.transform_calculate(replay="'a60'")
 
 
 def cumulative(study: replays.Study) -> Chart:
     """Fig. 3: cumulative number of submitted and finished jobs."""
-    names = study.infrastructures("rigid", "a60")
     frames = []
-    for name in names:
+    for name in study.infrastructures("rigid", "a60"):
         for replay in ("rigid", "a60"):
             jobs = study.replays[name, replay]
             for kind, times in (("submitted", jobs.submit), ("finished", jobs.finish)):
                 curve = _count_curve(times / DAY, 60)
-                shade = replays.COLOURS[name] if replay == "a60" else palette.RECORDED
                 place = {"infrastructure": name, "replay": replay, "jobs_are": kind}
-                frames.append(curve.assign(**place, colour=shade))
+                frames.append(curve.assign(**place))
     base = alt.Chart(width=_WIDTH, height=_HEIGHT).encode(
         x=alt.X("day:Q", title="days"),
         y=alt.Y("jobs:Q"),
-        color=alt.Color("colour:N", scale=None),
+        color=_BY_REPLAY,
         strokeDash=alt.StrokeDash("jobs_are:N", title=None, sort=["submitted", "finished"]),
-        detail="replay:N",
         tooltip=["infrastructure", "replay", "jobs_are", "day", "jobs"],
     )
     return replays.panels(alt.layer(base.mark_line(strokeWidth=1.3)), pd.concat(frames))
@@ -124,7 +130,12 @@ def lateness_of_users(study: replays.Study) -> Chart:
     frame["days"] = (frame["lateness"] / DAY).round(3)
     base = alt.Chart(width=_WIDTH, height=_HEIGHT)
     points = base.mark_point(filled=True, size=18, opacity=0.6).encode(
-        x=alt.X("jobs:Q", title="jobs of the user", scale=alt.Scale(type="log")),
+        x=alt.X(
+            "jobs:Q",
+            title="jobs (logarithmic)",
+            scale=alt.Scale(type="log"),
+            axis=replays.log_axis(frame["jobs"]),
+        ),
         y=alt.Y("days:Q", title="mean lateness (d)"),
         color=replays.colour(names, legend=None),
         tooltip=["infrastructure", "user", "jobs", "days"],
@@ -147,11 +158,12 @@ def additional_lateness(study: replays.Study) -> Chart:
         frames.append(drawn.drop(columns="lateness"))
     frame = pd.concat(frames)
     base = alt.Chart(frame, width="container", height=380).encode(
-        x=alt.X("infrastructure:N", sort=names, title=None, axis=alt.Axis(labelAngle=0)),
+        x=alt.X("infrastructure:N", sort=names, title=None, axis=alt.Axis(labelAngle=-40)),
         y=alt.Y(
             "seconds:Q",
-            title="additional lateness (s, logarithmic beyond 100)",
+            title="additional lateness (s; logarithmic beyond ±100)",
             scale=alt.Scale(type="symlog", constant=100),
+            axis=replays.log_axis(frame["seconds"], least=100),
         ),
         color=replays.colour(names, legend=None),
     )
@@ -167,7 +179,10 @@ def additional_lateness(study: replays.Study) -> Chart:
 
 def session_graph_figure(study: replays.Study) -> Chart:
     """Fig. 6: longest path, arity and think times of the session graphs, a0 against a60."""
-    return session_graphs.chart(session_graphs.of_study(study))
+    graphs = session_graphs.of_study(study)
+    if graphs.published:
+        study.captions["fig06_session_graphs"] = TEXTS["paper_shares"]
+    return session_graphs.chart(graphs)
 
 
 def differences(study: replays.Study) -> Chart:
@@ -206,7 +221,6 @@ def week(study: replays.Study) -> Chart:
         raise replays.MissingError(
             "the log does not say when it began, so hours and weekdays are unknown"
         )
-    names = study.infrastructures("rigid", "a60")
     origin = min(job.submit_time for job in workload.jobs)
 
     def counts(times: Any) -> Any:
@@ -215,16 +229,15 @@ def week(study: replays.Study) -> Chart:
         return (np.bincount(hours.astype(int), minlength=168) / weeks).round(3)
 
     frame = _counts(study, "hour", np.arange(169), counts)
-    title = "hour of the week"
-    chart = _bars_and_steps("hour", title, "jobs per hour", names)
-    ticks = alt.X(
-        "hour:Q",
-        title=title,
-        axis=alt.Axis(values=list(range(0, 169, 24))),
-        scale=alt.Scale(domain=[0, 168], nice=False),
+    axis = alt.Axis(
+        title="day of the week, local time",
+        values=list(range(0, 168, 24)),
+        labelExpr=f"{_WEEKDAYS}[datum.value / 24]",
+        labelAlign="left",
+        labelOverlap="parity",
+        labelSeparation=4,
     )
-    chart.layer = [layer.encode(x=ticks) for layer in chart.layer]
-    return replays.panels(chart, frame)
+    return replays.panels(_bars_and_steps("hour", axis, "jobs per hour"), frame)
 
 
 def windows(study: replays.Study) -> Chart:
@@ -240,8 +253,8 @@ def windows(study: replays.Study) -> Chart:
             row["jobs_per_day"] = round(values["throughput_per_day"], 3)
             rows.append(row | {"busy_nodes": round(values["mean_busy_processors"], 3)})
     frame = pd.DataFrame(rows)
-    base = alt.Chart(width=max(200, 620 // len(lengths)), height=150).encode(
-        x=alt.X("infrastructure:N", sort=names, title=None)
+    base = alt.Chart(width=_WIDTH, height=150).encode(
+        x=alt.X("infrastructure:N", sort=names, title=None, axis=alt.Axis(labelAngle=-40))
     )
     bars = base.mark_bar().encode(
         xOffset=alt.XOffset("replay:N", sort=list(tables.REPLAYS)),
@@ -256,10 +269,13 @@ def windows(study: replays.Study) -> Chart:
     )
     facet = alt.Facet("window:N", sort=[text for _, text in lengths], title=None)
     jobs = bars.encode(y=alt.Y("jobs_per_day:Q", title="jobs ended per day"))
-    busy = bars.encode(y=alt.Y("busy_nodes:Q", title="mean busy nodes (tick: all)"))
+    top = alt.Scale(domain=[0, 1.05 * max(frame["nodes"])])  # its tick is seen as well
+    busy = bars.encode(y=alt.Y("busy_nodes:Q", title="mean busy nodes", scale=top))
     all_nodes = base.mark_tick(color="black", width=26).encode(y="nodes:Q")
+    columns = len(lengths)
     return alt.vconcat(
-        alt.layer(jobs).facet(facet, data=frame), (busy + all_nodes).facet(facet, data=frame)
+        alt.layer(jobs).facet(facet, data=frame, columns=columns),
+        (busy + all_nodes).facet(facet, data=frame, columns=columns),
     )
 
 
@@ -272,14 +288,14 @@ def _window_lengths(study: replays.Study) -> Iterator[tuple[float, str]]:
     if len(fitting) == len(WINDOW_MONTHS):
         return
     left_out = ", ".join(str(m) for m in WINDOW_MONTHS if m not in fitting)
-    note = f"windows of {left_out} months do not fit into the {span / DAY:.0f} days of the log"
+    caption = f"Windows of {left_out} months do not fit into the {span / DAY:.0f} days of the log"
     if not fitting:
         rest = span - WINDOW_START
         if rest <= 0:
             raise replays.MissingError("the log is shorter than two weeks")
         yield rest, f"the rest of the log, {rest / DAY:.0f} days"
-        note += "; one window goes to the end of the log instead"
-    study.notes.append(f"Fig. 9: {note}.")
+        caption += "; the one shown goes to its end"
+    study.captions["fig09_windows"] = f" {caption}."
 
 
 def first_submissions(study: replays.Study) -> Chart:
@@ -322,8 +338,7 @@ def first_jobs(study: replays.Study) -> Chart:
             of="first jobs alone",
         )
         points = points[[*lines.columns]]
-    else:
-        study.notes.append("Fig. 11 shows prefixes of the full replays: no run has set `first`.")
+        study.captions["fig11_first_jobs"] = TEXTS["first_jobs_alone"]
     frame = pd.concat([lines, points]) if len(points) else lines
     names = [name for name in replays.BY_LATENESS if name in set(frame["infrastructure"])]
     base = alt.Chart(width=330, height=250).encode(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,7 +28,6 @@ COLOURS = {
     "perf/2": palette.VERMILION,
 }
 """Of the infrastructures, everywhere."""
-GREY = palette.BEHIND
 BY_LATENESS = ("perf*2", "infra*2", "easy", "fcfs", "infra/2", "perf/2")
 PANELS = ("easy", "perf*2", "infra*2", "fcfs", "perf/2", "infra/2")
 """Infrastructures in two rows of panels: the better half above the worse one."""
@@ -58,8 +58,10 @@ class Study:
     The jobs are in recorded order; times are from the first recorded submission."""
     prefixes: pd.DataFrame
     """Runs of the first jobs of the log only: infrastructure, replay, first, and metrics."""
-    notes: list[str] = field(default_factory=list)
-    """What could not be drawn, or was drawn otherwise, and why."""
+    left_out: list[str] = field(default_factory=list)
+    """Figures that could not be drawn, and why."""
+    captions: dict[str, str] = field(default_factory=dict)
+    """What the caption of a figure says of these runs beside what it always says."""
 
     def infrastructures(self, *replays: str) -> list[str]:
         """Return the infrastructures that have all these replays; raises MissingError if none."""
@@ -123,6 +125,22 @@ def colour(names: Sequence[str], **options: Any) -> alt.Color:
     shown = [name for name in BY_LATENESS if name in names]
     scale = scale_of({name: COLOURS[name] for name in shown}, shown)
     return alt.Color("infrastructure:N", scale=scale, sort=shown, **options)
+
+
+def log_axis(values: Any, least: float = 1) -> alt.Axis:
+    """Return the axis of a logarithmic scale that names 0 and powers of ten, of either sign.
+
+    They are from ``least`` on and go as far as the values; where that is less than two powers,
+    their double and fivefold are named too.
+    """
+    low, high = float(np.min(values)), float(np.max(values))
+    most = max(-low, high, least)
+    steps = (1,) if most >= 100 * least else (1, 2, 5)
+    powers = least * 10.0 ** np.arange(math.ceil(math.log10(most / least)) + 1)
+    sizes = np.outer(powers, steps).ravel()
+    ticks = [*-sizes[::-1], 0.0, *sizes]
+    values = [at for at in ticks if low <= at <= high]
+    return alt.Axis(values=values, format=",.6~g", labelOverlap=False)
 
 
 def panels(chart: Chart, data: pd.DataFrame) -> Chart:

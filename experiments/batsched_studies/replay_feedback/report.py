@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
 
 from batsched_py.report import CampaignResults, Part, Report, Text
-from batsched_py.report.kit import rows
 from batsched_studies.replay_feedback import (
     PUBLISHED,
     TEXTS,
@@ -20,6 +18,7 @@ from batsched_studies.replay_feedback import (
     models,
     session_graphs,
     spread,
+    summary,
     tables,
 )
 from batsched_studies.replay_feedback.replays import MissingError, Study, studies
@@ -42,13 +41,14 @@ def report(results: CampaignResults) -> Report:
         *((f"Figures, {study.log}", _figures(study)) for study in logs),
     )
     verdicts = claims.verdicts(cells, runs, list(_graphs(logs)))
-    return TEXTS.report(parts, verdicts, "\n".join(map(_summary, rows(counts))))
+    head = summary.summary(runs, counts)
+    return TEXTS.report(parts, verdicts, head, terms=summary.terms(runs))
 
 
 def _figures(study: Study) -> Iterator[Part]:
     yield from figures.figures(study)
-    if study.notes:
-        yield Text("\n".join(f"- {note}" for note in study.notes))
+    if study.left_out:
+        yield Text("\n".join(f"- {figure}" for figure in study.left_out))
 
 
 def _graphs(logs: Sequence[Study]) -> Iterator[session_graphs.Graphs]:
@@ -57,10 +57,3 @@ def _graphs(logs: Sequence[Study]) -> Iterator[session_graphs.Graphs]:
         if study.log in PUBLISHED["logs"]:
             with suppress(MissingError):
                 yield session_graphs.of_study(study)
-
-
-def _summary(counted: Any) -> str:
-    """Return a sentence on what is reproduced of a table to the digit."""
-    numbers = {"count": counted, "table": tables.title(counted.table)}
-    shaken = TEXTS["in_spread"].format(**numbers) if counted.spread_values else ""
-    return TEXTS["summary"].format(**numbers, shaken=shaken)

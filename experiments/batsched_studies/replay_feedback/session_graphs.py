@@ -90,25 +90,26 @@ def _made(study: replays.Study) -> Graphs:
 
 def chart(graphs: Graphs) -> Chart:
     """Return longest paths, largest arities, and the distribution of think times."""
-    paths = _counted(graphs.longest, "longest path (sessions)", "log")
-    arity = _counted(graphs.widest, "largest arity (sessions waited for)", "symlog")
+    paths = _counted(graphs.longest, "longest path", "sessions, logarithmic", "log")
+    arity = _counted(graphs.widest, "largest arity", "sessions waited for, logarithmic", "symlog")
     return alt.hconcat(paths, arity, _think_times(graphs)).resolve_scale(color="independent")
 
 
-def _counted(values: Mapping[int, Sequence[int]], title: str, scale: Any) -> Chart:
+def _counted(values: Mapping[int, Sequence[int]], title: str, unit: str, scale: Any) -> Chart:
     """Return pairs of integers, larger points where there are more users; and the diagonal."""
     pairs = pd.DataFrame({f"a{minutes}": of_users for minutes, of_users in values.items()})
     frame = pairs.value_counts(sort=False).rename("users").reset_index()
     ends = pd.DataFrame({"a0": [1, frame["a60"].max()]}).assign(a60=lambda ends: ends["a0"])
-    options: dict[str, Any] = {
-        "scale": alt.Scale(type=scale),
-        "axis": alt.Axis(grid=False, tickCount=5),
-    }
-    base = alt.Chart(width=_SIDE, height=_SIDE).encode(
-        x=alt.X("a0:Q", title=f"a0: {title}", **options),
-        y=alt.Y("a60:Q", title=f"a60: {title}", **options),
+
+    def of_axis(name: str) -> dict[str, Any]:
+        axis = replays.log_axis(frame[name])
+        axis.grid = False
+        return {"title": f"{name} ({unit})", "scale": alt.Scale(type=scale), "axis": axis}
+
+    base = alt.Chart(width=_SIDE, height=_SIDE, title=title).encode(
+        x=alt.X("a0:Q", **of_axis("a0")), y=alt.Y("a60:Q", **of_axis("a60"))
     )
-    diagonal = base.mark_line(color=replays.GREY).properties(data=ends)
+    diagonal = base.mark_line(color=palette.BEHIND).properties(data=ends)
     points = base.mark_point(filled=True, color="black", opacity=0.5).encode(
         size=alt.Size("users:Q", legend=None), tooltip=["a0", "a60", "users"]
     )
@@ -124,12 +125,13 @@ def _think_times(graphs: Graphs) -> Chart:
             curves.append(pd.DataFrame(curve))
     frame = pd.concat(curves) if curves else pd.DataFrame(columns=["sessions", "hours", "share"])
     printed = graphs.shares().drop(columns="ours", errors="ignore")
-    base = alt.Chart(width=_SIDE, height=_SIDE).encode(
+    powers = [10.0**power for power in range(-3, 5)]
+    base = alt.Chart(width=_SIDE, height=_SIDE, title="think times").encode(
         x=alt.X(
             "hours:Q",
-            title="think time (h)",
+            title="think time (h, logarithmic)",
             scale=alt.Scale(type="log"),
-            axis=alt.Axis(grid=False, tickCount=5),
+            axis=alt.Axis(grid=False, values=powers, format=",.6~g"),
         ),
         y=alt.Y("share:Q", title="share of shorter ones", axis=alt.Axis(format="%")),
         color=alt.Color(

@@ -12,6 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 import altair as alt
+import msgspec
+import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
@@ -20,7 +22,7 @@ from batsched_py.report.kit import Chart, scale_of, slug
 from batsched_py.report.kit import cells as estimated
 from batsched_py.support import palette
 from batsched_py.support.statistics import Beside, beside, bootstrap, paired_difference, quantiles
-from batsched_studies.replay_feedback import TEXTS, tables
+from batsched_studies.replay_feedback import PUBLISHED, TEXTS, tables
 
 BASE = "easy"
 """The infrastructure that others are compared with."""
@@ -37,13 +39,15 @@ def resampled_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _table(key: str, log: str, size: str, rows: Rows, **values: Any) -> Table | None:
-    """Return a table without the columns about published values, if nothing was published."""
+    """Return a table, without columns and notes about published values if there are none."""
     about = {"published", "spreads", "inside", "within"}
-    shown = TEXTS.columns(key)
+    shown, note = TEXTS.columns(key), PUBLISHED["tables"][key].get("published_note", "")
     if rows and not any(row.get("published") is not None for row in rows):
-        shown = tuple(column for column in shown if column.name not in about)
-    values["where"] = where(log, size)
-    return TEXTS.table(key, rows, slug(key, log, size), columns=shown, **values)
+        shown, note = tuple(column for column in shown if column.name not in about), ""
+    made = TEXTS.table(
+        key, rows, slug(key, log, size), columns=shown, where=where(log, size), **values
+    )
+    return made and msgspec.structs.replace(made, note=f"{made.note} {note}".strip())
 
 
 def where(log: str, size: str) -> str:
@@ -52,8 +56,9 @@ def where(log: str, size: str) -> str:
 
 
 def figure(key: str, log: str, size: str, chart: Chart, **values: Any) -> Figure:
-    """Return a chart of the runs of a log and size."""
+    """Return a chart of the runs of a log and size, whose caption tells of what is in it."""
     name = slug("fig", key, log, size)
+    values["paper"] = TEXTS["paper_diamonds"] if log in PUBLISHED["logs"] else ""
     return TEXTS.figure(key, chart, name=name, where=where(log, size), **values)
 
 
@@ -213,10 +218,13 @@ def interval_panel(
     frame[names] = frame[names].round(5)
     scale = alt.Scale(type="log", nice=False, padding=8) if log else alt.Scale(**options)
     axis = alt.Axis(tickCount=4, labelOverlap="greedy")
+    if log:
+        title = f"{title}, logarithmic"
+    elif not options.get("zero", True) and np.nanmin(frame[names].to_numpy()) > 0:
+        title = f"{title}, not from 0"
 
     def x(column: str) -> alt.X:
-        of_axis = f"{title}, logarithmic" if log else title
-        return alt.X(f"{column}:Q", title=of_axis, scale=scale, axis=axis)
+        return alt.X(f"{column}:Q", title=title, scale=scale, axis=axis)
 
     base = base.properties(data=frame).encode(
         y=alt.Y("infrastructure:N", sort=list(tables.INFRASTRUCTURES), title=None),
@@ -224,6 +232,8 @@ def interval_panel(
     )
     rules = base.mark_rule(strokeWidth=3).encode(x=x(low), x2=high)
     points = base.mark_point(filled=True, size=size, opacity=1).encode(x=x(middle))
+    if frame[published].isna().all():
+        return rules + points
     paper = base.mark_point(shape="diamond", size=45, opacity=1).encode(
         x=x(published), color=alt.value("black")
     )

@@ -45,6 +45,8 @@ METRICS = {
 }
 """The metrics of both tables: to each its unit and the table that it is in."""
 
+Ends = tuple[float, float]
+"""The smallest and the largest of the values of some runs."""
 HALF_DIGIT = 0.005 + 1e-9  # of two decimals; a little more for values on the very border
 
 
@@ -83,6 +85,16 @@ class Cell:
         if self.published is None or len(self.values) < 2:
             return None
         return min(self.values) - HALF_DIGIT <= self.published <= max(self.values) + HALF_DIGIT
+
+    @property
+    def ends(self) -> Ends:
+        """The smallest and the largest of :attr:`values`."""
+        return min(self.values), max(self.values)
+
+    @property
+    def spread(self) -> str | None:
+        """Those ends as text; None if there is one value only."""
+        return " to ".join(map(digits, self.ends)) if len(self.values) > 1 else None
 
     @property
     def labels(self) -> dict[str, Any]:
@@ -177,6 +189,12 @@ def count(cells: Sequence[Cell]) -> pd.DataFrame:
     return pd.DataFrame(counts)
 
 
+def overlap(first: Ends, second: Ends) -> bool:
+    """Tell whether two ranges have something in common; never if both are a single value."""
+    spread = first[0] < first[1] or second[0] < second[1]
+    return spread and first[0] <= second[1] and second[0] <= first[1]
+
+
 Place = tuple[str, str, str]
 """Log, size and replay."""
 
@@ -217,19 +235,29 @@ def rows_of(cells: Iterable[Cell]) -> Iterator[tuple[tuple[str, str], list[Cell]
 
 
 def tables(cells: Iterable[Cell]) -> Iterator[Table | None]:
-    """Yield each table for each log and size, ours beside the published values."""
+    """Yield each table for each log and size, ours beside the published values.
+
+    Of several runs of a case the spread stands beside each number.
+    """
     for (name, log, size), of_table in groupby(cells, lambda c: (c.table, c.log, c.size)):
         lines = list(rows_of(of_table))
-        several = any(len(cell.values) > 1 for _, row in lines for cell in row)
-        shaken = "; ours is the first of several orders of events" if several else ""
-        compared = any(cell.published is not None for _, row in lines for cell in row)
+        in_table = [cell for _, row in lines for cell in row]
+        runs = max(len(cell.values) for cell in in_table)
+        compared = any(cell.published is not None for cell in in_table)
         shown = [*columns("infrastructure", "replay")]
-        for cell in lines[0][1]:
-            shown.append(Column(cell.metric, unit_title(cell.metric), 2, "ours"))
-            shown.append(Column(f"{cell.metric}_published", "paper", 2, "published"))
-            shown.append(Column(f"{cell.metric}_difference", "difference", 2, "difference"))
-        shown += columns(all_digits="all digits") if compared else ()
+        for metric in dict.fromkeys(cell.metric for cell in in_table):
+            shown.append(Column(metric, unit_title(metric), 2, "ours"))
+            shown += [Column(f"{metric}_spread", "spread", kind="ours")] if runs > 1 else ()
+            shown.append(Column(f"{metric}_published", "paper", 2, "published"))
+            shown += [
+                Column(f"{metric}_inside", "inside", kind="published")
+                if runs > 1
+                else Column(f"{metric}_difference", "ours - paper", 2, "difference")
+            ]
         rows = [_row(*line) for line in lines]
+        about = [TEXTS["tables" if compared else "unpublished"]]
+        about += [TEXTS["several_runs"].format(runs=runs) if runs > 1 else TEXTS["one_run"]]
+        about += [TEXTS["inside"]] if runs > 1 and compared else []
         yield TEXTS.table(
             "published",
             rows,
@@ -239,8 +267,7 @@ def tables(cells: Iterable[Cell]) -> Iterator[Table | None]:
             title=PUBLISHED[name]["title"],
             log=log,
             size=size,
-            shaken=shaken,
-            note=TEXTS["tables"] if compared else "Nothing was published for this log.",
+            note=" ".join(about),
         )
 
 
@@ -248,6 +275,8 @@ def _row(run: tuple[str, str], cells: list[Cell]) -> dict[str, Any]:
     row: dict[str, Any] = {"infrastructure": run[0], "replay": run[1]}
     for cell in cells:
         row[cell.metric] = cell.ours
+        if cell.spread:
+            row |= {f"{cell.metric}_spread": cell.spread, f"{cell.metric}_inside": cell.inside}
         if cell.published is not None:
             row[f"{cell.metric}_published"] = cell.published
             row[f"{cell.metric}_difference"] = cell.ours - cell.published

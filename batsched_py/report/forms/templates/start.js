@@ -1,5 +1,6 @@
 startTheme();
 for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
+pinAll();
 fitToPaper();
 if (data.runs) startRuns();
 if (data.live) startLive();
