@@ -168,7 +168,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("jobs", lambda lines: [*lines, lines[-1]], "1 jobs are there twice"),
         ("jobs", lambda lines: lines[1:], "expected those of Batsim 4.2"),
         ("jobs", lambda lines: [lines[0], b"x,y\n"], ":2: 2 fields"),
-        ("jobs", lambda lines: None, "cannot be read"),
+        ("jobs", lambda lines: None, "there is no file"),
         ("jobs", lambda lines: [bytes(range(128, 256))], "is no text"),
         ("jobs", lambda lines: [line.replace(b"SUCCESSFULLY,", b"X,x") for line in lines], ":2"),
         ("schedule", lambda lines: [], "a header and one row"),

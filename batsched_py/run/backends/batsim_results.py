@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from batsched_py.errors import InputError, SimulationError
+from batsched_py.errors import InputError, SimulationError, UsageError
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
 from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, MEASURED, JobTable, Mask
@@ -37,7 +37,7 @@ class BatsimOutput:
             _, self._users = read_columns(io.StringIO(read_text(folder / "out_users.csv")), {})
             _check_header(path, self._lines)
             table = read_jobs(path, sites=sites)
-        except InputError as error:
+        except (InputError, UsageError) as error:
             raise SimulationError(str(error)) from None
         _check_complete(path, job_keys(table.texts), self._submitted())
         try:
