@@ -16,7 +16,7 @@ import msgspec
 
 from batsched_py.campaign.planned_runs import KEYS, Label, PlannedRun, expand
 from batsched_py.campaign.toml_lines import line_of
-from batsched_py.errors import CampaignError, InputError, UsageError
+from batsched_py.errors import CampaignError, CampaignFileError, UsageError, unreadable
 from batsched_py.metrics import METRICS
 from batsched_py.support.json_values import did_you_mean, is_integer
 from batsched_py.support.shipped_files import studies_folder
@@ -98,7 +98,7 @@ def read_campaign(
 
     ``instead`` are settings that every run has instead of the file's, where not None.
 
-    Raises :class:`InputError` naming the file, the line and the key.
+    Raises :class:`CampaignFileError` naming the file, the line and the key.
     """
     texts: dict[str, str] = {}
     try:
@@ -116,7 +116,7 @@ def read_campaign(
         replaced |= labelled | ({"log": logs} if logs else {})
         runs = expand(content, replications, replaced)
     except CampaignError as mistake:
-        raise InputError(_place(path, texts, mistake)) from None
+        raise CampaignFileError(_place(path, texts, mistake)) from None
     for planned in runs:
         planned.settings = msgspec.structs.replace(planned.settings, **given)
         planned.labels |= {key: given[key] for key in planned.labels if key in given}
@@ -139,19 +139,21 @@ def read_campaign(
 def _read(path: Path, texts: dict[str, str]) -> dict[str, Any]:
     """Return the content of a file over that of the one it extends; keeps the texts read."""
     if path.resolve() in [Path(file).resolve() for file in texts]:
-        raise InputError(f"{path}: it extends itself")
+        raise CampaignFileError(f"{path}: it extends itself")
     try:
         texts[str(path)] = path.read_text(encoding="utf-8")
         content = tomllib.loads(texts[str(path)])
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        raise unreadable(path, error) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not a TOML file: {error}") from None
+        raise CampaignFileError(f"{path}: not a TOML file: {error}") from None
     extended = content.pop("extends", None)
     if extended is None:
         own_run = content.get("run")
         if not isinstance(own_run, dict):
-            raise InputError(f"{path}: there is no table [run]: it holds the settings and the axes")
+            raise CampaignFileError(
+                f"{path}: there is no table [run]: it holds the settings and the axes"
+            )
         return content
     if not isinstance(extended, str) or not (path.parent / extended).is_file():
         message = f"extends = {extended!r}: expected the name of a campaign file in {path.parent}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from functools import cache
 from itertools import product
 from typing import Any
@@ -18,7 +19,7 @@ import pytest
 import vl_convert
 
 from batsched_py.campaign.campaign_file import read_campaign
-from batsched_py.figures.chart_files import printable
+from batsched_py.figures.chart_files import drawn_as, printable
 from batsched_py.report import Report
 from batsched_py.run.simulate import simulate
 from batsched_py.workload import Workload
@@ -438,8 +439,9 @@ def test_all_figures_of_the_paper_are_drawn() -> None:
     report = study_report(FakeResults(runs))
     assert [figure.name[:5] for figure in report.figures] == [f"fig{n:02d}" for n in range(2, 12)]
     compile_all(report)
-    (notes,) = [part.markdown for part in report.parts if hasattr(part, "markdown")]
-    assert "windows of 4, 6, 8 months do not fit" in notes
+    captions = {figure.name[:5]: figure.caption for figure in report.figures}
+    assert "Windows of 4, 6, 8 months do not fit into the 20 days" in captions["fig09"]
+    assert "Points: replays of the first n jobs" in captions["fig11"]
     sizes = [len(json.dumps(figure.spec)) for figure in report.figures]
     assert max(sizes) < 300_000, "a figure is to have some 2,000 points"
 
@@ -451,7 +453,82 @@ def test_figures_without_their_runs_are_left_out_with_a_note() -> None:
     (notes,) = [part.markdown for part in report.parts if hasattr(part, "markdown")]
     assert "Fig. 2: submissions over time is left out: no infrastructure has been" in notes
     assert "Fig. 9: throughput and utilisation on windows is left out: the log is shorter" in notes
-    assert "Fig. 11 shows prefixes of the full replays" in notes
+    assert "Points" not in report.figures[-1].caption
+
+
+@cache
+def drawn_texts(name: str) -> list[str]:
+    """Return the texts in the file of a figure."""
+    figures_of = {figure.name[:5]: figure for figure in sample_report().figures}
+    return re.findall(r"<text[^>]*>([^<]*)</text>", drawn_as("svg", figures_of[name].spec).decode())
+
+
+@cache
+def sample_report() -> Report:
+    return study_report(FakeResults(all_runs("sample")))
+
+
+@pytest.mark.parametrize("name", ["fig02", "fig03", "fig08"])
+def test_the_file_of_a_figure_has_its_legend(name: str) -> None:
+    assert {"rigid (as recorded)", "a60 (with feedback)"} <= set(drawn_texts(name))
+
+
+def test_axes_name_what_a_reader_looks_for() -> None:
+    lateness = drawn_texts("fig05")
+    assert {"0", "100", "1,000", "10,000", "100,000"} <= set(lateness)
+    days = drawn_texts("fig08")
+    assert [days.count(day) for day in ("Mon", "Sun")] == [3, 3]  # the lower row of panels
+
+
+@pytest.mark.parametrize(
+    ("values", "least", "ticks"),
+    [
+        ([1, 2400], 1, [1, 10, 100, 1000]),
+        ([2, 60], 1, [2, 5, 10, 20, 50]),  # else there would be one
+        ([0, 7], 1, [0, 1, 2, 5]),
+        ([-3e4, 2e5], 100, [-1e4, -1e3, -100, 0, 100, 1e3, 1e4, 1e5]),
+        ([0, 0], 100, [0]),
+    ],
+)
+def test_logarithmic_axes_name_powers_of_ten(
+    values: list[float], least: float, ticks: list[float]
+) -> None:
+    assert replays.log_axis(values, least).values == ticks
+
+
+def test_texts_do_not_tell_of_what_is_not_there() -> None:
+    """Of a log for which nothing was published, nothing is said of the paper's values."""
+    report = sample_report()
+    texts = [figure.caption for figure in report.figures] + [table.note for table in report.tables]
+    assert not [text for text in texts if "paper" in text]
+    terms = dict(study_report(FakeResults(all_runs("sample").iloc[[0]])).terms)
+    assert {"easy", "rigid", "lateness"} <= set(terms)
+    assert not {"fcfs", "a60", "feedback"} & set(terms)
+
+
+def test_the_head_has_question_method_and_result() -> None:
+    assert "users submit 13.3 d earlier than recorded on perf*2 and 43.5 d later on perf/2" in (
+        study_report(MadeUpCampaign(all_runs())).summary.replace("\n", " ")
+    )
+
+
+def test_the_report_says_whether_differences_are_more_than_chance() -> None:
+    """One run of each case: unknown, and which command tells; several: beside the numbers."""
+    alone = study_report(MadeUpCampaign(all_runs()))
+    assert f"campaign replay_feedback/shake --log {KTH}`" in alone.summary
+    assert "is not known" in alone.tables[0].note
+    shaken = [all_runs().assign(shake=seed) for seed in range(2)]
+    shaken[1]["mean_lateness"] += 10 * DAY
+    several = study_report(MadeUpCampaign(pd.concat(shaken)))
+    assert "not known" not in several.summary + several.tables[0].note
+    table = table_of(several, "table2_kth_sp2_1996_2_1_cln_requested")
+    row = one_row(table.frame, infrastructure="easy", replay="a60")
+    assert (row["mean_lateness_spread"], row["mean_lateness_inside"]) == ("-4.47 to 5.53", True)
+    shown = [column.name for column in table.shown]
+    assert {"mean_lateness_spread", "mean_lateness_inside"} <= set(shown)
+    ranked = [verdict.evidence for verdict in several.verdicts if "earliest" in verdict.claim]
+    assert "within the spread of the runs: perf\\*2 and infra\\*2" in ranked[0]
+    assert "infra/2 and perf/2" not in ranked[0]  # 30 days apart
 
 
 def test_histogram_of_submissions_has_all_jobs() -> None:

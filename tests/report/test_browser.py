@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
+import pandas as pd
 import pytest
 
 from batsched_py import simulate
-from batsched_py.report import Figure, Report, Section
+from batsched_py.report import Figure, Report, Section, Table
 from batsched_py.report.default_report import plain_report
 from batsched_py.report.forms import live_server as live
 from batsched_py.report.forms.html_page import page
@@ -235,7 +236,7 @@ def test_settings_of_a_run_are_one_click_away(load: Load) -> None:
     assert opened.locator("dialog[open]").count() == 0
 
 
-@pytest.mark.parametrize("width", [320, 768, 1280])
+@pytest.mark.parametrize("width", [320, 390, 768, 1366])
 def test_the_page_never_moves_sideways(load: Load, width: int) -> None:
     opened = load(width, 640, has_touch=width == 320)
     assert opened.evaluate("document.documentElement.scrollWidth") == width
@@ -309,6 +310,73 @@ def test_panels_are_below_each_other_on_a_phone(load: Load, panels_file: Path) -
     assert narrow_box["height"] > wide_box["height"] + 100
     assert wide.locator(".hint").is_visible()
     assert not narrow.locator(".hint").is_visible()  # there is no wheel
+
+
+def arranged() -> list[Figure]:
+    """Figures of several panels: side by side, in rows of facets, and such rows one by one."""
+    single = alt.Chart(alt.Data(values=[{"x": 1, "of": of} for of in "pqr"])).mark_point()
+    single = single.encode(x="x:Q", y=alt.Y("x:Q", title="a title")).properties(
+        width=200, height=60
+    )
+    facets = single.facet(facet="of:N", columns=3)
+    return [
+        Figure("beside", "Beside each other", alt.hconcat(single, single, single)),
+        Figure("facets", "Facets", facets),
+        Figure("rows", "Rows of facets", alt.vconcat(facets, facets)),
+    ]
+
+
+@pytest.fixture(scope="module")
+def arranged_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "arranged.html"
+    wide = pd.DataFrame({"policy": ["easy"], "of": ["all"]} | {f"m{n}": [n] for n in range(20)})
+    parts = (*arranged(), Table("wide", "Wide", wide))
+    report = Report("T", "", (Section("S", parts),), terms=(("easy", "a *policy*"),))
+    path.write_text(page(report), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("width", [390, 768, 1366])
+def test_panels_take_the_width_of_the_page(load: Load, arranged_file: Path, width: int) -> None:
+    opened = load(width, 800, arranged_file)
+    assert opened.evaluate("document.documentElement.scrollWidth") == width
+    for figure in arranged():
+        page_width = opened.evaluate(f"document.querySelector('#figure-{figure.name}').clientWidth")
+        drawn = opened.locator(f"#figure-{figure.name} svg.marks").bounding_box()["width"]
+        assert page_width - 25 <= drawn <= page_width, figure.name
+
+
+def test_labels_of_a_wide_table_stay_in_sight(load: Load, arranged_file: Path) -> None:
+    opened = load(390, 800, arranged_file)
+    opened.evaluate("document.querySelector('#table-wide').parentElement.scrollLeft = 300")
+    cells = opened.locator("#table-wide tbody tr > *")
+    box = opened.locator("#table-wide").locator("..").bounding_box()
+    first, second = (cells.nth(at).bounding_box() for at in (0, 1))
+    assert first["x"] == pytest.approx(box["x"], abs=1)
+    assert second["x"] == pytest.approx(first["x"] + first["width"], abs=1)
+    assert cells.nth(3).bounding_box()["x"] < box["x"]
+
+
+def test_terms_stand_on_the_page(load: Load, arranged_file: Path) -> None:
+    opened = load(shown=arranged_file)
+    assert opened.locator("#terms dt").inner_text() == "easy"
+    assert opened.locator("#terms dd em").inner_text() == "policy"
+
+
+def test_figures_are_printed_in_the_width_of_a_sheet(load: Load, panels_file: Path) -> None:
+    opened = load(shown=panels_file, color_scheme="dark")
+    opened.evaluate("dispatchEvent(new Event('beforeprint'))")
+    opened.emulate_media(media="print")
+    copy = opened.locator(".paper.ready svg.marks")
+    copy.wait_for()
+    assert copy.bounding_box()["width"] <= 660
+    assert not opened.locator("#figure-panels").is_visible()
+    texts = opened.evaluate("document.querySelector('.paper svg text').getAttribute('fill')")
+    assert texts == "#1b1f24"
+    opened.emulate_media(media="screen")
+    opened.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert opened.locator(".paper").count() == 0
+    assert opened.locator("#figure-panels").is_visible()
 
 
 def test_nothing_is_black_on_a_dark_page(load: Load, panels_file: Path) -> None:

@@ -31,7 +31,14 @@ _BINS = 160
 _WIDTH, _HEIGHT = 210, 130
 """Of one of six panels, pixels."""
 _SINCE = "from the first recorded submission"
-_REPLAYS = alt.Scale(domain=["rigid", "a60"], range=[palette.RECORDED, palette.BLUE])
+_BY_REPLAY = alt.Color(
+    "replay:N",
+    title=None,
+    scale=alt.Scale(domain=["rigid", "a60"], range=[palette.RECORDED, palette.BLUE]),
+    legend=alt.Legend(
+        labelExpr="datum.value + (datum.value == 'rigid' ? ' (as recorded)' : ' (with feedback)')"
+    ),
+)
 _WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
 
@@ -78,7 +85,7 @@ def _bars_and_steps(x: str, axis: alt.Axis, y_title: str) -> Chart:
     base = alt.Chart(width=_WIDTH, height=_HEIGHT).encode(
         x=alt.X(f"{x}:Q", axis=axis, scale=alt.Scale(nice=False)),
         tooltip=["infrastructure", x, "rigid", "a60"],
-        color=alt.Color("replay:N", scale=_REPLAYS, title=None),
+        color=_BY_REPLAY,
     )
     bars = base.mark_rect(opacity=0.6).encode(
         x2="end", y=alt.Y("rigid:Q", title=y_title), y2=alt.datum(0)
@@ -100,7 +107,7 @@ def cumulative(study: replays.Study) -> Chart:
     base = alt.Chart(width=_WIDTH, height=_HEIGHT).encode(
         x=alt.X("day:Q", title="days"),
         y=alt.Y("jobs:Q"),
-        color=alt.Color("replay:N", scale=_REPLAYS, title=None),
+        color=_BY_REPLAY,
         strokeDash=alt.StrokeDash("jobs_are:N", title=None, sort=["submitted", "finished"]),
         tooltip=["infrastructure", "replay", "jobs_are", "day", "jobs"],
     )
@@ -125,7 +132,7 @@ def lateness_of_users(study: replays.Study) -> Chart:
     points = base.mark_point(filled=True, size=18, opacity=0.6).encode(
         x=alt.X(
             "jobs:Q",
-            title="jobs of the user (logarithmic)",
+            title="jobs (logarithmic)",
             scale=alt.Scale(type="log"),
             axis=replays.log_axis(frame["jobs"]),
         ),
@@ -227,7 +234,8 @@ def week(study: replays.Study) -> Chart:
         values=list(range(0, 168, 24)),
         labelExpr=f"{_WEEKDAYS}[datum.value / 24]",
         labelAlign="left",
-        labelOverlap=False,
+        labelOverlap="parity",
+        labelSeparation=4,
     )
     return replays.panels(_bars_and_steps("hour", axis, "jobs per hour"), frame)
 

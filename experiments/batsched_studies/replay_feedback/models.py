@@ -62,6 +62,8 @@ def model_parts(runs: pd.DataFrame) -> Iterator[Part | None]:
         shown = list(columns("infrastructure", "model", nb_runs="seeds"))
         for metric in [metric for metric in METRICS if metric in of_log]:
             shown.append(Column(metric, METRICS[metric][0], _DECIMALS.get(metric, 2), "ours"))
+            if any(row["nb_runs"] > 1 for row in rows):
+                shown.append(Column(f"{metric}_spread", "spread", kind="ours"))
             shown.append(Column(f"{metric}_published", "paper", 2, "published"))
         name, shown = slug("models", *place), list(where_known(rows, shown))
         yield TEXTS.table("models", rows, name, columns=shown, where=where(*place))
@@ -83,7 +85,10 @@ def model_rows(runs: pd.DataFrame, log: str) -> list[dict[str, Any]]:
         for metric in [metric for metric in METRICS if metric in runs]:
             values = finite(pd.to_numeric(groups[run][metric])) / METRICS[metric][1]
             row[metric] = values.mean() if len(values) else None
-            row[f"{metric}_low"], row[f"{metric}_high"] = quantiles(values, (0, 1))
+            ends = quantiles(values, (0, 1))
+            row[f"{metric}_low"], row[f"{metric}_high"] = ends
+            if len(values) > 1:
+                row[f"{metric}_spread"] = " to ".join(map(tables.digits, ends))
             if metric in tables.NAMES:
                 row[f"{metric}_published"] = tables.printed(log, run, metric)
         rows.append(row)

@@ -139,7 +139,8 @@ def log_axis(values: Any, least: float = 1) -> alt.Axis:
     powers = least * 10.0 ** np.arange(math.ceil(math.log10(most / least)) + 1)
     sizes = np.outer(powers, steps).ravel()
     ticks = [*-sizes[::-1], 0.0, *sizes]
-    return alt.Axis(values=[at for at in ticks if low <= at <= high], labelOverlap=False)
+    values = [at for at in ticks if low <= at <= high]
+    return alt.Axis(values=values, format=",.6~g", labelOverlap=False)
 
 
 def panels(chart: Chart, data: pd.DataFrame) -> Chart:

@@ -125,12 +125,13 @@ def _think_times(graphs: Graphs) -> Chart:
             curves.append(pd.DataFrame(curve))
     frame = pd.concat(curves) if curves else pd.DataFrame(columns=["sessions", "hours", "share"])
     printed = graphs.shares().drop(columns="ours", errors="ignore")
+    powers = [10.0**power for power in range(-3, 5)]
     base = alt.Chart(width=_SIDE, height=_SIDE, title="think times").encode(
         x=alt.X(
             "hours:Q",
             title="think time (h, logarithmic)",
             scale=alt.Scale(type="log"),
-            axis=alt.Axis(grid=False, values=[10.0**power for power in range(-3, 5)], format=",~g"),
+            axis=alt.Axis(grid=False, values=powers, format=",.6~g"),
         ),
         y=alt.Y("share:Q", title="share of shorter ones", axis=alt.Axis(format="%")),
         color=alt.Color(

@@ -12,6 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 import altair as alt
+import msgspec
+import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
@@ -37,13 +39,15 @@ def resampled_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _table(key: str, log: str, size: str, rows: Rows, **values: Any) -> Table | None:
-    """Return a table without the columns about published values, if nothing was published."""
+    """Return a table, without columns and notes about published values if there are none."""
     about = {"published", "spreads", "inside", "within"}
-    shown = TEXTS.columns(key)
+    shown, note = TEXTS.columns(key), PUBLISHED["tables"][key].get("published_note", "")
     if rows and not any(row.get("published") is not None for row in rows):
-        shown = tuple(column for column in shown if column.name not in about)
-    values["where"] = where(log, size)
-    return TEXTS.table(key, rows, slug(key, log, size), columns=shown, **values)
+        shown, note = tuple(column for column in shown if column.name not in about), ""
+    made = TEXTS.table(
+        key, rows, slug(key, log, size), columns=shown, where=where(log, size), **values
+    )
+    return made and msgspec.structs.replace(made, note=f"{made.note} {note}".strip())
 
 
 def where(log: str, size: str) -> str:
@@ -216,7 +220,7 @@ def interval_panel(
     axis = alt.Axis(tickCount=4, labelOverlap="greedy")
     if log:
         title = f"{title}, logarithmic"
-    elif frame[names].min(axis=None) > 0 and not options.get("zero", True):
+    elif not options.get("zero", True) and np.nanmin(frame[names].to_numpy()) > 0:
         title = f"{title}, not from 0"
 
     def x(column: str) -> alt.X:

@@ -27,7 +27,10 @@ def terms(runs: pd.DataFrame) -> Iterator[tuple[str, str]]:
     there = {*runs["infrastructure"], *runs["replay"]}
     for group in ("infrastructures", "replays"):
         yield from ((t, text) for t, text in PUBLISHED["terms"][group].items() if t in there)
-    yield from PUBLISHED["terms"]["words"].items()
+    words = dict(PUBLISHED["terms"]["words"])
+    if not there & set(tables.REPLAYS[1:]):
+        del words["feedback"]
+    yield from words.items()
 
 
 def _method(runs: pd.DataFrame) -> str:
@@ -89,6 +92,8 @@ def _chance(runs: pd.DataFrame) -> str:
     """Return what the runs say of chance, and which campaign tells what they do not say."""
     shaken, resampled = (name in runs and runs[name].notna().any() for name in ("shake", "people"))
     key = "shaken_chance" if shaken else "resampled_chance" if resampled else "unknown_chance"
+    if len(models.model_runs(runs)):
+        key = "seeds_chance"
     return TEXTS[key].format(log=runs["log"].iloc[0])
 
 

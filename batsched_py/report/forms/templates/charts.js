@@ -8,7 +8,8 @@ const DARK = { text: "#e2e6ea", muted: "#9aa4ae", line: "#363d45", sheet: "#181c
 const FONT = 'system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif';
 
 const darkScheme = matchMedia("(prefers-color-scheme: dark)");
-const isDark = () => (document.documentElement.dataset.theme ?? (darkScheme.matches ? "dark" : "light")) === "dark";
+let onPaper = false; // figures are being drawn for print
+const isDark = () => !onPaper && (document.documentElement.dataset.theme ?? (darkScheme.matches ? "dark" : "light")) === "dark";
 const palette = () => (isDark() ? ON_DARK : ON_LIGHT);
 const colours = () => (isDark() ? DARK : LIGHT);
 
@@ -72,8 +73,8 @@ function readable(part) {
   return copy;
 }
 
-const BESIDE_PANEL = 70; // pixels of a panel's axis and its distance from the next
-const LEAST_PANEL = 180;
+const LEAST_PANEL = 180; // pixels; wide panels stay at least 0.6 times as wide as they were made
+const [OWN_AXIS, SHARED_AXIS] = [70, 30]; // pixels beside a panel
 
 /**
  * Panels side by side as far as there is room, together as wide as the page; else below each other.
@@ -85,9 +86,10 @@ function fitted(spec, width, over = 0) {
   const views = hconcat ?? (spec.columns ? [spec.spec] : []);
   const panel = Math.max(...views.map((view) => view.width));
   if (!(panel > 0)) return spec;
-  const most = hconcat?.length ?? spec.columns;
-  const columns = Math.max(1, Math.min(most, Math.floor(width / (panel + BESIDE_PANEL))));
-  const wide = Math.max(LEAST_PANEL, Math.floor((width - over) / columns) - BESIDE_PANEL);
+  const beside = hconcat || spec.resolve?.scale?.y === "independent" ? OWN_AXIS : SHARED_AXIS;
+  const least = Math.max(LEAST_PANEL, 0.6 * panel) + beside;
+  const columns = Math.max(1, Math.min(hconcat?.length ?? spec.columns, Math.floor(width / least)));
+  const wide = Math.max(100, Math.floor((width - over) / columns) - beside);
   const widened = (view) => ({ ...view, width: wide });
   return hconcat ? { ...others, columns, concat: hconcat.map(widened) } : { ...others, columns, spec: widened(spec.spec) };
 }
@@ -107,26 +109,29 @@ async function redraw(id) {
   const chart = charts.get(id);
   const element = byId(id);
   const width = element.clientWidth;
-  const spec = readable(chart.spec(width));
   try {
     chart.view?.finalize();
-    let result = await embedded(element, fitted(spec, width), width);
-    const over = element.querySelector("svg.marks").getAttribute("width") - width;
-    if (fitted(spec, width) !== spec && (over > 0 || over < -SPARE)) {
-      result.view.finalize();
-      result = await embedded(element, fitted(spec, width, over), width);
-    }
-    Object.assign(chart, { view: result.view, width });
-    element.view = result.view;
+    const view = await drawn(element, readable(chart.spec(width)), width);
+    Object.assign(chart, { view, width });
+    element.view = view;
     element.querySelector("summary")?.setAttribute("aria-label", "Save this figure");
-    chart.after(result.view);
+    chart.after(view);
   } catch (error) {
     element.classList.add("bad");
     element.dataset.error = `This figure cannot be drawn: ${error.message}`;
   }
 }
 
-const SPARE = 8; // pixels at the right that may stay empty
+/** Draw, and if panels do not fill the width, or are wider, again with what one knows then. */
+async function drawn(element, spec, width) {
+  const { view } = await embedded(element, fitted(spec, width), width);
+  const over = element.querySelector("svg.marks").getAttribute("width") - width;
+  if (fitted(spec, width) === spec || (over <= 0 && over >= -SPARE)) return view;
+  view.finalize();
+  return (await embedded(element, fitted(spec, width, over + SPARE / 2), width)).view;
+}
+
+const SPARE = 12; // pixels at the right that may stay empty
 
 function embedded(element, spec, width) {
   element.classList.toggle("filling", spec.width === "container");
@@ -213,18 +218,37 @@ function watchWidth() {
   }).observe(byId("main"));
 }
 
-/** Tables that are wider than a sheet of paper are made smaller while it is printed. */
+const PAPER = 660; // pixels of a sheet's width
+
+/** For print: tables that are too wide are made smaller, figures have copies of the right width. */
 function fitToPaper() {
-  const PAPER = 660;
   addEventListener("beforeprint", () => {
     for (const table of document.querySelectorAll("table")) {
       const wide = table.offsetWidth * 0.8;
       if (wide > PAPER) table.style.zoom = String(PAPER / wide);
     }
+    drawOnPaper();
   });
   addEventListener("afterprint", () => {
     for (const table of document.querySelectorAll("table")) table.style.zoom = "";
+    for (const copy of document.querySelectorAll(".paper")) copy.remove();
   });
+}
+
+/** A copy that is not ready in time, or cannot be drawn, is not shown: the figure is (page.css). */
+async function drawOnPaper() {
+  onPaper = true;
+  for (const element of document.querySelectorAll("[data-figure]")) {
+    const copy = make("div", { class: "chart paper" });
+    element.after(copy);
+    const spec = readable(data.figures[element.dataset.figure]);
+    const sized = spec.width === "container" ? { ...spec, width: PAPER, autosize: { type: "fit-x", contains: "padding" } } : spec;
+    try {
+      await drawn(copy, sized, PAPER);
+      copy.classList.add("ready");
+    } catch { /* the figure says why */ }
+  }
+  onPaper = false;
 }
 
 function startTheme() {

@@ -117,7 +117,7 @@ class Schedule {
     const { run } = this;
     const drawn = run.jobs.id.length;
     byId("gantt-caption").textContent = drawn
-      ? `${drawn} of the ${run.nb_ran} jobs that ran, from ${lasting(run.from)} to ${lasting(run.to)} of the simulated time, on ${run.nb_res} processors. ` +
+      ? `Run: ${runLabel(run.run)}. ${drawn} of the ${run.nb_ran} jobs that ran, from ${lasting(run.from)} to ${lasting(run.to)} of the simulated time, on ${run.nb_res} processors. ` +
         "A rectangle is a job on neighbouring processors; the six users with most work there have a colour each, a click on the legend picks one. Below: jobs that wait, busy processors."
       : "No job ran.";
     byId("gantt").hidden = !drawn;
