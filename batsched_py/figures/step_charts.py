@@ -86,8 +86,8 @@ class StepLayers(msgspec.Struct, frozen=True):
     base: Chart
     """A chart of :meth:`Steps.data` with the axis of time."""
     x: alt.X
-    """That axis from the first to the last edge; one layer says so for all: dates that several
-    say are taken for a conflict."""
+    """That axis from the first to the last edge; one layer says so for all, since Vega-Lite takes
+    dates that several say for a conflict."""
     axis: TimeAxis
     colours: Mapping[str, str]
     """Of the curves, in the order of their names."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 import altair as alt
@@ -91,8 +92,9 @@ class TimeAxis(msgspec.Struct, frozen=True):
 
     def x(self, column: str, *ends: Any) -> alt.X:
         """Return the encoding of a column, from one of :meth:`values` to another if given."""
-        scale = alt.Scale(domain=list(map(self._end, ends)), nice=False) if ends else alt.Scale()
-        axis = alt.Axis(format={"hours": "%H:%M", "minutes": "%H:%M"}, tickCount=8)
+        scale = alt.Scale(domain=self._domain(ends), nice=False) if ends else alt.Scale()
+        clock = {"hours": "%H:%M", "minutes": "%H:%M"}
+        axis = alt.Axis(format=clock, tickCount=8, labelOverlap=True, labelSeparation=6)
         dates: dict[str, Any] = {"axis": axis} if self.has_dates else {}
         return alt.X(f"{column}:{self.kind}", title=self.title, scale=scale, **dates)
 
@@ -111,10 +113,13 @@ class TimeAxis(msgspec.Struct, frozen=True):
         shown, unit = ("%Y-%m-%d %H:%M:%S", "") if self.has_dates else (",.4f", f" [{self.unit}]")
         return alt.Tooltip(f"{column}:{self.kind}", title=title + unit, format=shown)
 
-    def _end(self, value: Any) -> Any:
-        """Return an end of the axis; a date is without a zone, as in the data."""
+    def _domain(self, ends: Sequence[Any]) -> Any:
+        """Return the ends of the axis; dates are without a zone, as in the data.
+
+        As an expression, since Vega-Lite takes others for a conflict where a chart can be moved.
+        """
         if not self.has_dates:
-            return float(value)
-        at = pd.Timestamp(value)
-        day: dict[str, Any] = {"year": at.year, "month": at.month, "date": at.day}
-        return alt.DateTime(**day, hours=at.hour, minutes=at.minute, seconds=at.second)
+            return list(map(float, ends))
+        clocks = [pd.Timestamp(end) for end in ends]
+        parts = [(at.year, at.month - 1, at.day, at.hour, at.minute, at.second) for at in clocks]
+        return alt.ExprRef(f"[{', '.join(f'datetime{moment}' for moment in parts)}]")
