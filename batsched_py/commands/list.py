@@ -9,12 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from batsched_py.support import plugins
-from batsched_py.support.plugin_descriptions import description
+from batsched_py.support.plugin_descriptions import REPLAY, description
 from batsched_py.support.text_table import print_pairs, print_table
 
 _FLAGS = {plugins.SCHEDULERS: ("--scheduler", "-O"), plugins.USERS: ("--users", "-U")}
 _OWN = "A class of your own is given as path/to/file.py:Class."
-_RIGID = "Replay without users: every job is submitted at its recorded time."
 
 
 def list_plugins(
@@ -48,7 +47,7 @@ def list_users() -> None:
 
 
 def _described(group: str) -> list[tuple[str, str]]:
-    lines = {plugins.RIGID: _RIGID} if group == plugins.USERS else {}
+    lines = {plugins.RIGID: REPLAY} if group == plugins.USERS else {}
     for name, entry in plugins.names(group).items():
         try:
             lines[name] = description(entry)
@@ -60,7 +59,7 @@ def _described(group: str) -> list[tuple[str, str]]:
 def show_plugin(group: str, name: str) -> None:
     """Print what a policy or user model does, and its options with types and defaults."""
     if name == plugins.RIGID and group == plugins.USERS:
-        print(_RIGID)
+        print(REPLAY)
         return
     plugin = plugins.load(group, name)
     use, flag = _FLAGS[group]

@@ -83,7 +83,7 @@ def plain_report(results: CampaignResults) -> Report:
         title=title,
         source="",
         sections=tuple(sections(parts)),
-        summary=_summary(setup_lines(results, axes), tables, axes),
+        summary=_summary(_lines(results, axes, main), tables, axes),
     )
 
 
@@ -99,6 +99,15 @@ def _question(axes: CampaignAxes) -> str:
         return "Metrics"
     what = "policies" if axes.compared == "scheduler" else spoken(axes.compared)
     return f"{what.capitalize()} compared"
+
+
+def _lines(
+    results: CampaignResults, axes: CampaignAxes, metrics: Sequence[ShownMetric]
+) -> Iterator[str]:
+    """Yield what was simulated; and that the main metric is not there, if so."""
+    yield from setup_lines(results, axes)
+    if results.metric is not None and results.metric not in {metric.name for metric in metrics}:
+        yield f"**No run has the metric `{results.metric}`**, which the campaign file names"
 
 
 def _summary(lines: Iterable[str], matrices: Sequence[Table], axes: CampaignAxes) -> str:

@@ -156,7 +156,7 @@ def _over_time(result: Result) -> list[Figure]:
     )
     figures = []
     for name, chart, caption in drawn:
-        spec = _with_one_domain(chart.properties(width="container").to_dict())
+        spec = chart.properties(width="container").to_dict()
         title = spec.pop("title", {})  # the page has its own
         told = title if isinstance(title, dict) else {"text": title}
         subtitle = told.get("subtitle") or []
@@ -164,22 +164,6 @@ def _over_time(result: Result) -> list[Figure]:
         caption = " ".join([caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)])
         figures.append(Figure(name, str(told.get("text", name)), spec, caption))
     return figures
-
-
-def _with_one_domain(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return a chart whose first layer alone says from when to when: dates twice are a conflict."""
-
-    def removed(part: dict[str, Any], after_first: bool) -> bool:
-        scale = part.get("encoding", {}).get("x", {}).get("scale", {})
-        if after_first:
-            scale.pop("domain", None)
-        there = after_first or "domain" in scale
-        for layer in part.get("layer", []):
-            there = removed(layer, there)
-        return there
-
-    removed(spec, after_first=False)
-    return spec
 
 
 def _waits_by_size(jobs: pd.DataFrame) -> Figure | None:

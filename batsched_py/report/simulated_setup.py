@@ -16,11 +16,11 @@ from batsched_py.report.formatting import is_nothing, spoken
 from batsched_py.report.kit.selection import Runs, log_name
 from batsched_py.report.runs_table import ShownRuns, Stored, stored_of
 from batsched_py.support import plugins
+from batsched_py.support.plugin_descriptions import REPLAY, description, first_paragraph
 from batsched_py.support.plugins import RIGID
 from batsched_py.units import DAY, UNITS, unit_of
 from batsched_py.workload.log_archive import SAMPLE
 
-REPLAY = "Replay without users: every job is submitted at its recorded time."
 _SIZES = {"requested": "as requested", "allocated": "as allocated"}
 _LIMITS = {
     "requested": "killed at the requested time",
@@ -87,13 +87,13 @@ def names_table(results: ShownRuns) -> Table | None:
 
 
 def _summary(group: str, name: str, folder: Path) -> str:
-    """Return the first line of what a plug-in says of itself; code of others is not executed."""
-    place, _, attribute = name.rpartition(":")
-    if not place.endswith(".py"):
+    """Return what a plug-in says of itself in a line; a file of somebody's is not executed."""
+    if name in plugins.names(group):
         try:
-            return plugins.summary(plugins.load(group, name))
-        except BatschedError:
+            return description(plugins.names(group)[name])
+        except Exception:  # of code that cannot be imported here
             return ""
+    place, _, attribute = name.rpartition(":")
     for path in (Path(place), folder / place):
         try:
             tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -101,7 +101,7 @@ def _summary(group: str, name: str, folder: Path) -> str:
             continue
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and node.name == attribute:
-                return (ast.get_docstring(node) or "").partition("\n")[0]
+                return first_paragraph(ast.get_docstring(node))
     return ""
 
 

@@ -10,7 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-NOT_DESCRIBED = "(not description_of_object)"
+NOT_DESCRIBED = "(not described)"
+REPLAY = "Replay without users: every job is submitted at its recorded time."
+"""Of the users called ``rigid``, who are no plug-in."""
 
 
 def description(entry: EntryPoint) -> str:

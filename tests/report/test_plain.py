@@ -81,6 +81,14 @@ def test_the_campaign_says_which_metric_comes_first() -> None:
     assert within == "no difference"
 
 
+def test_a_main_metric_that_no_run_has_is_said() -> None:
+    results = MadeUp(2)
+    results.metric = "by_night"
+    report = report_on(results)
+    assert "No run has the metric `by_night`" in report.summary
+    assert "No run has" not in report_on(MadeUp(2)).summary
+
+
 def test_a_difference_within_the_spread_is_told_beside_the_number() -> None:
     results = MadeUp(4)
     results.runs["utilisation"] += (
