@@ -8,7 +8,7 @@ This package has all the names that the author of a policy or of a user model ne
         '''Start whatever fits, in submission order.'''
 
         def schedule(self, now, queue, machine):
-            for job in list(queue):
+            for job in queue:
                 if job.size <= machine.free:
                     yield Start(job)
 

@@ -4,12 +4,14 @@
 
     BatschedError                 everything that the project raises on purpose
     +-- UsageError                the caller asked for something that makes no sense (exit code 2)
+    |   +-- MissingExtraError     ... that needs a package which is not installed
     |   +-- PluginError           a policy, user model or command cannot be loaded or is malformed
     +-- InputError                a file is not what it should be; the message names file and place
     |   +-- LogError              ... in an SWF log
     |   +-- WorkloadError         ... in a Batsim workload
     |   +-- PlatformError         ... in a platform description
-    |   +-- CampaignError         ... in a campaign file
+    |   +-- CampaignFileError     ... a campaign file, which says what to do (exit code 2)
+    |   |   +-- CampaignError     ... at some key, file and line still to be found
     +-- OutputError               a file cannot be written
     +-- ProtocolError             a message that Batsim's protocol does not allow
     +-- InvariantError            a policy or a user model did something impossible
@@ -18,7 +20,15 @@
     +-- InterruptedByUser         Ctrl-C (exit code 130)
 
 Messages name parameters, by :func:`parameter`; the command line shows the flags of these instead,
-as it prints a message as one line and exits with :attr:`BatschedError.exit_code`.
+as it prints a message as one line and exits with :attr:`BatschedError.exit_code`:
+
+- 2 if what was asked for makes no sense, whoever asks: a flag, a keyword, a key or value of a
+  campaign file; a name, a file or a folder that does not exist; a policy, a user model or an option
+  that does not fit. Nearly always it is found before the first simulation.
+- 1 if that was tried and went wrong: what an input file holds is malformed, an output cannot be
+  written, a simulation failed by its policy, its users, a deadlock or another program, some runs of
+  a campaign failed, two results that were to be equal differ; and every fault of ours.
+- 130 after Ctrl-C or a request to end, 0 for all else.
 """
 
 from __future__ import annotations
@@ -89,7 +99,13 @@ class PlatformError(InputError):
     """A platform description is malformed or uses what is not supported."""
 
 
-class CampaignError(InputError):
+class CampaignFileError(InputError):
+    """A campaign file makes no sense."""
+
+    exit_code = 2
+
+
+class CampaignError(CampaignFileError):
     """Something in a campaign file makes no sense.
 
     ``table`` is the path of the table that it is in (a number follows the name of an array of
@@ -127,3 +143,15 @@ class DeadlockError(SimulationError):
     def __init__(self, message: str, waiting: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.waiting = waiting
+
+
+def unreadable(
+    path: object, error: OSError, kind: type[BatschedError] = InputError
+) -> BatschedError:
+    """Return what is to be raised for a file that cannot be read: what asks for it is wrong if it
+    does not exist or is a folder, else the file is, which is an error of a ``kind``."""
+    if isinstance(error, FileNotFoundError):
+        return UsageError(f"there is no file '{path}'")
+    if isinstance(error, IsADirectoryError):
+        return UsageError(f"{path} is a folder: expected a file")
+    return kind(f"{path} cannot be read: {error.strerror}")

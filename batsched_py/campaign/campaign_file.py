@@ -16,7 +16,8 @@ import msgspec
 
 from batsched_py.campaign.planned_runs import KEYS, Label, PlannedRun, expand
 from batsched_py.campaign.toml_lines import line_of
-from batsched_py.errors import CampaignError, InputError, UsageError
+from batsched_py.errors import CampaignError, CampaignFileError, UsageError, unreadable
+from batsched_py.metrics import METRICS
 from batsched_py.support.json_values import did_you_mean, is_integer
 from batsched_py.support.shipped_files import studies_folder
 
@@ -27,7 +28,7 @@ QUICK = "_quick"
 """End of the name of a campaign in its small size."""
 
 _HEAD: dict[str, Any] = dict.fromkeys(
-    ("name", "title", "report", "measure", "keep", "hint", "replications")
+    ("name", "title", "report", "metric", "measure", "keep", "hint", "replications")
 )
 _ARRAYS = ("include", "exclude")
 _TABLES = ("run", *_ARRAYS, "quick")
@@ -42,6 +43,8 @@ class Campaign(msgspec.Struct, kw_only=True):
     title: str = ""
     report: str | None = None
     """``file.py:function`` beside the campaign file."""
+    metric: str | None = None
+    """The metric that the report of a campaign without one of its own begins with."""
     measure: str | None = None
     """``file.py:function`` beside it: what it gives of each result are further columns."""
     keep: Keep = "jobs"
@@ -95,7 +98,7 @@ def read_campaign(
 
     ``instead`` are settings that every run has instead of the file's, where not None.
 
-    Raises :class:`InputError` naming the file, the line and the key.
+    Raises :class:`CampaignFileError` naming the file, the line and the key.
     """
     texts: dict[str, str] = {}
     try:
@@ -113,7 +116,7 @@ def read_campaign(
         replaced |= labelled | ({"log": logs} if logs else {})
         runs = expand(content, replications, replaced)
     except CampaignError as mistake:
-        raise InputError(_place(path, texts, mistake)) from None
+        raise CampaignFileError(_place(path, texts, mistake)) from None
     for planned in runs:
         planned.settings = msgspec.structs.replace(planned.settings, **given)
         planned.labels |= {key: given[key] for key in planned.labels if key in given}
@@ -124,6 +127,7 @@ def read_campaign(
         runs=runs,
         title=head["title"] or name,
         report=head["report"],
+        metric=head["metric"],
         measure=head["measure"],
         keep=head["keep"] or "jobs",
         hint=head["hint"] or "",
@@ -135,19 +139,21 @@ def read_campaign(
 def _read(path: Path, texts: dict[str, str]) -> dict[str, Any]:
     """Return the content of a file over that of the one it extends; keeps the texts read."""
     if path.resolve() in [Path(file).resolve() for file in texts]:
-        raise InputError(f"{path}: it extends itself")
+        raise CampaignFileError(f"{path}: it extends itself")
     try:
         texts[str(path)] = path.read_text(encoding="utf-8")
         content = tomllib.loads(texts[str(path)])
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        raise unreadable(path, error) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not a TOML file: {error}") from None
+        raise CampaignFileError(f"{path}: not a TOML file: {error}") from None
     extended = content.pop("extends", None)
     if extended is None:
         own_run = content.get("run")
         if not isinstance(own_run, dict):
-            raise InputError(f"{path}: there is no table [run]: it holds the settings and the axes")
+            raise CampaignFileError(
+                f"{path}: there is no table [run]: it holds the settings and the axes"
+            )
         return content
     if not isinstance(extended, str) or not (path.parent / extended).is_file():
         message = f"extends = {extended!r}: expected the name of a campaign file in {path.parent}"
@@ -172,6 +178,7 @@ def _head(content: dict[str, Any]) -> dict[str, Any]:
     for key, value in head.items():
         if value is not None:
             _check_head(key, value)
+    _check_metric(head["metric"], head["measure"])
     for key in _TABLES:
         expected = list if key in _ARRAYS else dict
         if not isinstance(content.get(key, expected()), expected):
@@ -203,6 +210,13 @@ def _check_head(key: str, value: Any) -> None:
         raise CampaignError((), key, f"keep = {value!r}: expected {expected}")
     elif key in ("report", "measure") and ".py:" not in value:
         raise CampaignError((), key, f"{key} = {value!r}: expected file.py:function")
+
+
+def _check_metric(metric: str | None, measure: str | None) -> None:
+    """Raise for a main metric that there is not; what ``measure`` gives is known later."""
+    if measure is None and metric not in (None, *METRICS):
+        hint = f"{did_you_mean(metric or '', METRICS)}; `batsched-py metrics --list` has them"
+        raise CampaignError((), "metric", f"there is no metric {metric!r}{hint}")
 
 
 def _check_variants(content: dict[str, Any]) -> None:

@@ -50,6 +50,7 @@ class Stored(msgspec.Struct, kw_only=True):
     title: str
     file: str
     report: str | None
+    metric: str | None = None
     keep: Keep
     provenance: dict[str, Any]
     runs: list[StoredRun]
@@ -62,6 +63,7 @@ def store(campaign: Campaign, runs: Iterable[PreparedRun], out: Path) -> None:
         title=campaign.title,
         file=str(campaign.path.absolute()),
         report=campaign.report,
+        metric=campaign.metric,
         keep=campaign.keep,
         provenance=provenance(),
         runs=[
@@ -110,6 +112,8 @@ def open_results(folder: str | Path) -> CampaignResults:
 class CampaignResults:
     """What a report reads: a table of the runs, the jobs of each, and where to write."""
 
+    what = "campaign"
+
     def __init__(self, stored: Stored, out: Path) -> None:
         self.out = out
         """The campaign's folder."""
@@ -119,6 +123,8 @@ class CampaignResults:
         """The campaign file."""
         self.study = self.file.parent
         """Folder of the campaign file."""
+        self.metric = stored.metric
+        """The main metric that the campaign file names, if it names one."""
         self.keep = stored.keep
         self.provenance = stored.provenance
         self._stored = stored

@@ -12,7 +12,7 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.protocol.decision_process_options import OF_SITES, json_object
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import InputError, UsageError
+from batsched_py.errors import InputError, UsageError, unreadable
 from batsched_py.explain.job_history import find_job, job_ids
 from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.replayed_exchange import (
@@ -134,8 +134,8 @@ def _paths(run: str) -> tuple[Path, Path]:
     if exchange.is_file():
         return exchange, described
     if described.is_file():
-        raise InputError(f"there is no {exchange}: run again with --record")
-    raise InputError(
+        raise UsageError(f"there is no {exchange}: run again with --record")
+    raise UsageError(
         f"there is no run {run}: expected {exchange}, which `simulate ... --record -e {run}` writes"
     )
 
@@ -164,7 +164,7 @@ def _read_run(path: Path) -> tuple[ProcessSettings, int | None]:
             f"there is no {path}, which says the policy: give --scheduler NAME, and its options -O"
         ) from None
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        raise unreadable(path, error) from None
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise InputError(f"{path} is not the description of a run: {error}") from None
     settings = ProcessSettings(**msgspec.structs.asdict(described.run))

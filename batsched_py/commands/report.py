@@ -1,4 +1,4 @@
-"""``batsched-py report``: tables, figures and the page of a campaign."""
+"""``batsched-py report``: the page of a campaign or of a run, and its tables and figures."""
 
 from __future__ import annotations
 
@@ -8,14 +8,22 @@ from typing import Annotated
 
 import typer
 
+from batsched_py.campaign.campaign_file import STORED
 from batsched_py.errors import UsageError
-from batsched_py.support.atomic_files import make_folder_of
+from batsched_py.support.atomic_files import make_folder_of, say_replaced
 from batsched_py.support.signals import stop_signals
+
+_SHOWN = 5
+"""Runs that are named if none was meant."""
 
 
 def report(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder of a campaign, also of one that runs.")
+        Path,
+        typer.Argument(
+            metavar="DIR|PREFIX",
+            help="Folder of a campaign, also of one that runs; or the prefix of a run.",
+        ),
     ],
     serve: Annotated[
         bool,
@@ -27,12 +35,20 @@ def report(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The page (default: DIR/report.html).", metavar="FILE"),
+        typer.Option(
+            "-o",
+            "--output",
+            help="The page (default: DIR/report.html, PREFIX_report.html).",
+            metavar="FILE",
+        ),
     ] = None,
 ) -> None:
-    """Write a campaign's report: one HTML file, and a folder of CSV, Markdown, PNG and SVG files.
+    """Write the report of a campaign, or of one run that `simulate` or Batsim left: an HTML file.
 
-    The page needs no network. It is made from the runs that are there.
+    For example: batsched-py report out/easy
+
+    The page needs no network. That of a campaign is made from the runs that are there, and has a
+    folder of CSV, Markdown, PNG and SVG files beside it.
     """
     if serve:
         if output is not None:
@@ -52,13 +68,46 @@ def _write(folder: Path, output: Path | None) -> None:
 
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--output {output}: expected a name that ends with .html")
+    if not (folder / STORED).is_file():
+        _write_run(folder, output)
+        return
     results = open_results(folder)
     make_folder_of(output or folder / PAGE)
     make_folder_of(folder / FOLDER / "_")
     if results.runs.empty:
         raise UsageError(f"{folder}: no run has finished yet; watch it with --serve")
-    for path in publish(report_of(results), results, output):
+    made = report_of(results)
+    say_replaced([output or folder / PAGE, *folder.glob(f"{FOLDER}/*")])
+    for path in publish(made, results, output):
         print(f"wrote {path}")
+
+
+def _write_run(prefix: Path, output: Path | None) -> None:
+    """Write the page of one run."""
+    from batsched_py.report.forms.html_page import page
+    from batsched_py.report.one_run import OneRun, run_report
+    from batsched_py.results.run_files import SUFFIX
+    from batsched_py.support.atomic_files import write_whole
+
+    if not Path(f"{str(prefix).removesuffix(SUFFIX)}{SUFFIX}").is_file():
+        raise UsageError(_neither(prefix, SUFFIX))
+    run = OneRun(prefix)
+    place = output or Path(f"{run.prefix}_report.html")
+    make_folder_of(place)
+    say_replaced([place])
+    write_whole(place, page(run_report(run), run))
+    print(f"wrote {place}")
+
+
+def _neither(path: Path, suffix: str) -> str:
+    """Say that a path is neither the folder of a campaign nor the prefix of a run."""
+    inside = sorted(path.glob(f"*{suffix}")) if path.is_dir() else []
+    runs = [str(file).removesuffix(suffix) for file in inside or path.parent.glob(f"*{suffix}")]
+    hint = f"; runs there: {', '.join(sorted(runs)[:_SHOWN])}" if runs else ""
+    return (
+        f"{path}: neither the folder of a campaign (no {path / STORED}) nor the prefix of a run "
+        f"(no {path}{suffix}){hint}"
+    )
 
 
 def _serve(folder: Path, port: int | None) -> None:

@@ -26,6 +26,17 @@ def option(field: SettingField, group: str | None = None) -> Any:
     )
 
 
+def seconds_to_wait(flag: str, help: str) -> Any:
+    """Return the option of a limit in seconds, at least 0."""
+
+    def a_number(value: float) -> float:
+        if value != value:  # which no range excludes
+            raise typer.BadParameter(f"{value} is not a number of seconds")
+        return value
+
+    return typer.Option(flag, metavar="S", help=help, min=0, callback=a_number)
+
+
 LogDirs = Annotated[
     list[Path] | None,
     typer.Option(

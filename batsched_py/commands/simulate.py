@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -99,6 +100,7 @@ def simulate(
     with stop_signals():
         exchange = Path(f"{prefix}_exchange.jsonl") if record else None
         result = _execute(path, run, prefix, f"{prefix}_{run.backend}", exchange)
+        print(f"for a page with figures: batsched-py report {shlex.quote(prefix)}")
         if swf is not None:
             write_result_log(result.table_as_written(), result.settings, swf)
             print(f"wrote {swf}, a log of the simulated jobs")

@@ -39,6 +39,7 @@ _MOST_BINS = 300
 _BINS = {"hour": HOUR, "day": DAY, "week": WEEK}
 _COLOURED = len(palette.CATEGORIES) - 1
 _CARRIED = ("job_id", "user", "requested_number_of_resources", "allocated_resources", "colour")
+_WHOLE = alt.Axis(tickMinStep=1)
 _UNKNOWN, _OTHERS = "unknown", "others"
 
 
@@ -109,7 +110,9 @@ def utilisation(
     demand_line = layers.line("demand", y, strokeWidth=0.8)
     drawn = [layers.area("busy", y), demand_line, layers.line("busy", y)]
     drawn += [layers.level(name, nb_processors or 0, y) for name in machine]
-    return _finished(alt.layer(*drawn, layers.hover()), "Utilisation", _said(ran, notes))
+    return _finished(
+        alt.layer(*drawn, layers.hover(), *layers.names()), "Utilisation", _said(ran, notes)
+    )
 
 
 def queue(jobs: pd.DataFrame, **time: Unpack[TimeOptions]) -> Chart:
@@ -127,12 +130,13 @@ def queue(jobs: pd.DataFrame, **time: Unpack[TimeOptions]) -> Chart:
         name: alt.Scale(domain=[0, max(steps.highest(name), 1)], nice=True)
         for name in layers.colours
     }
-    left = {"title": "waiting jobs", "scale": scales["jobs"]}
-    right = {"title": "processors of these", "scale": scales["processors"]}
+    left = {"title": "waiting jobs", "scale": scales["jobs"], "axis": _WHOLE}
+    right = {"title": "processors of these", "scale": scales["processors"], "axis": _WHOLE}
     drawn = alt.layer(
         alt.layer(layers.area("jobs", left), layers.line("jobs", left)),
         layers.line("processors", right, strokeWidth=1),
         layers.hover(),
+        *layers.names(),
     ).resolve_scale(y="independent")
     return _finished(drawn, "Queue", _said(ran, steps.notes))
 
@@ -166,11 +170,11 @@ def submissions(
     steps = Steps(edges, counts, len(edges) - 1)
     colours = {"recorded": palette.RECORDED} if "recorded" in times else {}
     layers = StepLayers.of(steps, axis.values(edges), axis, {"submitted": palette.BLUE} | colours)
-    y = {"title": f"jobs per {every}"}
+    y = {"title": f"jobs per {every}", "axis": _WHOLE}
     drawn = [layers.area(name, y) for name in colours]
     drawn += [layers.line(name, y) for name in layers.colours]
     notes = [] if len(jobs) else ["no jobs"]
-    return _finished(alt.layer(*drawn, layers.hover()), "Submissions", notes)
+    return _finished(alt.layer(*drawn, layers.hover(), *layers.names()), "Submissions", notes)
 
 
 # What is drawn -------------------------------------------------------------------------------
@@ -327,4 +331,5 @@ def _said(ran: pd.DataFrame, notes: list[str]) -> list[str]:
 
 def _finished(chart: Chart, title: str, notes: list[str]) -> Chart:
     heading = alt.TitleParams(title, subtitle=notes, anchor="start")
-    return chart.properties(width=WIDTH, height=HEIGHT, title=heading).interactive(bind_y=False)
+    sized = chart.properties(width=WIDTH, height=HEIGHT, title=heading)
+    return sized.interactive(name=f"{title.lower()}_shown", bind_y=False)

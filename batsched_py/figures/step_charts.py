@@ -85,15 +85,18 @@ class StepLayers(msgspec.Struct, frozen=True):
 
     base: Chart
     """A chart of :meth:`Steps.data` with the axis of time."""
+    x: alt.X
+    """That axis from the first to the last edge; one layer says so for all: dates that several
+    say are taken for a conflict."""
     axis: TimeAxis
     colours: Mapping[str, str]
-    """Of the curves, in the order of the legend."""
+    """Of the curves, in the order of their names."""
 
     @classmethod
     def of(cls, steps: Steps, ends: Any, axis: TimeAxis, colours: Mapping[str, str]) -> StepLayers:
         """Return the layers of steps whose edges are ``ends`` along the axis."""
-        base = alt.Chart(steps.data(ends)).encode(x=axis.x("time", ends[0], ends[-1]))
-        return cls(base, axis, colours)
+        base = alt.Chart(steps.data(ends)).encode(x=axis.x("time"))
+        return cls(base, axis.x("time", ends[0], ends[-1]), axis, colours)
 
     def line(self, name: str, y: Mapping[str, Any], **mark: Any) -> Chart:
         """Return a curve; ``mark`` are options of the line."""
@@ -106,25 +109,37 @@ class StepLayers(msgspec.Struct, frozen=True):
     def area(self, name: str, y: Mapping[str, Any]) -> Chart:
         """Return the area under a curve, or from its least to its most if it was thinned."""
         least, most = f"{name}_least", f"{name}_most"
-        marked = self.base.mark_area(interpolate="step-after", opacity=0.3, clip=True)
+        looks: dict[str, Any] = {"interpolate": "step-after", "opacity": 0.3, "clip": True}
+        marked = self.base.mark_area(color=self.colours[name], **looks)
         ends: dict[str, Any] = {"y": alt.Y(f"{name}:Q", stack=None, **y)}
         if most in self.base.data:
             ends = {"y": alt.Y(f"{most}:Q", **y), "y2": least}
-        return self._named(name, marked.encode(**ends))
+        return marked.encode(**ends)
 
     def hover(self) -> Chart:
         """Return what cannot be seen and tells the numbers of the step under the pointer."""
         names = [name for name in self.base.data if name not in ("time", "until")]
         numbers = [alt.Tooltip(f"{name}:Q", format=",.4~g") for name in names]
         times = [self.axis.tooltip("time", "from"), self.axis.tooltip("until", "until")]
-        return self.base.mark_rect(opacity=0).encode(x2="until", tooltip=[*times, *numbers])
+        return self.base.mark_rect(opacity=0).encode(
+            x=self.x, x2="until", tooltip=[*times, *numbers]
+        )
 
     def _line(self, name: str, y: Any, **mark: Any) -> Chart:
         mark = {"interpolate": "step-after", "strokeWidth": 1.4, "clip": True} | mark
-        return self._named(name, self.base.mark_line(**mark).encode(y=y))
+        return self.base.mark_line(color=self.colours[name], **mark).encode(y=y)
 
-    def _named(self, name: str, layer: Chart) -> Chart:
-        scale = alt.Scale(domain=list(self.colours), range=list(self.colours.values()))
-        legend = alt.Legend(orient="top", symbolType="stroke", symbolOpacity=1, symbolStrokeWidth=3)
-        colour = alt.Color("curve:N", scale=scale, title=None, legend=legend)
-        return layer.transform_calculate(curve=f"'{name}'").encode(color=colour)
+    def names(self) -> list[Chart]:
+        """Return the names of the curves above the axes, each in its colour.
+
+        They are no legend, whose scale several charts beneath each other would share.
+        """
+        one = self.base.transform_aggregate(nb="count()")
+        layers, left = [], 0
+        for name, colour in self.colours.items():
+            looks: dict[str, Any] = {"color": colour, "align": "left", "fontWeight": "bold"}
+            text = one.mark_text(clip=False, fontSize=11, **looks)
+            at = {"x": alt.value(left), "y": alt.value(-9), "text": alt.value(f"\u2014 {name}")}
+            layers.append(text.encode(**at))
+            left += 7 * len(name) + 34
+        return layers

@@ -89,9 +89,9 @@ class TimeAxis(msgspec.Struct, frozen=True):
         edges: Array = np.arange(first, last + 2) * width - monday
         return edges
 
-    def x(self, column: str, begin: Any, end: Any) -> alt.X:
-        """Return the encoding of a column, from one of :meth:`values` to another."""
-        scale = alt.Scale(domain=[self._end(begin), self._end(end)], nice=False)
+    def x(self, column: str, *ends: Any) -> alt.X:
+        """Return the encoding of a column, from one of :meth:`values` to another if given."""
+        scale = alt.Scale(domain=list(map(self._end, ends)), nice=False) if ends else alt.Scale()
         axis = alt.Axis(format={"hours": "%H:%M", "minutes": "%H:%M"}, tickCount=8)
         dates: dict[str, Any] = {"axis": axis} if self.has_dates else {}
         return alt.X(f"{column}:{self.kind}", title=self.title, scale=scale, **dates)

@@ -1,210 +1,158 @@
-"""The report of a campaign whose file names none: its metrics over its axes."""
+"""The report of a campaign whose file names none.
+
+What was simulated, one matrix of policies and metrics for each user model, figures, further
+metrics, and what the words mean.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from math import isnan
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from batsched_py.metrics import METRICS
-from batsched_py.report.document import Column, Figure, Part, Report, Table
+from batsched_py.report.campaign_axes import (
+    CampaignAxes,
+    axes_of,
+    panel_name,
+    short_names,
+    with_all_labels,
+)
+from batsched_py.report.comparison_figures import comparison_figure
+from batsched_py.report.comparison_matrix import comparison_matrix, has_intervals
+from batsched_py.report.document import Figure, Part, Report, Table, Text
 from batsched_py.report.formatting import spoken
-from batsched_py.report.kit.estimates import cells, mean_of_repeats
-from batsched_py.report.kit.selection import Runs
-from batsched_py.report.kit.tables import columns, sections
-from batsched_py.report.paired_ratios import REPEATED, ratios_table
-from batsched_py.report.runs_table import MAIN_METRICS
+from batsched_py.report.kit.selection import Runs, slug
+from batsched_py.report.kit.tables import sections
+from batsched_py.report.metric_words import (
+    FURTHER,
+    OF_REACTING_USERS,
+    REACTING,
+    ShownMetric,
+    glossary,
+    main_metrics,
+    reacts,
+    shown_metrics,
+)
+from batsched_py.report.simulated_setup import names_table, setup_lines
 from batsched_py.report.sites_tables import site_tables
-from batsched_py.support.statistics import RESAMPLES
+from batsched_py.support.plugins import RIGID
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
 
-GROUPS = {
-    "waiting": (
-        "Waiting and response",
-        ("mean_waiting_time", "max_waiting_time", "mean_turnaround_time", "mean_queue_length"),
-    ),
-    "slowdown": (
-        "Slowdown",
-        ("mean_bounded_slowdown", "mean_bounded_slowdown_60", "mean_slowdown_by_area"),
-    ),
-    "machine": (
-        "The machine",
-        ("utilisation", "loss_of_capacity", "throughput_per_hour", "makespan"),
-    ),
-    "users": ("Users", ("mean_lateness", "jobs_per_session_think_20", "mean_activity_length")),
-    "grid": (
-        "Several sites",
-        ("multi_site_job_share", "multi_site_area_share", "away_area_share"),
-    ),
-}
-"""By name of the table: title, metrics. All metrics are in the campaign's ``results.csv``."""
-_MOST_LINES = 12
-_MOST_LABELS = 40
+_DRAWN = 4
+"""Metrics that have a figure."""
+UNKNOWN_CHANCE = (
+    "**Nothing was repeated, so nothing is known about chance**: another order of what happens in "
+    "the same instant, or other weeks of the same users, might turn a small difference around. "
+    "`shake = [0, 1, 2, 3, 4]` in `[run]` repeats each run with another order of simultaneous "
+    "events; `replications = 5` at the top of the file with other seeds, where users are drawn by "
+    "chance (such as `feedback` with `resampled = true`)."
+)
+EQUAL_RUNS = (
+    "**The repeated runs do not differ from each other, so nothing is known about chance**: "
+    "nothing is drawn at random here. `shake = [0, 1, 2, 3, 4]` in `[run]` repeats each run with "
+    "another order of simultaneous events; users that are drawn by chance (such as `feedback` with "
+    "`resampled = true`) differ by seed."
+)
 
 
 def plain_report(results: CampaignResults) -> Report:
-    """Return tables and figures of the main metrics over the axes of a campaign.
-
-    Over replications and seeds: the mean and its bootstrap interval (95 %). If an axis has some
-    values (policies first): each beside the first of them, seed by seed (:mod:`ratios`).
-    """
+    """Return what a campaign came to, for somebody who was not there."""
     runs = results.runs
-    axes = [name for name in results.axes if name in runs and name not in REPEATED]
-    repeats = [name for name in REPEATED if name in results.axes and name in runs]
-    main = [metric for metric in MAIN_METRICS if _is_there(runs, metric)]
-    tables = []
-    for name, (title, metrics) in GROUPS.items():
-        if there := [metric for metric in metrics if _is_there(runs, metric)]:
-            tables.append(_table(runs, axes, name, title, there))
-    figures = [_figure(runs, axes, metric) for metric in main] if axes else []
+    title = results.title or results.name
+    if runs.empty:
+        return Report(title, "", ())
+    axes = axes_of(runs, results.axes)
+    runs = with_all_labels(runs, axes.labels)
+    users = _users_of(runs)
+    main = shown_metrics(runs, main_metrics(results.metric, users))
+    further = shown_metrics(runs, [name for name in FURTHER if name not in {m.name for m in main}])
+    matrices = list(_matrices(runs, axes, main))
+    tables = [matrix for matrix in matrices if isinstance(matrix, Table)]
+    figures = [_figure(runs, axes, metric) for metric in main[:_DRAWN]]
     parts: list[tuple[str, Iterable[Part | None]]] = [
-        ("Compared", [ratios_table(runs, axes, main, repeats)]),
-        ("Metrics", tables),
-        ("Sites", site_tables(results, axes, repeats)),
+        (_question(axes), matrices),
         ("Figures", figures),
+        ("Sites", site_tables(results, axes)),
+        ("Further metrics", [_further(runs, axes, further)]),
+        ("What the words mean", [glossary([*main, *further]), names_table(results)]),
     ]
     return Report(
-        title=results.title or results.name,
+        title=title,
         source="",
         sections=tuple(sections(parts)),
-        summary=_summary(results, axes, tables),
+        summary=_summary(setup_lines(results, axes), tables, axes),
     )
 
 
-def _summary(results: CampaignResults, axes: Sequence[str], tables: Sequence[Table]) -> str:
-    runs = results.runs
-    over = f" over {', '.join(f'`{name}`' for name in axes)}" if axes else ""
-    text = f"{len(runs)} of {results.nb_planned} runs{over}."
-    repeated = [name for name in REPEATED if name in results.axes]
-    if repeated:
-        text += f" Means over `{'`, `'.join(repeated)}`"
-        if any(column.name.endswith("_low") for table in tables for column in table.shown):
-            text += f", with 95 % bootstrap intervals ({RESAMPLES} resamples)."
-        elif len(runs):
-            text += ": runs that differ in nothing else gave the same, so there are no intervals."
-    return text
+def _figure(runs: pd.DataFrame, axes: CampaignAxes, metric: ShownMetric) -> Figure | None:
+    """Return the figure of a metric, without rigid replay where it would be a line of zeros."""
+    if metric.name in OF_REACTING_USERS:
+        runs = runs[runs["users"] != RIGID]
+    return comparison_figure(runs, axes, metric)
 
 
-def _is_there(runs: pd.DataFrame, metric: str) -> bool:
-    return metric in runs and bool(runs[metric].notna().any())
+def _question(axes: CampaignAxes) -> str:
+    if axes.compared is None:
+        return "Metrics"
+    what = "policies" if axes.compared == "scheduler" else spoken(axes.compared)
+    return f"{what.capitalize()} compared"
 
 
-def _table(
-    runs: pd.DataFrame, axes: Sequence[str], name: str, title: str, metrics: Sequence[str]
-) -> Table:
-    rows = []
-    for labels, group in Runs(runs).groups(*axes):
-        row: dict[str, Any] = {**dict(zip(axes, labels, strict=True)), "runs": len(group)}
-        for metric in metrics:
-            mean = mean_of_repeats(group.frame[metric])
-            row |= cells(mean, metric, f"{metric}_low", f"{metric}_high")
-        rows.append(row)
-    frame = pd.DataFrame(rows)
-    shown = [Column(name, spoken(name)) for name in (*axes, "runs")]
-    for metric in metrics:
-        shown.append(Column(metric, _with_unit(metric)))
-        if frame[f"{metric}_low"].notna().any():
-            shown += columns({f"{metric}_low": "95 % from", f"{metric}_high": "to"})
-    note = "\n".join(f"- *{spoken(metric)}*: {METRICS[metric].formula}" for metric in metrics)
-    return Table(name, title, frame, tuple(shown), note)
+def _summary(lines: Iterable[str], matrices: Sequence[Table], axes: CampaignAxes) -> str:
+    text = "\n".join(f"- {line}" for line in lines)
+    if has_intervals(matrices) or not matrices:
+        return text
+    repeated = axes.repeats and any((matrix.frame["runs"] > 1).any() for matrix in matrices)
+    return f"{text}\n\n{EQUAL_RUNS if repeated else UNKNOWN_CHANCE}"
 
 
-def _figure(runs: pd.DataFrame, axes: Sequence[str], metric: str) -> Figure:
-    rows = []
-    for labels, group in Runs(runs).groups(*axes):
-        mean = mean_of_repeats(group.frame[metric])
-        if mean.nb:
-            ends = {} if isnan(mean.low) else {"low": mean.low, "high": mean.high}
-            rows.append({**_plain(axes, labels), "value": mean.value, **ends})
-    repeats = any("low" in row for row in rows)
-    caption = "Means over the replications; bars are 95 % bootstrap intervals." if repeats else ""
-    chart = _spec(rows, axes, _with_unit(metric))
-    return Figure(f"figure_{metric}", spoken(metric).capitalize(), chart, caption)
+def _users_of(runs: pd.DataFrame) -> list[str]:
+    return [str(name) for name in runs["users"].unique()] if "users" in runs else []
 
 
-def _spec(rows: list[dict[str, Any]], axes: Sequence[str], title: str) -> dict[str, Any]:
-    """Return lines over a number if the campaign has such an axis, else a row for each label."""
-    numeric = [name for name in axes if all(isinstance(row[name], int | float) for row in rows)]
-    x = max(numeric, key=lambda name: len({row[name] for row in rows}), default=None)
-    others = [name for name in axes if name != x]
-    for row in rows:
-        row["runs"] = ", ".join(str(row[name]) for name in others) or "all"
-    labels = list(dict.fromkeys(row["runs"] for row in rows))
-    if x is not None and len(labels) <= _MOST_LINES:
-        return _lines(rows, x, others, labels, title)
-    for row in rows:
-        row["runs"] = ", ".join(str(row[name]) for name in axes)
-    return _dots(rows[:_MOST_LABELS], axes, title)
+def _matrices(
+    runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetric]
+) -> Iterator[Part]:
+    """Yield a matrix for each user model, and what is to be known before it is read."""
+    base = runs[axes.compared].iloc[0] if axes.compared is not None else None
+    said = False
+    for name, group in _facets(runs, axes):
+        users = _users_of(group)
+        there = shown_metrics(group, main_metrics(metrics[0].name, users) if metrics else [])
+        of_group = {metric.name for metric in there}
+        if reacts(users) and of_group & set(OF_REACTING_USERS) and not said:
+            yield Text(f"*{name}*: {REACTING}")
+            said = True
+        matrix = comparison_matrix(
+            group,
+            axes,
+            [metric for metric in metrics if metric.name in of_group],  # in units of the page
+            name=slug("matrix", name),
+            title=f"Users: {name}" if name else "All runs",
+            base=base,
+        )
+        if matrix is not None:
+            yield matrix
 
 
-def _lines(
-    rows: list[dict[str, Any]], x: str, others: Sequence[str], labels: list[str], title: str
-) -> dict[str, Any]:
-    across = {"field": x, "type": "quantitative", "title": spoken(x), "scale": {"zero": False}}
-    upwards = {"type": "quantitative", "title": title, "scale": {"zero": False}}
-    layers: list[dict[str, Any]] = [
-        {
-            "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
-            "mark": {"type": "line", "point": {"filled": True, "size": 60}},
-            "encoding": {"y": {"field": "value", **upwards}, "tooltip": _tooltip([x, *others])},
-        },
-        {
-            "mark": {"type": "rule"},
-            "encoding": {"y": {"field": "low", **upwards}, "y2": {"field": "high"}},
-        },
-    ]
-    encoding: dict[str, Any] = {"x": across}
-    if len(labels) > 1:
-        told = ", ".join(map(spoken, others))
-        encoding["color"] = {"field": "runs", "type": "nominal", "sort": labels, "title": told}
-    return _chart(rows, layers, encoding) | {"height": 280}
+def _facets(runs: pd.DataFrame, axes: CampaignAxes) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the runs of each user model with its name; all if the model is no axis."""
+    if axes.users is None:
+        yield ", ".join(short_names(_users_of(runs)).values()), runs
+        return
+    names = {axes.users: short_names(runs[axes.users].unique())}
+    for (value,), group in Runs(runs).groups(axes.users):
+        yield panel_name({axes.users: value}, names), group.frame
 
 
-def _dots(rows: list[dict[str, Any]], axes: Sequence[str], title: str) -> dict[str, Any]:
-    across = {"type": "quantitative", "title": title, "scale": {"zero": False}}
-    upwards = {"field": "runs", "type": "nominal", "sort": None, "title": ", ".join(axes)}
-    layers: list[dict[str, Any]] = [
-        {
-            "mark": {"type": "rule"},
-            "encoding": {"x": {"field": "low", **across}, "x2": {"field": "high"}},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 80},
-            "encoding": {"x": {"field": "value", **across}, "tooltip": _tooltip(axes)},
-        },
-    ]
-    height = 22 * len({row["runs"] for row in rows})
-    return _chart(rows, layers, {"y": upwards}) | {"height": height}
-
-
-def _chart(
-    rows: list[dict[str, Any]], layers: list[dict[str, Any]], encoding: dict[str, Any]
-) -> dict[str, Any]:
-    if not any("low" in row for row in rows):  # no intervals: the layer of the values only
-        layers = [layer for layer in layers if "tooltip" in layer["encoding"]]
-    data = {"values": rows}
-    return {"width": "container", "data": data, "encoding": encoding, "layer": layers}
-
-
-def _tooltip(axes: Sequence[str]) -> list[dict[str, str]]:
-    return [
-        *({"field": name, "type": "nominal", "title": spoken(name)} for name in axes),
-        {"field": "value", "type": "quantitative", "format": ".5~g"},
-        {"field": "low", "type": "quantitative", "format": ".5~g", "title": "95 % from"},
-        {"field": "high", "type": "quantitative", "format": ".5~g", "title": "to"},
-    ]
-
-
-def _plain(axes: Sequence[str], labels: Sequence[Any]) -> dict[str, Any]:
-    """Return labels that JSON knows: numpy's scalars as Python's."""
-    plain = [label.item() if hasattr(label, "item") else label for label in labels]
-    return dict(zip(axes, plain, strict=True))
-
-
-def _with_unit(metric: str) -> str:
-    unit = METRICS[metric].unit
-    return spoken(metric) if unit == "1" else f"{spoken(metric)} [{unit}]"
+def _further(
+    runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetric]
+) -> Table | None:
+    """Return the means of what is not in the matrices, without changes."""
+    alone = CampaignAxes(None, axes.users, axes.others, axes.repeats)
+    if axes.compared is not None:
+        alone = CampaignAxes(None, axes.users, (*axes.others, axes.compared), axes.repeats)
+    return comparison_matrix(runs, alone, metrics, name="further", title="Means over the runs")

@@ -29,6 +29,10 @@ class Column(msgspec.Struct, frozen=True):
     decimals: int | None = None
     """Digits after the point; None for four significant digits (integers as they are)."""
     kind: Kind = ""
+    scale: float = 1.0
+    """What is shown is the frame's number divided by this: 3600 for hours of seconds."""
+    below: str = ""
+    """A column of texts that stand below these values, in small type; none if empty."""
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -46,7 +50,8 @@ class Table(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        missing = [column.name for column in self.columns if column.name not in self.frame]
+        names = [name for column in self.columns for name in (column.name, column.below) if name]
+        missing = [name for name in names if name not in self.frame]
         if missing:
             raise ValueError(f"table {self.name}: its frame has no columns {missing}")
 

@@ -36,6 +36,13 @@ def cell(value: Any, decimals: int | None = None) -> str:
     return str(value)
 
 
+def shown_value(value: Any, column: Column) -> str:
+    """Return a value of a column as text, in the column's unit."""
+    if column.scale != 1 and isinstance(value, Real) and not is_nothing(value):
+        value = float(value) / column.scale
+    return cell(value, column.decimals)
+
+
 def spoken(name: str) -> str:
     """Return the name of a metric or an axis as words."""
     return name.replace("_", " ")
@@ -72,12 +79,22 @@ def headings(table: Table) -> list[str]:
 
 
 def rows_of(table: Table) -> list[list[str]]:
-    """Return the shown cells of all rows as texts."""
-    shown = table.shown
+    """Return the shown cells of all rows as texts, with a line break before what stands below."""
     columns = [
-        [cell(value, column.decimals) for value in table.frame[column.name]] for column in shown
+        [
+            f"{shown_value(value, column)}\n{below}".strip()
+            for value, below in zip(
+                table.frame[column.name], texts_below(table, column), strict=True
+            )
+        ]
+        for column in table.shown
     ]
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def texts_below(table: Table, column: Column) -> list[str]:
+    """Return what stands below each value of a column."""
+    return table.frame[column.below].tolist() if column.below else [""] * len(table.frame)
 
 
 def marked(table: Table) -> set[tuple[int, int]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import pandas as pd
@@ -13,7 +14,7 @@ from batsched_py.report.formatting import spoken
 from batsched_py.report.packed_columns import packed, words
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
+    from batsched_py.workload import Workload
 
 MAIN_METRICS = (
     "mean_waiting_time",
@@ -30,12 +31,61 @@ _DETAILS = ("metrics", "sites", "statistics")
 Stored = Sequence[Mapping[str, Any]]
 
 
-def stored_of(results: CampaignResults) -> Stored:
+class ShownRuns(Protocol):
+    """What a page needs of a campaign, or of a single run: see :class:`CampaignResults`."""
+
+    name: str
+    metric: str | None
+    file: Path
+
+    @property
+    def what(self) -> str:
+        """``campaign`` or ``run``."""
+        ...
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """A row for each run that ended."""
+        ...
+
+    @property
+    def axes(self) -> list[str]:
+        """The labels that have several values."""
+        ...
+
+    @property
+    def nb_planned(self) -> int:
+        """How many runs there are to be."""
+        ...
+
+    @property
+    def failures(self) -> list[tuple[Path, str]]:
+        """Folder and message of the runs that failed."""
+        ...
+
+    def settings(self, run: Any, /) -> dict[str, Any]:
+        """Return all that is stored of a row of :attr:`runs`."""
+        ...
+
+    def kept_jobs(self, run: Any, /) -> pd.DataFrame | None:
+        """Return the jobs of a row of :attr:`runs`, None if they were not kept."""
+        ...
+
+    def workload(self, run: Any, /) -> Workload:
+        """Return the recorded workload of a row of :attr:`runs`."""
+        ...
+
+    def command(self, run: Any, /) -> str:
+        """Return the command that repeats a row of :attr:`runs`."""
+        ...
+
+
+def stored_of(results: ShownRuns) -> Stored:
     """Return what is stored about each run, nothing of one whose folder is gone."""
     return [_stored(results, row) for _, row in results.runs.iterrows()]
 
 
-def runs_table(results: CampaignResults, stored: Stored) -> dict[str, Any]:
+def runs_table(results: ShownRuns, stored: Stored) -> dict[str, Any]:
     """Return the runs for the page's script.
 
     ``shown`` are the names of the columns of the table; ``columns`` holds every column of
@@ -56,7 +106,7 @@ def runs_table(results: CampaignResults, stored: Stored) -> dict[str, Any]:
     }
 
 
-def provenance(results: CampaignResults, stored: Stored) -> dict[str, list[str]]:
+def provenance(results: ShownRuns, stored: Stored) -> dict[str, list[str]]:
     """Return by name the different values of what the runs were made with, sorted."""
     runs = results.runs
     values = {
@@ -70,7 +120,7 @@ def provenance(results: CampaignResults, stored: Stored) -> dict[str, list[str]]
     return {name: sorted(texts) for name, texts in values.items() if texts}
 
 
-def _shown(results: CampaignResults) -> list[str]:
+def _shown(results: ShownRuns) -> list[str]:
     runs = results.runs
     axes = [name for name in results.axes if name in runs]
     metrics = [name for name in MAIN_METRICS if name in runs and runs[name].notna().any()]
@@ -93,14 +143,14 @@ def _flat(stored: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _stored(results: CampaignResults, row: Any) -> Mapping[str, Any]:
+def _stored(results: ShownRuns, row: Any) -> Mapping[str, Any]:
     try:
         return results.settings(row)
     except (OSError, msgspec.DecodeError):  # removed since the campaign ran
         return {}
 
 
-def _command(results: CampaignResults, row: Any) -> str:
+def _command(results: ShownRuns, row: Any) -> str:
     try:
         return results.command(row)
     except KeyError:  # no run of the campaign as it is now

@@ -6,7 +6,7 @@ most jobs waited. What is left out is said.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,10 +16,8 @@ from batsched_py.figures.schedule_window import jobs_inside, widest_window
 from batsched_py.figures.step_functions import Intervals
 from batsched_py.metrics import BOUND
 from batsched_py.report.packed_columns import rounded
+from batsched_py.report.runs_table import ShownRuns
 from batsched_py.support.processor_sets import from_text, intervals
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 MOST_RUNS = 12
 MOST_JOBS = 1_500
@@ -40,7 +38,7 @@ class Schedules(msgspec.Struct):
     """What is left out, and why there is nothing if there is nothing."""
 
 
-def schedules_of(results: CampaignResults) -> Schedules:
+def schedules_of(results: ShownRuns) -> Schedules:
     """Return windows and users of at most a dozen runs, spread over the axes."""
     rows = chosen_rows(results)
     shown = []
@@ -52,7 +50,7 @@ def schedules_of(results: CampaignResults) -> Schedules:
     return Schedules(shown, _note(results, len(rows), len(shown)))
 
 
-def chosen_rows(results: CampaignResults) -> list[int]:
+def chosen_rows(results: ShownRuns) -> list[int]:
     """Return the numbers of the rows of ``results.runs`` whose schedules are shown.
 
     If there are more than a dozen, replications of the same are dropped first; then rows are
@@ -123,7 +121,7 @@ def users_of(jobs: pd.DataFrame) -> dict[str, list[Any]]:
     return columns | {str(name): _numbers(made[name]) for name in made}
 
 
-def _note(results: CampaignResults, nb_chosen: int, nb_shown: int) -> str:
+def _note(results: ShownRuns, nb_chosen: int, nb_shown: int) -> str:
     nb_runs = len(results.runs)
     if not nb_runs:
         return "No run has finished yet."

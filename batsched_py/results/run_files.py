@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import InputError, ProtocolError, parameter
+from batsched_py.errors import InputError, ProtocolError, parameter, unreadable
 from batsched_py.support.processor_sets import from_text, to_text
 from batsched_py.workload.sites import SiteDescription, Sites
 
@@ -27,11 +27,12 @@ def beside(path: Path, name: str) -> Path | None:
 
 
 def read_text(path: Path) -> str:
-    """Return the content of a file; raises :class:`InputError`."""
+    """Return the content of a file; raises :class:`InputError`, or :class:`UsageError` if there is
+    none."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        raise unreadable(path, error) from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is no text in UTF-8") from None
 

@@ -414,7 +414,7 @@ def make_process(
     users: UserModel | None = None
     if workload is not None and settings.dynamic:
         seed = np.random.SeedSequence(settings.seed).spawn(1)[0]
-        users = objects.users_of(settings, workload, seed)
+        users = objects.users_of(settings, workload.copy(), seed)
     return DecisionProcess(
         policy,
         users,

@@ -8,7 +8,7 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from batsched_py.errors import UsageError, parameter
+from batsched_py.errors import InputError, UsageError, parameter
 from batsched_py.results.job_table import JobTable, Mask
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.run_files import (
@@ -18,7 +18,10 @@ from batsched_py.results.run_files import (
     read_text,
     stored_settings,
 )
-from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.json_values import did_you_mean, shown
+
+_MEASURED = {"overall", "windows", "per_user"}
+"""What there is at least of metrics that are whole."""
 
 
 class StoredRun:
@@ -33,8 +36,16 @@ class StoredRun:
         if not self.path.is_file():
             raise UsageError(_not_there(self.path))
         stored = stored_settings(self.path)
-        self.measured: dict[str, Any] | None = stored.pop("metrics", None)
+        measured = stored.pop("metrics", None)
+        is_whole = isinstance(measured, dict) and measured.keys() >= _MEASURED
+        self.measured: dict[str, Any] | None = measured if is_whole else None
         """The metrics as they were stored, None if they were not."""
+        for name in ("run", "input"):
+            if not isinstance(stored.get(name, {}), dict):
+                raise InputError(
+                    f"{beside(self.path, 'run.json')}: {name} is {shown(stored[name])}: not what "
+                    "simulate writes"
+                )
         self.wall_time: float = stored.pop("wall_time", None) or nan
         self.nb_messages: int | None = stored.pop("nb_messages", None)
         size = machine_size(self.path) if nodes is None else nodes

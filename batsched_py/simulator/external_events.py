@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import InputError, ProtocolError, parameter
+from batsched_py.errors import InputError, ProtocolError, parameter, unreadable
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.machine_states import TracedMachines
@@ -88,7 +88,7 @@ def _read(path: Path, forward_unknown: bool) -> Iterable[ExternalEvent]:
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        raise unreadable(path, error) from None
     for number, line in enumerate(lines, start=1):
         if line.strip():
             yield _event(f"{path}:{number}", line, forward_unknown)

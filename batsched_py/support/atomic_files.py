@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,6 +90,14 @@ def make_folder_of(path: str | Path) -> None:
         raise OutputError(f"{path} cannot be written: {folder}: {reason}") from None
     if not os.access(folder, os.W_OK):
         raise OutputError(f"{path} cannot be written: {folder}: no permission")
+
+
+def say_replaced(paths: Iterable[Path]) -> None:
+    """Say on stderr which of some files are there and are about to be replaced."""
+    there = [str(path) for path in paths if path.is_file()]
+    if there:
+        more = f" and {len(there) - 1} more files" if len(there) > 1 else ""
+        print(f"note: this replaces {there[0]}{more}", file=sys.stderr)
 
 
 def keep_inputs(output: Path, *inputs: Path) -> None:

@@ -211,7 +211,8 @@ def _resolved(plugin: Callable[..., Any], parameter: inspect.Parameter) -> Any:
     """Return the type that a parameter is annotated with, Any if it is not known here."""
     annotated = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
     try:
-        return get_type_hints(annotated, plugin.__init__.__globals__)[parameter.name]
+        known: Any = inspect.unwrap(plugin.__init__ if inspect.isclass(plugin) else plugin)
+        return get_type_hints(annotated, known.__globals__)[parameter.name]
     except Exception:  # a name that only type checkers see, or whatever the author wrote
         return Any
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from batsched_py.errors import InputError, OutputError
+from batsched_py.errors import InputError, OutputError, unreadable
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.support.atomic_files import make_folder_of
@@ -79,7 +79,7 @@ def read_exchange(path: str | Path) -> list[Record]:
     try:
         lines = Path(path).read_bytes().splitlines()
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        raise unreadable(path, error) from None
     records = []
     for number, line in enumerate(lines, start=1):
         try:

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.errors import InputError, LogError, UsageError, parameter
+from batsched_py.errors import InputError, LogError, parameter, unreadable
 from batsched_py.support.atomic_files import write_whole
 
 FIELDS = (
@@ -185,10 +185,8 @@ def decompress(path: Path, error: type[InputError]) -> bytes:
     """
     try:
         content = path.read_bytes()
-    except FileNotFoundError:
-        raise UsageError(f"there is no file {str(path)!r}") from None
-    except IsADirectoryError:
-        raise UsageError(f"{path} is a folder: expected a file") from None
+    except OSError as refused:
+        raise unreadable(path, refused, error) from None
     if content.startswith(_GZIP):
         try:
             content = gzip.decompress(content)

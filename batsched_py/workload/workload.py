@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import msgspec
@@ -65,3 +66,11 @@ class Workload(msgspec.Struct, kw_only=True):
         for job in self.jobs:
             if job.original_submission_time is None:
                 job.original_submission_time = job.submit_time
+
+    def copy(self) -> Workload:
+        """Return a workload whose jobs may be changed and taken out: users do so, and several
+        simulations are of one workload."""
+        jobs = [copy(job) for job in self.jobs]
+        for job in jobs:
+            job.extra = dict(job.extra)
+        return msgspec.structs.replace(self, jobs=jobs, profiles=dict(self.profiles))

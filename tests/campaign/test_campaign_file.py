@@ -53,6 +53,13 @@ def combinations(campaign: Campaign) -> list[tuple[object, ...]]:
     ]
 
 
+def test_a_campaign_may_name_its_main_metric_also_one_that_it_measures(tmp_path: Path) -> None:
+    assert read(tmp_path).metric is None
+    assert read(tmp_path, f'metric = "utilisation"\n{BASE}').metric == "utilisation"
+    measured = f'metric = "by_night"\nmeasure = "mine.py:measure"\n{BASE}'
+    assert read(tmp_path, measured).metric == "by_night"
+
+
 def test_what_is_excluded_and_included(tmp_path: Path) -> None:
     """Of 2 x 2 one is left out, two others come in, each twice."""
     pairs = [
@@ -126,6 +133,7 @@ def test_options_of_plug_ins_are_merged_and_can_be_axes(tmp_path: Path) -> None:
     [
         ("replications = 2", "replications = 0", 2, "at least 1"),
         ("replications = 2", 'keep = "all"', 2, "expected jobs or metrics"),
+        ("replications = 2", 'metric = "mean_wating_time"', 2, "mean 'mean_waiting_time'?"),
         ("replications = 2", 'measure = "m.txt"', 2, "expected file.py:function"),
         ("replications = 2", "replication = 2", 2, "did you mean 'replications'"),
         ('"feedback"]', '"feedback"]\nspeed_factor = "fast"', 7, "speed_factor = 'fast'"),

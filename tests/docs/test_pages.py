@@ -69,7 +69,7 @@ def files(text: str) -> dict[str, str]:
 
 def anchors(page: Path) -> set[str]:
     """Return where a link can lead to within a page: its headings, as sites spell them."""
-    text = BLOCK.sub("", page.read_text())
+    text = BLOCK.sub(lambda block: block["before"] + "\n", page.read_text())
     headings = re.findall(r"^#+ (.*)$", text, re.M)
     plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in headings)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in plain}

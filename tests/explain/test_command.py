@@ -81,8 +81,8 @@ def test_the_policy_by_options(folder: Path) -> None:
     [
         (["users", "--job", "99999"], 2, "no such job"),
         (["rigid", "--job", "w0!15O"], 2, "did you mean 'w0!15"),
-        (["silent", "--job", "15"], 1, "run again with --record"),
-        (["nothing", "--job", "15"], 1, "no run nothing"),
+        (["silent", "--job", "15"], 2, "run again with --record"),
+        (["nothing", "--job", "15"], 2, "no run nothing"),
         (["users", "--job", "15", "--scheduler", "esay"], 2, "did you mean 'easy'"),
         (["users", "--job", "15", "--scheduler", "fcfs"], 1, "not of this policy"),
         (["users", "--job", "15", "-O", "order=sjf"], 2, "-O means nothing"),

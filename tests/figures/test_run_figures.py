@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +21,7 @@ from batsched_py.figures.run_figures import gantt, queue, submissions, utilisati
 from batsched_py.figures.step_charts import PARTS, Steps
 from batsched_py.figures.step_functions import Intervals
 from batsched_py.units import DAY, HOUR
+from helpers.chart_texts import overlapping, texts_of
 
 NAN = float("nan")
 COLUMNS = (
@@ -265,3 +268,32 @@ def test_the_jobs_of_a_result_can_be_drawn() -> None:
     assert area == pytest.approx(used)
     assert busy.data["busy"].max() <= result.output.nb_processors
     assert svg(busy)
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_texts_overlap_and_charts_stand_beneath_each_other() -> None:
+    """Each chart keeps the colours and the names of its own curves."""
+    jobs = a_long_run(3000)
+    start = {"unix_start_time": 1.7e9, "time_zone": "America/New_York"}
+    for time in ({}, start, {"begin": 3 * DAY, "end": 4 * DAY} | start):
+        charts = [gantt(jobs, 64, **time), utilisation(jobs, 64, **time), queue(jobs, **time)]
+        charts += [submissions(jobs.assign(original_submission_time=0.0), **time)]
+        for chart in charts:
+            assert not overlapping(chart)
+        beneath = charts[0] & charts[1] & charts[2] & charts[3]
+        assert not overlapping(beneath)
+        names = {box.text.removeprefix("\N{EM DASH} ") for box in texts_of(beneath)}
+        assert {"busy", "demand", "machine", "jobs", "processors", "recorded"} < names
+
+
+@pytest.mark.parametrize("draw", [utilisation, queue, submissions])
+def test_one_layer_says_from_when_to_when(draw: Callable[..., Any]) -> None:
+    """Vega-Lite takes dates that several say for a conflict."""
+
+    def domains(part: dict[str, Any]) -> list[list[Any]]:
+        scale = part.get("encoding", {}).get("x", {}).get("scale", {})
+        inner = [domain for layer in part.get("layer", []) for domain in domains(layer)]
+        return [*([scale["domain"]] if "domain" in scale else []), *inner]
+
+    (domain,) = domains(draw(DRAWN, unix_start_time=0.0, time_zone="UTC").to_dict())
+    assert [at["year"] for at in domain] == [1970, 1970]

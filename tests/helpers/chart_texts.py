@@ -48,13 +48,14 @@ def _texts(mark: dict[str, Any], x: float, y: float) -> Iterator[Box]:
 
 
 def _box(item: dict[str, Any], x: float, y: float) -> Box:
-    high = item["fontSize"]
-    wide = _WIDE * high * len(f"{item['text']}")
+    lines = item["text"] if isinstance(item["text"], list) else [f"{item['text']}"]
+    text, high = "\n".join(lines), item["fontSize"] * len(lines)
+    wide = _WIDE * item["fontSize"] * max(map(len, lines))
     before = {"left": 0, "center": 0.5, "right": 1}[item.get("align", "left")] * wide
     baselines = {"top": 0, "middle": 0.5, "bottom": 1, "line-top": 0, "alphabetic": 0.8}
     above = baselines[item.get("baseline", "alphabetic")] * high
     if item.get("angle", 0) == 0:
-        return Box(item["text"], x - before, y - above, x + wide - before, y + high - above)
+        return Box(text, x - before, y - above, x + wide - before, y + high - above)
     if item["angle"] < 0:  # upwards
-        return Box(item["text"], x - above, y - wide + before, x + high - above, y + before)
-    return Box(item["text"], x + above - high, y - before, x + above, y + wide - before)
+        return Box(text, x - above, y - wide + before, x + high - above, y + before)
+    return Box(text, x + above - high, y - before, x + above, y + wide - before)

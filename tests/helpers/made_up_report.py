@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report import Column, Figure, Report, Section, Table, Text, Verdict
+from batsched_py.workload import Workload
 
 EVIL = "</script><b id='out'>bold</b><!--"
 
@@ -108,6 +109,7 @@ def some_jobs(nb: int = 200, *, nb_res: int = 64, seed: int = 0) -> pd.DataFrame
 class MadeUp:
     """Results of a campaign of two policies and some replications."""
 
+    what = "campaign"
     report_function: str | None = None
 
     def __init__(
@@ -115,6 +117,8 @@ class MadeUp:
     ) -> None:
         self.name, self.title = "made_up", "A campaign that was made up"
         self.out = Path("/nowhere")
+        self.file = self.out / "campaign.toml"
+        self.metric: str | None = None
         self.axes = ["policy", "alpha", "replication"]
         self.keep_jobs, self.nb_jobs = keep_jobs, nb_jobs
         self.failures: list[tuple[Path, str]] = [(Path("runs/x"), "it broke " + EVIL)]
@@ -155,6 +159,9 @@ class MadeUp:
             "notes": ["a note " + EVIL],
             "metrics": {"overall": {"mean_waiting_time": 1}},
         }
+
+    def workload(self, row: Any) -> Workload:
+        raise OSError(f"{row['input']}: gone")
 
     def command(self, row: Any) -> str:
         return f"batsched-py simulate log.swf --scheduler {row['policy']} --seed {row['seed']}"

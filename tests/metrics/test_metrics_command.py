@@ -195,9 +195,10 @@ def test_bad_files(batsims: Path, old: str, new: str, message: str) -> None:
 
 
 def test_files_that_cannot_be_read(batsims: Path) -> None:
-    for path in (batsims.with_name("none_jobs.csv"), batsims.parent):
-        with pytest.raises(InputError, match="cannot be read"):
-            run(path)
+    with pytest.raises(UsageError, match="there is no file"):
+        run(batsims.with_name("none_jobs.csv"))
+    with pytest.raises(UsageError, match="is a folder: expected a file"):
+        run(batsims.parent)
     batsims.write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="no text"):
         run(batsims)

@@ -12,10 +12,13 @@ import altair as alt
 import pandas as pd
 import pytest
 
+from batsched_py import simulate
 from batsched_py.report import Figure, Report, Section, Table
+from batsched_py.report.default_report import plain_report
 from batsched_py.report.forms import live_server as live
 from batsched_py.report.forms.html_page import page
 from batsched_py.report.forms.live_server import LiveReport, served
+from batsched_py.report.one_run import OneRun, run_report
 from helpers.made_up_report import MadeUp, RunningCampaign, a_report, published_table
 from helpers.waiting import LIMIT
 
@@ -76,6 +79,24 @@ def _only_the_file(route: Any, wrong: list[str]) -> None:
     else:
         wrong.append(f"request: {route.request.url}")
         route.abort()
+
+
+def test_the_page_of_a_run_and_that_of_a_campaign_are_quiet(load: Load, tmp_path: Path) -> None:
+    """Neither asks the network or has anything to complain about, and both fit a phone."""
+    simulate("sample", first=200, users="feedback").write(tmp_path / "easy")
+    run = OneRun(tmp_path / "easy")
+    campaign = MadeUp(3)
+    pages = {
+        "run.html": page(run_report(run), run),
+        "campaign.html": page(plain_report(campaign), campaign),  # type: ignore[arg-type]
+    }
+    for name, text in pages.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        for width in (390, 1366):
+            opened = load(width, shown=tmp_path / name)
+            assert opened.evaluate("document.documentElement.scrollWidth") <= width
+            drawn = opened.locator("figure svg.marks")
+            assert drawn.count() >= 4
 
 
 def domain(opened: Any, chart: str, scale: str = "x") -> list[float]:

@@ -63,9 +63,39 @@ def test_page_and_files_are_written_and_named(folder: Path) -> None:
     assert data["runs"]["n"] == 2
     assert len(data["schedules"]["runs"]) == 2
     assert data["schedules"]["runs"][0]["nb_jobs"] == 150
-    table = pd.read_csv(folder / "report" / "waiting.csv")
+    table = pd.read_csv(folder / "report" / "matrix_rigid.csv")
     results = pd.read_csv(folder / "results.csv")
     assert table["mean_waiting_time"].tolist() == results["mean_waiting_time"].tolist()
+
+
+def test_a_report_again_says_what_it_replaces(tmp_path: Path) -> None:
+    folder = ended(tmp_path, "")
+    assert "replaces" not in command(None, "report", folder).stderr
+    again = command(None, "report", folder)
+    assert f"note: this replaces {folder / 'report.html'} and " in again.stderr
+
+
+def test_a_run_has_a_page(tmp_path: Path) -> None:
+    prefix = tmp_path / "easy"
+    done = command(None, "simulate", "sample", "--first", 50, "-e", prefix)
+    assert f"batsched-py report {prefix}" in done.stdout
+    for given, place in (
+        (prefix, f"{prefix}_report.html"),
+        (f"{prefix}_jobs.csv", tmp_path / "x.html"),
+    ):
+        done = command(None, "report", given, "-o", place)
+        assert (done.returncode, done.stdout) == (0, f"wrote {place}\n"), done.stderr
+        assert "easy on sample-v1, users rigid" in Path(place).read_text()
+
+
+def test_what_is_neither_a_campaign_nor_a_run_is_said_to_be_neither(tmp_path: Path) -> None:
+    (tmp_path / "easy_jobs.csv").write_text("")
+    for given in (tmp_path, tmp_path / "esy"):
+        done = command(None, "report", given)
+        assert done.returncode != 0
+        assert "neither the folder of a campaign" in done.stderr
+        assert f"nor the prefix of a run (no {given}_jobs.csv)" in done.stderr
+        assert f"runs there: {tmp_path / 'easy'}" in done.stderr
 
 
 def test_a_damaged_table_of_jobs_is_said_with_its_name(tmp_path: Path) -> None:
@@ -106,7 +136,7 @@ def test_options_that_make_no_sense(tmp_path: Path, options: list[str], words: s
 def test_a_folder_of_no_campaign_is_said(tmp_path: Path, options: list[str]) -> None:
     done = command(None, "report", tmp_path, *options)
     assert done.returncode == 2
-    assert "is no folder of a campaign" in done.stderr
+    assert "folder of a campaign" in done.stderr
 
 
 @pytest.mark.process

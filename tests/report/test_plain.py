@@ -2,65 +2,197 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from batsched_py.report.default_report import plain_report
+from batsched_py.report import Report, Text
+from batsched_py.report.campaign_report import report_of
+from batsched_py.report.comparison_matrix import WITHIN
+from batsched_py.report.default_report import EQUAL_RUNS, UNKNOWN_CHANCE, plain_report
 from batsched_py.report.forms.export_files import drawn
+from batsched_py.report.metric_words import REACTING
 from batsched_py.support.statistics import bootstrap
 from helpers.made_up_report import MadeUp
 
 
+class WithUsers(MadeUp):
+    """Under each policy rigid replay and users who react, who come late."""
+
+    def __init__(self, nb_replications: int = 5) -> None:
+        super().__init__(nb_replications)
+        self.axes = ["policy", "users", "alpha", "replication"]
+        self.nb_planned = 2 * len(self.runs) + 2
+        reacting = self.runs.assign(
+            users="feedback",
+            mean_lateness=7200.0 + 60 * self.runs["replication"],
+            folder=self.runs["folder"] + "_feedback",
+        )
+        self.runs = pd.concat(
+            [self.runs.assign(users="rigid", mean_lateness=0.0), reacting], ignore_index=True
+        )
+
+
+def report_on(results: MadeUp) -> Report:
+    return plain_report(results)  # type: ignore[arg-type]
+
+
 def test_replications_become_means_with_intervals() -> None:
     results = MadeUp(5)
-    (waiting,) = [table for table in plain_report(results).tables if table.name == "waiting"]
-    labels = waiting.frame[["policy", "alpha", "runs"]].to_numpy().tolist()
-    assert labels == [[policy, at, 5] for policy in ("easy", "creasy") for at in (600, 6000)]
+    matrix = report_on(results).tables[0]
+    labels = matrix.frame[["alpha", "policy", "runs"]].to_numpy().tolist()
+    assert labels == [[at, policy, 5] for at in (600, 6000) for policy in ("easy", "creasy")]
     waits = results.runs.query("policy == 'creasy' and alpha == 600")["mean_waiting_time"]
-    row = waiting.frame.iloc[2]
+    row = matrix.frame.iloc[1]
     interval = bootstrap(waits)
     assert row["mean_waiting_time"] == pytest.approx(waits.mean())
     assert row["mean_waiting_time_low"] == interval.low < waits.mean() < interval.high
-    name = "mean_waiting_time"
-    assert [column.name for column in waiting.shown][3:] == [name, f"{name}_low", f"{name}_high"]
+    # 1500 + 200 + 20 beside 1000 + 200 + 20, in the mean over the replications
+    assert row["mean_waiting_time_change"] == pytest.approx(1220 / 1720 - 1)
+    assert row["mean_waiting_time_change_high"] < 0
+
+
+def test_a_matrix_for_each_user_model() -> None:
+    report = report_on(WithUsers())
+    rigid, feedback = (table for table in report.tables if table.name.startswith("matrix"))
+    assert (rigid.title, feedback.title) == ("Users: rigid", "Users: feedback")
+    names = [column.name for column in feedback.shown]
+    assert names[2:4] == ["mean_waiting_time", "mean_lateness"]  # the misleading one not alone
+    assert "mean_lateness" not in [column.name for column in rigid.shown]
+    parts = report.sections[0].parts
+    (said,) = (part for part in parts if isinstance(part, Text))
+    assert REACTING in said.markdown
+    assert parts.index(said) == 1  # before the matrix that it is about
+    drawn_late = next(figure for figure in report.figures if figure.name == "figure_mean_lateness")
+    assert all(row["value"] for row in drawn_late.spec["data"]["values"])
+
+
+def test_the_campaign_says_which_metric_comes_first() -> None:
+    results = MadeUp(2)
+    results.metric = "utilisation"
+    report = report_on(results)
+    assert [column.name for column in report.tables[0].shown][2] == "utilisation"
+    assert report.figures[0].name == "figure_utilisation"
+    (within,) = {
+        words.splitlines()[-1] for words in report.tables[0].frame["utilisation_words"] if words
+    }
+    assert within == "no difference"
+
+
+def test_a_difference_within_the_spread_is_told_beside_the_number() -> None:
+    results = MadeUp(4)
+    results.runs["utilisation"] += (
+        0.03 * (results.runs["policy"] == "creasy") * (results.runs["replication"] % 2 * 2 - 1)
+    )
+    frame = report_on(results).tables[0].frame
+    creasy = frame[frame["policy"] == "creasy"]
+    assert all(words.endswith(WITHIN) for words in creasy["utilisation_words"])
+    assert all(WITHIN not in words for words in creasy["mean_waiting_time_words"])
+
+
+@pytest.mark.parametrize(("nb", "words"), [(1, UNKNOWN_CHANCE), (3, EQUAL_RUNS)])
+def test_a_report_without_chance_says_so_and_how_to_get_it(nb: int, words: str) -> None:
+    results = MadeUp(nb)
+    for name in ("mean_waiting_time", "mean_bounded_slowdown", "utilisation"):
+        results.runs[name] = 5.0
+    report = report_on(results)
+    assert words in report.summary
+    assert "`shake = [0, 1, 2, 3, 4]`" in report.summary
+    assert all(len(figure.spec["layer"]) == 1 for figure in report.figures)  # no intervals
+    assert UNKNOWN_CHANCE not in report_on(MadeUp(2)).summary
+
+
+def test_what_was_simulated_is_said_at_the_top() -> None:
+    summary = report_on(WithUsers()).summary
+    assert "**Machine**: 64 processors" in summary
+    assert "**Policies**: *easy* and *creasy*" in summary
+    assert "**Users**: *rigid* and *feedback*" in summary
+    assert "**Runs**: 40 runs of 42 planned; each combination 5 times" in summary
 
 
 def test_a_number_is_drawn_across_and_the_rest_is_coloured() -> None:
-    figure = plain_report(MadeUp(2)).figures[0]
-    assert figure.spec["encoding"]["x"]["field"] == "alpha"
-    assert figure.spec["encoding"]["color"]["sort"] == ["easy", "creasy"]
-    assert [row["runs"] for row in figure.spec["data"]["values"]] == ["easy"] * 2 + ["creasy"] * 2
+    figure = report_on(MadeUp(2)).figures[0]
+    encoding = figure.spec["layer"][0]["encoding"]
+    assert encoding["x"]["field"] == "across"
+    assert encoding["color"]["sort"] == ["easy", "creasy"]
+    rows = figure.spec["data"]["values"]
+    assert [(row["name"], row["across"]) for row in rows] == [
+        (policy, at) for policy in ("easy", "creasy") for at in (600, 6000)
+    ]
+    assert encoding["y"]["scale"] == {"zero": True}
     assert drawn(figure)["png"][:4] == b"\x89PNG"
 
 
-def test_labels_are_drawn_below_each_other() -> None:
+def test_labels_are_bars_with_panels_of_what_else_varies() -> None:
     results = MadeUp(2)
     results.runs["alpha"] = results.runs["alpha"].astype(str) + " s"
-    figure = plain_report(results).figures[0]
-    assert figure.spec["encoding"]["y"]["field"] == "runs"
-    assert figure.spec["data"]["values"][0]["runs"] == "easy, 600 s"
+    figure = report_on(results).figures[0]
+    bars = figure.spec["spec"]["layer"][0]
+    assert bars["mark"]["type"] == "bar"  # which begins at 0
+    assert figure.spec["facet"]["sort"] == ["600 s", "6000 s"]
+    assert {row["name"] for row in figure.spec["data"]["values"]} == {"easy", "creasy"}
+    assert "begins at 0" in figure.caption
     assert drawn(figure)["png"][:4] == b"\x89PNG"
+
+
+def test_what_is_shown_is_explained() -> None:
+    report = report_on(WithUsers())
+    glossary = next(table for table in report.tables if table.name == "metrics")
+    explained = set(glossary.frame["metric"])
+    for table in report.tables:
+        if table.name.startswith(("matrix", "further")):
+            shown = {c.title for c in table.shown if c.name in set(glossary.frame["column"])}
+            assert shown <= explained
+    assert "*w* its processors" in glossary.note
+    names = next(table for table in report.tables if table.name == "names").frame
+    meanings = dict(zip(names["name"], names["meaning"], strict=True))
+    assert meanings["easy"].startswith("EASY backfilling")
+    assert meanings["rigid"].startswith("Replay without users")
+
+
+def test_a_policy_in_a_file_is_explained_without_running_it(tmp_path: Path) -> None:
+    text = 'raise SystemExit\nclass Mine:\n    """Shortest first.\n\n    More."""\n'
+    (tmp_path / "mine.py").write_text(text)
+    results = MadeUp(2)
+    results.file = tmp_path / "campaign.toml"
+    results.runs["scheduler"] = ["mine.py:Mine"] * len(results.runs)
+    names = next(table for table in report_on(results).tables if table.name == "names").frame
+    assert names["meaning"].tolist() == ["Shortest first."]
+    assert (names["name"].tolist(), names["given"].tolist()) == (["Mine"], ["mine.py:Mine"])
 
 
 def test_what_no_run_has_is_left_out() -> None:
     results = MadeUp()
     results.runs["mean_waiting_time"] = np.nan
-    report = plain_report(results)
-    assert "waiting" not in [table.name for table in report.tables]
-    assert "users" not in [table.name for table in report.tables]
+    report = report_on(results)
+    assert "mean_waiting_time" not in [column.name for column in report.tables[0].shown]
+
+
+def test_runs_without_a_value_of_an_axis_are_told_of_too() -> None:
+    results = MadeUp(2)
+    results.runs["alpha"] = results.runs["alpha"].where(results.runs["alpha"] == 600)
+    frame = report_on(results).tables[0].frame
+    assert frame["alpha_name"].tolist() == ["600", "600", "none", "none"]
+    assert frame["runs"].tolist() == [2] * 4
 
 
 @pytest.mark.parametrize("axes", [[], ["replication"]])
 def test_a_campaign_without_axes_has_one_row(axes: list[str]) -> None:
     results = MadeUp(2)
     results.axes = axes
-    report = plain_report(results)
-    assert all(len(table.frame) == 1 for table in report.tables)
+    report = report_on(results)
+    of_runs = [table for table in report.tables if table.name not in ("metrics", "names")]
+    assert all(len(table.frame) == 1 for table in of_runs)
     assert report.figures == []
 
 
 def test_no_runs_give_an_empty_report() -> None:
     results = MadeUp(0)
     results.runs = pd.DataFrame()
-    assert plain_report(results).sections == ()
+    assert report_on(results).sections == ()
+
+
+def test_it_is_the_report_of_a_campaign_that_names_none() -> None:
+    assert report_of(MadeUp()).title == "A campaign that was made up"  # type: ignore[arg-type]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from batsched_py.report.default_report import plain_report
+from batsched_py.report.formatting import headings, rows_of
 from batsched_py.report.sites_tables import SITE, runs_by_site
 from helpers.made_up_report import MadeUp
 
@@ -38,19 +37,23 @@ class OnSites(MadeUp):
         return {**super().settings(row), "metrics": {"per_site": per_site}}
 
 
-def test_means_of_each_site_and_its_waits_beside_the_first_policy() -> None:
-    tables = {table.name: table for table in plain_report(OnSites()).tables}
-    means = tables["sites"].frame
-    assert means[["policy", "alpha", SITE]].iloc[:3].to_numpy().tolist() == [
-        ["easy", 600, "west"],
-        ["easy", 600, "east"],
-        ["easy", 6000, "west"],
+def test_waits_of_each_site_beside_the_first_policy_and_its_work() -> None:
+    tables = {table.name: table for table in plain_report(OnSites()).tables}  # type: ignore[arg-type]
+    waits = tables["site_waits"].frame
+    assert waits[["alpha", SITE, "policy"]].iloc[:4].to_numpy().tolist() == [
+        *([600, "west", policy] for policy in ("easy", "creasy")),
+        *([600, "east", policy] for policy in ("easy", "creasy")),
     ]
-    assert means["mean_waiting_time"].iloc[:2].tolist() == [11, 31]
-    assert {name: means[name].iloc[0] for name in UNITS} == UNITS  # hours
-    ratios = tables["site_ratios"].frame.query("metric == 'mean waiting time'")
-    of_site = dict(zip(ratios[SITE], ratios["ratio"], strict=False))
-    assert of_site == {"west": 1, "east": pytest.approx(0.5)}
+    assert waits["mean_waiting_time"].iloc[:4].tolist() == [11, 11, 31, 15.5]
+    words = waits["mean_waiting_time_words"].iloc[:4].tolist()
+    assert words[:3] == ["", "no difference", ""]
+    assert words[3].startswith("\N{MINUS SIGN}50 %")
+    work = tables["sites"]
+    assert {name: work.frame[name].iloc[0] for name in UNITS} == {
+        name: 3600 * hours for name, hours in UNITS.items()
+    }
+    shown = dict(zip(headings(work), rows_of(work)[0], strict=True))
+    assert shown["given [processor h]"] == "2"
 
 
 def test_runs_without_sites_have_no_such_section() -> None:

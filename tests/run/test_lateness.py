@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,40 @@ def test_a_table_of_batsim_alone_does_not_say_when_jobs_were_recorded(tmp_path: 
     table = read_jobs(tmp_path / "out_jobs.csv")
     assert np.isnan(table.original_submit).all()
     assert np.isnan(table.lateness).all()
+
+
+# A model that changes what it is given ------------------------------------------------------------
+
+EATS = """
+class Eats:
+    def __init__(self, workload):
+        self.profiles, self.left = workload.profiles, workload.jobs
+    def next_submission(self):
+        return self.left[0].submit_time if self.left else float("inf")
+    def jobs_to_submit(self, now):
+        job = self.left.pop(0)
+        job.size, job.extra["session"] = 1, "1"
+        self.profiles["more"] = {}
+        return [job]
+    def job_ended(self, now, job, state):
+        pass
+"""
+
+
+def test_a_model_may_take_the_jobs_out_of_the_log(tmp_path: Path, sample: Workload) -> None:
+    """The runs of a campaign are of one log that was read: the second must not find it empty."""
+    campaign = CampaignFolder(tmp_path)
+    campaign.write(
+        '[run]\nlog = "sample"\nfirst = 30\nusers = "eats.py:Eats"\nscheduler = ["easy", "fcfs"]\n',
+        eats=EATS,
+    )
+    done = campaign.run("--jobs", "1")
+    assert done.returncode == 0, done.stderr
+    assert campaign.results().runs["nb_jobs"].to_list() == [30, 30]
+    before = deepcopy(sample)
+    result = simulate(sample, users=f"{tmp_path / 'eats.py'}:Eats")
+    assert result.settings["input"]["nb_jobs"] == len(sample.jobs) == len(result.table.submit)
+    assert sample == before
 
 
 # Notes on jobs that never came -------------------------------------------------------------------

@@ -211,6 +211,23 @@ def test_figures_are_of_the_jobs(result: Result, prefix: Path) -> None:
         result.gantt(colour="colour of the sky")
 
 
+def test_metrics_that_are_not_whole_are_computed_anew(result: Result, tmp_path: Path) -> None:
+    result.write(tmp_path / "out")
+    (tmp_path / "out_run.json").write_text('{"nb_processors": 64, "metrics": {}}')
+    anew = Result.load(tmp_path / "out").metrics
+    pd.testing.assert_series_equal(anew, result.metrics, atol=1e-5)
+
+
+@pytest.mark.parametrize("text", ["[", '{"run": "easy"}', '{"input": 3}', '{"nb_processors": "x"}'])
+def test_what_simulate_cannot_have_written_is_refused(
+    result: Result, tmp_path: Path, text: str
+) -> None:
+    result.write(tmp_path / "out")
+    (tmp_path / "out_run.json").write_text(text)
+    with pytest.raises(InputError, match=r"out_run\.json"):
+        Result.load(tmp_path / "out")
+
+
 def test_a_run_needs_no_pandas(tmp_path: Path) -> None:
     """Nor what draws: workers of campaigns write results, and an import is not a run."""
     program = (

@@ -39,7 +39,13 @@ def test_every_setting_is_everywhere() -> None:
     assert set(SETTINGS) == set(fields) - {"log"} <= options
     assert set(Run.__struct_fields__) == set(fields) - SUGAR
     page = (ROOT / "docs" / "settings.md").read_text()
-    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == fields
+    groups: dict[str | None, list[str]] = {}
+    for name, field in SETTINGS.items():
+        groups.setdefault(field.setting.group, []).append(name)
+    listed = re.findall(r"^(?:## (.+)|\| `(\w+)` \|.*)$", page, re.MULTILINE)
+    in_groups = [(group, name) for group, names in groups.items() for name in ("", *names)]
+    expected = [("", name) if name else (group, "") for group, name in in_groups]
+    assert listed == [("", "log"), *expected]
 
 
 def test_what_is_given_and_what_it_comes_to_have_the_same_defaults() -> None:

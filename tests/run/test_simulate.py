@@ -91,7 +91,7 @@ def test_a_converted_workload_gives_the_same_schedule(tmp_path: Path, sample: Pa
         ("sample --users feedback -U sessions=60", 2, "arrival"),
         ("sample -O depth=3", 2, "depth"),
         ("sample -O depth", 2, "key=value"),
-        ("sample --platform none.xml", 1, "none.xml"),
+        ("sample --platform none.xml", 2, "none.xml"),
         ("sample --no-such-option", 2, "--no-such-option"),
         ("nobody.swf --users feedback", 2, "--unknown-user"),
         ("sample --each-event --check-against socket", 2, "--backend embedded only"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from batsched_py.errors import DeadlockError, InputError, ProtocolError
+from batsched_py.errors import DeadlockError, InputError, ProtocolError, UsageError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.external_events import ExternalEvent, read_events
@@ -126,7 +126,7 @@ def test_malformed(sentence: str, tmp_path: Path) -> None:
 
 
 def test_no_such_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nowhere: No such file"):
+    with pytest.raises(UsageError, match=r"there is no file '.*nowhere'"):
         read_events([tmp_path / "nowhere"], 4)
 
 

@@ -7,7 +7,7 @@ from time import process_time
 
 import pytest
 
-from batsched_py.errors import PlatformError
+from batsched_py.errors import PlatformError, UsageError
 from batsched_py.simulator.platform.attribute_values import (
     read_bandwidth,
     read_latency,
@@ -141,7 +141,7 @@ def test_refuses_what_is_no_platform(tmp_path: Path, content: str) -> None:
     path.write_text(content)
     with pytest.raises(PlatformError, match=rf"p\.xml: .*{NO_PLATFORM[content]}"):
         read_platform(path)
-    with pytest.raises(PlatformError, match="No such file"):
+    with pytest.raises(UsageError, match=r"there is no file '.*none\.xml'"):
         read_platform(tmp_path / "none.xml")
 
 

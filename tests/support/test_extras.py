@@ -91,3 +91,12 @@ def test_what_is_needed_is_not_an_extra_too() -> None:
     of_extras = set().union(*(names for extra, names in EXTRAS.items() if extra != "all"))
     assert {"altair", "vl-convert-python"} <= base
     assert not base & of_extras
+
+
+def test_errors_name_the_extras_that_there_are() -> None:
+    root = Path(__file__).parents[2]
+    sources = [*(root / "batsched_py").rglob("*.py"), *(root / "users").rglob("*.py")]
+    texts = [path.read_text() for path in sources]
+    named = {name for text in texts for name in re.findall(r'\bextra\("(\w+)"\)', text)}
+    quoted = {name for text in texts for name in re.findall(r"'batsched_py\[(\w+)\]'", text)}
+    assert named | quoted == set(EXTRAS) - {"all"}

@@ -89,14 +89,12 @@ def serve(
     ] = None,
     first_timeout: Annotated[
         float,
-        typer.Option("--first-timeout", help="Seconds to wait for Batsim; 0: for ever.", min=0),
+        o.seconds_to_wait("--first-timeout", "Seconds to wait for Batsim; 0: for ever."),
     ] = 3600,
     silence_timeout: Annotated[
         float,
-        typer.Option(
-            "--silence-timeout",
-            help="Seconds to wait for each further message; 0: for ever.",
-            min=0,
+        o.seconds_to_wait(
+            "--silence-timeout", "Seconds to wait for each further message; 0: for ever."
         ),
     ] = 3600,
     log_dir: o.LogDirs = None,

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand
 
 from batsched_py.commands.protocol.decision_process_options import ArgumentsFromFiles, read_text
-from batsched_py.commands.shared_options import with_fields
+from batsched_py.commands.shared_options import seconds_to_wait, with_fields
 from batsched_py.errors import BatschedError, UsageError
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.files.input_files import Inputs, parse_roles, prepare
@@ -157,7 +157,7 @@ def simulator(
     ] = False,
     timeout: Annotated[
         float,
-        typer.Option("--timeout", help="Seconds to wait for each reply; 0: for ever.", min=0),
+        seconds_to_wait("--timeout", "Seconds to wait for each reply; 0: for ever."),
     ] = 3600,
     record: Annotated[
         Path | None,

@@ -15,6 +15,7 @@ import pandas as pd
 from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.errors import InputError, UsageError
 from batsched_py.metrics import COUNTS, METRICS
+from batsched_py.report.campaign_axes import REPEATED
 from batsched_py.report.comparing import figures
 from batsched_py.report.comparing.bootstrap import paired, ratios, sums_of
 from batsched_py.report.comparing.compared_sources import Source, find_pair
@@ -28,7 +29,6 @@ from batsched_py.report.comparing.setting_differences import (
 from batsched_py.report.document import Column, Part, Report, Section, Table, Text
 from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.tables import columns
-from batsched_py.report.paired_ratios import REPEATED
 from batsched_py.run.settings import Settings
 from batsched_py.support.statistics import Interval
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pandas as pd
 
-from batsched_py.report.paired_ratios import REPEATED
+from batsched_py.report.campaign_axes import REPEATED
 from batsched_py.run.settings import Settings
 from batsched_py.support.json_values import whole
 

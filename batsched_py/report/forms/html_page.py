@@ -12,7 +12,7 @@ from functools import cache
 from importlib.metadata import version
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -24,18 +24,16 @@ from batsched_py.report.document import Column, Figure, Report, Table, Text
 from batsched_py.report.formatting import (
     SYMBOLS,
     WORDS,
-    cell,
     heading,
     is_nothing,
     is_numeric,
     marked,
+    shown_value,
     tally,
+    texts_below,
 )
-from batsched_py.report.runs_table import provenance, runs_table, stored_of
+from batsched_py.report.runs_table import ShownRuns, provenance, runs_table, stored_of
 from batsched_py.report.schedule_view import schedules_of
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 MOST_ROWS = 1_000
 """Rows of a table in the page; its CSV file has all."""
@@ -48,7 +46,7 @@ _POLICY = (
 
 
 def page(
-    report: Report, results: CampaignResults | None = None, *, live: dict[str, Any] | None = None
+    report: Report, results: ShownRuns | None = None, *, live: dict[str, Any] | None = None
 ) -> str:
     """Return the HTML page of a report.
 
@@ -74,6 +72,7 @@ def page(
         verdicts=[_verdict(judged) for judged in report.verdicts],
         tally=tally(report.verdicts),
         results=results,
+        runs_title="All runs" if results is None or results.what == "campaign" else "Its settings",
         failures=[] if results is None else [(str(path), why) for path, why in results.failures],
         made_with=[(name, ", ".join(values)) for name, values in made_with.items()],
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -168,11 +167,14 @@ def _table(table: Table) -> dict[str, Any]:
     ]
     emphasised = marked(table)
     kept = table.frame.head(MOST_ROWS)
-    values = [kept[column.name].tolist() for column in shown]
+    values = [
+        list(zip(kept[column.name].tolist(), texts_below(table, column), strict=False))
+        for column in shown
+    ]
     rows = [
         [
-            _cell(value, column, (at, place) in emphasised)
-            for place, (value, column) in enumerate(zip(row, shown, strict=True))
+            _cell(value, below, column, (at, place) in emphasised)
+            for place, ((value, below), column) in enumerate(zip(row, shown, strict=True))
         ]
         for at, row in enumerate(zip(*values, strict=True))
     ]
@@ -194,11 +196,12 @@ def _begins_group(shown: tuple[Column, ...], at: int) -> bool:
     return not before or order.index(kind) < order.index(before)
 
 
-def _cell(value: Any, column: Column, emphasised: bool) -> dict[str, Any]:
+def _cell(value: Any, below: str, column: Column, emphasised: bool) -> dict[str, Any]:
     sort = None
     if isinstance(value, Real) and not isinstance(value, bool) and not is_nothing(value):
         sort = repr(float(value))
-    return {"text": cell(value, column.decimals), "sort": sort, "mark": emphasised}
+    text = shown_value(value, column)
+    return {"text": text, "below": below, "sort": sort, "mark": emphasised}
 
 
 def _verdict(judged: Any) -> dict[str, Any]:

@@ -50,14 +50,18 @@ class _Column(msgspec.Struct, frozen=True):
     @property
     def wide(self) -> int:
         """The width in which nothing is broken."""
-        return max(map(cell_len, [self.title, *self.cells]))
+        return max(cell_len(line) for text in (self.title, *self.cells) for line in _lines(text))
 
     @property
     def narrow(self) -> int:
         """The width below which numbers or words would be broken."""
-        cells = max(map(cell_len, self.cells), default=0)
+        cells = max((cell_len(line) for text in self.cells for line in _lines(text)), default=0)
         words = max(map(cell_len, self.title.split()), default=0)
         return max(words, cells if self.numeric else min(cells, _TEXT))
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines() or [""]
 
 
 def print_report(report: Report, console: Console) -> None:

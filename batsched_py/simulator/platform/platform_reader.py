@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from batsched_py.errors import PlatformError
+from batsched_py.errors import PlatformError, unreadable
 from batsched_py.simulator.platform.attribute_values import (
     attribute,
     host_names,
@@ -85,7 +85,7 @@ def _parse(path: str | Path) -> Element | None:
     try:
         root: Element | None = ElementTree.parse(path, parser).getroot()
     except OSError as error:
-        raise PlatformError(f"{path}: {error.strerror}") from None
+        raise unreadable(path, error, PlatformError) from None
     except PlatformError as error:
         raise PlatformError(f"{path}: {error}") from None
     except DefusedXmlException as error:

@@ -259,5 +259,5 @@ def test_a_circle_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(WorkloadError, match=r"there is no file '.*gone\.SABjson'"):
+    with pytest.raises(UsageError, match=r"there is no file '.*gone\.SABjson'"):
         read_sabjson(tmp_path / "gone.SABjson")

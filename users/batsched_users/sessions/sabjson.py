@@ -9,7 +9,6 @@ Batsim workload.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from graphlib import CycleError
 from pathlib import Path
@@ -18,7 +17,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from batsched_py.errors import UsageError, WorkloadError
+from batsched_py.errors import UsageError, WorkloadError, unreadable
 from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.support.json_values import whole
 from batsched_py.workload import WorkloadJob
@@ -190,8 +189,8 @@ def read_sabjson(path: Path, workload: Path | None = None) -> UserFile:
 def _decode(path: Path) -> Any:
     try:
         return msgspec.json.decode(path.read_bytes())
-    except FileNotFoundError:
-        raise WorkloadError(f"there is no file {os.fspath(path)!r}") from None
+    except OSError as error:
+        raise unreadable(path, error, WorkloadError) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise WorkloadError(f"{path}: not JSON: {error}") from None
 

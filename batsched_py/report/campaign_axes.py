@@ -1,0 +1,139 @@
+"""What the axes of a campaign are for: whose values are compared, which are users, which repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pandas as pd
+
+from batsched_py.report.formatting import is_nothing, spoken
+
+REPEATED = ("replication", "seed", "shake")
+"""Axes over whose values means are taken: they repeat a run and do not change the question."""
+INPUTS = ("log", "workload", "input")
+"""Axes that are never compared: another log has other people."""
+_POLICY = ("scheduler", "scheduler_options")
+_USERS = ("users", "user_options", "sessions")
+NONE = "none"
+"""The name of what is not there."""
+_MOST_VALUES = 8
+_TITLES = {"scheduler": "policy", "home_site": "site"}
+
+
+class CampaignAxes(msgspec.Struct, frozen=True):
+    """The axes of a campaign by what they are for."""
+
+    compared: str | None
+    """Its values, policies as a rule, stand beside the first of them; None: there is no such."""
+    users: str | None
+    """Its values are user models; None if all runs have the same, or if they are compared."""
+    others: tuple[str, ...]
+    """All further ones, but for those that repeat runs."""
+    repeats: tuple[str, ...]
+    """Those that repeat runs: see :data:`REPEATED`."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What tells the rows of a table apart, the compared one last."""
+        there = (self.users, *self.others, self.compared)
+        return tuple(axis for axis in there if axis is not None)
+
+
+def axes_of(runs: pd.DataFrame, axes: Iterable[str]) -> CampaignAxes:
+    """Return what the axes of some runs are for; those that no run has are left out."""
+    there = [name for name in axes if name in runs]
+    asked = [name for name in there if name not in REPEATED]
+    compared = compared_axis(runs, asked)
+    rest = [name for name in asked if name != compared]
+    users = next((name for name in rest if _decides(runs, name, _USERS)), None)
+    return CampaignAxes(
+        compared,
+        users,
+        tuple(name for name in rest if name != users),
+        tuple(name for name in there if name in REPEATED),
+    )
+
+
+def with_all_labels(runs: pd.DataFrame, axes: Iterable[str]) -> pd.DataFrame:
+    """Return the runs where one that has no value of an axis has the text ``none``."""
+    there = [name for name in axes if name in runs and runs[name].isna().any()]
+    filled = {name: runs[name].astype(object).where(runs[name].notna(), NONE) for name in there}
+    return runs.assign(**filled)
+
+
+def compared_axis(runs: pd.DataFrame, axes: Sequence[str]) -> str | None:
+    """Return the axis whose values are compared: that of the policies, if there is exactly one.
+
+    Else the first one with 2 to 8 values. None if there is no such axis.
+    """
+    several = [name for name in axes if name not in INPUTS and runs[name].nunique(dropna=False) > 1]
+    policies = [name for name in several if _decides(runs, name, _POLICY)]
+    if len(policies) == 1:
+        return policies[0]
+    few = (name for name in several if runs[name].nunique(dropna=False) <= _MOST_VALUES)
+    return next(few, None)
+
+
+def _decides(runs: pd.DataFrame, axis: str, settings: Sequence[str]) -> bool:
+    """Tell whether the values of an axis have one of these settings each, not all the same."""
+    if axis in settings:
+        return True
+    there = [name for name in settings if name in runs and name != axis]
+    labels = runs[[axis, *there]].astype(str).drop_duplicates()
+    return bool(there) and labels[axis].is_unique and len(labels[there].drop_duplicates()) > 1
+
+
+def axis_title(axis: str) -> str:
+    """Return an axis in words."""
+    return _TITLES.get(axis, spoken(axis))
+
+
+def short_names(values: Iterable[Any]) -> dict[Any, str]:
+    """Return each value of an axis as it is shown: short, and no two alike.
+
+    ``file.py:Class`` becomes ``Class``, a path the name of its file, unless two would read the
+    same: these keep as many folders as tell them apart.
+    """
+    full = {value: NONE if is_nothing(value) else _text(value) for value in values}
+    return {value: _shortest(text, list(full.values())) for value, text in full.items()}
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _shortest(text: str, texts: Sequence[str]) -> str:
+    forms = [_forms(other) for other in texts if other != text]
+    for at, form in enumerate(_forms(text)):
+        if all(form != other[min(at, len(other) - 1)] for other in forms):
+            return form
+    return text
+
+
+def _forms(text: str) -> list[str]:
+    """Return the ways to say a value, from short to whole."""
+    path, mark, name = text.rpartition(":") if ".py:" in text else (text, "", "")
+    parts = Path(path).parts
+    if not mark and not (len(parts) > 1 or path.endswith((".swf", ".swf.gz", ".json", ".xml"))):
+        return [text]
+    ends = ["/".join(parts[-count:]) for count in range(1, len(parts))]
+    if mark:
+        return [name, *(f"{end}:{name}" for end in ends), text]
+    short = Path(path).name.removesuffix(".gz").removesuffix(".swf")
+    return [short, *ends, text]
+
+
+def panel_name(labels: Mapping[str, Any], names: Mapping[str, Mapping[Any, str]]) -> str:
+    """Return some labels as words: names as they are, numbers with what they are of."""
+    return ", ".join(
+        f"{axis_title(axis)} {names[axis][value]}" if needs_axis(value) else names[axis][value]
+        for axis, value in labels.items()
+    )
+
+
+def needs_axis(value: Any) -> bool:
+    """Tell whether a value says nothing without the name of its axis: a number, yes or no."""
+    return not isinstance(value, str)

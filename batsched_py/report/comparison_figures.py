@@ -1,0 +1,215 @@
+"""Figures of a campaign's metrics: a panel for each user model, lines over a number or bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isnan
+from typing import Any
+
+import pandas as pd
+
+from batsched_py.report.campaign_axes import (
+    INPUTS,
+    CampaignAxes,
+    axis_title,
+    panel_name,
+    short_names,
+)
+from batsched_py.report.document import Figure
+from batsched_py.report.kit.estimates import mean_of_repeats
+from batsched_py.report.kit.selection import Runs
+from batsched_py.report.metric_words import ShownMetric
+
+_MOST_LINES = 12
+_MOST_PANELS = 12
+_PANEL_WIDTH = 360
+_WIDE_PANEL = 640
+_BAR = 26
+"""Pixels of a bar with the space beside it."""
+_LINES_HEIGHT = 240
+_MOST_TICKS = 12
+
+Row = dict[str, Any]
+
+
+def comparison_figure(
+    runs: pd.DataFrame, axes: CampaignAxes, metric: ShownMetric, name: str = ""
+) -> Figure | None:
+    """Return the means of a metric over the axes of a campaign; None if no axis varies.
+
+    If an axis is numeric, that with most values goes across; else each value of the compared one
+    is a bar. What else varies has panels. The data are in SI units.
+    """
+    if not axes.labels:
+        return None
+    across = _numeric_axis(runs, axes)
+    lines = axes.compared if axes.compared != across else axes.users
+    if lines is None and across is None:
+        lines = axes.labels[-1]
+    panels = [label for label in axes.labels if label not in (across, lines)]
+    names = {label: short_names(runs[label].unique()) for label in axes.labels}
+    rows = [row for row in _rows(runs, axes, metric, across, lines, panels, names) if row]
+    if not rows:
+        return None
+    there = list(dict.fromkeys(row["panel"] for row in rows))
+    left_out = there[_MOST_PANELS:]
+    rows = [row for row in rows if row["panel"] not in left_out]
+    if across is None:
+        layers, height = _bars(metric, lines or "", rows)
+    else:
+        layers, height = _lines(metric, across, lines, rows)
+    own_scale = ("x" if across is None else "y") if set(panels) & set(INPUTS) else ""
+    chart = _chart(rows, layers, height, metric, own_scale)
+    caption = _caption(rows, across, len(left_out), own_scale)
+    title = f"{metric.title[0].upper()}{metric.title[1:]}"
+    return Figure(name or f"figure_{metric.name}", title, chart, caption)
+
+
+def _numeric_axis(runs: pd.DataFrame, axes: CampaignAxes) -> str | None:
+    numeric = [
+        label
+        for label in axes.labels
+        if pd.api.types.is_numeric_dtype(runs[label])
+        and not pd.api.types.is_bool_dtype(runs[label])
+        and runs[label].nunique() > 1
+    ]
+    across = max(numeric, key=lambda label: runs[label].nunique(), default=None)
+    if across is None or axes.compared in (None, across):
+        return across
+    return across if runs[axes.compared].nunique(dropna=False) <= _MOST_LINES else None
+
+
+def _rows(
+    runs: pd.DataFrame,
+    axes: CampaignAxes,
+    metric: ShownMetric,
+    across: str | None,
+    lines: str | None,
+    panels: Sequence[str],
+    names: Mapping[str, Mapping[Any, str]],
+) -> list[Row]:
+    rows = []
+    for values, group in Runs(runs).groups(*axes.labels):
+        labels = dict(zip(axes.labels, values, strict=True))
+        mean = mean_of_repeats(group.frame[metric.name].astype(float))
+        if isnan(mean.value):
+            continue
+        row: Row = {"panel": panel_name({axis: labels[axis] for axis in panels}, names)}
+        row["name"] = names[lines][labels[lines]] if lines is not None else ""
+        if across is not None:
+            row["across"] = float(labels[across])
+        row["value"] = mean.value
+        if not isnan(mean.low):
+            row |= {"low": mean.low, "high": mean.high}
+        rows.append(row)
+    return rows
+
+
+def _bars(metric: ShownMetric, lines: str, rows: Sequence[Row]) -> tuple[list[Row], int]:
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    title = axis_title(lines)
+    side = {"field": "name", "type": "nominal", "sort": names, "title": None}
+    length = {"type": "quantitative", "title": metric.heading, "axis": {"tickCount": 5}}
+    bars = {
+        "mark": {"type": "bar", "height": {"band": 0.6}},
+        "encoding": {
+            "x": {"field": "shown", **length},
+            "y": side,
+            "tooltip": _tooltip(metric, {"name": title}),
+        },
+    }
+    ends = {
+        "mark": {"type": "rule", "strokeWidth": 2, "color": "black"},
+        "encoding": {
+            "x": {"field": "shown_low", **length},
+            "x2": {"field": "shown_high"},
+            "y": side,
+        },
+    }
+    return [bars, ends], _BAR * len(names)
+
+
+def _lines(
+    metric: ShownMetric, across: str, lines: str | None, rows: Sequence[Row]
+) -> tuple[list[Row], int]:
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    x: Row = {"field": "across", "type": "quantitative", "title": axis_title(across)}
+    x |= {"scale": {"zero": False, "padding": 12}}
+    values = sorted({row["across"] for row in rows})
+    if len(values) <= _MOST_TICKS:
+        x |= {"axis": {"values": values, "format": ".4~g"}}
+    y = {"type": "quantitative", "title": metric.heading, "scale": {"zero": True}}
+    legend = {"field": "name", "type": "nominal", "sort": names, "title": axis_title(lines or "")}
+    told = {"across": axis_title(across)} | ({"name": axis_title(lines)} if lines else {})
+    several = len(names) > 1
+    line = {
+        "mark": {"type": "line", "point": {"filled": True, "size": 60}},
+        "encoding": {
+            "x": x,
+            "y": {"field": "shown", **y},
+            "tooltip": _tooltip(metric, told),
+            **({"color": legend, "strokeDash": legend | {"legend": None}} if several else {}),
+        },
+    }
+    ends = {
+        "mark": {"type": "rule", "strokeWidth": 1.5},
+        "encoding": {
+            "x": x,
+            "y": {"field": "shown_low", **y},
+            "y2": {"field": "shown_high"},
+            **({"color": legend} if several else {}),
+        },
+    }
+    return [line, ends], _LINES_HEIGHT
+
+
+def _chart(
+    rows: Sequence[Row], layers: list[Row], height: int, metric: ShownMetric, own_scale: str
+) -> dict[str, Any]:
+    intervals = any("low" in row for row in rows)
+    panels = list(dict.fromkeys(row["panel"] for row in rows))
+    shown = {"value": "shown"}
+    if intervals:
+        shown |= {"low": "shown_low", "high": "shown_high"}
+    scaled = "isValid(datum.{0}) ? datum.{0} / {1} : null"  # not 0 where there is none
+    chart: dict[str, Any] = {
+        "data": {"values": list(rows)},
+        "transform": [
+            {"calculate": scaled.format(name, metric.scale), "as": of} for name, of in shown.items()
+        ],
+    }
+    layers = layers if intervals else layers[:1]
+    if len(panels) == 1:
+        return chart | {"width": "container", "height": height, "layer": layers}
+    facet = {"field": "panel", "type": "nominal", "sort": panels, "title": None}
+    spec = {"width": _PANEL_WIDTH, "height": height, "layer": layers}
+    chart |= {"facet": facet, "columns": 2, "spec": spec}
+    return chart | ({"resolve": {"scale": {own_scale: "independent"}}} if own_scale else {})
+
+
+def _tooltip(metric: ShownMetric, titles: Mapping[str, str]) -> list[dict[str, str]]:
+    numbers = {"shown": metric.heading, "shown_low": "95 % from", "shown_high": "to"}
+    return [
+        {"field": "panel", "type": "nominal", "title": "of"},
+        *({"field": of, "type": "nominal", "title": title} for of, title in titles.items()),
+        *(
+            {"field": of, "type": "quantitative", "format": ".4~g", "title": title}
+            for of, title in numbers.items()
+        ),
+    ]
+
+
+def _caption(rows: Sequence[Row], across: str | None, left_out: int, own_scale: str) -> str:
+    notes = []
+    if any("low" in row for row in rows):
+        notes.append("Means over the repeated runs; thin lines are their 95 % intervals.")
+    begins = "begins at 0" if min(row["value"] for row in rows) >= 0 else "has 0 on it"
+    if across is None:
+        notes.append(f"The axis {begins}.")
+    else:
+        notes.append(f"The axis upwards {begins}, that of {axis_title(across)} need not.")
+    if own_scale:
+        notes.append("Each panel has a scale of its own: do not compare across logs by eye.")
+    if left_out:
+        notes.append(f"{left_out} more panels are left out; the tables have all.")
+    return " ".join(notes)

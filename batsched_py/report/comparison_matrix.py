@@ -1,0 +1,218 @@
+"""Policies by metrics: what each gave, and by how much it differs from the first.
+
+Differences are of pairs of runs with the same seeds, so what the two have in common (the same
+people) cancels; their intervals say whether other seeds may turn them around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import floor, isnan, log10, nan
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from batsched_py.report.campaign_axes import CampaignAxes, axis_title, short_names
+from batsched_py.report.document import Column, Table
+from batsched_py.report.kit.estimates import mean_of_repeats
+from batsched_py.report.kit.pairing import paired
+from batsched_py.report.kit.selection import Runs
+from batsched_py.report.metric_words import ShownMetric
+from batsched_py.support.statistics import Interval, paired_difference, paired_ratio
+
+WITHIN = "within the spread"
+"""Said of a difference that other seeds may turn around."""
+SAME = "no difference"
+_FEW = 5
+"""Intervals of fewer replications are too narrow, and it is said."""
+
+
+def comparison_matrix(
+    runs: pd.DataFrame,
+    axes: CampaignAxes,
+    metrics: Sequence[ShownMetric],
+    *,
+    name: str,
+    title: str,
+    base: Any = None,
+) -> Table | None:
+    """Return a row for each combination of the axes and a column for each metric.
+
+    Below each value stands its change against the run of ``base``, the first value of the compared
+    axis, with the same other labels. The frame has all of it as numbers in SI units: ``METRIC``,
+    its ``_low`` and ``_high`` (95 % interval of the mean over replications), ``_change`` (a
+    fraction, or seconds of lateness) with the ends of its interval, and ``_words``. None if there
+    are no runs or no metrics.
+    """
+    rows = _in_order(list(_rows(runs, axes, metrics, base)), axes)
+    if not rows or not metrics:
+        return None
+    labels = [label for label in axes.labels if runs[label].nunique(dropna=False) > 1]
+    if axes.compared is not None and axes.compared not in labels:
+        labels.append(axes.compared)
+    shown = [_label_column(runs, label) for label in labels]
+    if len({row["runs"] for row in rows}) > 1:
+        shown.append(Column("runs"))
+    for metric in metrics:
+        below = f"{metric.name}_words" if any(row[f"{metric.name}_words"] for row in rows) else ""
+        shown.append(
+            Column(metric.name, metric.heading, metric.decimals, scale=metric.scale, below=below)
+        )
+    decided = [
+        (at, metric.name)
+        for at, row in enumerate(rows)
+        for metric in metrics
+        if _is_clear(row[f"{metric.name}_change_low"], row[f"{metric.name}_change_high"])
+    ]
+    note = _note(rows, axes, metrics, base)
+    return Table(name, title, pd.DataFrame(rows), tuple(shown), note, tuple(decided))
+
+
+def has_intervals(tables: Sequence[Table]) -> bool:
+    """Tell whether any difference in some matrices has an interval."""
+    return any(
+        bool(table.frame[column].notna().any())
+        for table in tables
+        for column in table.frame
+        if str(column).endswith("_change_low")
+    )
+
+
+def change_words(change: Interval, unit: str, *, same: bool = False) -> str:
+    """Return a difference as it stands below a number: ``+2.6 %``, then ``(+1.1 to +4.2)``.
+
+    A third line says if its interval has a 0 inside; ``same``: all runs are equal.
+    """
+    if isnan(change.value):
+        return ""
+    if same:
+        return SAME
+    places = _places(change.value)
+    text = f"{_signed(change.value, places)} {unit}".strip()
+    if isnan(change.low):
+        return text
+    ends = f"({_signed(change.low, places)} to {_signed(change.high, places)})"
+    within = [] if _is_clear(change.low, change.high) else [WITHIN]
+    return "\n".join([text, ends, *within])
+
+
+def _in_order(rows: list[dict[str, Any]], axes: CampaignAxes) -> list[dict[str, Any]]:
+    """Return rows sorted by label after label, each in the order in which its values come."""
+    places = {
+        label: {value: at for at, value in enumerate(dict.fromkeys(row[label] for row in rows))}
+        for label in axes.labels
+    }
+    return sorted(rows, key=lambda row: [places[label][row[label]] for label in axes.labels])
+
+
+def _label_column(runs: pd.DataFrame, label: str) -> Column:
+    """Return the column of an axis: numbers with as few digits as do, others by short names."""
+    if not pd.api.types.is_numeric_dtype(runs[label]):
+        return Column(f"{label}_name", axis_title(label))
+    texts = short_names(runs[label].unique()).values()
+    return Column(label, axis_title(label), max(len(text.partition(".")[2]) for text in texts))
+
+
+def _rows(
+    runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetric], base: Any
+) -> Iterator[dict[str, Any]]:
+    labels = [label for label in axes.labels if label != axes.compared]
+    names = {label: short_names(runs[label].unique()) for label in axes.labels}
+    index = list(axes.repeats) if axes.repeats else np.zeros(len(runs))
+    indexed = runs.set_index(index, drop=False)
+    for values, group in Runs(indexed).groups(*labels):
+        place = dict(zip(labels, values, strict=True))
+        compared = group.labels(axes.compared) if axes.compared is not None else [None]
+        first = group if axes.compared is None else group.where(**{axes.compared: base})
+        for value in compared:
+            of_value = group if axes.compared is None else group.where(**{axes.compared: value})
+            of_row = place if axes.compared is None else {**place, axes.compared: value}
+            row = {**of_row, **{f"{key}_name": names[key][at] for key, at in of_row.items()}}
+            row["runs"] = len(of_value)
+            for metric in metrics:
+                is_first = axes.compared is None or value == base
+                row |= _cells(metric, of_value.frame, None if is_first else first.frame)
+            yield row
+
+
+def _cells(metric: ShownMetric, ours: pd.DataFrame, base: pd.DataFrame | None) -> dict[str, Any]:
+    name = metric.name
+    mean = mean_of_repeats(ours[name].astype(float))
+    row = {name: mean.value, f"{name}_low": mean.low, f"{name}_high": mean.high}
+    change, words = Interval(nan, nan, nan, 0), ""
+    if base is not None and len(base):
+        pair = paired(ours[name].astype(float), base[name].astype(float))
+        change = _change(*pair, is_difference=metric.is_difference)
+        in_unit = metric.scale if metric.is_difference else 0.01
+        value, low, high = (end / in_unit for end in (change.value, change.low, change.high))
+        told = Interval(value, low, high, change.nb)
+        same = change.value == 0 and bool((pair[0] == pair[1]).all())
+        words = change_words(told, metric.unit if metric.is_difference else "%", same=same)
+    return row | {
+        f"{name}_change": change.value,
+        f"{name}_change_low": change.low,
+        f"{name}_change_high": change.high,
+        f"{name}_words": words,
+    }
+
+
+def _change(ours: pd.Series[float], base: pd.Series[float], *, is_difference: bool) -> Interval:
+    """Return the change of a mean, in its unit or as a fraction; equal runs have no interval."""
+    if is_difference:
+        change = paired_difference(ours, base)
+    else:
+        ratio = paired_ratio(ours, base)
+        change = Interval(ratio.value - 1, ratio.low - 1, ratio.high - 1, ratio.nb)
+    if ours.nunique() <= 1 and base.nunique() <= 1:
+        return msgspec.structs.replace(change, low=nan, high=nan)
+    return change
+
+
+def _is_clear(low: float, high: float) -> bool:
+    """Tell whether an interval is known and has no 0 inside."""
+    return low > 0 or high < 0
+
+
+def _places(value: float) -> int:
+    """Return the digits after the point with which a change has two significant ones, at most 2."""
+    return min(2, max(0, 1 - floor(log10(abs(value))))) if value else 0
+
+
+def _signed(value: float, places: int) -> str:
+    text = f"{value:+.{places}f}"
+    if not float(text):
+        return f"\N{PLUS-MINUS SIGN}{text[1:]}"
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def _note(
+    rows: Sequence[dict[str, Any]], axes: CampaignAxes, metrics: Sequence[ShownMetric], base: Any
+) -> str:
+    if axes.compared is None:
+        return ""
+    first = short_names({row[axes.compared] for row in rows} | {base})[base]
+    notes = [f"Below a value: its relative change against *{first}*."]
+    if any(metric.is_difference for metric in metrics):
+        notes.append("Changes of lateness are in its unit, as it may be 0.")
+    names = [f"{metric.name}_change_low" for metric in metrics]
+    most = max(row["runs"] for row in rows)
+    if any(not isnan(row[name]) for row in rows for name in names):
+        over = " and ".join(map(axis_title, axes.repeats))
+        notes.append(
+            f"In parentheses its 95 % interval, by drawing again from the pairs of runs of equal "
+            f"{over}; *{WITHIN}*: 0 is in the interval, so other runs of this kind may turn the "
+            "difference around. Marked: it is not."
+        )
+        if most < _FEW:
+            notes.append(f"Of {most} runs each such an interval is too narrow: make more of them.")
+    elif most > 1:
+        notes.append(
+            "The runs that are repeated do not differ from each other: nothing is drawn at random "
+            "here, so there is no interval, and nothing is known about chance. An axis "
+            "`shake = [0, 1, 2, 3, 4]` gives other orders of simultaneous events."
+        )
+    else:
+        notes.append("One run of each: nothing is known about chance.")
+    return " ".join(notes)

@@ -1,0 +1,185 @@
+"""Metrics as the generic report shows them: which ones, in plain words, in a readable unit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import pandas as pd
+
+from batsched_py.metrics import METRICS
+from batsched_py.report.document import Column, Table
+from batsched_py.report.formatting import spoken
+from batsched_py.support.plugins import RIGID
+from batsched_py.units import DAY, HOUR, MINUTE
+
+DEFAULT = "mean_waiting_time"
+"""The main metric of a campaign that names none."""
+MAIN = (DEFAULT, "mean_bounded_slowdown", "max_waiting_time", "utilisation")
+"""In the matrix of policies and metrics, and drawn."""
+OF_REACTING_USERS = ("mean_lateness", "throughput_per_hour")
+"""Beside waiting times where users react: see :data:`REACTING`."""
+FURTHER = (
+    *("mean_turnaround_time", "mean_queue_length", "mean_slowdown_by_area"),
+    *(
+        "loss_of_capacity",
+        "makespan",
+        "throughput_per_hour",
+        "jobs_per_session_think_20",
+        "mean_activity_length",
+    ),
+    *("multi_site_job_share", "multi_site_area_share", "away_area_share"),
+)
+REACTING = (
+    "these users react, so a mean wait alone misleads: who waits longer submits the next job "
+    "later, which makes the queue shorter. Read it together with lateness (how much later than "
+    "recorded jobs are submitted; negative: earlier) and throughput."
+)
+_WORDS = {
+    "mean_waiting_time": ("mean wait", "From submission to start, mean over jobs. Less is better."),
+    "max_waiting_time": ("longest wait", "From submission to start, the longest of all jobs."),
+    "mean_turnaround_time": (
+        "mean response time",
+        "From submission to end (waiting and running), mean over jobs.",
+    ),
+    "mean_bounded_slowdown": (
+        "mean bounded slowdown",
+        "How many times longer than its run a job takes with its wait, mean over jobs; runs below "
+        "10 s count as 10 s. 1: nobody waits. Less is better; short jobs that wait dominate it.",
+    ),
+    "mean_slowdown_by_area": (
+        "slowdown by work",
+        "Response time over run time, where a job counts by its processors and its run time.",
+    ),
+    "utilisation": (
+        "utilisation",
+        "Share of the processors that is busy, mean from the first submission to the last end.",
+    ),
+    "loss_of_capacity": (
+        "loss of capacity",
+        "Share of the processors that is idle while jobs wait, mean over time. Less is better.",
+    ),
+    "throughput_per_hour": (
+        "throughput",
+        "Jobs that ran, by hour between the first submission and the last end.",
+    ),
+    "makespan": ("makespan", "From the first submission to the last end."),
+    "mean_queue_length": ("mean queue length", "Jobs that wait, mean over time."),
+    "mean_lateness": (
+        "mean lateness",
+        "Submission in the simulation less the recorded one, mean over jobs; negative: earlier.",
+    ),
+    "jobs_per_session_think_20": (
+        "jobs per session",
+        "Jobs that a user submits without a break of more than 20 min after the last one's end.",
+    ),
+    "mean_activity_length": (
+        "mean activity",
+        "From a user's first to the last submission, mean over users.",
+    ),
+}
+"""By name: what it is called on the page, and what it is in a sentence."""
+_SYMBOLS = {
+    "a": "submission of a job",
+    "s": "its start",
+    "f": "its end",
+    "p": "its run time, f \N{MINUS SIGN} s",
+    "r": "its response time, f \N{MINUS SIGN} a",
+    "w": "its processors",
+    "l": "its lateness",
+    "N": "processors of the machine",
+    "t_k": "the instants at which something changes",
+    "f_k": "processors that are free from then on",
+    "d_k": "1 if jobs wait then, else 0",
+}
+_UNITS = ((DAY, "days"), (HOUR, "h"), (MINUTE, "min"))
+
+
+class ShownMetric(msgspec.Struct, frozen=True):
+    """A metric in the unit in which a page shows it."""
+
+    name: str
+    """The column in the table of runs, which is in SI units."""
+    title: str
+    unit: str = ""
+    scale: float = 1.0
+    """SI units in one of the page."""
+    decimals: int | None = None
+    """Digits after the point, None for four significant digits."""
+
+    @property
+    def heading(self) -> str:
+        """Its name with its unit."""
+        return f"{self.title} [{self.unit}]" if self.unit else self.title
+
+    @property
+    def is_difference(self) -> bool:
+        """Whether changes are told in its unit: what may be negative has no relative change."""
+        return self.name == "mean_lateness"
+
+
+def shown_metrics(runs: pd.DataFrame, names: Iterable[str]) -> list[ShownMetric]:
+    """Return those metrics that any run has, each in a unit in which most numbers are readable."""
+    return [
+        _shown(name, runs[name].astype(float))
+        for name in dict.fromkeys(names)
+        if name in runs and bool(runs[name].notna().any())
+    ]
+
+
+def main_metrics(main: str | None, users: Sequence[str]) -> list[str]:
+    """Return the names of a matrix's metrics, the main one first; ``users`` are its user models."""
+    reacting = OF_REACTING_USERS if reacts(users) else ()
+    first = main or DEFAULT
+    beside = (DEFAULT, *reacting) if first == DEFAULT or reacting else ()
+    return list(dict.fromkeys((first, *beside, *MAIN)))
+
+
+def reacts(users: Sequence[str]) -> bool:
+    """Tell whether any of some user models is not the replay of recorded times."""
+    return any(name != RIGID for name in users)
+
+
+def _shown(name: str, values: pd.Series[float]) -> ShownMetric:
+    title, _ = _WORDS.get(name, (spoken(name), ""))
+    unit = METRICS[name].unit if name in METRICS else ""
+    if unit == "s":
+        middle = float(values[values != 0].abs().median())  # nan if there is none
+        scale, unit = next((of for of in _UNITS if middle >= 2 * of[0]), (1.0, "s"))
+        return ShownMetric(name, title, unit, scale)
+    if name in ("utilisation", "loss_of_capacity") or name.endswith("_share"):
+        return ShownMetric(name, title, "%", 0.01, 1)
+    return ShownMetric(name, title, "" if unit == "1" else unit)
+
+
+def glossary(metrics: Iterable[ShownMetric]) -> Table | None:
+    """Return what each metric of a page is: its name, in words, its formula and its unit."""
+    rows = []
+    for metric in metrics:
+        registered = METRICS.get(metric.name)
+        _, words = _WORDS.get(metric.name, ("", ""))
+        rows.append(
+            {
+                "metric": metric.heading,
+                "meaning": words,
+                "formula": registered.formula if registered else "what the campaign measures",
+                "column": metric.name,
+            }
+        )
+    if not rows:
+        return None
+    there = [
+        f"*{symbol}* {meaning}"
+        for symbol, meaning in _SYMBOLS.items()
+        if any(re.search(rf"(?<![\w+]){symbol}(?![\w'])", row["formula"]) for row in rows)
+    ]
+    columns = (
+        Column("metric", below="column"),
+        *(Column("meaning", "in words"), Column("formula")),
+    )
+    note = f"In the formulas: {', '.join(there)}; *sum* is over the jobs.\n\n" if there else ""
+    note += "Jobs that were rejected count for lateness and sessions only. "
+    note += "Below a name: its column in results.csv, which has times in seconds, shares as "
+    note += "numbers from 0 to 1, and further metrics."
+    return Table("metrics", "The metrics of this page", pd.DataFrame(rows), columns, note)

@@ -1,0 +1,238 @@
+"""The report of a single run, ours or Batsim's, from the files that it left."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from batsched_py.errors import UsageError
+from batsched_py.report.campaign_axes import CampaignAxes, short_names
+from batsched_py.report.document import Column, Figure, Part, Report, Section, Table
+from batsched_py.report.formatting import cell
+from batsched_py.report.kit.selection import log_name
+from batsched_py.report.kit.tables import sections
+from batsched_py.report.metric_words import (
+    FURTHER,
+    ShownMetric,
+    glossary,
+    main_metrics,
+    shown_metrics,
+)
+from batsched_py.report.simulated_setup import names_table, setup_lines, submitted
+from batsched_py.report.sites_tables import site_tables
+from batsched_py.results.run_files import SUFFIX
+from batsched_py.run.result import Result
+from batsched_py.units import HOUR
+
+if TYPE_CHECKING:
+    from batsched_py.workload import Workload
+
+_NO_AXES = CampaignAxes(None, None, (), ())
+ONCE = (
+    "This is one run: nothing is known about chance. A campaign (`batsched-py campaign FILE`) sets "
+    "it beside other policies and users, and repeats it."
+)
+
+
+class OneRun:
+    """A run as the results of a campaign of one run, for the page."""
+
+    what = "run"
+
+    def __init__(self, prefix: str | Path) -> None:
+        self.result = Result.load(prefix)
+        self.prefix = str(prefix).removesuffix(SUFFIX)
+        self.name = self.prefix
+        self.file = Path(f"{self.prefix}{SUFFIX}")
+        self.axes: list[str] = []
+        self.nb_planned = 1
+        self.metric: str | None = None
+        self.failures: list[tuple[Path, str]] = []
+
+    @property
+    def title(self) -> str:
+        """Policy, log and users; the name of the files if they tell nothing."""
+        run = self.result.settings.get("run")
+        if not run:
+            return Path(self.prefix).name
+        policy, users = (
+            short_names([run[name]])[run[name]] if name in run else "?"
+            for name in ("scheduler", "users")
+        )
+        return f"{policy} on {log_name(self.result.settings['input']['name'])}, users {users}"
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """One row: the settings that are single values, and the metrics."""
+        settings = self.result.settings
+        row: dict[str, Any] = {"nb_res": settings["nb_processors"]}
+        if "run" in settings:
+            row["input"] = settings["input"]["name"]
+        row |= {
+            name: value
+            for name, value in settings.get("run", {}).items()
+            if not isinstance(value, dict | list)
+        }
+        return pd.DataFrame([row | self.result.measured["overall"]])
+
+    def settings(self, row: Any) -> dict[str, Any]:
+        """Return all that is stored of the run."""
+        return {**self.result.settings, "metrics": self.result.measured}
+
+    def kept_jobs(self, row: Any) -> pd.DataFrame | None:
+        """Return the jobs."""
+        return self.result.jobs
+
+    def workload(self, row: Any) -> Workload:
+        """Raise :class:`UsageError`: where the log is, is not stored with a run."""
+        raise UsageError(f"the log of {self.prefix} is not known by its path")
+
+    def command(self, row: Any) -> str:
+        """Return nothing: the command is not stored with a run."""
+        return ""
+
+
+def run_report(run: OneRun) -> Report:
+    """Return what a run came to: its key numbers, what happened over time, who waited."""
+    names = [str(name) for name in run.runs.get("users", [])]
+    metrics = shown_metrics(run.runs, [*main_metrics(None, names), *FURTHER])
+    lines = [line for line in setup_lines(run, _NO_AXES) if not line.startswith("**Runs**")]
+    lines.append(_simulated(run))
+    parts: list[tuple[str, list[Part | None]]] = [
+        ("Key numbers", [_numbers(run.runs, metrics)]),
+        ("Over time", [*_over_time(run.result)]),
+        ("Who waits", [_waits_by_size(run.result.jobs)]),
+        ("Sites", [*site_tables(run, _NO_AXES)]),
+        ("What the words mean", [glossary(metrics), names_table(run)]),
+    ]
+    made: tuple[Section, ...] = tuple(sections(parts))
+    summary = "\n".join(f"- {line}" for line in lines)
+    return Report(run.title, "", made, summary=f"{summary}\n\n{ONCE}")
+
+
+def _simulated(run: OneRun) -> str:
+    """Return how many jobs came over how long, and until when they ran."""
+    jobs, settings = run.result.jobs, run.result.settings
+    words = f"**Simulated**: {len(jobs):,} jobs"
+    if "user" in jobs and jobs["user"].notna().any():
+        words += f" of {jobs['user'].nunique():,} users"
+    if len(jobs):
+        first, last = jobs["submission_time"].min(), jobs["submission_time"].max()
+        words += submitted(first, last, settings.get("unix_start_time"))
+    left_out = int((~jobs["measured"]).sum())
+    return words + (f"; {left_out:,} of them are not measured" if left_out else "")
+
+
+def _numbers(runs: pd.DataFrame, metrics: list[ShownMetric]) -> Table:
+    rows = []
+    for metric in metrics:
+        value = float(runs[metric.name].iloc[0])
+        text = f"{cell(value / metric.scale, metric.decimals)} {metric.unit}".rstrip()
+        rows.append({"metric": metric.title, "shown": text, "name": metric.name, "value": value})
+    columns = (Column("metric"), Column("shown", "value"))
+    note = "What each of them is, is told at the end of the page. The CSV has SI units."
+    return Table("key_numbers", "Of the whole run", pd.DataFrame(rows), columns, note)
+
+
+def _over_time(result: Result) -> list[Figure]:
+    """Return utilisation, queue and submissions as figures of the page."""
+    drawn = (
+        (
+            "utilisation",
+            result.utilisation(),
+            "Processors that are busy, and that running and "
+            "waiting jobs want (demand); the line across is the machine.",
+        ),
+        ("queue", result.queue(), "Jobs that wait, and the processors that they want."),
+        (
+            "submissions",
+            result.submissions(),
+            "Jobs that are submitted, beside those that were recorded where that is known.",
+        ),
+    )
+    figures = []
+    for name, chart, caption in drawn:
+        spec = _with_one_domain(chart.properties(width="container").to_dict())
+        title = spec.pop("title", {})  # the page has its own
+        told = title if isinstance(title, dict) else {"text": title}
+        subtitle = told.get("subtitle") or []
+        notes = [subtitle] if isinstance(subtitle, str) else subtitle
+        caption = " ".join([caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)])
+        figures.append(Figure(name, str(told.get("text", name)), spec, caption))
+    return figures
+
+
+def _with_one_domain(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a chart whose first layer alone says from when to when: dates twice are a conflict."""
+
+    def removed(part: dict[str, Any], after_first: bool) -> bool:
+        scale = part.get("encoding", {}).get("x", {}).get("scale", {})
+        if after_first:
+            scale.pop("domain", None)
+        there = after_first or "domain" in scale
+        for layer in part.get("layer", []):
+            there = removed(layer, there)
+        return there
+
+    removed(spec, after_first=False)
+    return spec
+
+
+def _waits_by_size(jobs: pd.DataFrame) -> Figure | None:
+    """Return how long jobs of each size wait: mean and median, sizes in powers of two."""
+    ran = jobs[jobs["starting_time"].notna() & jobs["measured"]]
+    if ran.empty:
+        return None
+    size = ran["requested_number_of_resources"].to_numpy(float)
+    wait = (ran["starting_time"] - ran["submission_time"]).to_numpy(float)
+    powers = np.ceil(np.log2(np.maximum(size, 1))).astype(int)
+    rows = []
+    for power in sorted(set(powers)):
+        of_size = wait[powers == power]
+        low, high = (2 ** (power - 1) + 1 if power > 1 else 2**power), 2**power
+        rows.append(
+            {
+                "size": f"{low}" if low == high else f"{low} to {high}",
+                "jobs": len(of_size),
+                "mean": float(of_size.mean()),
+                "median": float(np.median(of_size)),
+            }
+        )
+    y = {"type": "quantitative", "title": "wait [h]"}
+    order = [row["size"] for row in rows]
+    x: dict[str, Any] = {
+        "field": "size",
+        "type": "ordinal",
+        "sort": order,
+        "title": "processors of the job",
+        "axis": {"labelAngle": 0},
+    }
+    tooltip = [
+        {"field": "size", "title": "processors"},
+        {"field": "jobs", "type": "quantitative"},
+        {"field": "mean_h", "type": "quantitative", "title": "mean [h]", "format": ".3~g"},
+        {"field": "median_h", "type": "quantitative", "title": "median [h]", "format": ".3~g"},
+    ]
+    chart = {
+        "width": "container",
+        "height": 240,
+        "data": {"values": rows},
+        "transform": [
+            {"calculate": f"datum.{name} / {HOUR}", "as": f"{name}_h"}
+            for name in ("mean", "median")
+        ],
+        "encoding": {"x": x, "tooltip": tooltip},
+        "layer": [
+            {"mark": {"type": "bar"}, "encoding": {"y": {"field": "mean_h", **y}}},
+            {
+                "mark": {"type": "tick", "thickness": 3, "color": "black"},
+                "encoding": {"y": {"field": "median_h", **y}},
+            },
+        ],
+    }
+    caption = "Bars, from 0: the mean wait of the jobs of these sizes; black marks: their median."
+    return Figure("waits_by_size", "Waits by the size of jobs", chart, caption)

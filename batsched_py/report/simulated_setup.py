@@ -1,0 +1,217 @@
+"""What was simulated, in words: machine, log, rules, policies, users, repetitions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from batsched_py.errors import BatschedError
+from batsched_py.report.campaign_axes import CampaignAxes, short_names, with_all_labels
+from batsched_py.report.document import Column, Table
+from batsched_py.report.formatting import is_nothing, spoken
+from batsched_py.report.kit.selection import Runs, log_name
+from batsched_py.report.runs_table import ShownRuns, Stored, stored_of
+from batsched_py.run.settings import SETTINGS
+from batsched_py.support import plugins
+from batsched_py.support.plugins import RIGID
+from batsched_py.units import DAY, UNITS, unit_of
+from batsched_py.workload.log_archive import SAMPLE
+
+REPLAY = "Replay without users: every job is submitted at its recorded time."
+_SIZES = {"requested": "as requested", "allocated": "as allocated"}
+_LIMITS = {
+    "requested": "killed at the requested time",
+    "double": "killed at the requested time, or at twice the recorded run time if that is longer",
+    "exact": "never killed, and policies are told the run time",
+}
+_TOLD = ("scheduler", "users", "log", "speed_factor")
+"""Axes that have a line of their own, or are in that of the machine."""
+_REPEATED = {
+    "replication": "with another seed of the users' chance",
+    "seed": "with another seed of the users' chance",
+    "shake": "with simultaneous events in another order",
+}
+_RUN_TIMES = {"recorded": "run times as recorded", "cut-at-request": "run times cut at the request"}
+
+
+def setup_lines(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
+    """Yield what was simulated, a line of Markdown each; nothing that is not known is said."""
+    runs = results.runs
+    stored = stored_of(results)
+    yield from _machine(runs, stored)
+    yield from _logs(results, stored)
+    yield from _rules(runs, stored)
+    told_before = []
+    for column, title in (("scheduler", "Policies"), ("users", "Users")):
+        if column in runs:
+            names = list(short_names(runs[column].unique()).values())
+            told_before.append(names)
+            told = "Policy" if len(names) == 1 and column == "scheduler" else title
+            yield f"**{told}**: {_listed(f'*{name}*' for name in names)}"
+    for axis in axes.labels:
+        names = list(short_names(runs[axis].unique()).values())
+        if axis not in _TOLD and names not in told_before:
+            told = SETTINGS[axis].setting.help.rstrip(".") if axis in SETTINGS else ""
+            words = f" ({told[0].lower()}{told[1:]})" if told else ""
+            yield f"**{spoken(axis).capitalize()}**: {_listed(names)}{words}"
+    yield from _repetitions(results, axes)
+
+
+def names_table(results: ShownRuns) -> Table | None:
+    """Return the policies and user models of a campaign: what each is, and where it comes from."""
+    runs, rows = results.runs, []
+    for column, group, kind in (
+        ("scheduler", plugins.SCHEDULERS, "policy"),
+        ("users", plugins.USERS, "users"),
+    ):
+        for value, name in short_names(runs[column].unique() if column in runs else []).items():
+            words = REPLAY if value == RIGID else _summary(group, str(value), results.file.parent)
+            told = {"kind": kind, "name": name, "meaning": words, "given": value}
+            rows.append(told)
+    if not rows:
+        return None
+    shown = [Column("kind", "what"), Column("name"), Column("meaning", "in words")]
+    if any(row["given"] != row["name"] for row in rows):
+        shown.append(Column("given", "as given"))
+    return Table("names", "The policies and users of this page", pd.DataFrame(rows), tuple(shown))
+
+
+def _summary(group: str, name: str, folder: Path) -> str:
+    """Return the first line of what a plug-in says of itself; code of others is not executed."""
+    place, _, attribute = name.rpartition(":")
+    if not place.endswith(".py"):
+        try:
+            return plugins.summary(plugins.load(group, name))
+        except BatschedError:
+            return ""
+    for path in (Path(place), folder / place):
+        try:
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, SyntaxError):
+            continue
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and node.name == attribute:
+                return (ast.get_docstring(node) or "").partition("\n")[0]
+    return ""
+
+
+def _machine(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
+    sizes = sorted({int(size) for size in runs["nb_res"].dropna()}) if "nb_res" in runs else []
+    if not sizes:
+        return
+    words = f"{_listed(sizes)} processors"
+    speeds = sorted(set(runs["speed_factor"].dropna())) if "speed_factor" in runs else []
+    if speeds and speeds != [1]:
+        words += f", {_listed(f'{speed:g}' for speed in speeds)} times as fast as the log's"
+    sites = {_sites_of(of_run) for of_run in stored} - {""}
+    if sites:
+        words += f"; sites: {'; or '.join(sorted(sites))}"
+    yield f"**Machine**: {words}"
+
+
+def _sites_of(stored: Mapping[str, Any]) -> str:
+    sites = stored.get("sites") or []
+    return ", ".join(f"{site['name']} (processors {site['processors']})" for site in sites)
+
+
+def _logs(results: ShownRuns, stored: Stored) -> Iterator[str]:
+    runs = results.runs
+    if "input" not in runs:
+        return
+    logs = []
+    firsts = [at for at, again in enumerate(runs["input"].duplicated()) if not again]
+    names = short_names(str(runs["log"].iloc[at]) for at in firsts) if "log" in runs else {}
+    for at in firsts:
+        row = runs.iloc[at]
+        asked = str(row.get("log", ""))
+        name = names.get(asked) or log_name(row["input"])
+        synthetic = " (synthetic: no real user and no real machine is behind it)"
+        name = f"*{name}*{synthetic if asked == SAMPLE else ''}"
+        logs.append(f"{name}{_recorded(results, row, stored[at])}")
+    yield f"**{'Log' if len(logs) == 1 else 'Logs'}**: {'; '.join(logs)}"
+
+
+def _recorded(results: ShownRuns, row: Any, stored: Mapping[str, Any]) -> str:
+    """Return how many jobs and users a log has, and over how long, as far as that is known."""
+    try:
+        workload = results.workload(row)
+    except (BatschedError, OSError, KeyError):  # removed since the campaign ran
+        number = stored.get("input", {}).get("nb_jobs")
+        return f", {number:,} jobs" if number else ""
+    if not workload.jobs:
+        return ", no jobs"
+    first, last = workload.jobs[0].submit_time, workload.jobs[-1].submit_time
+    users = {job.user for job in workload.jobs if job.user}
+    words = f", {len(workload.jobs):,} jobs"
+    words += f" of {len(users):,} users" if users else ""
+    return words + submitted(first, last, workload.unix_start_time)
+
+
+def submitted(first: float, last: float, unix_start_time: float | None) -> str:
+    """Return over how long jobs were submitted, and from when on if the log tells dates."""
+    unit = unit_of(last - first)
+    words = f", submitted over {(last - first) / UNITS[unit]:.3g} {unit}"
+    if unix_start_time is not None:
+        words += f" from {pd.Timestamp(unix_start_time + first, unit='s'):%Y-%m-%d} on"
+    return words
+
+
+def _rules(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
+    given = [of_run["rules"] for of_run in stored if of_run.get("rules")]
+    if not given:
+        return
+    rules = given[0]
+    words = [
+        f"processors {_SIZES.get(rules['size'], rules['size'])}",
+        _RUN_TIMES.get(rules["runtime"], rules["runtime"]),
+        _LIMITS.get(rules["walltime"], rules["walltime"]),
+    ]
+    if rules.get("drop"):
+        words.append(f"without jobs of {', '.join(rules['drop'])}")
+    if rules.get("job_numbers"):
+        words.append(f"only the jobs numbered {rules['job_numbers']}")
+    if rules.get("first"):
+        words.append(f"only the first {rules['first']:,} jobs")
+    preset = sorted(set(runs["rules"])) if "rules" in runs else []
+    named = f" (rules {_listed(preset)})" if preset else ""
+    several = "; they differ by run, these are of the first" if _differ(given) else ""
+    yield f"**Jobs**: {', '.join(words)}{named}{several}"
+    for name, words_of in (("warm_up", "first"), ("cool_down", "last")):
+        times = {value for value in runs.get(name, []) if not is_nothing(value) and value}
+        if times:
+            told = _listed(sorted(map(_time, times)))
+            yield f"**Not measured**: jobs submitted in the {words_of} {told}"
+
+
+def _time(value: Any) -> str:
+    """Return a time as it was given: ``4 weeks``, or a number of seconds."""
+    return str(value) if isinstance(value, str) else f"{value / DAY:.3g} days"
+
+
+def _differ(values: Iterable[Any]) -> bool:
+    return len({str(value) for value in values}) > 1
+
+
+def _repetitions(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
+    runs = results.runs
+    labels = list(axes.labels)
+    groups = Runs(with_all_labels(runs, labels)).groups(*labels)
+    sizes = [len(group) for _, group in groups]
+    least, most = min(sizes), max(sizes)
+    times = "once" if most == 1 else f"{least if least == most else f'{least} to {most}'} times"
+    of = "each combination" if labels else "the simulation"
+    ways = dict.fromkeys(_REPEATED[axis] for axis in axes.repeats)
+    by = f", each {_listed(ways)} (`{'`, `'.join(axes.repeats)}`)" if most > 1 and ways else ""
+    done = "" if len(runs) == results.nb_planned else f" of {results.nb_planned} planned"
+    number = f"{len(runs)} run" if len(runs) == 1 else f"{len(runs)} runs"
+    yield f"**Runs**: {number}{done}; {of} {times}{by}"
+
+
+def _listed(items: Iterable[Any]) -> str:
+    """Return items as a list in words: "a, b and c"."""
+    *before, last = [str(item) for item in items]
+    return f"{', '.join(before)} and {last}" if before else last

@@ -1,0 +1,150 @@
+"""Policies by metrics, beside numbers that are counted by hand."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from batsched_py.report import Table
+from batsched_py.report.campaign_axes import axes_of
+from batsched_py.report.comparison_matrix import (
+    SAME,
+    WITHIN,
+    change_words,
+    comparison_matrix,
+)
+from batsched_py.report.formatting import headings, rows_of
+from batsched_py.report.metric_words import shown_metrics
+from batsched_py.support.statistics import Interval, paired_difference, paired_ratio
+
+HOURS = 3600
+MINUS = "\N{MINUS SIGN}"
+
+
+def runs_of(waits: dict[tuple[str, str], list[float]], metric: str) -> pd.DataFrame:
+    """Return runs by policy and log, a replication for each value."""
+    return pd.DataFrame(
+        [
+            {"scheduler": policy, "log": log, "replication": at, metric: value}
+            for (policy, log), values in waits.items()
+            for at, value in enumerate(values)
+        ]
+    )
+
+
+def matrix_of(
+    waits: dict[tuple[str, str], list[float]],
+    metric: str = "mean_waiting_time",
+    drop: tuple[int, ...] = (),
+) -> Table:
+    runs = runs_of(waits, metric).drop(index=list(drop))
+    axes = axes_of(runs, ["scheduler", "log", "replication"])
+    shown = shown_metrics(runs, [metric])
+    matrix = comparison_matrix(runs, axes, shown, name="m", title="M", base="easy")
+    assert matrix is not None
+    return matrix
+
+
+def test_each_policy_stands_beside_the_first_one_of_its_log() -> None:
+    waits = {
+        ("easy", "KTH"): [10.0, 20.0, 40.0],
+        ("mine", "KTH"): [5.0, 12.0, 18.0],
+        ("easy", "CTC"): [1.0, 2.0, 3.0],
+        ("mine", "CTC"): [1.5, 1.0, 3.5],
+    }
+    matrix = matrix_of(waits)
+    rows = matrix.frame.to_dict("records")
+    assert [(row["log"], row["scheduler"]) for row in rows] == [
+        *(("KTH", "easy"), ("KTH", "mine")),
+        *(("CTC", "easy"), ("CTC", "mine")),
+    ]
+    for row, log in ((rows[1], "KTH"), (rows[3], "CTC")):
+        expected = paired_ratio(waits["mine", log], waits["easy", log])
+        name = "mean_waiting_time_change"
+        ends = (row[name], row[f"{name}_low"], row[f"{name}_high"])
+        assert ends == (expected.value - 1, expected.low - 1, expected.high - 1)
+        assert row["mean_waiting_time"] == sum(waits["mine", log]) / 3
+    assert rows[1]["mean_waiting_time_words"] == f"{MINUS}50 %\n({MINUS}55 to {MINUS}40)"
+    assert rows[3]["mean_waiting_time_words"].splitlines()[::2] == ["±0 %", WITHIN]
+    assert matrix.marks == ((1, "mean_waiting_time"),)
+    assert all(isnan(rows[at]["mean_waiting_time_change"]) for at in (0, 2))
+    assert "too narrow" in matrix.note  # of three runs
+
+
+def test_runs_are_paired_by_replication_and_not_by_place() -> None:
+    waits = {("easy", "KTH"): [10.0, 20.0, 40.0], ("mine", "KTH"): [5.0, 10.0, 20.0]}
+    row = matrix_of(waits, drop=(1,)).frame.to_dict("records")[1]  # the second of EASY is missing
+    assert row["mean_waiting_time_change"] == -0.5
+    # Half in each pair, whichever is drawn.
+    assert row["mean_waiting_time_words"].splitlines()[1] == f"({MINUS}50 to {MINUS}50)"
+
+
+@pytest.mark.parametrize(
+    ("repeated", "words"), [(1, "nothing is known about chance"), (3, "do not differ")]
+)
+def test_what_is_not_repeated_or_is_all_the_same_has_no_interval(repeated: int, words: str) -> None:
+    waits = {("easy", "KTH"): [10.0] * repeated, ("mine", "KTH"): [5.0] * repeated}
+    matrix = matrix_of(waits)
+    row = matrix.frame.to_dict("records")[1]
+    assert row["mean_waiting_time_words"] == f"{MINUS}50 %"
+    assert words in matrix.note
+    assert "In parentheses" not in matrix.note
+    assert matrix.marks == ()
+
+
+def test_lateness_changes_by_hours_and_not_by_a_share_of_what_may_be_0() -> None:
+    late = {
+        ("easy", "KTH"): [-2.0 * HOURS, 0.0, 2.0 * HOURS],
+        ("mine", "KTH"): [1.0 * HOURS, 3.5 * HOURS, 4.5 * HOURS],
+    }
+    matrix = matrix_of(late, "mean_lateness")
+    row = matrix.frame.to_dict("records")[1]
+    expected = paired_difference(late["mine", "KTH"], late["easy", "KTH"])
+    assert row["mean_lateness_change"] == expected.value == 3 * HOURS
+    assert row["mean_lateness_words"] == "+3.0 h\n(+2.5 to +3.5)"
+    assert headings(matrix) == ["policy", "mean lateness [h]"]
+
+
+def test_numbers_are_shown_in_hours_and_kept_in_seconds() -> None:
+    matrix = matrix_of({("easy", "KTH"): [9000.0], ("mine", "KTH"): [18000.0]})
+    assert rows_of(matrix) == [["easy", "2.500"], ["mine", "5.000\n+100 %"]]
+    assert matrix.frame["mean_waiting_time"].tolist() == [9000, 18000]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (Interval(2.64, nan, nan, 1), "+2.6 %"),
+        (Interval(-0.0512, nan, nan, 1), f"{MINUS}0.05 %"),
+        (Interval(0.0001, nan, nan, 1), "±0.00 %"),
+        (Interval(252.3, nan, nan, 1), "+252 %"),
+        (Interval(2.64, 1.01, 4.2, 5), "+2.6 %\n(+1.0 to +4.2)"),
+        (Interval(2.64, -1.01, 4.2, 5), f"+2.6 %\n({MINUS}1.0 to +4.2)\n{WITHIN}"),
+        (Interval(nan, nan, nan, 0), ""),
+    ],
+)
+def test_changes_in_words(change: Interval, expected: str) -> None:
+    assert change_words(change, "%") == expected
+
+
+def test_equal_runs_differ_in_nothing() -> None:
+    matrix = matrix_of({("easy", "KTH"): [10.0, 20.0], ("mine", "KTH"): [10.0, 20.0]})
+    assert matrix.frame["mean_waiting_time_words"].tolist() == ["", SAME]
+
+
+def test_rows_stay_together_however_the_runs_come() -> None:
+    runs = runs_of({(p, log): [1.0] for p in ("easy", "mine") for log in ("a", "b")}, "makespan")
+    axes = axes_of(runs, ["scheduler", "log"])
+    shown = shown_metrics(runs, ["makespan"])
+    matrix: Any = comparison_matrix(runs, axes, shown, name="m", title="M", base="easy")
+    assert matrix.frame["log"].tolist() == ["a", "a", "b", "b"]
+    assert matrix.frame["scheduler"].tolist() == ["easy", "mine"] * 2
+
+
+def test_no_runs_and_no_metrics_give_no_matrix() -> None:
+    runs = runs_of({("easy", "KTH"): [1.0]}, "makespan")
+    axes = axes_of(runs, [])
+    assert comparison_matrix(runs, axes, [], name="m", title="M") is None
