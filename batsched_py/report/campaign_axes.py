@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -97,20 +98,20 @@ def short_names(values: Iterable[Any]) -> dict[Any, str]:
     ``file.py:Class`` becomes ``Class``, a path the name of its file, unless two would read the
     same: these keep as many folders as tell them apart.
     """
-    full = {value: NONE if is_nothing(value) else _text(value) for value in values}
-    return {value: _shortest(text, list(full.values())) for value, text in full.items()}
+    forms = {value: _forms(NONE if is_nothing(value) else _text(value)) for value in values}
+    longest = max(map(len, forms.values()), default=0)
+    levels = [[of[min(level, len(of) - 1)] for of in forms.values()] for level in range(longest)]
+    often = [Counter(level) for level in levels]
+
+    def shortest(of: list[str]) -> str:
+        alone = (form for form, count in zip(of, often, strict=False) if count[form] == 1)
+        return next(alone, of[-1])
+
+    return {value: shortest(of) for value, of in forms.items()}
 
 
 def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _shortest(text: str, texts: Sequence[str]) -> str:
-    forms = [_forms(other) for other in texts if other != text]
-    for at, form in enumerate(_forms(text)):
-        if all(form != other[min(at, len(other) - 1)] for other in forms):
-            return form
-    return text
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def _forms(text: str) -> list[str]:

@@ -199,12 +199,17 @@ def _note(
     names = [f"{metric.name}_change_low" for metric in metrics]
     most = max(row["runs"] for row in rows)
     if any(not isnan(row[name]) for row in rows for name in names):
-        over = " and ".join(map(axis_title, axes.repeats))
+        over = " and ".join(f"`{name}`" for name in axes.repeats)
         notes.append(
-            f"In parentheses its 95 % interval, by drawing again from the pairs of runs of equal "
+            "In parentheses its 95 % interval, by drawing again from the pairs of runs of the same "
             f"{over}; *{WITHIN}*: 0 is in the interval, so other runs of this kind may turn the "
             "difference around. Marked: it is not."
         )
+        if axes.repeats == ("shake",):
+            notes.append(
+                "That is about the order of simultaneous events only: other weeks or other users "
+                "may differ by more."
+            )
         if most < _FEW:
             notes.append(f"Of {most} runs each such an interval is too narrow: make more of them.")
     elif most > 1:

@@ -10,6 +10,7 @@ import msgspec
 import pandas as pd
 
 from batsched_py.metrics import COUNTS, METRICS
+from batsched_py.report.campaign_axes import short_names
 from batsched_py.report.formatting import spoken
 from batsched_py.report.packed_columns import packed, words
 
@@ -90,13 +91,15 @@ def runs_table(results: ShownRuns, stored: Stored) -> dict[str, Any]:
 
     ``shown`` are the names of the columns of the table; ``columns`` holds every column of
     ``results.runs``, ``settings`` what is stored about each run besides, ``commands`` what repeats
-    it.
+    it; ``names`` has by axis how its texts are called for short.
     """
     runs = results.runs
+    axes = [name for name in results.axes if name in runs]
     settings = pd.DataFrame([_flat(of_run) for of_run in stored], dtype=object)
     return {
         "n": len(runs),
-        "axes": [name for name in results.axes if name in runs],
+        "axes": axes,
+        "names": {axis: _names(runs[axis]) for axis in axes},
         "shown": _shown(results),
         "units": {name: METRICS[name].unit for name in METRICS if name in runs},
         "metrics": [name for name in (*COUNTS, *METRICS) if name in runs],
@@ -104,6 +107,12 @@ def runs_table(results: ShownRuns, stored: Stored) -> dict[str, Any]:
         "settings": {str(name): packed(settings[name].tolist()) for name in settings},
         "commands": words(_command(results, row) for _, row in runs.iterrows()),
     }
+
+
+def _names(labels: pd.Series[Any]) -> dict[str, str]:
+    """Return those texts among the labels of an axis that have a shorter name, with it."""
+    names = short_names(labels.dropna().unique()).items()
+    return {value: name for value, name in names if isinstance(value, str) and name != value}
 
 
 def provenance(results: ShownRuns, stored: Stored) -> dict[str, list[str]]:

@@ -15,7 +15,6 @@ from batsched_py.report.document import Column, Table
 from batsched_py.report.formatting import is_nothing, spoken
 from batsched_py.report.kit.selection import Runs, log_name
 from batsched_py.report.runs_table import ShownRuns, Stored, stored_of
-from batsched_py.run.settings import SETTINGS
 from batsched_py.support import plugins
 from batsched_py.support.plugins import RIGID
 from batsched_py.units import DAY, UNITS, unit_of
@@ -30,6 +29,14 @@ _LIMITS = {
 }
 _TOLD = ("scheduler", "users", "log", "speed_factor")
 """Axes that have a line of their own, or are in that of the machine."""
+_EXPLAINED = {
+    "node_factor": "processors of the machine, as a multiple of the log's",
+    "seed": "of the users' chance",
+    "shake": "of the order of simultaneous events",
+    "sessions": "minutes that part the sessions of a user",
+    "walltime": "kill limit of a job",
+}
+"""Axes whose names do not say it."""
 _REPEATED = {
     "replication": "with another seed of the users' chance",
     "seed": "with another seed of the users' chance",
@@ -55,8 +62,7 @@ def setup_lines(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
     for axis in axes.labels:
         names = list(short_names(runs[axis].unique()).values())
         if axis not in _TOLD and names not in told_before:
-            told = SETTINGS[axis].setting.help.rstrip(".") if axis in SETTINGS else ""
-            words = f" ({told[0].lower()}{told[1:]})" if told else ""
+            words = f" ({_EXPLAINED[axis]})" if axis in _EXPLAINED else ""
             yield f"**{spoken(axis).capitalize()}**: {_listed(names)}{words}"
     yield from _repetitions(results, axes)
 

@@ -82,6 +82,16 @@ def test_runs_are_paired_by_replication_and_not_by_place() -> None:
     assert row["mean_waiting_time_words"].splitlines()[1] == f"({MINUS}50 to {MINUS}50)"
 
 
+def test_shaken_runs_say_over_what_chance_the_interval_is() -> None:
+    waits = {("easy", "KTH"): [10.0, 11.0], ("mine", "KTH"): [5.0, 5.0]}
+    runs = runs_of(waits, "makespan").rename(columns={"replication": "shake"})
+    axes = axes_of(runs, ["scheduler", "shake"])
+    shown = shown_metrics(runs, ["makespan"])
+    matrix: Any = comparison_matrix(runs, axes, shown, name="m", title="M", base="easy")
+    assert "order of simultaneous events only" in matrix.note
+    assert "order of simultaneous events only" not in matrix_of(waits).note
+
+
 @pytest.mark.parametrize(
     ("repeated", "words"), [(1, "nothing is known about chance"), (3, "do not differ")]
 )

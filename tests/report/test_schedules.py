@@ -182,6 +182,13 @@ def test_the_table_of_runs_has_labels_metrics_and_settings() -> None:
     assert not any(name.startswith("metrics") for name in table["settings"])
 
 
+def test_the_page_knows_the_short_names_of_labels() -> None:
+    results = MadeUp()
+    results.runs["policy"] = results.runs["policy"].replace("creasy", "mine/a.py:Best")
+    names = runs_table(results, stored_of(results))["names"]
+    assert names == {"policy": {"mine/a.py:Best": "Best"}, "alpha": {}, "replication": {}}
+
+
 def test_provenance_names_all_versions_and_hosts() -> None:
     results = MadeUp()
     results.runs.loc[0, "host"] = "another"

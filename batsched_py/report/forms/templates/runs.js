@@ -3,7 +3,8 @@ const spoken = (name) => name.replaceAll("_", " ");
 
 /** The labels of a run that vary, for people: "log KTH, policy easy". */
 function runLabel(row) {
-  const labels = data.runs.axes.map((name) => `${spoken(name)} ${shown(runValue(name, row))}`);
+  const called = (name, value) => data.runs.names[name]?.[value] ?? shown(value);
+  const labels = data.runs.axes.map((name) => `${spoken(name)} ${called(name, runValue(name, row))}`);
   return labels.join(", ") || `run ${row + 1}`;
 }
 
