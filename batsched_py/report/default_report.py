@@ -77,12 +77,12 @@ def plain_report(results: CampaignResults) -> Report:
         ("Figures", figures),
         ("Sites", site_tables(results, axes)),
         ("Further metrics", [_further(runs, axes, further)]),
-        ("What the words mean", [glossary([*main, *further]), names_table(results)]),
     ]
+    words = [("What the words mean", [glossary([*main, *further]), names_table(results)])]
     return Report(
         title=title,
         source="",
-        sections=tuple(sections(parts)),
+        sections=(*sections(parts), *sections(words, for_reference=True)),
         summary=_summary(_lines(results, axes, main), tables, axes),
     )
 

@@ -115,6 +115,8 @@ class Section(msgspec.Struct, frozen=True):
 
     title: str
     parts: tuple[Part, ...]
+    for_reference: bool = False
+    """Whether it is there to be looked up: it is on the page and in files, not in a terminal."""
 
 
 class Verdict(msgspec.Struct, frozen=True):

@@ -65,7 +65,7 @@ def _lines(text: str) -> list[str]:
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Print title, summary, verdicts and all tables."""
+    """Print title, summary, verdicts and all tables but those for reference."""
     console.print(RichText(report.title, style="bold"))
     if report.source:
         console.print(RichText(report.source, style="dim"))
@@ -73,7 +73,7 @@ def print_report(report: Report, console: Console) -> None:
     _print_verdicts(report.verdicts, console)
     for section in report.sections:
         shown = [part for part in section.parts if isinstance(part, Table | Text)]
-        if not shown:
+        if not shown or section.for_reference:
             continue
         console.print()
         console.print(RichText(section.title, style="bold underline"))

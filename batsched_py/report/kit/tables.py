@@ -48,9 +48,11 @@ def where_known(rows: Rows, shown: Iterable[Column]) -> tuple[Column, ...]:
     return tuple(column for column in shown if column.name not in nothing)
 
 
-def sections(parts: Iterable[tuple[str, Iterable[Part | None]]]) -> Iterator[Section]:
+def sections(
+    parts: Iterable[tuple[str, Iterable[Part | None]]], *, for_reference: bool = False
+) -> Iterator[Section]:
     """Yield a section for each title with parts; parts that are None are left out."""
     for title, given in parts:
         there = tuple(part for part in given if part is not None)
         if there:
-            yield Section(title, there)
+            yield Section(title, there, for_reference)
