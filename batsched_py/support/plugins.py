@@ -231,7 +231,7 @@ def _check_names(plugin: Callable[..., Any], name: str, options: Mapping[str, An
 
 
 def _wrong_kind(plugin: Callable[..., Any], name: str, options: Mapping[str, Any]) -> str | None:
-    """Say which option is not of the type that it is annotated with, None if all are."""
+    """Say which option is not of its type, None if all are."""
     given = [parameter for parameter in option_parameters(plugin) if parameter.name in options]
     for parameter in given:
         value, kind = options[parameter.name], _resolved(plugin, parameter)
@@ -245,7 +245,14 @@ def _wrong_kind(plugin: Callable[..., Any], name: str, options: Mapping[str, Any
 
 
 def _resolved(plugin: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    """Return the type that a parameter is annotated with, Any if it is not known here."""
+    """Return the type that a parameter is annotated with, Any if it is not known here.
+
+    Without an annotation that of a default which is a number, or true or false.
+    """
+    if parameter.annotation is inspect.Parameter.empty:
+        if isinstance(parameter.default, bool):
+            return bool
+        return float if isinstance(parameter.default, int | float) else Any
     annotated = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
     try:
         known: Any = inspect.unwrap(plugin.__init__ if inspect.isclass(plugin) else plugin)

@@ -216,3 +216,30 @@ def test_a_file_beside_a_policy_hides_nothing_of_python(tmp_path: Path) -> None:
         "import calendar\n\nclass P:\n    def schedule(self, now, queue, machine): ...\n"
     )
     plugins.load(plugins.SCHEDULERS, f"{tmp_path / 'p.py'}:P")
+
+
+@pytest.mark.parametrize(
+    ("default", "fitting", "other", "expected"),
+    [
+        ("3", 2.5, "abc", "a number"),
+        ("0.5", 1, True, "a number"),
+        ("False", True, 1, "true or false"),
+    ],
+)
+def test_a_default_says_the_type_of_an_option(
+    tmp_path: Path, default: str, fitting: Any, other: Any, expected: str
+) -> None:
+    plugin = plugins.load(
+        plugins.SCHEDULERS, write(tmp_path, GOOD.replace(": int = 1", f"={default}"))
+    )
+    assert plugins.make(plugin, "mine", (), {"depth": fitting}).depth == fitting
+    with pytest.raises(PluginError, match=f"depth={other!r} of 'mine': expected {expected}"):
+        plugins.make(plugin, "mine", (), {"depth": other})
+
+
+@pytest.mark.parametrize("default", ["None", "'x'"])
+def test_other_defaults_say_nothing(tmp_path: Path, default: str) -> None:
+    plugin = plugins.load(
+        plugins.SCHEDULERS, write(tmp_path, GOOD.replace(": int = 1", f"={default}"))
+    )
+    assert plugins.make(plugin, "mine", (), {"depth": 3}).depth == 3
