@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +14,7 @@ from batsched_py.commands import shared_options as o
 from batsched_py.support.text_table import print_pairs
 from batsched_py.units import DAY
 from batsched_py.workload.batsim_workload import read_workload
-from batsched_py.workload.clock import clock_of
+from batsched_py.workload.clock import clock_of, parse_time_zone
 from batsched_py.workload.load import is_batsim_json
 from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.swf import SwfLog, read_swf
@@ -47,8 +49,13 @@ def of_log(log: SwfLog) -> list[tuple[str, str]]:
     for key in ("Computer", "Installation", "Acknowledge", "Version", "StartTime", "EndTime"):
         if value := log.header_field(key):
             lines.append((key, value))
+    start, zone, clock = clock_of(log)
+    with suppress(ValueError, OverflowError, OSError):  # beyond the calendar
+        if start is not None:
+            moment = datetime.fromtimestamp(start, parse_time_zone(zone))
+            lines.append(("time 0", f"{moment:%A}, {moment.day} {moment:%B %Y, %H:%M:%S}"))
     lines += [
-        ("clock", clock_of(log)[2]),
+        ("clock", clock),
         ("jobs", f"{len(log)}"),
         ("users", f"{len(np.unique(user[user >= 0]))}"),
         ("processors", f"{log.max_processors}"),
