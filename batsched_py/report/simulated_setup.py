@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,12 @@ from batsched_py.report.formatting import is_nothing, listed, spoken
 from batsched_py.report.kit.selection import Runs, log_name
 from batsched_py.report.runs_table import ShownRuns, Stored, stored_of
 from batsched_py.support import plugins
-from batsched_py.support.plugin_descriptions import REPLAY, description, first_paragraph
+from batsched_py.support.plugin_descriptions import (
+    REPLAY,
+    description,
+    first_paragraph,
+    written_in,
+)
 from batsched_py.support.plugins import RIGID
 from batsched_py.units import DAY, UNITS, unit_of
 from batsched_py.workload.log_archive import SAMPLE
@@ -94,15 +98,8 @@ def _summary(group: str, name: str, folder: Path) -> str:
         except Exception:  # of code that cannot be imported here
             return ""
     place, _, attribute = name.rpartition(":")
-    for path in (Path(place), folder / place):
-        try:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, SyntaxError):
-            continue
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef) and node.name == attribute:
-                return first_paragraph(ast.get_docstring(node))
-    return ""
+    texts = [written_in(path, attribute) for path in (Path(place), folder / place)]
+    return next((first_paragraph(text) for text in texts if text is not None), "")
 
 
 def _machine(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
