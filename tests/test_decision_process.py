@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from math import inf, nan
 from typing import Any
 
+import numpy as np
 import pytest
 
 from batsched_py import decision_process
@@ -243,6 +244,34 @@ def test_jobs_are_started_on_a_walk_along_the_queue_and_on_numbered_processors()
         "w0!0002": (5, 0b1111),
         "w0!0003": (0, 0b0001),
     }
+
+
+def test_processors_may_be_numbers_of_numpy() -> None:
+    """On a machine of more processors than such a number has bits."""
+
+    def spreads(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        for job in queue:
+            yield Start(job, np.array([70, 2, 65]))
+
+    (job,) = run(workload([J(0, 3, 5)], 100), Policy(spreads)).jobs
+    assert job.alloc == 1 << 70 | 1 << 65 | 1 << 2
+
+
+def test_a_mistake_of_users_is_not_told_as_one_of_the_policy() -> None:
+    """They learn of a rejection while the policy waits for its turn."""
+
+    class Fragile(ThinkTimeFeedback):
+        def job_ended(self, now: float, job: EndedJob, state: str) -> None:
+            raise ValueError("of the users")
+
+    def rejects(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        for job in queue:
+            yield Reject(job)
+
+    jobs = workload([J(0, 3, 5, user="1", finish=5)], 4)
+    simulator = Simulator(homogeneous(4), [], Options(dynamic_jobs=True))
+    with pytest.raises(ValueError, match="of the users"):
+        simulator.run(DecisionProcess(Policy(rejects), Fragile(jobs)).answer)
 
 
 class Ticking:

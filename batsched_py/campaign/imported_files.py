@@ -66,7 +66,8 @@ def _imported(file: Path, roots: list[Path], left_out: Collection[str]) -> Itera
     modules, by_name = _imports_of_version(file, file.stat().st_mtime_ns)
     for level, names in modules:
         if level:
-            yield from _files_of_module(file.parents[level - 1], names)
+            for folder in file.parents[level - 1 : level]:  # none above the root
+                yield from _files_of_module(folder, names)
         elif names[0] not in left_out:
             for root in roots:
                 yield from _files_of_module(root, names)

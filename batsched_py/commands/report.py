@@ -42,6 +42,14 @@ def report(
             metavar="FILE",
         ),
     ] = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option(
+            "--nodes",
+            help="Processors of the machine of a run, where no file of it tells.",
+            metavar="N",
+        ),
+    ] = None,
 ) -> None:
     """Write the report of a campaign, or of one run that `simulate` or Batsim left: an HTML file.
 
@@ -57,10 +65,10 @@ def report(
         return
     if port is not None:
         raise UsageError(f"--port {port} means nothing without --serve")
-    _write(folder, output)
+    _write(folder, output, nodes)
 
 
-def _write(folder: Path, output: Path | None) -> None:
+def _write(folder: Path, output: Path | None, nodes: int | None) -> None:
     from batsched_py.campaign.campaign_folder import open_results
     from batsched_py.report.campaign_report import report_of
     from batsched_py.report.forms.export_files import FOLDER, PAGE
@@ -69,8 +77,10 @@ def _write(folder: Path, output: Path | None) -> None:
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--output {output}: expected a name that ends with .html")
     if not (folder / STORED).is_file():
-        _write_run(folder, output)
+        _write_run(folder, output, nodes)
         return
+    if nodes is not None:
+        raise UsageError(f"--nodes {nodes}: {folder} is a campaign, which knows its machines")
     results = open_results(folder)
     make_folder_of(output or folder / PAGE)
     make_folder_of(folder / FOLDER / "_")
@@ -82,7 +92,7 @@ def _write(folder: Path, output: Path | None) -> None:
         print(f"wrote {path}")
 
 
-def _write_run(prefix: Path, output: Path | None) -> None:
+def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:
     """Write the page of one run."""
     from batsched_py.report.forms.html_page import page
     from batsched_py.report.one_run import OneRun, run_report
@@ -91,7 +101,7 @@ def _write_run(prefix: Path, output: Path | None) -> None:
 
     if not Path(f"{str(prefix).removesuffix(SUFFIX)}{SUFFIX}").is_file():
         raise UsageError(_neither(prefix, SUFFIX))
-    run = OneRun(prefix)
+    run = OneRun(prefix, nodes)
     place = output or Path(f"{run.prefix}_report.html")
     make_folder_of(place)
     say_replaced([place])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
+from operator import index
 from typing import TYPE_CHECKING
 
 from batsched_py.errors import InvariantError
@@ -225,7 +226,7 @@ def _bitmask(processors: int | ProcSet | Iterable[int], job: Job) -> int:
     if hasattr(processors, "intervals"):
         return from_procset(processors)
     try:
-        return sum(1 << number for number in set(processors))
+        return sum(1 << index(number) for number in set(processors))
     except (TypeError, ValueError):
         raise InvariantError(
             f"job {job.id} was started on {processors!r}: expected a ProcSet, numbers of "

@@ -29,9 +29,9 @@ def mistake_of_policy(
         place = waits_at(decisions)
         if isinstance(decision, Start | Reject | Kill) and not isinstance(decision.job, Job):
             problem = f"{type(decision).__name__}({decision.job!r}): expected a job of the queue"
-        elif isinstance(error, BatschedError | ValueError):
+        elif isinstance(error, BatschedError | ValueError) and raised_at(error) is None:
             problem = str(error)
-        else:  # a fault that is not the policy's
+        else:  # a fault that is not the policy's: ours, or that of users who are told of an end
             return None
     return InvariantError(f"at {now}{f' ({place})' if place else ''}: {problem}")
 

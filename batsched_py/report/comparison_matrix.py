@@ -71,31 +71,33 @@ def comparison_matrix(
 
 
 def has_intervals(tables: Sequence[Table]) -> bool:
-    """Tell whether any difference in some matrices has an interval."""
+    """Tell whether any number in some matrices has an interval: repeated runs differ."""
     return any(
         bool(table.frame[column].notna().any())
         for table in tables
         for column in table.frame
-        if str(column).endswith("_change_low")
+        if str(column).endswith("_low")
     )
 
 
-def change_words(change: Interval, unit: str, *, same: bool = False) -> str:
+def change_words(change: Interval, unit: str, *, nb_runs: int = 0, same: bool = False) -> str:
     """Return a difference as it stands below a number: ``+2.6 %``, then ``(+1.1 to +4.2)``.
 
-    A third line says if its interval has a 0 inside; ``same``: all runs are equal.
+    Further lines say if its interval has a 0 inside, and if it is over fewer pairs of runs than
+    the number is over runs (``nb_runs``); ``same``: all runs are equal.
     """
     if isnan(change.value):
         return ""
     if same:
         return SAME
     places = _places(change.value)
-    text = f"{_signed(change.value, places)} {unit}".strip()
-    if isnan(change.low):
-        return text
-    ends = f"({_signed(change.low, places)} to {_signed(change.high, places)})"
-    within = [] if _is_clear(change.low, change.high) else [WITHIN]
-    return "\n".join([text, ends, *within])
+    lines = [f"{_signed(change.value, places)} {unit}".strip()]
+    if not isnan(change.low):
+        lines.append(f"({_signed(change.low, places)} to {_signed(change.high, places)})")
+        lines += [] if _is_clear(change.low, change.high) else [WITHIN]
+    if change.nb < nb_runs:
+        lines.append(f"of {change.nb} pair{'s' if change.nb != 1 else ''}")
+    return "\n".join(lines)
 
 
 def _in_order(rows: list[dict[str, Any]], axes: CampaignAxes) -> list[dict[str, Any]]:
@@ -149,7 +151,8 @@ def _cells(metric: ShownMetric, ours: pd.DataFrame, base: pd.DataFrame | None) -
         value, low, high = (end / in_unit for end in (change.value, change.low, change.high))
         told = Interval(value, low, high, change.nb)
         same = change.value == 0 and bool((pair[0] == pair[1]).all())
-        words = change_words(told, metric.unit if metric.is_difference else "%", same=same)
+        unit = metric.unit if metric.is_difference else "%"
+        words = change_words(told, unit, nb_runs=mean.nb, same=same)
     return row | {
         f"{name}_change": change.value,
         f"{name}_change_low": change.low,
@@ -212,12 +215,6 @@ def _note(
             )
         if most < _FEW:
             notes.append(f"Of {most} runs each such an interval is too narrow: make more of them.")
-    elif most > 1:
-        notes.append(
-            "The runs that are repeated do not differ from each other: nothing is drawn at random "
-            "here, so there is no interval, and nothing is known about chance. An axis "
-            "`shake = [0, 1, 2, 3, 4]` gives other orders of simultaneous events."
-        )
-    else:
+    elif most == 1:
         notes.append("One run of each: nothing is known about chance.")
     return " ".join(notes)

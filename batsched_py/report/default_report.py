@@ -88,8 +88,8 @@ def plain_report(results: CampaignResults) -> Report:
 
 
 def _figure(runs: pd.DataFrame, axes: CampaignAxes, metric: ShownMetric) -> Figure | None:
-    """Return the figure of a metric, without rigid replay where it would be a line of zeros."""
-    if metric.name in OF_REACTING_USERS:
+    """Return the figure of a metric; of lateness without rigid replay, which has none."""
+    if metric.name == "mean_lateness" and reacts(_users_of(runs)):
         runs = runs[runs["users"] != RIGID]
     return comparison_figure(runs, axes, metric)
 
@@ -133,7 +133,8 @@ def _matrices(
         there = shown_metrics(group, main_metrics(metrics[0].name, users) if metrics else [])
         of_group = {metric.name for metric in there}
         if reacts(users) and of_group & set(OF_REACTING_USERS) and not said:
-            yield Text(f"*{name}*: {REACTING}")
+            reacting = short_names([user for user in users if user != RIGID]).values()
+            yield Text(f"*{', '.join(reacting)}*: {REACTING}")
             said = True
         matrix = comparison_matrix(
             group,

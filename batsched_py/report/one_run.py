@@ -14,7 +14,7 @@ from batsched_py.report.campaign_axes import CampaignAxes, short_names
 from batsched_py.report.document import Column, Figure, Part, Report, Section, Table
 from batsched_py.report.formatting import cell
 from batsched_py.report.kit.selection import log_name
-from batsched_py.report.kit.tables import sections
+from batsched_py.report.kit.tables import sections, table
 from batsched_py.report.metric_words import (
     FURTHER,
     ShownMetric,
@@ -43,8 +43,8 @@ class OneRun:
 
     what = "run"
 
-    def __init__(self, prefix: str | Path) -> None:
-        self.result = Result.load(prefix)
+    def __init__(self, prefix: str | Path, nodes: int | None = None) -> None:
+        self.result = Result.load(prefix, nodes=nodes)
         self.prefix = str(prefix).removesuffix(SUFFIX)
         self.name = self.prefix
         self.file = Path(f"{self.prefix}{SUFFIX}")
@@ -127,7 +127,8 @@ def _simulated(run: OneRun) -> str:
     return words + (f"; {left_out:,} of them are not measured" if left_out else "")
 
 
-def _numbers(runs: pd.DataFrame, metrics: list[ShownMetric]) -> Table:
+def _numbers(runs: pd.DataFrame, metrics: list[ShownMetric]) -> Table | None:
+    """Return the key numbers, None if there were no jobs."""
     rows = []
     for metric in metrics:
         value = float(runs[metric.name].iloc[0])
@@ -135,7 +136,7 @@ def _numbers(runs: pd.DataFrame, metrics: list[ShownMetric]) -> Table:
         rows.append({"metric": metric.title, "shown": text, "name": metric.name, "value": value})
     columns = (Column("metric"), Column("shown", "value"))
     note = "What each of them is, is told at the end of the page. The CSV has SI units."
-    return Table("key_numbers", "Of the whole run", pd.DataFrame(rows), columns, note)
+    return table("key_numbers", "Of the whole run", rows, columns, note)
 
 
 def _over_time(result: Result) -> list[Figure]:

@@ -25,7 +25,7 @@ from batsched_py.support.plugins import RIGID
 from batsched_py.units import DAY, UNITS, unit_of
 from batsched_py.workload.log_archive import SAMPLE
 
-_SIZES = {"requested": "as requested", "allocated": "as allocated"}
+_SIZES = {"requested": "processors as requested", "allocated": "processors as allocated"}
 _LIMITS = {
     "requested": "killed at the requested time",
     "double": "killed at the requested time, or at twice the recorded run time if that is longer",
@@ -169,9 +169,9 @@ def _rules(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
         return
     rules = given[0]
     words = [
-        f"processors {_SIZES.get(rules['size'], rules['size'])}",
-        _RUN_TIMES.get(rules["runtime"], rules["runtime"]),
-        _LIMITS.get(rules["walltime"], rules["walltime"]),
+        words.get(rules[name], str(rules[name]))
+        for name, words in (("size", _SIZES), ("runtime", _RUN_TIMES), ("walltime", _LIMITS))
+        if name in rules
     ]
     if rules.get("drop"):
         words.append(f"without jobs of {', '.join(rules['drop'])}")

@@ -56,8 +56,8 @@ class StoredRun:
             )
         self.nb_processors = size
         self.settings: dict[str, Any] = stored
-        for name, value in (("input", {"name": self.path.name}), ("notes", [])):
-            stored.setdefault(name, value)
+        stored.setdefault("input", {}).setdefault("name", self.path.name)
+        stored.setdefault("notes", [])
         stored["nb_processors"] = size
 
     @cached_property

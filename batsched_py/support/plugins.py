@@ -11,7 +11,8 @@ import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -121,8 +122,44 @@ def _executed(path: Path, name: str) -> ModuleType | None:
         return None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    with _importing_beside(path):
+        spec.loader.exec_module(module)
     return module
+
+
+_BESIDE: dict[str, tuple[Path, int]] = {}
+"""Modules that lie beside executed files, by name: their files, and the versions of these."""
+
+
+@contextmanager
+def _importing_beside(file: Path) -> Iterator[None]:
+    """Let a file that is executed import what lies beside it, after all else that Python finds.
+
+    Files in several folders may each have a module of one name, and a module may be edited.
+    """
+    folder = file.resolve().parent
+    for name, (origin, version) in list(_BESIDE.items()):
+        top = name.partition(".")[0]
+        is_of_another = not origin.is_relative_to(folder) and (
+            (folder / f"{top}.py").is_file() or (folder / top).is_dir()
+        )
+        if is_of_another or _version(origin) != version:
+            del _BESIDE[name]
+            sys.modules.pop(name, None)
+    before = set(sys.modules)
+    sys.path.append(str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        for name in set(sys.modules) - before:
+            origin = Path(getattr(sys.modules[name], "__file__", None) or "-")
+            if origin.is_relative_to(folder):
+                _BESIDE[name] = origin, _version(origin)
+
+
+def _version(file: Path) -> int:
+    return file.stat().st_mtime_ns if file.is_file() else 0
 
 
 def importable_name(path: Path) -> str | None:

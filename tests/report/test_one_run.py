@@ -86,3 +86,16 @@ def test_waits_are_by_sizes_in_powers_of_two(of_batsim: Path) -> None:
     figure = run_report(OneRun(of_batsim)).figures[-1]
     rows = [tuple(row.values()) for row in figure.spec["data"]["values"]]
     assert rows == [("1", 1, 0.0, 0.0), ("3 to 4", 3, 10800.0, 10800.0)]
+
+
+def test_a_run_without_jobs_has_a_page(tmp_path: Path) -> None:
+    (tmp_path / "out_jobs.csv").write_text(JOBS.partition("\n")[0] + "\n")
+    (tmp_path / "out_schedule.csv").write_text(SCHEDULE)
+    report = run_report(OneRun(tmp_path / "out"))
+    assert "0 jobs" in report.summary
+    assert not report.tables
+
+
+def test_the_size_of_the_machine_is_given_where_no_file_tells(tmp_path: Path) -> None:
+    (tmp_path / "out_jobs.csv").write_text(JOBS)
+    assert "8 processors" in run_report(OneRun(tmp_path / "out", nodes=8)).summary

@@ -204,3 +204,27 @@ def test_no_runs_give_an_empty_report() -> None:
 
 def test_it_is_the_report_of_a_campaign_that_names_none() -> None:
     assert report_of(MadeUp()).title == "A campaign that was made up"  # type: ignore[arg-type]
+
+
+def test_equal_runs_are_said_to_be_equal_only_if_they_are() -> None:
+    """One policy: there is no change that could have an interval, but its waits have one."""
+    results = MadeUp(5)
+    results.runs = results.runs[results.runs["policy"] == "easy"]
+    report = report_on(results)
+    assert EQUAL_RUNS not in report.summary
+    assert UNKNOWN_CHANCE not in report.summary
+
+
+def test_users_who_react_are_those_that_are_not_rigid() -> None:
+    """One policy, so the user models are what is compared: they stand in one matrix."""
+    results = WithUsers()
+    results.runs = results.runs[results.runs["policy"] == "easy"]
+    (said,) = (part for part in report_on(results).sections[0].parts if isinstance(part, Text))
+    assert said.markdown == f"*feedback*: {REACTING}"
+
+
+def test_a_main_metric_has_a_figure_for_rigid_replay_too() -> None:
+    results = MadeUp(2)
+    results.runs = results.runs.assign(users="rigid", throughput_per_hour=results.runs["alpha"])
+    results.metric = "throughput_per_hour"
+    assert report_on(results).figures[0].name == "figure_throughput_per_hour"

@@ -188,3 +188,29 @@ def test_a_file_of_no_package_that_python_finds_is_loaded_from_its_place(
     (place / "report.py").write_text("report = 3\n")
     assert plugins.importable_name(place / "report.py") is None
     assert plugins.load_file(f"{place / 'report.py'}:report") == 3
+
+
+def _loads(folder: Path, says: str) -> str:
+    """Load a policy of a folder whose helper says something; return what the policy got of it."""
+    folder.mkdir(exist_ok=True)
+    (folder / "its_helper.py").write_text(f"SAYS = {says!r}\n")
+    policy = "from its_helper import SAYS\n\nclass P:\n    says = SAYS\n"
+    (folder / "p.py").write_text(policy + "    def schedule(self, now, queue, machine): ...\n")
+    found: str = plugins.load(plugins.SCHEDULERS, f"{folder / 'p.py'}:P").says
+    return found
+
+
+def test_a_file_imports_what_lies_beside_it(tmp_path: Path) -> None:
+    path = list(sys.path)
+    assert _loads(tmp_path / "a", "of a") == "of a"
+    assert _loads(tmp_path / "b", "of b") == "of b"  # its own, not that of a
+    assert _loads(tmp_path / "a", "edited now") == "edited now"
+    assert sys.path == path
+
+
+def test_a_file_beside_a_policy_hides_nothing_of_python(tmp_path: Path) -> None:
+    (tmp_path / "calendar.py").write_text("raise RuntimeError")
+    (tmp_path / "p.py").write_text(
+        "import calendar\n\nclass P:\n    def schedule(self, now, queue, machine): ...\n"
+    )
+    plugins.load(plugins.SCHEDULERS, f"{tmp_path / 'p.py'}:P")

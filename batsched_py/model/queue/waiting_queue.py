@@ -39,17 +39,18 @@ def by_submission(job: Job) -> int:
 def _still_waiting(jobs: OrderedDict[int, Job]) -> Iterator[Job]:
     """Give the jobs in order, but those that have been started or rejected before their turn.
 
-    Many a walk ends after few jobs: the others are copied only when it goes on to them.
+    Many a walk ends after few jobs: of the others twice as many are copied each time that it goes
+    on.
     """
-    first = list(islice(jobs.values(), _FIRST))
-    for job in first:
-        if job.state is JobState.WAITING:
-            yield job
-    if len(first) == _FIRST:
-        others = list(jobs.values())
-        for job in others[bisect_right(others, first[-1].number, key=by_submission) :]:
+    last, most = -1, _FIRST
+    while True:
+        copied = list(islice(jobs.values(), most))
+        for job in copied[bisect_right(copied, last, key=by_submission) :]:
             if job.state is JobState.WAITING:
                 yield job
+        if len(copied) < most:
+            return
+        last, most = copied[-1].number, 2 * most
 
 
 class _BySize:
