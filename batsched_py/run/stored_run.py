@@ -24,7 +24,7 @@ _MEASURED = {"overall", "windows", "per_user"}
 """What there is at least of metrics that are whole."""
 
 
-class StoredRun:
+class RunFiles:
     """What is in the files ``PREFIX_jobs.csv``, ``PREFIX_run.json`` and ``PREFIX_schedule.csv``.
 
     The first must be there; Batsim writes no ``_run.json``. Without both others the number of

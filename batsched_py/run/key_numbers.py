@@ -17,7 +17,7 @@ _STEPS = 240
 """Parts of the time in the picture: two pixels each."""
 
 
-class Summary:
+class KeyNumbers:
     """The key numbers of a run, from what is stored of it and measured in it."""
 
     def __init__(self, settings: Mapping[str, Any], overall: Mapping[str, Any]) -> None:
