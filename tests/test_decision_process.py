@@ -268,7 +268,7 @@ def test_a_mistake_of_users_is_not_told_as_one_of_the_policy() -> None:
         for job in queue:
             yield Reject(job)
 
-    jobs = workload([J(0, 3, 5, user="1")], 4)
+    jobs = workload([J(0, 3, 5, user="1", finish=5)], 4)
     simulator = Simulator(homogeneous(4), [], Options(dynamic_jobs=True))
     with pytest.raises(ValueError, match="of the users"):
         simulator.run(DecisionProcess(Policy(rejects), Fragile(jobs)).answer)

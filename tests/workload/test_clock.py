@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from batsched_py.commands.logs.info import of_log
 from batsched_py.errors import InputError
 from batsched_py.workload.clock import clock_of, local_hours
 from batsched_py.workload.swf import SwfLog, read_swf, write_swf
@@ -88,17 +87,3 @@ def test_every_hour_of_a_year_is_that_of_datetime() -> None:
     moments = [datetime.fromtimestamp(843_480_031 + t, zone) for t in times.tolist()]
     expected = [m.weekday() * 24 + m.hour + m.minute / 60 + m.second / 3600 for m in moments]
     assert np.allclose(hours, expected)
-
-
-@pytest.mark.parametrize(
-    ("start", "expected"),
-    [
-        ("843480031", "Monday, 23 September 1996, 14:00:31"),  # KTH
-        ("1e30", None),  # beyond the calendar
-    ],
-)
-def test_info_says_what_time_0_is(tmp_path: Path, start: str, expected: str | None) -> None:
-    zone = "; TimeZoneString: Europe/Stockholm"
-    log = log_with(tmp_path, f"; UnixStartTime: {start}", zone)
-    assert dict(of_log(log)).get("time 0") == expected
-    assert "time 0" not in dict(of_log(log_with(tmp_path, zone)))

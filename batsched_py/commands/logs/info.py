@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -45,17 +44,15 @@ def of_log(log: SwfLog) -> list[tuple[str, str]]:
     span = float(np.ptp(submit))
     work = float((np.maximum(size, 0) * np.maximum(run, 0)).sum())
     load = f"{work / (span * log.max_processors):.3f}" if span else "-"
+    wait = log.column("wait_time")
+    start, zone, clock = clock_of(log)
     lines = [("file", str(log.path))]
     for key in ("Computer", "Installation", "Acknowledge", "Version", "StartTime", "EndTime"):
         if value := log.header_field(key):
             lines.append((key, value))
-    start, zone, clock = clock_of(log)
-    with suppress(ValueError, OverflowError, OSError):  # beyond the calendar
-        if start is not None:
-            moment = datetime.fromtimestamp(start, parse_time_zone(zone))
-            lines.append(("time 0", f"{moment:%A}, {moment.day} {moment:%B %Y, %H:%M:%S}"))
     lines += [
         ("clock", clock),
+        ("second 0 is", _second_0(start, zone)),
         ("jobs", f"{len(log)}"),
         ("users", f"{len(np.unique(user[user >= 0]))}"),
         ("processors", f"{log.max_processors}"),
@@ -69,6 +66,7 @@ def of_log(log: SwfLog) -> list[tuple[str, str]]:
         lines.append((f"unknown {field.replace('_', ' ')}", _share(log.column(field) < 0)))
     lines.append(("processors by job", _quantiles(size[size > 0])))
     lines.append(("run time by job [s]", _quantiles(run[run >= 0])))
+    lines.append(("recorded wait by job [s]", _quantiles(wait[wait >= 0])))
     return lines + [("note", note) for note in log.notes]
 
 
@@ -107,4 +105,15 @@ def _quantiles(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
     parts = zip(
         ("min", "25 %", "median", "75 %", "95 %", "max"), (0, 25, 50, 75, 95, 100), strict=True
     )
-    return ", ".join(f"{name} {np.percentile(values, at):g}" for name, at in parts)
+    quantiles = ", ".join(f"{name} {np.percentile(values, at):g}" for name, at in parts)
+    return f"{quantiles}; mean {values.mean():.6g}"
+
+
+def _second_0(start: float | None, zone: str) -> str:
+    """Return what the clock showed at second 0 of a log, ``-`` if unknown."""
+    if start is None:
+        return "-"
+    try:
+        return f"{datetime.fromtimestamp(start, parse_time_zone(zone)):%A, %Y-%m-%d %H:%M:%S}"
+    except (ValueError, OverflowError, OSError):
+        return f"- (beyond the calendar: {start:g} s since 1970)"
