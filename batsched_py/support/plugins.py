@@ -82,7 +82,7 @@ def load_file(place: str) -> Any:
     if not path_text:
         raise PluginError(f"{place}: expected path/to/file.py:Name")
     if not path.is_file():
-        raise PluginError(f"{place}: there is no file {path_text!r}")
+        raise PluginError(f"{place.removesuffix(':')}: there is no file {path_text!r}")
     try:
         name = importable_name(path)
         module = (
@@ -96,7 +96,10 @@ def load_file(place: str) -> Any:
         raise PluginError(f"{place}: {path_text!r} is not a Python file")
     if not hasattr(module, attribute):
         classes = ", ".join(n for n, v in vars(module).items() if inspect.isclass(v))
-        raise PluginError(f"{place}: no {attribute!r} in the file; its classes are: {classes}")
+        missing = (
+            f": no {attribute!r} in the file" if attribute else "Class: expected a class of it"
+        )
+        raise PluginError(f"{place}{missing}; its classes are: {classes or 'none'}")
     return getattr(module, attribute)
 
 
@@ -310,6 +313,8 @@ def _parameters(plugin: Callable[..., Any]) -> list[inspect.Parameter]:
 
 def _load_registered(group: str, name: str) -> Any:
     registered = names(group)
+    if name not in registered and name.endswith(".py"):
+        return load_file(f"{name}:")  # says which classes it has
     if name not in registered:
         hint = "; a class of your own is given as path/to/file.py:Class"
         choices = sorted([*registered, *_FURTHER_NAMES[group]])

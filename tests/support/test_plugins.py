@@ -61,6 +61,15 @@ def test_wrong_plugins_fail_at_once(tmp_path: Path, text: str, message: str) -> 
         plugins.load(plugins.SCHEDULERS, write(tmp_path, text))
 
 
+@pytest.mark.parametrize("group", [plugins.SCHEDULERS, plugins.USERS])
+def test_a_file_without_a_class_is_told_its_classes(tmp_path: Path, group: str) -> None:
+    file = write(tmp_path, GOOD).partition(":")[0]
+    with pytest.raises(PluginError, match=r"policy\.py:Class: give .*; its classes are: Mine$"):
+        plugins.load(group, file)
+    with pytest.raises(PluginError, match="no file"):
+        plugins.load(group, "other.py")
+
+
 def test_missing_file_and_typo(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="no file"):
         plugins.load(plugins.SCHEDULERS, f"{tmp_path}/none.py:Mine")
