@@ -96,9 +96,7 @@ def load_file(place: str) -> Any:
         raise PluginError(f"{place}: {path_text!r} is not a Python file")
     if not hasattr(module, attribute):
         classes = ", ".join(n for n, v in vars(module).items() if inspect.isclass(v))
-        missing = (
-            f": no {attribute!r} in the file" if attribute else "Class: expected a class of it"
-        )
+        missing = f": no {attribute!r} in the file" if attribute else "Class: give a class of it"
         raise PluginError(f"{place}{missing}; its classes are: {classes or 'none'}")
     return getattr(module, attribute)
 
