@@ -17,7 +17,7 @@ from batsched_py.units import DAY, HOUR, MINUTE
 DEFAULT = "mean_waiting_time"
 """The main metric of a campaign that names none."""
 MAIN = (DEFAULT, "mean_bounded_slowdown", "max_waiting_time", "utilisation")
-"""In the matrix of policies and metrics, and drawn."""
+"""In the matrix of policies and metrics, drawn, and in the table of runs."""
 OF_REACTING_USERS = ("mean_lateness", "throughput_per_hour")
 """Beside waiting times where users react: see :data:`REACTING`."""
 FURTHER = (
@@ -134,6 +134,11 @@ def main_metrics(main: str | None, users: Sequence[str]) -> list[str]:
     first = main or DEFAULT
     beside = (DEFAULT, *reacting) if first == DEFAULT or reacting else ()
     return list(dict.fromkeys((first, *beside, *MAIN)))
+
+
+def users_of(runs: pd.DataFrame) -> list[str]:
+    """Return the names of the user models of some runs."""
+    return [str(name) for name in runs["users"].unique()] if "users" in runs else []
 
 
 def reacts(users: Sequence[str]) -> bool:

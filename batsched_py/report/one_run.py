@@ -21,6 +21,7 @@ from batsched_py.report.metric_words import (
     glossary,
     main_metrics,
     shown_metrics,
+    users_of,
 )
 from batsched_py.report.simulated_setup import names_table, setup_lines, submitted
 from batsched_py.report.sites_tables import site_tables
@@ -99,8 +100,7 @@ class OneRun:
 
 def run_report(run: OneRun) -> Report:
     """Return what a run came to: its key numbers, what happened over time, who waited."""
-    names = [str(name) for name in run.runs.get("users", [])]
-    metrics = shown_metrics(run.runs, [*main_metrics(None, names), *FURTHER])
+    metrics = shown_metrics(run.runs, [*main_metrics(None, users_of(run.runs)), *FURTHER])
     lines = [line for line in setup_lines(run, _NO_AXES) if not line.startswith("**Runs**")]
     lines.append(_simulated(run))
     parts: list[tuple[str, list[Part | None]]] = [
