@@ -12,7 +12,7 @@ from batsched_py.metrics import METRICS
 from batsched_py.report.document import Column, Table
 from batsched_py.report.formatting import spoken
 from batsched_py.support.plugins import RIGID
-from batsched_py.units import DAY, HOUR, MINUTE
+from batsched_py.units import SYMBOLS, UNITS, unit_of
 
 DEFAULT = "mean_waiting_time"
 """The main metric of a campaign that names none."""
@@ -93,7 +93,6 @@ _SYMBOLS = {
     "f_k": "processors that are free from then on",
     "d_k": "1 if jobs wait then, else 0",
 }
-_UNITS = ((DAY, "days"), (HOUR, "h"), (MINUTE, "min"))
 
 
 class ShownMetric(msgspec.Struct, frozen=True):
@@ -150,9 +149,8 @@ def _shown(name: str, values: pd.Series[float]) -> ShownMetric:
     title, _ = _WORDS.get(name, (spoken(name), ""))
     unit = METRICS[name].unit if name in METRICS else ""
     if unit == "s":
-        middle = float(values[values != 0].abs().median())  # nan if there is none
-        scale, unit = next((of for of in _UNITS if middle >= 2 * of[0]), (1.0, "s"))
-        return ShownMetric(name, title, unit, scale)
+        of_time = unit_of(float(values[values != 0].abs().median()))
+        return ShownMetric(name, title, SYMBOLS[of_time], UNITS[of_time])
     if name in ("utilisation", "loss_of_capacity") or name.endswith("_share"):
         return ShownMetric(name, title, "%", 0.01, 1)
     return ShownMetric(name, title, "" if unit == "1" else unit)
