@@ -206,6 +206,21 @@ def test_it_is_the_report_of_a_campaign_that_names_none() -> None:
     assert report_of(MadeUp()).title == "A campaign that was made up"  # type: ignore[arg-type]
 
 
+def test_runs_that_failed_are_told_first() -> None:
+    results = MadeUp(1)
+    labels = {"policy": "mine.py:Bad", "alpha": 600, "replication": 0}
+    results.planned.append((Path("runs/x"), labels))
+    results.failures = [(Path("runs/x"), "ValueError: oh no `x`\nand more")]
+    told, _, rest = report_of(results).summary.partition("\n\n")  # type: ignore[arg-type]
+    assert told == (
+        "**1 of 6 runs failed and left no numbers here; nothing is left of policy *Bad*.** "
+        "The first (policy *Bad*, alpha *600*, replication *0*): `ValueError: oh no 'x'`"
+    )
+    assert rest.startswith("- **Machine**")
+    results.failures = []
+    assert report_of(results).summary == rest  # type: ignore[arg-type]
+
+
 def test_equal_runs_are_said_to_be_equal_only_if_they_are() -> None:
     """One policy: there is no change that could have an interval, but its waits have one."""
     results = MadeUp(5)
