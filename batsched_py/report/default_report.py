@@ -133,8 +133,7 @@ def _matrices(
         there = shown_metrics(group, main_metrics(metrics[0].name, users) if metrics else [])
         of_group = {metric.name for metric in there}
         if reacts(users) and of_group & set(OF_REACTING_USERS) and not said:
-            reacting = short_names([user for user in users if user != RIGID]).values()
-            yield Text(f"*{', '.join(reacting)}*: {REACTING}")
+            yield Text(f"*{', '.join(_reacting(runs, axes))}*: {REACTING}")
             said = True
         matrix = comparison_matrix(
             group,
@@ -146,6 +145,13 @@ def _matrices(
         )
         if matrix is not None:
             yield matrix
+
+
+def _reacting(runs: pd.DataFrame, axes: CampaignAxes) -> list[str]:
+    """Return the names of all user models of a page that are not rigid replay."""
+    if axes.users is not None:
+        return [name for name, group in _facets(runs, axes) if reacts(_users_of(group))]
+    return list(short_names([user for user in _users_of(runs) if user != RIGID]).values())
 
 
 def _facets(runs: pd.DataFrame, axes: CampaignAxes) -> Iterator[tuple[str, pd.DataFrame]]:

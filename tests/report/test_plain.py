@@ -238,6 +238,14 @@ def test_users_who_react_are_those_that_are_not_rigid() -> None:
     assert said.markdown == f"*feedback*: {REACTING}"
 
 
+def test_all_users_who_react_are_named_once() -> None:
+    results = WithUsers()
+    quitters = results.runs[results.runs["users"] == "feedback"].assign(users="q.py:Quitters")
+    results.runs = pd.concat([results.runs, quitters], ignore_index=True)
+    (said,) = (part for part in report_on(results).sections[0].parts if isinstance(part, Text))
+    assert said.markdown == f"*feedback, Quitters*: {REACTING}"
+
+
 def test_a_main_metric_has_a_figure_for_rigid_replay_too() -> None:
     results = MadeUp(2)
     results.runs = results.runs.assign(users="rigid", throughput_per_hour=results.runs["alpha"])
