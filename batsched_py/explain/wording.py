@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from math import inf
 
 from batsched_py.explain.job_watch import Ended, Happened, Started
@@ -10,6 +11,7 @@ from batsched_py.explain.waiting_lines import Explanation, Line
 from batsched_py.model.waiting_reason import Why
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.units import DAY, HOUR, MINUTE
+from batsched_py.workload.clock import parse_time_zone
 
 LISTED = 5
 """Jobs that a list names; of the others it says how many they are."""
@@ -37,6 +39,21 @@ def in_words(told: Explanation) -> Iterator[str]:
             yield f"  {during} ({decisions}): {_REASONS[line.why](told, line)}"
     if told.started is not None:
         yield from _start(told, told.started)
+
+
+def on_the_clock(told: Explanation, unix_start_time: float, time_zone: str) -> str:
+    """Say what clocks showed where the log was recorded, whose second 0 is ``unix_start_time``.
+
+    Raises :class:`InputError` for a ``time_zone`` that there is not.
+    """
+    zone = parse_time_zone(time_zone)
+    moments = (("submitted", told.submit_time), ("started", told.start), ("ended", told.end))
+    shown = [
+        f"{what} {datetime.fromtimestamp(unix_start_time + time, zone):%a %Y-%m-%d %H:%M:%S}"
+        for what, time in moments
+        if time is not None
+    ]
+    return f"on the clock ({time_zone}): {', '.join(shown)}"
 
 
 def _summary(told: Explanation) -> str:

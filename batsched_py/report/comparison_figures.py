@@ -23,7 +23,6 @@ from batsched_py.report.metric_words import ShownMetric
 _MOST_LINES = 12
 _MOST_PANELS = 12
 _PANEL_WIDTH = 360
-_WIDE_PANEL = 640
 _BAR = 26
 """Pixels of a bar with the space beside it."""
 _LINES_HEIGHT = 240

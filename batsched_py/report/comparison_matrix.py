@@ -64,7 +64,7 @@ def comparison_matrix(
         (at, metric.name)
         for at, row in enumerate(rows)
         for metric in metrics
-        if _is_clear(row[f"{metric.name}_change_low"], row[f"{metric.name}_change_high"])
+        if _change_in(row, metric.name).is_clear
     ]
     note = _note(rows, axes, metrics, base)
     return Table(name, title, pd.DataFrame(rows), tuple(shown), note, tuple(decided))
@@ -94,7 +94,7 @@ def change_words(change: Interval, unit: str, *, nb_runs: int = 0, same: bool = 
     lines = [f"{_signed(change.value, places)} {unit}".strip()]
     if not isnan(change.low):
         lines.append(f"({_signed(change.low, places)} to {_signed(change.high, places)})")
-        lines += [] if _is_clear(change.low, change.high) else [WITHIN]
+        lines += [] if change.is_clear else [WITHIN]
     if change.nb < nb_runs:
         lines.append(f"of {change.nb} pair{'s' if change.nb != 1 else ''}")
     return "\n".join(lines)
@@ -173,9 +173,9 @@ def _change(ours: pd.Series[float], base: pd.Series[float], *, is_difference: bo
     return change
 
 
-def _is_clear(low: float, high: float) -> bool:
-    """Tell whether an interval is known and has no 0 inside."""
-    return low > 0 or high < 0
+def _change_in(row: dict[str, Any], name: str) -> Interval:
+    low, high = row[f"{name}_change_low"], row[f"{name}_change_high"]
+    return Interval(row[f"{name}_change"], low, high, row["runs"])
 
 
 def _places(value: float) -> int:

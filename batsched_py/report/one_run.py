@@ -26,6 +26,7 @@ from batsched_py.report.simulated_setup import names_table, setup_lines, submitt
 from batsched_py.report.sites_tables import site_tables
 from batsched_py.results.run_files import SUFFIX
 from batsched_py.run.result import Result
+from batsched_py.run.stored_run import jobs_file
 from batsched_py.units import HOUR
 
 if TYPE_CHECKING:
@@ -45,9 +46,9 @@ class OneRun:
 
     def __init__(self, prefix: str | Path, nodes: int | None = None) -> None:
         self.result = Result.load(prefix, nodes=nodes)
-        self.prefix = str(prefix).removesuffix(SUFFIX)
+        self.file = jobs_file(prefix)
+        self.prefix = str(self.file).removesuffix(SUFFIX)
         self.name = self.prefix
-        self.file = Path(f"{self.prefix}{SUFFIX}")
         self.axes: list[str] = []
         self.nb_planned = 1
         self.metric: str | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,16 @@ import pandas as pd
 from batsched_py.errors import BatschedError
 from batsched_py.report.campaign_axes import CampaignAxes, short_names, with_all_labels
 from batsched_py.report.document import Column, Table
-from batsched_py.report.formatting import is_nothing, spoken
+from batsched_py.report.formatting import is_nothing, listed, spoken
 from batsched_py.report.kit.selection import Runs, log_name
 from batsched_py.report.runs_table import ShownRuns, Stored, stored_of
 from batsched_py.support import plugins
-from batsched_py.support.plugin_descriptions import REPLAY, description, first_paragraph
+from batsched_py.support.plugin_descriptions import (
+    REPLAY,
+    description,
+    first_paragraph,
+    written_in,
+)
 from batsched_py.support.plugins import RIGID
 from batsched_py.units import DAY, UNITS, unit_of
 from batsched_py.workload.log_archive import SAMPLE
@@ -58,12 +62,12 @@ def setup_lines(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
             names = list(short_names(runs[column].unique()).values())
             told_before.append(names)
             told = "Policy" if len(names) == 1 and column == "scheduler" else title
-            yield f"**{told}**: {_listed(f'*{name}*' for name in names)}"
+            yield f"**{told}**: {listed(f'*{name}*' for name in names)}"
     for axis in axes.labels:
         names = list(short_names(runs[axis].unique()).values())
         if axis not in _TOLD and names not in told_before:
             words = f" ({_EXPLAINED[axis]})" if axis in _EXPLAINED else ""
-            yield f"**{spoken(axis).capitalize()}**: {_listed(names)}{words}"
+            yield f"**{spoken(axis).capitalize()}**: {listed(names)}{words}"
     yield from _repetitions(results, axes)
 
 
@@ -94,25 +98,18 @@ def _summary(group: str, name: str, folder: Path) -> str:
         except Exception:  # of code that cannot be imported here
             return ""
     place, _, attribute = name.rpartition(":")
-    for path in (Path(place), folder / place):
-        try:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, SyntaxError):
-            continue
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef) and node.name == attribute:
-                return first_paragraph(ast.get_docstring(node))
-    return ""
+    texts = [written_in(path, attribute) for path in (Path(place), folder / place)]
+    return next((first_paragraph(text) for text in texts if text is not None), "")
 
 
 def _machine(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
     sizes = sorted({int(size) for size in runs["nb_res"].dropna()}) if "nb_res" in runs else []
     if not sizes:
         return
-    words = f"{_listed(sizes)} processors"
+    words = f"{listed(sizes)} processors"
     speeds = sorted(set(runs["speed_factor"].dropna())) if "speed_factor" in runs else []
     if speeds and speeds != [1]:
-        words += f", {_listed(f'{speed:g}' for speed in speeds)} times as fast as the log's"
+        words += f", {listed(f'{speed:g}' for speed in speeds)} times as fast as the log's"
     sites = {_sites_of(of_run) for of_run in stored} - {""}
     if sites:
         words += f"; sites: {'; or '.join(sorted(sites))}"
@@ -183,13 +180,13 @@ def _rules(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
     if rules.get("first"):
         words.append(f"only the first {rules['first']:,} jobs")
     preset = sorted(set(runs["rules"])) if "rules" in runs else []
-    named = f" (rules {_listed(preset)})" if preset else ""
+    named = f" (rules {listed(preset)})" if preset else ""
     several = "; they differ by run, these are of the first" if _differ(given) else ""
     yield f"**Jobs**: {', '.join(words)}{named}{several}"
     for name, words_of in (("warm_up", "first"), ("cool_down", "last")):
         times = {value for value in runs.get(name, []) if not is_nothing(value) and value}
         if times:
-            told = _listed(sorted(map(_time, times)))
+            told = listed(sorted(map(_time, times)))
             yield f"**Not measured**: jobs submitted in the {words_of} {told}"
 
 
@@ -211,13 +208,7 @@ def _repetitions(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
     times = "once" if most == 1 else f"{least if least == most else f'{least} to {most}'} times"
     of = "each combination" if labels else "the simulation"
     ways = dict.fromkeys(_REPEATED[axis] for axis in axes.repeats)
-    by = f", each {_listed(ways)} (`{'`, `'.join(axes.repeats)}`)" if most > 1 and ways else ""
+    by = f", each {listed(ways)} (`{'`, `'.join(axes.repeats)}`)" if most > 1 and ways else ""
     done = "" if len(runs) == results.nb_planned else f" of {results.nb_planned} planned"
     number = f"{len(runs)} run" if len(runs) == 1 else f"{len(runs)} runs"
     yield f"**Runs**: {number}{done}; {of} {times}{by}"
-
-
-def _listed(items: Iterable[Any]) -> str:
-    """Return items as a list in words: "a, b and c"."""
-    *before, last = [str(item) for item in items]
-    return f"{', '.join(before)} and {last}" if before else last

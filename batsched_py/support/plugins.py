@@ -287,11 +287,6 @@ def accepted_options(plugin: Callable[..., Any]) -> list[str] | None:
     return [parameter.name for parameter in option_parameters(plugin)]
 
 
-def summary(plugin: type[Any]) -> str:
-    """Return the first line of the plug-in's docstring."""
-    return (inspect.getdoc(plugin) or "(not described)").splitlines()[0]
-
-
 def option_parameters(plugin: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return the parameters that are options: all that have a name, but a model's workload."""
     positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD

@@ -134,6 +134,7 @@ def test_options_of_plug_ins_are_merged_and_can_be_axes(tmp_path: Path) -> None:
         ("replications = 2", "replications = 0", 2, "at least 1"),
         ("replications = 2", 'keep = "all"', 2, "expected jobs or metrics"),
         ("replications = 2", 'metric = "mean_wating_time"', 2, "mean 'mean_waiting_time'?"),
+        ("replications = 2", "warm_up = 60", 2, "is a setting, put it under .run."),
         ("replications = 2", 'measure = "m.txt"', 2, "expected file.py:function"),
         ("replications = 2", "replication = 2", 2, "did you mean 'replications'"),
         ('"feedback"]', '"feedback"]\nspeed_factor = "fast"', 7, "speed_factor = 'fast'"),

@@ -6,23 +6,16 @@ import json
 import re
 import subprocess
 import sys
-from itertools import pairwise
 from math import isnan
 from pathlib import Path
 from xml.etree import ElementTree
 
-import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from batsched_py import Result, simulate
 from batsched_py.errors import InputError, UsageError
 from batsched_py.metrics import COUNTS, METRICS
-from batsched_py.metrics.machine import busy_time
-from batsched_py.run.result_summary import busy_processors
-from helpers.schedules_by_hand import table_of
 
 
 @pytest.fixture(scope="module")
@@ -69,25 +62,6 @@ def test_names_cannot_break_the_page() -> None:
     shown = simulate(frame, nodes=64)
     shown.settings["input"]["name"] = "<script>"
     assert "<script>" not in shown._repr_html_()
-
-
-times = st.integers(0, 50)
-
-
-@given(
-    jobs=st.lists(st.tuples(times, times, st.integers(1, 9)), min_size=1, max_size=9),
-    inner=st.lists(st.integers(1, 99), unique=True, max_size=5),
-)
-def test_busy_processors_by_the_integral(
-    jobs: list[tuple[int, int, int]], inner: list[int]
-) -> None:
-    """The twin asks for every part of the time anew."""
-    rows = table_of(
-        [(start, size, length) for start, length, size in jobs], [start for start, *_ in jobs]
-    )
-    edges = np.array([0, *sorted(inner), 100], dtype=float)
-    expected = [busy_time(rows, begin, end) / (end - begin) for begin, end in pairwise(edges)]
-    assert busy_processors(rows, edges) == pytest.approx(expected, abs=1e-9)
 
 
 def test_metrics_are_pandas_objects(result: Result) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from batsched_py.results.job_table import Column, JobTable
+from batsched_py.figures.step_functions import Intervals
+from batsched_py.results.job_table import JobTable
 from batsched_py.units import DAY, UNITS, unit_of
 
 _WIDTH, _HEIGHT = 480, 70
@@ -16,7 +17,7 @@ _STEPS = 240
 """Parts of the time in the picture: two pixels each."""
 
 
-class Summary:
+class KeyNumbers:
     """The key numbers of a run, from what is stored of it and measured in it."""
 
     def __init__(self, settings: Mapping[str, Any], overall: Mapping[str, Any]) -> None:
@@ -68,32 +69,14 @@ class Summary:
         )
 
 
-def busy_processors(table: JobTable, edges: Column) -> Column:
-    """Return the mean number of busy processors between each two of n + 1 instants, shape (n,)."""
-    ran, begin = table.only_ran, edges[0]
-    edges = edges - begin  # for digits
-
-    def work_after(instants: Column) -> Column:
-        """Return what would have been done until each edge had nothing ended that began then."""
-        order = np.argsort(instants)
-        size, instants = ran.size[order], instants[order] - begin
-        before = np.searchsorted(instants, edges)
-        sizes, moments = (
-            np.concatenate(([0.0], np.cumsum(column)))[before] for column in (size, size * instants)
-        )
-        return edges * sizes - moments
-
-    done = work_after(ran.start) - work_after(ran.finish)
-    return np.maximum(np.diff(done) / np.diff(edges), 0.0)
-
-
 def _picture(table: JobTable) -> str:
     """Return busy processors over time as SVG, nothing if no job ran."""
     if not table.ran.any():
         return ""
-    begin, end = float(table.submit.min()), float(table.only_ran.finish.max())
+    ran = table.only_ran
+    begin, end = float(table.submit.min()), float(ran.finish.max())
     edges = np.linspace(0, max(end - begin, 1.0), _STEPS + 1)
-    busy = busy_processors(table, begin + edges)
+    busy = Intervals(ran.start, ran.finish, ran.size).over(begin + edges).mean
     machine = table.nb_processors or float(busy.max()) or 1.0
     step = _WIDTH / _STEPS
     path = "".join(
