@@ -34,7 +34,8 @@ from batsched_py.report.metric_words import (
     reacts,
     shown_metrics,
 )
-from batsched_py.report.simulated_setup import names_table, setup_lines
+from batsched_py.report.named_settings import names_table
+from batsched_py.report.simulated_setup import setup_lines
 from batsched_py.report.sites_tables import site_tables
 from batsched_py.support.plugins import RIGID
 

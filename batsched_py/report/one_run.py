@@ -22,7 +22,8 @@ from batsched_py.report.metric_words import (
     main_metrics,
     shown_metrics,
 )
-from batsched_py.report.simulated_setup import names_table, setup_lines, submitted
+from batsched_py.report.named_settings import names_table
+from batsched_py.report.simulated_setup import setup_lines, submitted
 from batsched_py.report.sites_tables import site_tables
 from batsched_py.results.run_files import SUFFIX
 from batsched_py.run.result import Result

@@ -161,14 +161,49 @@ def test_what_is_shown_is_explained() -> None:
 
 
 def test_a_policy_in_a_file_is_explained_without_running_it(tmp_path: Path) -> None:
-    text = 'raise SystemExit\nclass Mine:\n    """Shortest first.\n\n    More."""\n'
+    text = 'raise SystemExit\nclass Mine:\n    """Shortest `first`.\n\n    More."""\n'
     (tmp_path / "mine.py").write_text(text)
     results = MadeUp(2)
     results.file = tmp_path / "campaign.toml"
     results.runs["scheduler"] = ["mine.py:Mine"] * len(results.runs)
     names = next(table for table in report_on(results).tables if table.name == "names").frame
-    assert names["meaning"].tolist() == ["Shortest first."]
+    assert names["meaning"].tolist() == ["Shortest first."]  # without Markdown
     assert (names["name"].tolist(), names["given"].tolist()) == (["Mine"], ["mine.py:Mine"])
+
+
+def named_by_labels() -> MadeUp:
+    """A campaign whose policies and machines have names of their own."""
+    results = MadeUp(1)
+    results.axes = ["policy", "machine"]
+    runs = results.runs.assign(
+        policy=["easy", "easy", "sjf6", "sjf6"],
+        scheduler=["easy", "easy", "sjf.py:Sjf", "sjf.py:Sjf"],
+        scheduler_options=["{}", "{}", '{"cap":6,"by":"size"}', '{"cap":6,"by":"size"}'],
+        machine=["today", "twice"] * 2,
+        nb_res=[64, 128] * 2,
+    )
+    results.runs = runs
+    return results
+
+
+def test_names_of_the_campaign_file_are_told_once_with_what_they_stand_for() -> None:
+    lines = report_on(named_by_labels()).summary.splitlines()
+    assert "- **Machines**: *today* (64 processors) and *twice* (128 processors)" in lines
+    assert "- **Policies**: *easy* and *sjf6* (Sjf, `cap = 6, by = size`)" in lines
+    assert not [line for line in lines if line.startswith(("- **Machine**", "- **Policy**"))]
+
+
+def test_the_table_of_names_has_options() -> None:
+    results = named_by_labels()
+    names = next(table for table in report_on(results).tables if table.name == "names")
+    of_frame = names.frame[["name", "options", "given"]].to_numpy().tolist()
+    assert of_frame == [["easy", "", "easy"], ["sjf6", "cap = 6, by = size", "sjf.py:Sjf"]]
+    assert {"options", "given"} <= {column.name for column in names.shown}
+    options = ['{"cap":6,"by":"size"}', '{"cap":9,"by":"size"}'] * 2  # the cap is an axis itself
+    results.runs = results.runs.assign(scheduler_options=options, policy="sjf", cap=[6, 9] * 2)
+    results.axes = ["machine", "cap"]
+    names = next(table for table in report_on(results).tables if table.name == "names")
+    assert set(names.frame["options"]) == {"by = size"}
 
 
 def test_what_no_run_has_is_left_out() -> None:
