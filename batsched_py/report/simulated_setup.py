@@ -125,7 +125,8 @@ def _recorded(results: ShownRuns, row: Any, stored: Mapping[str, Any]) -> str:
 def submitted(first: float, last: float, unix_start_time: float | None) -> str:
     """Return over how long jobs were submitted, and from when on if the log tells dates."""
     unit = unit_of(last - first)
-    words = f", submitted over {(last - first) / UNITS[unit]:.3g} {unit}"
+    span = (last - first) / UNITS[unit]
+    words = f", submitted over {f'{span:,.0f}' if span >= 100 else f'{span:.3g}'} {unit}"
     if unix_start_time is not None:
         words += f" from {pd.Timestamp(unix_start_time + first, unit='s'):%Y-%m-%d} on"
     return words
