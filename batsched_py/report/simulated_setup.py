@@ -24,6 +24,8 @@ _LIMITS = {
 }
 _TOLD = ("scheduler", "users", "log", "speed_factor")
 """Axes that have a line of their own, or are in that of the machine."""
+_NOT_MEASURED = {"warm_up": "first", "cool_down": "last"}
+"""Settings that leave jobs out of the metrics: those submitted in this part of the run."""
 _MACHINE = ("nb_res", "speed_factor")
 _EXPLAINED = {
     "node_factor": "processors of the machine, as a multiple of the log's",
@@ -102,24 +104,39 @@ def _logs(results: ShownRuns, stored: Stored) -> Iterator[str]:
         name = names.get(asked) or log_name(row["input"])
         synthetic = " (synthetic: no real user and no real machine is behind it)"
         name = f"*{name}*{synthetic if asked == SAMPLE else ''}"
-        logs.append(f"{name}{_recorded(results, row, stored[at])}")
+        of_log = runs[runs["input"] == row["input"]]
+        number, recorded = _recorded(results, row, stored[at])
+        logs.append(f"{name}{recorded}{_simulated_jobs(of_log, number)}")
     yield f"**{'Log' if len(logs) == 1 else 'Logs'}**: {'; '.join(logs)}"
 
 
-def _recorded(results: ShownRuns, row: Any, stored: Mapping[str, Any]) -> str:
-    """Return how many jobs and users a log has, and over how long, as far as that is known."""
+def _recorded(results: ShownRuns, row: Any, stored: Mapping[str, Any]) -> tuple[int | None, str]:
+    """Return how many jobs a log has, and that with its users and its span, as far as known."""
     try:
         workload = results.workload(row)
     except (BatschedError, OSError, KeyError):  # removed since the campaign ran
         number = stored.get("input", {}).get("nb_jobs")
-        return f", {number:,} jobs" if number else ""
+        return number, f", {number:,} jobs" if number else ""
     if not workload.jobs:
-        return ", no jobs"
+        return 0, ", no jobs"
     first, last = workload.jobs[0].submit_time, workload.jobs[-1].submit_time
     users = {job.user for job in workload.jobs if job.user}
     words = f", {len(workload.jobs):,} jobs"
     words += f" of {len(users):,} users" if users else ""
-    return words + submitted(first, last, workload.unix_start_time)
+    return len(workload.jobs), words + submitted(first, last, workload.unix_start_time)
+
+
+def _simulated_jobs(runs: pd.DataFrame, nb_recorded: int | None) -> str:
+    """Return how many jobs runs of a log have, if that is known and not the recorded number."""
+    partly = {value for name in _NOT_MEASURED for value in runs.get(name, [])}
+    if nb_recorded is None or "nb_jobs" not in runs:
+        return ""
+    if any(value and not is_nothing(value) for value in partly):  # only measured ones are counted
+        return ""
+    least, most = int(runs["nb_jobs"].min()), int(runs["nb_jobs"].max())
+    if least == most == nb_recorded:
+        return ""
+    return f"; simulated: {f'{least:,} to ' if least < most else ''}{most:,} jobs a run"
 
 
 def submitted(first: float, last: float, unix_start_time: float | None) -> str:
@@ -152,7 +169,7 @@ def _rules(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
     named = f" (rules {listed(preset)})" if preset else ""
     several = "; they differ by run, these are of the first" if _differ(given) else ""
     yield f"**Jobs**: {', '.join(words)}{named}{several}"
-    for name, words_of in (("warm_up", "first"), ("cool_down", "last")):
+    for name, words_of in _NOT_MEASURED.items():
         times = {value for value in runs.get(name, []) if not is_nothing(value) and value}
         if times:
             told = listed(sorted(map(_time, times)))

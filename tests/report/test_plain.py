@@ -15,6 +15,7 @@ from batsched_py.report.default_report import EQUAL_RUNS, UNKNOWN_CHANCE, plain_
 from batsched_py.report.forms.export_files import drawn
 from batsched_py.report.metric_words import REACTING
 from batsched_py.support.statistics import bootstrap
+from batsched_py.workload.workload import Workload, WorkloadJob
 from helpers.made_up_report import MadeUp
 
 
@@ -191,6 +192,27 @@ def test_names_of_the_campaign_file_are_told_once_with_what_they_stand_for() -> 
     assert "- **Machines**: *today* (64 processors) and *twice* (128 processors)" in lines
     assert "- **Policies**: *easy* and *sjf6* (Sjf, `cap = 6, by = size`)" in lines
     assert not [line for line in lines if line.startswith(("- **Machine**", "- **Policy**"))]
+
+
+def test_it_is_said_if_not_the_jobs_of_the_log_were_simulated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    results = MadeUp(2)
+    jobs = [
+        WorkloadJob(id=f"{at}", submit_time=3600.0 * at, size=1, profile="p", user=f"{at % 2}")
+        for at in range(3430)
+    ]
+    log = Workload(name="log", nb_res=64, jobs=jobs, profiles={})
+    monkeypatch.setattr(MadeUp, "workload", lambda self, row: log)
+    for numbers, words in (
+        ([3430, 3430], "3,430 jobs of 2 users, submitted over 143 days"),
+        ([3025, 3042], "submitted over 143 days; simulated: 3,025 to 3,042 jobs a run"),
+        ([430, 430], "submitted over 143 days; simulated: 430 jobs a run"),
+    ):
+        results.runs["nb_jobs"] = numbers * (len(results.runs) // 2)
+        assert f"{words}\n" in report_on(results).summary
+    results.runs["warm_up"] = "4 weeks"
+    assert "simulated:" not in report_on(results).summary
 
 
 def test_the_table_of_names_has_options() -> None:
