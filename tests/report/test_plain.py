@@ -134,6 +134,26 @@ def test_a_number_is_drawn_across_and_the_rest_is_coloured() -> None:
     assert drawn(figure)["png"][:4] == b"\x89PNG"
 
 
+def test_a_single_panel_says_whose_it_is() -> None:
+    results = WithUsers()
+    results.runs = results.runs[results.runs["alpha"] == 600]
+    results.axes = ["policy", "users", "replication"]
+    of_all, late = report_on(results).figures[:2]
+    assert of_all.spec["facet"]["sort"] == ["rigid", "feedback"]
+    assert late.spec["title"]["text"] == "feedback"  # rigid replay has no lateness
+
+
+@pytest.mark.parametrize("nb_panels", [2, 3])
+def test_every_panel_has_an_axis_if_the_last_row_is_not_full(nb_panels: int) -> None:
+    results = MadeUp(2)
+    more = [results.runs.assign(alpha=f"{at} s") for at in range(nb_panels)]
+    results.runs = pd.concat(more, ignore_index=True)
+    figure = report_on(results).figures[0]
+    assert figure.spec.get("resolve", {}).get("axis") == (
+        {"x": "independent"} if nb_panels == 3 else None
+    )
+
+
 def test_labels_are_bars_with_panels_of_what_else_varies() -> None:
     results = MadeUp(2)
     results.runs["alpha"] = results.runs["alpha"].astype(str) + " s"
