@@ -35,7 +35,8 @@ from batsched_py.report.metric_words import (
     shown_metrics,
     users_of,
 )
-from batsched_py.report.simulated_setup import names_table, setup_lines
+from batsched_py.report.named_settings import names_table
+from batsched_py.report.simulated_setup import setup_lines
 from batsched_py.report.sites_tables import site_tables
 from batsched_py.support.plugins import RIGID
 
@@ -130,8 +131,7 @@ def _matrices(
         there = shown_metrics(group, main_metrics(metrics[0].name, users) if metrics else [])
         of_group = {metric.name for metric in there}
         if reacts(users) and of_group & set(OF_REACTING_USERS) and not said:
-            reacting = short_names([user for user in users if user != RIGID]).values()
-            yield Text(f"*{', '.join(reacting)}*: {REACTING}")
+            yield Text(f"*{', '.join(_reacting(runs, axes))}*: {REACTING}")
             said = True
         matrix = comparison_matrix(
             group,
@@ -143,6 +143,13 @@ def _matrices(
         )
         if matrix is not None:
             yield matrix
+
+
+def _reacting(runs: pd.DataFrame, axes: CampaignAxes) -> list[str]:
+    """Return the names of all user models of a page that are not rigid replay."""
+    if axes.users is not None:
+        return [name for name, group in _facets(runs, axes) if reacts(_users_of(group))]
+    return list(short_names([user for user in _users_of(runs) if user != RIGID]).values())
 
 
 def _facets(runs: pd.DataFrame, axes: CampaignAxes) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -156,8 +156,13 @@ def _shown(name: str, values: pd.Series[float]) -> ShownMetric:
     return ShownMetric(name, title, "" if unit == "1" else unit)
 
 
-def glossary(metrics: Iterable[ShownMetric]) -> Table | None:
-    """Return what each metric of a page is: its name, in words, its formula and its unit."""
+def glossary(
+    metrics: Iterable[ShownMetric], where: str = "its column in results.csv"
+) -> Table | None:
+    """Return what each metric of a page is: its name, in words, its formula and its unit.
+
+    ``where`` says which file has the name of a metric, and further ones.
+    """
     rows = []
     for metric in metrics:
         registered = METRICS.get(metric.name)
@@ -183,6 +188,6 @@ def glossary(metrics: Iterable[ShownMetric]) -> Table | None:
     )
     note = f"In the formulas: {', '.join(there)}; *sum* is over the jobs.\n\n" if there else ""
     note += "Jobs that were rejected count for lateness and sessions only. "
-    note += "Below a name: its column in results.csv, which has times in seconds, shares as "
+    note += f"Below a name: {where}, which has times in seconds, shares as "
     note += "numbers from 0 to 1, and further metrics."
     return Table("metrics", "The metrics of this page", pd.DataFrame(rows), columns, note)

@@ -26,7 +26,8 @@ from batsched_py.report.metric_words import (
     shown_metrics,
     users_of,
 )
-from batsched_py.report.simulated_setup import names_table, setup_lines, submitted
+from batsched_py.report.named_settings import names_table
+from batsched_py.report.simulated_setup import setup_lines, submitted
 from batsched_py.report.sites_tables import site_tables
 from batsched_py.results.run_files import SUFFIX
 from batsched_py.run.result import Result
@@ -111,11 +112,19 @@ def run_report(run: OneRun) -> Report:
         ("Over time", [*_over_time(run.result)]),
         ("Who waits", [_waits_by_size(run.result.jobs)]),
         ("Sites", [*site_tables(run, _NO_AXES)]),
-        ("What the words mean", [glossary(metrics), names_table(run)]),
+        ("What the words mean", [glossary(metrics, _place(run)), names_table(run)]),
     ]
     made: tuple[Section, ...] = tuple(sections(parts))
     summary = "\n".join(f"- {line}" for line in lines)
     return Report(run.title, "", made, summary=f"{summary}\n\n{ONCE}")
+
+
+def _place(run: OneRun) -> str:
+    """Return where the metrics of a run are by name; Batsim leaves no description of a run."""
+    path = Path(f"{run.prefix}_run.json")
+    if path.is_file():
+        return f"its name in {path.name}"
+    return "its name in the CSV of the key numbers"
 
 
 def _simulated(run: OneRun) -> str:
