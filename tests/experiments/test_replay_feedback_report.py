@@ -411,6 +411,20 @@ def test_claims_hold_of_the_published_numbers_and_can_fail() -> None:
     assert [verdict.holds for verdict in verdicts] == [True, False, False, False, False]
 
 
+@pytest.mark.parametrize("right", [True, False])
+def test_claims_of_which_some_infrastructures_are_missing_can_only_fail(right: bool) -> None:
+    runs = all_runs()
+    runs = runs[runs.infrastructure.isin(["easy", "perf*2", "infra/2"])].reset_index(drop=True)
+    if not right:
+        at = (runs.infrastructure == "infra/2") & (runs.replay == "a60")
+        runs.loc[at, ["mean_waiting_time", "makespan"]] = [9 * DAY, 300 * DAY]
+    verdicts = study_report(MadeUpCampaign(runs)).verdicts
+    answer = None if right else False
+    assert [verdict.holds for verdict in verdicts] == [None, None, None, answer, answer]
+    assert verdicts[2].evidence.endswith(r"Not simulated: infra\*2, fcfs, perf/2.")
+    assert verdicts[3].evidence.endswith("Not simulated: fcfs, perf/2.")
+
+
 def test_claims_about_session_graphs() -> None:
     """Three of four think times are below 10 hours, as published of a0; none is below 1 hour."""
     times = np.array([2.0, 3.0, 4.0, 20.0]) * 3600
