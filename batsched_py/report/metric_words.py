@@ -145,12 +145,17 @@ def _shown(name: str, values: pd.Series[float]) -> ShownMetric:
     title, _ = _WORDS.get(name, (spoken(name), ""))
     unit = METRICS[name].unit if name in METRICS else ""
     if unit == "s":
-        middle = float(values[values != 0].abs().median())  # nan if there is none
-        scale, unit = next((of for of in _UNITS if middle >= 2 * of[0]), (1.0, "s"))
+        scale, unit = time_unit(values)
         return ShownMetric(name, title, unit, scale)
     if name in ("utilisation", "loss_of_capacity") or name.endswith("_share"):
         return ShownMetric(name, title, "%", 0.01, 1)
     return ShownMetric(name, title, "" if unit == "1" else unit)
+
+
+def time_unit(seconds: pd.Series[float]) -> tuple[float, str]:
+    """Return a unit in which most of some times are readable: its seconds and its name."""
+    middle = float(seconds[seconds != 0].abs().median())  # nan if there is none
+    return next((of for of in _UNITS if middle >= 2 * of[0]), (1.0, "s"))
 
 
 def glossary(metrics: Iterable[ShownMetric]) -> Table | None:
