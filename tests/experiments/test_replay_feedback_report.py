@@ -172,7 +172,13 @@ def test_one_digit_makes_a_row_unequal() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(-0.001, "0.00"), (-10.0, "-10.00"), (1.239, "1.24"), (-0.006, "-0.01"), (-0.0, "0.00")],
+    [
+        (-0.001, "0.00"),
+        (-10.0, "\N{MINUS SIGN}10.00"),
+        (1.239, "1.24"),
+        (-0.006, "\N{MINUS SIGN}0.01"),
+        (-0.0, "0.00"),
+    ],
 )
 def test_digits(value: float, text: str) -> None:
     assert tables.digits(value) == text
@@ -517,7 +523,10 @@ def test_texts_do_not_tell_of_what_is_not_there() -> None:
     assert not [text for text in texts if "paper" in text]
     terms = dict(study_report(FakeResults(all_runs("sample").iloc[[0]])).terms)
     assert {"easy", "rigid", "lateness"} <= set(terms)
-    assert not {"fcfs", "a60", "feedback"} & set(terms)
+    assert not {"fcfs", "a60", "feedback", "session graph"} & set(terms)
+    words = dict(report.terms)["session graph"]
+    assert all(word in words for word in ("edge", "longest path", "arity"))
+    assert "infrastructure" in dict(report.terms)
 
 
 def test_the_head_has_question_method_and_result() -> None:
@@ -537,7 +546,10 @@ def test_the_report_says_whether_differences_are_more_than_chance() -> None:
     assert "not known" not in several.summary + several.tables[0].note
     table = table_of(several, "table2_kth_sp2_1996_2_1_cln_requested")
     row = one_row(table.frame, infrastructure="easy", replay="a60")
-    assert (row["mean_lateness_spread"], row["mean_lateness_inside"]) == ("-4.47 to 5.53", True)
+    assert (row["mean_lateness_spread"], row["mean_lateness_inside"]) == (
+        "\N{MINUS SIGN}4.47 to 5.53",
+        True,
+    )
     shown = [column.name for column in table.shown]
     assert {"mean_lateness_spread", "mean_lateness_inside"} <= set(shown)
     ranked = [verdict.evidence for verdict in several.verdicts if "earliest" in verdict.claim]

@@ -69,7 +69,8 @@ def _shown(lateness: dict[str, float], ends: Mapping[str, tables.Ends]) -> str:
 
 def _with_spread(value: float, ends: tables.Ends) -> str:
     low, high = ends
-    return f"{value:.2f}" + (f" ({low:.2f} to {high:.2f})" if low < high else "")
+    spread = f" ({tables.digits(low)} to {tables.digits(high)})" if low < high else ""
+    return f"{tables.digits(value)}{spread}"
 
 
 def _rankings(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
@@ -122,7 +123,9 @@ def _signs(values: _Values) -> _Comparisons:
             if late is not None:
                 right = late.ours < 0 if name in FAST else late.ours > 0
                 within = _WITHIN if tables.overlap(late.ends, (0, 0)) else ""
-                comparisons.append((name, right, f"{name} {replay} {late.ours:.2f} d{within}"))
+                comparisons.append(
+                    (name, right, f"{name} {replay} {tables.digits(late.ours)} d{within}")
+                )
     return comparisons
 
 
@@ -183,8 +186,8 @@ def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:
             answers = [right for right in map(tables.ranked, lateness) if right is not None]
             if answers:
                 differences = "; ".join(
-                    f"{row.later} minus {row.earlier} {row.difference:.2f} d "
-                    f"({row.low:.2f} to {row.high:.2f})"
+                    f"{row.later} minus {row.earlier} "
+                    f"{_with_spread(row.difference, (row.low, row.high))} d"
                     for row in order
                     if row.replay == replay
                 )
