@@ -148,8 +148,8 @@ def _matrices(
 def _reacting(runs: pd.DataFrame, axes: CampaignAxes) -> list[str]:
     """Return the names of all user models of a page that are not rigid replay."""
     if axes.users is not None:
-        return [name for name, group in _facets(runs, axes) if reacts(_users_of(group))]
-    return list(short_names([user for user in _users_of(runs) if user != RIGID]).values())
+        return [name for name, group in _facets(runs, axes) if reacts(users_of(group))]
+    return list(short_names([user for user in users_of(runs) if user != RIGID]).values())
 
 
 def _facets(runs: pd.DataFrame, axes: CampaignAxes) -> Iterator[tuple[str, pd.DataFrame]]:

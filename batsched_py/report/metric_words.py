@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from math import nan
 
 import msgspec
+import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from batsched_py.metrics import METRICS
 from batsched_py.report.document import Column, Table
@@ -149,11 +152,19 @@ def _shown(name: str, values: pd.Series[float]) -> ShownMetric:
     title, _ = _WORDS.get(name, (spoken(name), ""))
     unit = METRICS[name].unit if name in METRICS else ""
     if unit == "s":
-        of_time = unit_of(float(values[values != 0].abs().median()))
-        return ShownMetric(name, title, SYMBOLS[of_time], UNITS[of_time])
+        scale, unit = time_unit(values)
+        return ShownMetric(name, title, unit, scale)
     if name in ("utilisation", "loss_of_capacity") or name.endswith("_share"):
         return ShownMetric(name, title, "%", 0.01, 1)
     return ShownMetric(name, title, "" if unit == "1" else unit)
+
+
+def time_unit(seconds: ArrayLike) -> tuple[float, str]:
+    """Return a unit in which most of some times are readable: its seconds and its symbol."""
+    sizes = np.abs(np.asarray(seconds, dtype=float))
+    sizes = sizes[sizes > 0]  # without what is unknown, too
+    of_time = unit_of(float(np.median(sizes)) if len(sizes) else nan)
+    return UNITS[of_time], SYMBOLS[of_time]
 
 
 def glossary(
