@@ -217,4 +217,13 @@ def _note(
             notes.append(f"Of {most} runs each such an interval is too narrow: make more of them.")
     elif most == 1:
         notes.append("One run of each: nothing is known about chance.")
+    if any(_is_equal_in_all_pairs(row, metric) for row in rows for metric in metrics):
+        notes.append("Without parentheses: the change is the same in all pairs of runs.")
     return " ".join(notes)
+
+
+def _is_equal_in_all_pairs(row: dict[str, Any], metric: ShownMetric) -> bool:
+    """Tell whether a change of repeated runs has no interval and its cell does not say why."""
+    change, low = row[f"{metric.name}_change"], row[f"{metric.name}_change_low"]
+    words = row[f"{metric.name}_words"]
+    return row["runs"] > 1 and isnan(low) and not isnan(change) and words != SAME

@@ -10,7 +10,7 @@ import numpy as np
 
 from batsched_py.figures.step_functions import Intervals
 from batsched_py.results.job_table import JobTable
-from batsched_py.units import DAY, UNITS, unit_of
+from batsched_py.units import DAY, SYMBOLS, UNITS, unit_of
 
 _WIDTH, _HEIGHT = 480, 70
 _STEPS = 240
@@ -49,7 +49,7 @@ class KeyNumbers:
 
     def _time(self, name: str) -> str:
         unit = unit_of(abs(self._overall.get(name) or 0.0))
-        return self._value(name, UNITS[unit], unit)
+        return self._value(name, UNITS[unit], SYMBOLS[unit])
 
     @property
     def text(self) -> str:

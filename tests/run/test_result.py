@@ -37,9 +37,9 @@ def test_five_lines(result: Result) -> None:
     assert "easy" in lines[0]
     assert "feedback" in lines[0]
     assert f"{overall['nb_jobs']} (0 rejected) on 64 processors" in lines[1]
-    assert f"mean {overall['mean_waiting_time'] / 3600:.3f} hours" in lines[2]
+    assert f"mean {overall['mean_waiting_time'] / 3600:.3f} h" in lines[2]
     assert f"utilisation {overall['utilisation'] * 100:.3f} %" in lines[3]
-    assert f"mean {overall['mean_lateness'] / 3600:.3f} hours" in lines[4]
+    assert f"mean {overall['mean_lateness'] / 3600:.3f} h" in lines[4]
 
 
 def test_what_is_unknown_is_a_dash() -> None:
@@ -153,7 +153,7 @@ def test_a_recorded_run_of_batsim() -> None:
     assert loaded.metrics["nb_rejected"] == 1
     assert loaded.metrics["max_waiting_time"] == 20
     assert "on 6 processors" in repr(loaded)
-    assert "max 20.000 seconds" in repr(loaded)
+    assert "max 20.000 s" in repr(loaded)
     assert repr(loaded).endswith("mean -")  # nobody says when jobs were recorded
     assert len(loaded.gantt().data)
 

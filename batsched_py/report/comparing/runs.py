@@ -150,7 +150,7 @@ class RunComparison:
             beside = f"; their settings differ in {', '.join(changed)}" if changed else ""
             return f"The runs are identical: all {len(self.pairs)} jobs are equal{beside}."
         wait = self.metrics.set_index("metric").reindex(["mean_waiting_time"]).iloc[0]
-        text = tables.in_words("Mean waiting time", wait["a"], wait["b"], "s")
+        text = tables.in_words("Mean waiting time", wait["a"], wait["b"])
         if not self.match.same_jobs:
             return f"{self.match.note} {text}"
         moved = int(self.pairs["moved"].sum())
