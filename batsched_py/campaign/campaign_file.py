@@ -81,8 +81,10 @@ def find_campaign(text: str) -> Path:
             f"the study {study} has no campaign file {file!r}{did_you_mean(file, files)}; it has: "
             + ", ".join(files)
         )
+    beside = Path(f"{text}.toml")
+    hint = f" (did you mean {str(beside)!r}?)" if beside.is_file() else did_you_mean(study, studies)
     raise UsageError(
-        f"there is no campaign file {text!r}{did_you_mean(study, studies)}; expected a TOML file "
+        f"there is no campaign file {text!r}{hint}; expected a TOML file "
         f"or a study: {', '.join(studies)}"
     )
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.figures.step_functions import Array
-from batsched_py.units import DAY, UNITS, unit_of
+from batsched_py.units import DAY, SYMBOLS, UNITS, unit_of
 from batsched_py.workload.clock import local_seconds
 
 _CLOCK = {"hours": "%H:%M", "minutes": "%H:%M"}
@@ -115,7 +115,8 @@ class TimeAxis(msgspec.Struct, frozen=True):
 
     def tooltip(self, column: str, title: str) -> alt.Tooltip:
         """Return what one reads of a column when hovering."""
-        shown, unit = ("%Y-%m-%d %H:%M:%S", "") if self.has_dates else (",.4f", f" [{self.unit}]")
+        shown = "%Y-%m-%d %H:%M:%S" if self.has_dates else ",.4f"
+        unit = "" if self.has_dates else f" [{SYMBOLS[self.unit]}]"
         return alt.Tooltip(f"{column}:{self.kind}", title=title + unit, format=shown)
 
     def _domain(self, ends: Sequence[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""A result at a glance: five lines, or a table and a small picture for a notebook."""
+"""A result at a glance: a few lines, or a table and a small picture for a notebook."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from batsched_py.figures.step_functions import Intervals
 from batsched_py.results.job_table import JobTable
-from batsched_py.units import DAY, UNITS, unit_of
+from batsched_py.units import DAY, SYMBOLS, UNITS, unit_of
 
 _WIDTH, _HEIGHT = 480, 70
 _STEPS = 240
@@ -41,6 +41,7 @@ class KeyNumbers:
             "lateness": f"mean {self._time('mean_lateness')}",
         }
         """Four lines: what they are about, and the numbers."""
+        self._notes: list[str] = settings.get("notes", [])
 
     def _value(self, name: str, unit: float = 1.0, unit_name: str = "") -> str:
         value = self._overall.get(name)
@@ -48,13 +49,15 @@ class KeyNumbers:
 
     def _time(self, name: str) -> str:
         unit = unit_of(abs(self._overall.get(name) or 0.0))
-        return self._value(name, UNITS[unit], unit)
+        return self._value(name, UNITS[unit], SYMBOLS[unit])
 
     @property
     def text(self) -> str:
-        """Five lines."""
-        lines = (f"  {name + ':':14}{numbers}" for name, numbers in self.rows.items())
-        return "\n".join((self.title, *lines))
+        """Five lines, and one per note."""
+        lines = [f"  {name + ':':14}{numbers}" for name, numbers in self.rows.items()]
+        heads = ["notes:", *("" for _ in self._notes[1:])]
+        notes = (f"  {head:14}{note}" for head, note in zip(heads, self._notes, strict=False))
+        return "\n".join((self.title, *lines, *notes))
 
     def html(self, table: JobTable) -> str:
         """Return the same as HTML, with the busy processors over time as an SVG picture."""
@@ -63,9 +66,10 @@ class KeyNumbers:
             f'<td style="text-align: left">{escape(numbers)}</td></tr>'
             for name, numbers in self.rows.items()
         )
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self._notes)
         return (
             f"<div><strong>{escape(self.title)}</strong><table>{rows}</table>"
-            f"{_picture(table)}</div>"
+            f"{_picture(table)}{f'<ul>{notes}</ul>' if notes else ''}</div>"
         )
 
 

@@ -170,8 +170,13 @@ class Result:
         """``_jobs.csv`` as a data frame: a row per job, Batsim's columns, ours and ``measured``."""
         return self.table_as_written().frame()
 
+    @property
+    def notes(self) -> list[str]:
+        """What was dropped, refused, assumed or left out: sentences, as the terminal has them."""
+        return list(self.settings.get("notes", []))
+
     def __repr__(self) -> str:
-        """Return the key numbers in five lines."""
+        """Return the key numbers in five lines, and the notes."""
         return self._key_numbers.text
 
     def _repr_html_(self) -> str:

@@ -264,6 +264,12 @@ def test_studies_are_found_by_name() -> None:
         find_campaign("no_such_study")
 
 
+def test_a_file_by_its_name_without_its_ending(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text("[run]\n")
+    with pytest.raises(UsageError, match=r"did you mean .*study\.toml"):
+        find_campaign(str(tmp_path / "study"))
+
+
 def test_lines_of_tables() -> None:
     """Keys may be quoted or dotted; arrays of tables are counted."""
     text = 'a = 1\n[x."y z"]\n"k l" = 2\n[[e]]\nb.c = 1\n[[e]]\n# b = 0\n  b = 2\n'

@@ -172,7 +172,13 @@ def test_one_digit_makes_a_row_unequal() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(-0.001, "0.00"), (-10.0, "-10.00"), (1.239, "1.24"), (-0.006, "-0.01"), (-0.0, "0.00")],
+    [
+        (-0.001, "0.00"),
+        (-10.0, "\N{MINUS SIGN}10.00"),
+        (1.239, "1.24"),
+        (-0.006, "\N{MINUS SIGN}0.01"),
+        (-0.0, "0.00"),
+    ],
 )
 def test_digits(value: float, text: str) -> None:
     assert tables.digits(value) == text
@@ -411,6 +417,20 @@ def test_claims_hold_of_the_published_numbers_and_can_fail() -> None:
     assert [verdict.holds for verdict in verdicts] == [True, False, False, False, False]
 
 
+@pytest.mark.parametrize("right", [True, False])
+def test_claims_of_which_some_infrastructures_are_missing_can_only_fail(right: bool) -> None:
+    runs = all_runs()
+    runs = runs[runs.infrastructure.isin(["easy", "perf*2", "infra/2"])].reset_index(drop=True)
+    if not right:
+        at = (runs.infrastructure == "infra/2") & (runs.replay == "a60")
+        runs.loc[at, ["mean_waiting_time", "makespan"]] = [9 * DAY, 300 * DAY]
+    verdicts = study_report(MadeUpCampaign(runs)).verdicts
+    answer = None if right else False
+    assert [verdict.holds for verdict in verdicts] == [None, None, None, answer, answer]
+    assert verdicts[2].evidence.endswith(r"Not simulated: infra\*2, fcfs, perf/2.")
+    assert verdicts[3].evidence.endswith("Not simulated: fcfs, perf/2.")
+
+
 def test_claims_about_session_graphs() -> None:
     """Three of four think times are below 10 hours, as published of a0; none is below 1 hour."""
     times = np.array([2.0, 3.0, 4.0, 20.0]) * 3600
@@ -503,7 +523,10 @@ def test_texts_do_not_tell_of_what_is_not_there() -> None:
     assert not [text for text in texts if "paper" in text]
     terms = dict(study_report(FakeResults(all_runs("sample").iloc[[0]])).terms)
     assert {"easy", "rigid", "lateness"} <= set(terms)
-    assert not {"fcfs", "a60", "feedback"} & set(terms)
+    assert not {"fcfs", "a60", "feedback", "session graph"} & set(terms)
+    words = dict(report.terms)["session graph"]
+    assert all(word in words for word in ("edge", "longest path", "arity"))
+    assert "infrastructure" in dict(report.terms)
 
 
 def test_the_head_has_question_method_and_result() -> None:
@@ -523,7 +546,10 @@ def test_the_report_says_whether_differences_are_more_than_chance() -> None:
     assert "not known" not in several.summary + several.tables[0].note
     table = table_of(several, "table2_kth_sp2_1996_2_1_cln_requested")
     row = one_row(table.frame, infrastructure="easy", replay="a60")
-    assert (row["mean_lateness_spread"], row["mean_lateness_inside"]) == ("-4.47 to 5.53", True)
+    assert (row["mean_lateness_spread"], row["mean_lateness_inside"]) == (
+        "\N{MINUS SIGN}4.47 to 5.53",
+        True,
+    )
     shown = [column.name for column in table.shown]
     assert {"mean_lateness_spread", "mean_lateness_inside"} <= set(shown)
     ranked = [verdict.evidence for verdict in several.verdicts if "earliest" in verdict.claim]

@@ -33,13 +33,13 @@ def prefix(result: Result, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_five_lines(result: Result) -> None:
     lines = repr(result).splitlines()
     overall = result.measured["overall"]
-    assert len(lines) == 5
+    assert len(lines) == 5 + len(result.notes)
     assert "easy" in lines[0]
     assert "feedback" in lines[0]
     assert f"{overall['nb_jobs']} (0 rejected) on 64 processors" in lines[1]
-    assert f"mean {overall['mean_waiting_time'] / 3600:.3f} hours" in lines[2]
+    assert f"mean {overall['mean_waiting_time'] / 3600:.3f} h" in lines[2]
     assert f"utilisation {overall['utilisation'] * 100:.3f} %" in lines[3]
-    assert f"mean {overall['mean_lateness'] / 3600:.3f} hours" in lines[4]
+    assert f"mean {overall['mean_lateness'] / 3600:.3f} h" in lines[4]
 
 
 def test_what_is_unknown_is_a_dash() -> None:
@@ -48,6 +48,16 @@ def test_what_is_unknown_is_a_dash() -> None:
     assert repr(nothing).splitlines()[2].endswith("mean -, max -; mean bounded slowdown -")
     assert repr(nothing).splitlines()[3].endswith("utilisation -, makespan -")
     assert "svg" not in nothing._repr_html_()
+
+
+def test_notes_are_seen() -> None:
+    rows = {"submit_time": [0, 1, 2], "run_time": [5, -5, 5], "requested_processors": [9, 1, 1]}
+    strange = simulate(pd.DataFrame(rows | {"usr": ["<a>", "b", "c"]}), nodes=4)
+    whats = ("usr", "MaxProcs", "negative", "UTC", "wider")
+    for note, what in zip(strange.notes, whats, strict=True):
+        assert what in note
+    assert [line[16:] for line in repr(strange).splitlines()[5:]] == strange.notes
+    assert all(f"<li>{note}</li>" in strange._repr_html_() for note in strange.notes)
 
 
 def test_the_picture_is_small_and_whole(result: Result) -> None:
@@ -132,7 +142,7 @@ def test_a_run_of_batsim_is_measured_anew(result: Result, tmp_path: Path) -> Non
     assert loaded.output.nb_processors == 64
     assert loaded.per_user.empty
     assert isnan(loaded.wall_time)
-    assert len(repr(loaded).splitlines()) == 5
+    assert len(repr(loaded).splitlines()) == 5 + len(loaded.notes)
     assert json.loads(loaded.run_json())["wall_time"] is None
 
 
@@ -143,7 +153,7 @@ def test_a_recorded_run_of_batsim() -> None:
     assert loaded.metrics["nb_rejected"] == 1
     assert loaded.metrics["max_waiting_time"] == 20
     assert "on 6 processors" in repr(loaded)
-    assert "max 20.000 seconds" in repr(loaded)
+    assert "max 20.000 s" in repr(loaded)
     assert repr(loaded).endswith("mean -")  # nobody says when jobs were recorded
     assert len(loaded.gantt().data)
 

@@ -113,4 +113,7 @@ def _second_0(start: float | None, zone: str) -> str:
     """Return what the clock showed at second 0 of a log, ``-`` if unknown."""
     if start is None:
         return "-"
-    return f"{datetime.fromtimestamp(start, parse_time_zone(zone)):%A, %Y-%m-%d %H:%M:%S}"
+    try:
+        return f"{datetime.fromtimestamp(start, parse_time_zone(zone)):%A, %Y-%m-%d %H:%M:%S}"
+    except (ValueError, OverflowError, OSError):
+        return f"- (beyond the calendar: {start:g} s since 1970)"

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report.comparing.bootstrap import Sums, sums_of, unpaired
-from batsched_py.report.comparing.tables import CHANGES, difference
+from batsched_py.report.comparing.tables import CHANGES, difference, readable
 from batsched_py.report.document import Table
 from batsched_py.report.kit.tables import columns
 from batsched_py.support.statistics import quantiles as quantiles_of
@@ -42,10 +42,10 @@ def means(a: pd.DataFrame, b: pd.DataFrame) -> Table:
             row |= {f"{drawn}_low": interval.low, f"{drawn}_high": interval.high}
         rows.append(row)
     shown = (
-        *columns("quantity", a="mean, A", b="B"),
+        *columns("quantity", unit_shown="unit", a_shown="mean, A", b_shown="B"),
         *CHANGES,
-        *columns(jobs_low="jobs drawn: from", jobs_high="to"),
-        *columns({"users_low": "users drawn: from", "users_high": "to"}, "unit"),
+        *columns(jobs_low_shown="jobs drawn: from", jobs_high_shown="to"),
+        *columns(users_low_shown="users drawn: from", users_high_shown="to"),
     )
     note = (
         f"{len(a)} jobs of {_users(a)} users in A, {len(b)} of {_users(b)} in B. Intervals of "
@@ -54,7 +54,9 @@ def means(a: pd.DataFrame, b: pd.DataFrame) -> Table:
         "independently: nothing pairs their jobs. They are of one run each; campaigns compare "
         "seeds."
     )
-    return Table.of_rows("means", "Means", rows, shown, note)
+    ends = [f"{drawn}_{end}" for drawn in ("jobs", "users") for end in ("low", "high")]
+    frame = readable(pd.DataFrame(rows), ("a", "b", "difference", *ends), "quantity")
+    return Table("means", "Means", frame, shown, note)
 
 
 def quantiles(a: pd.DataFrame, b: pd.DataFrame) -> Table:
@@ -65,8 +67,10 @@ def quantiles(a: pd.DataFrame, b: pd.DataFrame) -> Table:
         for run, jobs in (("A", a), ("B", b)):
             values = dict(zip(map(_column, AT), quantiles_of(jobs[name], AT), strict=True))
             rows.append({"quantity": title, "unit": unit, "run": run, **values})
-    shown = columns("quantity", "run", {_column(at): f"{at:.0%}" for at in AT}, "unit")
-    return Table.of_rows("quantiles", "Quantiles over jobs", rows, shown)
+    titles = {f"{_column(at)}_shown": f"{at:.0%}" for at in AT}
+    shown = columns("quantity", {"unit_shown": "unit"}, "run", titles)
+    frame = readable(pd.DataFrame(rows), [_column(at) for at in AT], "quantity")
+    return Table("quantiles", "Quantiles over jobs", frame, shown)
 
 
 def _by_user(jobs: pd.DataFrame, names: list[str]) -> Sums:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite, nan
 from typing import Any
 
 import pandas as pd
 
 from batsched_py.report.document import Column, Table
+from batsched_py.report.formatting import cell
 from batsched_py.report.kit.tables import columns, table
+from batsched_py.report.metric_words import time_unit
 
 SHOWN = 15
 """Rows of a table of the largest."""
 CHANGES = (
-    Column("difference", "B - A", kind="difference"),
-    Column("relative", "(B - A) / |A|", 4, "difference"),
+    Column("difference_shown", "B - A", kind="difference"),
+    Column("relative", "of |A| (%)", 1, "difference", scale=0.01),
 )
 _EVENTS = {"submit": "submission", "start": "start", "finish": "end"}
 _OTHER = {
@@ -33,13 +35,29 @@ def difference(a: float, b: float) -> tuple[float, float]:
     return b - a, (b - a) / abs(a) if a else nan
 
 
-def in_words(what: str, a: float, b: float, unit: str) -> str:
-    """Return a sentence on a number that differs."""
+def in_words(what: str, a: float, b: float) -> str:
+    """Return a sentence on a time (seconds) that differs."""
     if not (isfinite(a) and isfinite(b)):
         return ""
     _, relative = difference(a, b)
     share = f" ({relative:+.1%})" if isfinite(relative) else ""
-    return f"{what}: {a:.6g} {unit} in A, {b:.6g} {unit} in B{share}."
+    scale, unit = time_unit(pd.Series([a, b]))
+    return f"{what}: {cell(a / scale)} {unit} in A, {cell(b / scale)} {unit} in B{share}."
+
+
+def readable(rows: pd.DataFrame, names: Sequence[str], of: str) -> pd.DataFrame:
+    """Return rows with columns ``NAME_shown`` and ``unit_shown``, where times are readable.
+
+    ``unit`` is that of each row; rows that are alike in the column ``of`` get the same one.
+    """
+    shown = {f"{name}_shown": rows[name].astype(float) for name in names}
+    rows = rows.assign(**shown, unit_shown=rows["unit"])
+    for _, alike in rows[rows["unit"] == "s"].groupby(of):
+        scale, unit = time_unit(alike[list(names)])
+        rows.loc[alike.index, list(shown)] /= scale
+        rows.loc[alike.index, "unit_shown"] = unit
+    rows["unit_shown"] = rows["unit_shown"].replace("1", "")
+    return rows
 
 
 def job_names(rows: pd.DataFrame) -> pd.Series[str]:
@@ -66,16 +84,17 @@ def shifts(pairs: pd.DataFrame) -> Table:
         row = {name: int(those.sum()) for name, those in counts.items()} | ends
         row |= {"mean": shift.mean(), "median": shift.median()}
         rows.append({"event": event, "jobs": len(shift), **row})
+    scale, unit = time_unit(pairs["start_shift"].dropna())
     shown = (
         *columns("event", "jobs", "moved", "earlier", "later"),
-        *columns(mean="mean shift (s)", median="median (s)", decimals=1, kind="difference"),
-        Column("most_earlier", "most earlier (s)", 1),
-        Column("job_earlier", "job"),
-        Column("most_later", "most later (s)", 1),
-        Column("job_later", "job"),
+        Column("mean", f"mean shift ({unit})", None, "difference", scale),
+        Column("median", f"median ({unit})", None, "difference", scale),
+        Column("most_earlier", f"most earlier ({unit})", scale=scale, below="job_earlier"),
+        Column("most_later", f"most later ({unit})", scale=scale, below="job_later"),
     )
-    note = "Shifts are B - A, over the jobs that are in both (starts and ends: that ran in both)."
-    return Table.of_rows("shifts", "When jobs came, started and ended", rows, shown, note)
+    note = "Shifts are B - A, over the jobs that are in both (starts and ends: that ran in both). "
+    note += "Below the largest ones: their jobs."
+    return Table("shifts", "When jobs came, started and ended", pd.DataFrame(rows), shown, note)
 
 
 def other_changes(pairs: pd.DataFrame) -> Table | None:
@@ -110,27 +129,36 @@ def largest_shifts(pairs: pd.DataFrame) -> Table:
     size = pairs["start_shift"].abs()
     rows = pairs.loc[size[size > 0].nlargest(SHOWN, keep="first").index]
     frame = rows.assign(name=job_names(rows))
-    shifted = {
-        "start_shift": "shift (s)",
-        "submit_shift": "of submission (s)",
-        "wait_shift": "of waiting time (s)",
-    }
+    scale, unit = time_unit(rows["start_shift"])
+    shifted = {"start_shift": "start", "submit_shift": "submission", "wait_shift": "wait"}
     shown = (
         *columns({"name": "job"}, "user", size="processors"),
-        *columns(start_a="start, A (s)", start_b="start, B (s)", decimals=0),
-        *columns(shifted, decimals=0, kind="difference"),
+        Column("start_a", f"start, A ({unit})", scale=scale),
+        Column("start_b", f"start, B ({unit})", scale=scale),
+        *(
+            Column(name, f"{title}, B - A ({unit})", None, "difference", scale)
+            for name, title in shifted.items()
+        ),
     )
     nb = int((size > 0).sum())
-    note = f"{len(frame)} of {nb} jobs that start at another time; user and processors as in A."
+    note = (
+        f"{len(frame)} of {nb} jobs that start at another time; user and processors as in A, "
+        "starts from time 0 of the run."
+    )
     frame = frame[[column.name for column in shown]].reset_index(drop=True)
     return Table("largest_shifts", "Starts that moved most", frame, shown, note)
 
 
 def of_metrics(metrics: pd.DataFrame) -> Table:
     """Return all metrics of both runs."""
-    shown = (*columns("metric", a="A", b="B"), *CHANGES, Column("unit"))
-    note = (
-        "Over all jobs of each run, also those that only one has; `batsched-py metrics --list` "
-        "has the formulas."
+    frame = readable(metrics, ("a", "b", "difference"), "metric")
+    shown = (
+        *columns("metric", unit_shown="unit", a_shown="A", b_shown="B"),
+        *CHANGES,
     )
-    return Table("metrics", "All metrics", metrics, shown, note)
+    note = (
+        "Over all jobs of each run, also those that only one has. A slowdown is how many times "
+        "longer than its run a job takes with its wait; `batsched-py metrics --list` has the "
+        "formulas. Of times, `metrics.csv` has the seconds too."
+    )
+    return Table("metrics", "All metrics", frame, shown, note)

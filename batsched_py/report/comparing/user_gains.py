@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report.comparing.bootstrap import Sums, paired, sums_of
-from batsched_py.report.comparing.tables import SHOWN
+from batsched_py.report.comparing.tables import CHANGES, SHOWN, readable
 from batsched_py.report.document import Column, Table
 from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.tables import columns
+from batsched_py.report.metric_words import time_unit
 
 QUANTITIES = {
     "wait": ("mean waiting time", "s"),
@@ -18,17 +19,19 @@ QUANTITIES = {
 }
 _WAYS = {
     "jobs": ("jobs", "jobs"),
-    "clusters": ("jobs", "users with all their jobs"),
+    "clusters": ("jobs", "jobs, by user"),
     "users": ("users' means", "users"),
 }
 _NOTE = (
-    "Over the jobs in both runs that are measured; the slowdown is bounded by 10 s. Brackets hold "
-    "95 % bootstrap intervals of B - A; what is drawn anew is named. Drawing **jobs** singly "
-    "asks whether few jobs make the difference; as a user's jobs share a fate, that interval is "
-    "too narrow for a statement on users. Drawing **users with all their jobs** asks how much "
-    "the same mean depends on who uses the machine. **Users' means** count each user once, so that "
-    "one user of many jobs does not speak for all. All are of one pair of runs: what another "
-    "seed would give, only replications tell (a campaign)."
+    "Over the jobs in both runs that are measured. *From* and *to* are the ends of a 95 % "
+    "bootstrap interval of B - A; what is drawn anew is named. The bounded slowdown is how many "
+    "times longer than its run (10 s at least) a job takes with its wait; lateness is the "
+    "submission in the simulation less the recorded one (negative: earlier). Drawing **jobs** "
+    "singly asks whether few jobs make the difference; as a user's jobs share a fate, that "
+    "interval is too narrow for a statement on users. Drawing **jobs, by user** (each user with "
+    "all jobs) asks how much the same mean depends on who uses the machine. **Users' means** count "
+    "each user once, so that one user of many jobs does not speak for all. All are of one pair of "
+    "runs: what another seed would give, only replications tell (a campaign)."
 )
 
 
@@ -66,11 +69,14 @@ def effects(pairs: pd.DataFrame) -> Table:
             row |= {"a": a.means[at], "b": b.means[at]}
             rows.append(row | cells(intervals[way][at], "difference", nb="nb"))
     shown = (
-        *columns("quantity", "over", a="A", b="B"),
-        Column("difference", "B - A", kind="difference"),
-        *columns({"low": "from", "high": "to", "drawn": "drawn anew", "nb": "how many"}, "unit"),
+        *columns({"titled": "quantity"}, "over", a_shown="A", b_shown="B"),
+        CHANGES[0],
+        *columns(low_shown="from", high_shown="to", drawn="drawn anew", nb="how many"),
     )
-    return Table.of_rows("effects", "By how much, and how sure that is", rows, shown, _NOTE)
+    frame = readable(pd.DataFrame(rows), ("a", "b", "difference", "low", "high"), "quantity")
+    units = frame["unit_shown"].map(lambda unit: f" ({unit})" if unit else "")
+    frame["titled"] = frame["quantity"] + units
+    return Table("effects", "By how much, and how sure that is", frame, shown, _NOTE)
 
 
 def top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
@@ -81,15 +87,20 @@ def top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
     intervals = [paired(sums_of(shift[user][:, None]))[0] for user in frame["user"]]
     frame["low"] = [interval.low for interval in intervals]
     frame["high"] = [interval.high for interval in intervals]
+    scale, unit = time_unit(frame[["wait_a", "wait_b"]])
     shown = [
         *columns("user", "jobs"),
-        *columns(wait_a="mean wait, A (s)", wait_b="B (s)", decimals=0),
-        Column("wait_shift", "B - A (s)", 0, "difference"),
-        *columns(low="from (s)", high="to (s)", decimals=0),
+        Column("wait_a", f"mean wait, A ({unit})", scale=scale),
+        Column("wait_b", f"B ({unit})", scale=scale),
+        Column("wait_shift", f"B - A ({unit})", None, "difference", scale),
+        Column("low", f"from ({unit})", scale=scale),
+        Column("high", f"to ({unit})", scale=scale),
         *columns(slowdown_a="bounded slowdown, A", slowdown_b="B", decimals=2),
     ]
     if "lateness" in _varying(pairs):
-        shown += columns(lateness_a="mean lateness, A (s)", lateness_b="B (s)", decimals=0)
+        scale, unit = time_unit(frame[["lateness_a", "lateness_b"]])
+        shown.append(Column("lateness_a", f"mean lateness, A ({unit})", scale=scale))
+        shown.append(Column("lateness_b", f"B ({unit})", scale=scale))
     note = (
         f"{len(frame)} of {len(users)} users: those whose waiting times together changed most. "
         "The interval (95 %, bootstrap) draws the user's jobs in both runs anew."

@@ -155,7 +155,7 @@ def _part(part: Table | Figure | Text) -> dict[str, Any]:
 
 def _table(table: Table) -> dict[str, Any]:
     shown = table.shown
-    compares = any(column.kind in ("published", "difference") for column in shown)
+    compares = any(column.kind == "published" for column in shown)
     columns = [
         {
             "title": heading(column),

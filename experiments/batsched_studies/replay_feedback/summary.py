@@ -29,7 +29,7 @@ def terms(runs: pd.DataFrame) -> Iterator[tuple[str, str]]:
         yield from ((t, text) for t, text in PUBLISHED["terms"][group].items() if t in there)
     words = dict(PUBLISHED["terms"]["words"])
     if not there & set(tables.REPLAYS[1:]):
-        del words["feedback"]
+        del words["feedback"], words["session graph"]
     yield from words.items()
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pandas as pd
 
-from batsched_py.report import Column, Table
+from batsched_py.report import Column, Table, formatting
 from batsched_py.report.kit import beside_published, columns, log_name, slug, where_known
 from batsched_py.units import DAY
 from batsched_studies.replay_feedback import PUBLISHED, TEXTS
@@ -223,9 +223,8 @@ def nearest(published: float, value: float) -> float:
 
 
 def digits(value: float) -> str:
-    """Return the value as the paper prints it; no negative zero."""
-    text = f"{value:.2f}"
-    return "0.00" if text == "-0.00" else text
+    """Return the value with the decimals that the paper prints; no negative zero."""
+    return formatting.cell(value, 2)
 
 
 def rows_of(cells: Iterable[Cell]) -> Iterator[tuple[tuple[str, str], list[Cell]]]:

@@ -188,8 +188,22 @@ def test_means_over_jobs_and_over_users_differ(tmp_path: Path) -> None:
     waits = rows[rows["quantity"] == "mean waiting time"]
     # 20 s for one of ann's two jobs: 20 / 4 over jobs, 10 / 3 over users
     assert waits["difference"].tolist() == [5, 5, pytest.approx(10 / 3)]
-    assert waits["drawn"].tolist() == ["jobs", "users with all their jobs", "users"]
+    assert waits["drawn"].tolist() == ["jobs", "jobs, by user", "users"]
     assert waits["nb"].tolist() == [4, 3, 3]
+
+
+def test_times_are_shown_in_a_readable_unit_and_kept_in_seconds(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, BASE, replaced(2, start=170 + 72_000))
+    assert " h in B" in comparison.summary
+    for name, quantity in (("metrics", "mean_waiting_time"), ("effects", "mean waiting time")):
+        shown = table(comparison, name)
+        row = shown.frame[(shown.frame == quantity).any(axis=1)].iloc[0]
+        assert (row["unit"], row["unit_shown"]) == ("s", "h")
+        assert row["difference"] == pytest.approx(18_005)
+        assert row["difference_shown"] == pytest.approx(18_005 / 3600)
+    assert [column.title for column in table(comparison, "shifts").columns[5:]] == [
+        *("mean shift (h)", "median (h)", "most earlier (h)", "most later (h)")
+    ]
 
 
 def test_rigid_and_reacting_replay_are_matched_by_id(tmp_path: Path) -> None:
@@ -281,6 +295,14 @@ def test_results_in_memory_are_compared_as_their_files(tmp_path: Path) -> None:
     assert compare_runs(easy, easy).summary.startswith("The runs are identical")
     with pytest.raises(UsageError, match="two runs of files, or two results"):
         compare_runs(easy, tmp_path / "fcfs")
+    # in a notebook
+    assert repr(report).splitlines()[1].strip() == report.summary
+    assert len(repr(report)) < 1000
+    html = report._repr_html_()
+    assert all(table.title in html for table in report.tables)
+    assert "<table>" in html
+    page = report.write(tmp_path / "new" / "page.html")
+    assert all(figure.title in page.read_text() for figure in report.figures)
 
 
 def test_tables_of_real_batsim_are_read(tmp_path: Path, shared: Path) -> None:

@@ -2,7 +2,7 @@ const OTHERS = "other users";
 const TIME_UNITS = [[86400, "days"], [3600, "hours"], [60, "minutes"]];
 const USER_COLUMNS = [
   ["jobs", "jobs", 1], ["wait", "mean wait [h]", 3600], ["slowdown", "mean bounded slowdown", 1],
-  ["lateness", "mean lateness [h]", 3600], ["activity", "activity [days]", 86400], ["area", "work [processor h]", 3600],
+  ["lateness", "mean lateness [h]", 3600], ["activity", "activity [d]", 86400], ["area", "work [processor h]", 3600],
 ];
 
 /** The six users with most work in the window have a colour each, the others share grey. */
