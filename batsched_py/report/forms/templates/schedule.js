@@ -5,6 +5,8 @@ const USER_COLUMNS = [
   ["lateness", "mean lateness [h]", 3600], ["activity", "activity [days]", 86400], ["area", "work [processor h]", 3600],
 ];
 
+const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
+
 /** The six users with most work in the window have a colour each, the others share grey. */
 function colouredUsers({ jobs }) {
   const work = new Map();
@@ -117,7 +119,7 @@ class Schedule {
     const { run } = this;
     const drawn = run.jobs.id.length;
     byId("gantt-caption").textContent = drawn
-      ? `Run: ${runLabel(run.run)}. ${drawn} of the ${run.nb_ran} jobs that ran, from ${lasting(run.from)} to ${lasting(run.to)} of the simulated time, on ${run.nb_res} processors. ` +
+      ? `${capitalised(runLabel(run.run))}. ${drawn} of the ${run.nb_ran} jobs that ran, from ${lasting(run.from)} to ${lasting(run.to)} of the simulated time, on ${run.nb_res} processors. ` +
         "A rectangle is a job on neighbouring processors; the six users with most work there have a colour each, a click on the legend picks one. Below: jobs that wait, busy processors."
       : "No job ran.";
     byId("gantt").hidden = !drawn;
@@ -181,7 +183,7 @@ class Schedule {
     const columns = USER_COLUMNS.map(([name, title]) => ({ title, numeric: true, value: (row) => rows[row][name] }));
     columns.unshift({ title: "user", numeric: false, value: (row) => rows[row].user });
     this.table = new PagedTable(byId("users-table"), { id: "table-users", file: "users.csv", columns, count: rows.length, size: 10,
-      title: `${rows.length} users of the run ${runLabel(this.run.run)}` });
+      title: `${rows.length} users (${runLabel(this.run.run)})` });
   }
 }
 

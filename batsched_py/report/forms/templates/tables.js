@@ -66,7 +66,7 @@ class PagedTable {
     Object.assign(this, { columns, count, size, file, at: 0, place: null, direction: 0 });
     this.texts = Array.from({ length: count }, (_, row) =>
       columns.map((column) => String(column.value(row) ?? "")).join(" ").toLowerCase());
-    this.search = make("input", { type: "search", id: `${id}-filter`, placeholder: "words, all of them", value: filter,
+    this.search = make("input", { type: "search", id: `${id}-filter`, placeholder: "words, all of them", value: count > 1 ? filter : "",
       oninput: () => { this.at = 0; this.update(); } });
     this.status = make("output", { for: `${id}-filter` });
     this.body = make("tbody");
@@ -81,7 +81,7 @@ class PagedTable {
     this.next = make("button", { type: "button", class: "control", onclick: () => this.turn(1) }, "Next");
     const csv = make("button", { type: "button", class: "link", onclick: () => this.save() }, "CSV of these rows");
     place.replaceChildren(
-      make("p", { class: "controls" }, make("label", {}, "Filter ", this.search), this.status),
+      make("p", { class: "controls", hidden: count < 2 }, make("label", {}, "Filter ", this.search), this.status),
       make("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": title }, table),
       make("p", { class: "controls pager" }, this.back, this.next),
       make("p", { class: "tools" }, csv));
