@@ -184,7 +184,7 @@ class Schedule {
     const columns = USER_COLUMNS.map(([name, title]) => ({ title, numeric: true, value: (row) => rows[row][name] }));
     columns.unshift({ title: "user", numeric: false, value: (row) => rows[row].user });
     this.table = new PagedTable(byId("users-table"), { id: "table-users", file: "users.csv", columns, count: rows.length, size: 10,
-      title: `${rows.length} ${rows.length === 1 ? "user" : "users"} of ${data.runs.n > 1 ? `the run ${runLabel(this.run.run)}` : "the run"}` });
+      title: `${rows.length} ${rows.length === 1 ? "user" : "users"}${data.runs.n > 1 ? ` (${runLabel(this.run.run)})` : ""}` });
   }
 }
 
