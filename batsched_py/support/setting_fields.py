@@ -70,9 +70,9 @@ def _of_its_type(field: SettingField, value: Any) -> Any:
         raise UsageError(f"{parameter(field.name)} {value!r}: expected {expected}")
     if isinstance(value, bool) or not isinstance(value, Real):
         return value
-    if isinstance(value, Integral) or not fits(0.5, field.kind):
-        return int(value)  # type: ignore[call-overload]  # of numpy, too
-    return float(value)
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if fits(0.5, field.kind) else int(float(value))
 
 
 def _default(field: msgspec.structs.FieldInfo) -> Any:

@@ -210,7 +210,7 @@ def test_users_are_drawn_and_listed(load: Load) -> None:
     opened = load()
     points = "document.querySelector('#users-chart').view.data('source_0').length"
     assert opened.evaluate(points) == 11
-    assert "11 users of the run" in opened.locator("#table-users caption").inner_text()
+    assert "11 users (" in opened.locator("#table-users caption").inner_text()
     opened.locator("#users-y").select_option("slowdown")
     opened.wait_for_function(
         "document.querySelector('#users-chart').innerText.includes('slowdown') || "

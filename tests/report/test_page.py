@@ -116,6 +116,12 @@ def test_ours_and_published_are_paired_only_if_both_are_there() -> None:
         assert ("<small>ours</small>" in page(report)) is has_tag
 
 
+def test_backticks_in_a_cell_are_code_and_nothing_else_is_markup() -> None:
+    table = Table("t", "T", pd.DataFrame({"x": ["hours of `cap_hours` <b> *"]}))
+    text = page(Report("T", "", (Section("S", (table,)),)))
+    assert "hours of <code>cap_hours</code> &lt;b&gt; *" in text
+
+
 def test_a_long_table_ends_in_its_csv_file() -> None:
     table = Table("t", "T", pd.DataFrame({"x": range(1200)}))
     text = page(Report("T", "", (Section("S", (table,)),)))

@@ -7,6 +7,7 @@ is served live may ask its own server how far the campaign is.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -18,7 +19,7 @@ from urllib.parse import quote
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from batsched_py.report.document import Column, Figure, Report, Table, Text
 from batsched_py.report.formatting import (
@@ -118,8 +119,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["markdown"] = rendered
+    environment.filters["code"] = _with_code
     environment.filters["inline"] = lambda text: Markup(_markdown().renderInline(text))
     return environment
+
+
+def _with_code(text: str) -> Markup:
+    """Return the text of a cell: what is in backticks is code, all else is as it stands."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def rendered(text: str) -> Markup:

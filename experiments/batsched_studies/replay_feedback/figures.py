@@ -30,6 +30,8 @@ _BINS = 160
 """Bars of a histogram over time, at most."""
 _WIDTH, _HEIGHT = 210, 130
 """Of one of six panels, pixels."""
+_EDGE = 5
+"""Between the outermost points and the edge of a panel, pixels, so that none is cut."""
 _SINCE = "from the first recorded submission"
 _BY_REPLAY = alt.Color(
     "replay:N",
@@ -133,10 +135,10 @@ def lateness_of_users(study: replays.Study) -> Chart:
         x=alt.X(
             "jobs:Q",
             title="jobs (logarithmic)",
-            scale=alt.Scale(type="log"),
+            scale=alt.Scale(type="log", nice=False, padding=_EDGE),
             axis=replays.log_axis(frame["jobs"]),
         ),
-        y=alt.Y("days:Q", title="mean lateness (d)"),
+        y=alt.Y("days:Q", title="mean lateness (d)", scale=alt.Scale(padding=_EDGE)),
         color=replays.colour(names, legend=None),
         tooltip=["infrastructure", "user", "jobs", "days"],
     )
@@ -157,12 +159,13 @@ def additional_lateness(study: replays.Study) -> Chart:
         drawn = users.assign(infrastructure=name, seconds=seconds, aside=aside)
         frames.append(drawn.drop(columns="lateness"))
     frame = pd.concat(frames)
+    names_axis = alt.Axis(labelAngle=0, labelFontSize=11)
     base = alt.Chart(frame, width="container", height=380).encode(
-        x=alt.X("infrastructure:N", sort=names, title=None, axis=alt.Axis(labelAngle=-40)),
+        x=alt.X("infrastructure:N", sort=names, title=None, axis=names_axis),
         y=alt.Y(
             "seconds:Q",
             title="additional lateness (s; logarithmic beyond ±100)",
-            scale=alt.Scale(type="symlog", constant=100),
+            scale=alt.Scale(type="symlog", constant=100, nice=False, padding=_EDGE),
             axis=replays.log_axis(frame["seconds"], least=100),
         ),
         color=replays.colour(names, legend=None),
@@ -200,7 +203,7 @@ def differences(study: replays.Study) -> Chart:
         raise replays.MissingError("no infrastructure has two replays to compare")
     base = alt.Chart(width=330, height=250)
     lines = base.mark_line(strokeWidth=1.5).encode(
-        x=alt.X("days:Q", title="difference of submission times (d)"),
+        x=alt.X("days:Q", title="difference of submission times (d)", axis=alt.Axis(tickCount=6)),
         y=alt.Y("share:Q", title="share of jobs with a smaller one", axis=alt.Axis(format="%")),
         color=replays.colour(names, title=None),
         tooltip=["replays", "infrastructure", "days", "share"],
@@ -253,8 +256,9 @@ def windows(study: replays.Study) -> Chart:
             row["jobs_per_day"] = round(values["throughput_per_day"], 3)
             rows.append(row | {"busy_nodes": round(values["mean_busy_processors"], 3)})
     frame = pd.DataFrame(rows)
+    names_axis = alt.Axis(labelAngle=-40 if len(lengths) > 1 else 0)
     base = alt.Chart(width=_WIDTH, height=150).encode(
-        x=alt.X("infrastructure:N", sort=names, title=None, axis=alt.Axis(labelAngle=-40))
+        x=alt.X("infrastructure:N", sort=names, title=None, axis=names_axis)
     )
     bars = base.mark_bar().encode(
         xOffset=alt.XOffset("replay:N", sort=list(tables.REPLAYS)),

@@ -90,12 +90,12 @@ def _made(study: replays.Study) -> Graphs:
 
 def chart(graphs: Graphs) -> Chart:
     """Return longest paths, largest arities, and the distribution of think times."""
-    paths = _counted(graphs.longest, "longest path", "sessions, logarithmic", "log")
-    arity = _counted(graphs.widest, "largest arity", "sessions waited for, logarithmic", "symlog")
+    paths = _counted(graphs.longest, "longest path", "log")
+    arity = _counted(graphs.widest, "largest arity", "symlog")
     return alt.hconcat(paths, arity, _think_times(graphs)).resolve_scale(color="independent")
 
 
-def _counted(values: Mapping[int, Sequence[int]], title: str, unit: str, scale: Any) -> Chart:
+def _counted(values: Mapping[int, Sequence[int]], title: str, scale: Any) -> Chart:
     """Return pairs of integers, larger points where there are more users; and the diagonal."""
     pairs = pd.DataFrame({f"a{minutes}": of_users for minutes, of_users in values.items()})
     frame = pairs.value_counts(sort=False).rename("users").reset_index()
@@ -104,7 +104,8 @@ def _counted(values: Mapping[int, Sequence[int]], title: str, unit: str, scale: 
     def of_axis(name: str) -> dict[str, Any]:
         axis = replays.log_axis(frame[name])
         axis.grid = False
-        return {"title": f"{name} ({unit})", "scale": alt.Scale(type=scale), "axis": axis}
+        title = f"{name} (sessions, logarithmic)"  # a longer one is higher than the panel
+        return {"title": title, "scale": alt.Scale(type=scale, nice=False, padding=8), "axis": axis}
 
     base = alt.Chart(width=_SIDE, height=_SIDE, title=title).encode(
         x=alt.X("a0:Q", **of_axis("a0")), y=alt.Y("a60:Q", **of_axis("a60"))
@@ -135,7 +136,10 @@ def _think_times(graphs: Graphs) -> Chart:
         ),
         y=alt.Y("share:Q", title="share of shorter ones", axis=alt.Axis(format="%")),
         color=alt.Color(
-            "sessions:N", scale=alt.Scale(range=[palette.ORANGE, palette.BLUE]), title=None
+            "sessions:N",
+            scale=alt.Scale(range=[palette.ORANGE, palette.BLUE]),
+            # Inside: above, it would move this panel down.
+            legend=alt.Legend(title=None, orient="bottom-right"),
         ),
         tooltip=["sessions", "hours", "share"],
     )

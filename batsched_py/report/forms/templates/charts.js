@@ -23,7 +23,7 @@ function chartConfig(narrow, panels) {
     background: null,
     font: FONT,
     axis: { labelColor: text, titleColor: text, gridColor: line, domainColor: muted, tickColor: muted,
-      labelFontSize: 12, titleFontSize: 12, titleFontWeight: 600, labelLimit: narrow ? 90 : 180 },
+      labelFontSize: 12, labelSeparation: 4, titleFontSize: 12, titleFontWeight: 600, labelLimit: narrow ? 90 : 180 },
     legend,
     title: { color: text, subtitleColor: muted },
     header: { labelColor: text, titleColor: text, labelFontSize: 12 },

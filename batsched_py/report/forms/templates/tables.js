@@ -66,7 +66,7 @@ class PagedTable {
     Object.assign(this, { columns, count, size, file, at: 0, place: null, direction: 0 });
     this.texts = Array.from({ length: count }, (_, row) =>
       columns.map((column) => String(column.value(row) ?? "")).join(" ").toLowerCase());
-    this.search = make("input", { type: "search", id: `${id}-filter`, placeholder: "words, all of them", value: filter,
+    this.search = make("input", { type: "search", id: `${id}-filter`, placeholder: "words, all of them", value: count > 1 ? filter : "",
       oninput: () => { this.at = 0; this.update(); } });
     this.status = make("output", { for: `${id}-filter` });
     this.body = make("tbody");
