@@ -18,6 +18,7 @@ from batsched_py.metrics import BOUND
 from batsched_py.report.packed_columns import rounded
 from batsched_py.report.runs_table import ShownRuns
 from batsched_py.support.processor_sets import from_text, intervals
+from batsched_py.workload.clock import local_seconds
 
 MOST_RUNS = 12
 MOST_JOBS = 1_500
@@ -46,8 +47,24 @@ def schedules_of(results: ShownRuns) -> Schedules:
         row = results.runs.iloc[at]
         jobs = results.kept_jobs(row)
         if jobs is not None:
-            shown.append({"run": at, **one_schedule(jobs, int(row["nb_res"]))})
+            made = one_schedule(jobs, int(row["nb_res"]))
+            shown.append({"run": at, **made, "clock": _clock(results, row, made["from"])})
     return Schedules(shown, _note(results, len(rows), len(shown)))
+
+
+def _clock(results: ShownRuns, row: Any, at: float) -> float | None:
+    """Return what turns seconds of a run into those since clocks showed 1970-01-01 0:00.
+
+    As it is at a time of the run, for the window around it; None if the log tells no dates.
+    """
+    try:
+        settings = results.settings(row)
+    except (OSError, msgspec.DecodeError):  # removed since the campaign ran
+        return None
+    start = settings.get("unix_start_time")
+    if start is None:
+        return None
+    return float(local_seconds([at], start, settings.get("time_zone") or "UTC")[0]) - at
 
 
 def chosen_rows(results: ShownRuns) -> list[int]:

@@ -209,3 +209,11 @@ def test_no_run_at_all_is_no_error() -> None:
     results.runs = pd.DataFrame()
     assert schedules_of(results).note == "No run has finished yet."
     assert runs_table(results, stored_of(results))["n"] == 0
+
+
+def test_a_schedule_is_by_the_clocks_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    results = MadeUp(1, nb_jobs=20)
+    assert {shown["clock"] for shown in schedules_of(results).runs} == {None}
+    dates = {"unix_start_time": 1e9, "time_zone": "Europe/Paris"}  # in summer: 2 h before UTC
+    monkeypatch.setattr(MadeUp, "settings", lambda self, row: dates)
+    assert {shown["clock"] for shown in schedules_of(results).runs} == {1e9 + 7200}

@@ -13,6 +13,29 @@ function colouredUsers({ jobs }) {
   return most.map(([user]) => `user ${user}`);
 }
 
+/** A run whose times are those of the log's clocks, if it tells dates: days begin at midnight. */
+function onClock(run) {
+  if (run.clock == null) return run;
+  const shifted = (times) => times.map((time) => (time == null ? null : time + run.clock));
+  const { submit, start, end } = run.jobs;
+  return { ...run, from: run.from + run.clock, to: run.to + run.clock,
+    jobs: { ...run.jobs, submit: shifted(submit), start: shifted(start), end: shifted(end) } };
+}
+
+/** A time of a run as text: a date, or how long after its begin. */
+function moment(run, time) {
+  if (run.clock == null || time == null) return lasting(time);
+  return new Date(time * 1000).toISOString().slice(0, 19).replace("T", " ");
+}
+
+/** What its axis of time has beyond the number of ticks. */
+function datesOf(run, unit) {
+  if (run.clock == null) return {};
+  const date = `toDate(datum.value * ${1000 * unit})`;
+  return { labelExpr:
+    `utchours(${date}) || utcminutes(${date}) ? utcFormat(${date}, "%H:%M") : utcFormat(${date}, "%d %b")` };
+}
+
 function rectanglesOf(run, unit, known) {
   const { jobs } = run;
   return run.rectangles.map(([at, first, last]) => {
@@ -20,7 +43,7 @@ function rectanglesOf(run, unit, known) {
     return {
       id: jobs.id[at], group: known.includes(user) ? user : OTHERS, user: jobs.user[at] || "unknown", size: jobs.size[at],
       x: jobs.start[at] / unit, x2: jobs.end[at] / unit, y: first, y2: last + 1,
-      submitted: lasting(jobs.submit[at]), started: lasting(jobs.start[at]), ended: lasting(jobs.end[at]),
+      submitted: moment(run, jobs.submit[at]), started: moment(run, jobs.start[at]), ended: moment(run, jobs.end[at]),
       waited: lasting(jobs.start[at] - jobs.submit[at]), ran: lasting(jobs.end[at] - jobs.start[at]),
     };
   });
@@ -33,10 +56,14 @@ function ganttSpec(run, width) {
   const [from, to] = [run.from / unit, run.to / unit];
   const narrow = width < 560;
   const inner = Math.max(180, width - 78);
+  const dates = datesOf(run, unit);
+  const since = run.clock == null ? `${name} since the simulation began` : `date, from ${moment(run, run.from).slice(0, 10)} on`;
   const ticks = Math.max(4, Math.round(inner / 80));
   const steps = run.busy.processors.length;
-  const levels = run.busy.processors.map((processors, at) => ({
-    t: from + ((at + 0.5) / steps) * (to - from), processors, waiting: run.busy.waiting[at] }));
+  const levels = run.busy.processors.map((processors, at) => {
+    const t = from + ((at + 0.5) / steps) * (to - from);
+    return { t, when: moment(run, t * unit), processors, waiting: run.busy.waiting[at] };
+  });
   const windowed = { domainMin: { expr: "from" }, domainMax: { expr: "to" }, nice: false, zero: false };
   const y = (field, title, scale) => ({ field, type: "quantitative", title, scale,
     axis: { minExtent: 40, maxExtent: 40, tickCount: 4, format: "~s" } });
@@ -52,7 +79,7 @@ function ganttSpec(run, width) {
         params: [{ name: "chosen", select: { type: "point", fields: ["group"] }, bind: "legend" }],
         mark: { type: "rect", clip: true, stroke: colours().sheet, strokeWidth: 0.5, aria: false },
         encoding: {
-          x: { field: "x", type: "quantitative", scale: windowed, title: null, axis: { grid: false, tickCount: ticks } },
+          x: { field: "x", type: "quantitative", scale: windowed, title: null, axis: { grid: false, tickCount: ticks, ...dates } },
           x2: { field: "x2" },
           y: { ...y("y", "processor", { domain: [0, run.nb_res], nice: false }) }, y2: { field: "y2" },
           color: { field: "group", type: "nominal", title: null, scale: { domain: [...known, OTHERS], range: [...palette().slice(0, known.length), palette().at(-1)] },
@@ -65,8 +92,8 @@ function ganttSpec(run, width) {
         width: inner, height: 60, data: { values: levels },
         mark: { type: "area", clip: true, interpolate: "step", color: palette()[1], opacity: 0.7, aria: false },
         encoding: {
-          x: { field: "t", type: "quantitative", scale: windowed, title: null, axis: { tickCount: ticks } }, y: y("waiting", "waiting"),
-          tooltip: [{ field: "t", title: name, format: ".3f" }, { field: "waiting", title: "jobs waiting", format: ".1f" }],
+          x: { field: "t", type: "quantitative", scale: windowed, title: null, axis: { tickCount: ticks, ...dates } }, y: y("waiting", "waiting"),
+          tooltip: [{ field: "when", title: "time", type: "nominal" }, { field: "waiting", title: "jobs waiting", format: ".1f" }],
         },
       },
       {
@@ -74,8 +101,8 @@ function ganttSpec(run, width) {
         layer: [
           { mark: { type: "area", interpolate: "step", color: palette()[0], opacity: 0.7, aria: false },
             params: [{ name: "brush", select: { type: "interval", encodings: ["x"] } }],
-            encoding: { x: { field: "t", type: "quantitative", scale: { domain: [from, to], nice: false, zero: false }, axis: { tickCount: ticks },
-              title: narrow ? `${name}; drag to choose` : `${name} since the simulation began; drag here to choose a window` },
+            encoding: { x: { field: "t", type: "quantitative", scale: { domain: [from, to], nice: false, zero: false }, axis: { tickCount: ticks, ...dates },
+              title: narrow ? `${run.clock == null ? name : "date"}; drag to choose` : `${since}; drag here to choose a window` },
               y: y("processors", "busy", { domain: [0, run.nb_res], nice: false }) } },
           { data: { values: [{}] }, mark: { type: "rect", color: colours().text, opacity: 0.15, aria: false, tooltip: null },
             encoding: { x: { datum: { expr: "from" }, type: "quantitative" }, x2: { datum: { expr: "to" } } } },
@@ -91,7 +118,7 @@ const ofRun = (row) => (data.runs.n > 1 ? `Run: ${runLabel(row)}. ` : "");
 
 class Schedule {
   constructor(runs) {
-    this.runs = runs;
+    this.runs = runs.map(onClock);
     this.from = byId("gantt-from");
     this.length = byId("gantt-length");
     for (const slider of [this.from, this.length]) slider.addEventListener("input", () => this.slide());
@@ -120,7 +147,7 @@ class Schedule {
     const { run } = this;
     const drawn = run.jobs.id.length;
     byId("gantt-caption").textContent = drawn
-      ? `${ofRun(run.run)}${drawn} of the ${run.nb_ran} jobs that ran, from ${lasting(run.from)} to ${lasting(run.to)} of the simulated time, on ${run.nb_res} processors. ` +
+      ? `${ofRun(run.run)}${drawn} of the ${run.nb_ran} jobs that ran, from ${moment(run, run.from)} to ${moment(run, run.to)}${run.clock == null ? " of the simulated time" : ""}, on ${run.nb_res} processors. ` +
         "A rectangle is a job on neighbouring processors; the six users with most work there have a colour each, a click on the legend picks one. Below: jobs that wait, busy processors."
       : "No job ran.";
     byId("gantt").hidden = !drawn;
@@ -150,7 +177,7 @@ class Schedule {
       this.length.value = (1000 * (to - from)) / (run.to - run.from);
       this.from.value = rest > 0 ? (1000 * (from - run.from)) / rest : 0;
     }
-    byId("gantt-window").value = `${lasting(from)} to ${lasting(to)}`;
+    byId("gantt-window").value = `${moment(run, from)} to ${moment(run, to)}`;
     this.view.signal("from", from / this.unit).signal("to", to / this.unit).runAsync();
   }
 
