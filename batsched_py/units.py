@@ -10,10 +10,12 @@ MONTH = 30 * DAY
 """As the papers count: 30 days."""
 
 UNITS = {"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": 1.0}
-"""Units of the axes of time, the longest first."""
-_FROM = {"days": 3 * DAY, "hours": HOUR, "minutes": 2 * MINUTE, "seconds": 0.0}
+"""Units in which times are shown, the longest first, by their names in sentences."""
+SYMBOLS = {"days": "d", "hours": "h", "minutes": "min", "seconds": "s"}
+"""What stands behind a number or in brackets."""
+_FROM = {"days": 3 * DAY, "hours": HOUR, "minutes": 2 * MINUTE}
 
 
 def unit_of(span: float) -> str:
     """Return the name of the one of :data:`UNITS` in which one reads a span of time (seconds)."""
-    return next(name for name, least in _FROM.items() if span >= least)
+    return next((name for name, least in _FROM.items() if span >= least), "seconds")

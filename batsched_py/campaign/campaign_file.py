@@ -8,7 +8,7 @@ extend another one: the keys of that one are then the defaults.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -81,8 +81,10 @@ def find_campaign(text: str) -> Path:
             f"the study {study} has no campaign file {file!r}{did_you_mean(file, files)}; it has: "
             + ", ".join(files)
         )
+    beside = Path(f"{text}.toml")
+    hint = f" (did you mean {str(beside)!r}?)" if beside.is_file() else did_you_mean(study, studies)
     raise UsageError(
-        f"there is no campaign file {text!r}{did_you_mean(study, studies)}; expected a TOML file "
+        f"there is no campaign file {text!r}{hint}; expected a TOML file "
         f"or a study: {', '.join(studies)}"
     )
 
@@ -192,9 +194,14 @@ def _head(content: dict[str, Any]) -> dict[str, Any]:
     allowed = [*_HEAD, "extends", *_TABLES]
     for key, value in content.items():
         if not isinstance(value, dict) and key not in _TABLES:
-            hint = f"{did_you_mean(key, allowed)}; there are: {', '.join(allowed)}"
-            raise CampaignError((), key, f"there is no key {key!r}{hint}")
+            raise CampaignError((), key, f"there is no key {key!r}{_hint(key, allowed)}")
     return head
+
+
+def _hint(key: str, allowed: Sequence[str]) -> str:
+    if key in KEYS:
+        return ": it is a setting, put it under [run]"
+    return f"{did_you_mean(key, allowed)}; there are: {', '.join(allowed)}"
 
 
 def _check_head(key: str, value: Any) -> None:

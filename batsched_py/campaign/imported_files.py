@@ -7,11 +7,10 @@ import sys
 from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
-from sysconfig import get_path
+
+from batsched_py.support.code_places import is_installed
 
 _INIT = "__init__.py"
-_INSTALLED = {"site-packages", "dist-packages"}
-_STANDARD_LIBRARY = get_path("stdlib")
 _BY_NAME = ("importlib", "__import__")
 """What imports modules whose names are made up when it runs."""
 
@@ -59,11 +58,6 @@ def _search_path() -> list[Path]:
     """Return where Python looks, but for what is installed."""
     places = [Path(place).absolute() for place in sys.path if place]
     return [place for place in places if not is_installed(place)]
-
-
-def is_installed(path: Path) -> bool:
-    """Tell whether a file or a folder is Python's own or of a package that was installed."""
-    return path.is_relative_to(_STANDARD_LIBRARY) or not _INSTALLED.isdisjoint(path.parts)
 
 
 def _imported(file: Path, roots: list[Path], left_out: Collection[str]) -> Iterator[Path]:

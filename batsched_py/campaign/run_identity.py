@@ -19,12 +19,13 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.campaign.imported_files import imported_files, is_installed
+from batsched_py.campaign.imported_files import imported_files
 from batsched_py.run.backends.dispatch import launcher
 from batsched_py.run.result import versions
 from batsched_py.run.settings import EMBEDDED, Settings
 from batsched_py.run.simulate import sha256
 from batsched_py.support import plugins
+from batsched_py.support.code_places import is_installed
 
 _LIMITS = ("timeouts",)  # settings that bound a run and do not change what it gives
 _DETERMINING = {

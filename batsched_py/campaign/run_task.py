@@ -139,7 +139,12 @@ def _measured(task: Task, place: str, result: Result) -> dict[str, float | None]
     for name, value in given.items():
         if name in taken:
             raise InputError(f"{place} gave {name!r}, which is another column: call it otherwise")
-        number = None if value is None else float(value)
+        try:
+            number = None if value is None else float(value)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"{place} gave {name!r}: {value!r}: expected a number or None"
+            ) from None
         measured[str(name)] = number if number is not None and isfinite(number) else None
     return measured
 

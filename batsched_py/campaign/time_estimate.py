@@ -11,7 +11,7 @@ import msgspec
 from batsched_py.campaign.finished_runs import finished_run
 from batsched_py.campaign.preparation import PreparedRun
 from batsched_py.support.json_values import is_number
-from batsched_py.units import HOUR, MINUTE
+from batsched_py.units import SYMBOLS, UNITS, unit_of
 
 # From the most alike to the least: what two runs have in common for the time of one to tell that
 # of the other.
@@ -36,8 +36,10 @@ class Estimate(msgspec.Struct, frozen=True):
         """Return it as a sentence, for ``jobs`` runs at a time."""
         parts = []
         if self.known:
-            span = _span(self.seconds / jobs)
-            parts.append(f"about {span} for {self.known} runs, {jobs} at a time")
+            span = self.seconds / jobs
+            unit = unit_of(span)
+            time = f"{span / UNITS[unit]:.3g} {SYMBOLS[unit]}"
+            parts.append(f"about {time} for {self.known} runs, {jobs} at a time")
         if self.unknown:
             parts.append(
                 f"{self.unknown} runs are like none that was timed in this folder: an "
@@ -83,10 +85,3 @@ def _seconds(run: PreparedRun) -> float | None:
     ended = finished_run(run.folder)
     seconds = None if ended is None else ended.provenance.get("seconds")
     return float(seconds) if is_number(seconds) else None
-
-
-def _span(seconds: float) -> str:
-    for unit, length in (("h", HOUR), ("min", MINUTE)):
-        if seconds >= 1.5 * length:
-            return f"{seconds / length:.1f} {unit}"
-    return f"{seconds:.0f} s"

@@ -259,8 +259,8 @@ def _write_results(folder: Path, with_report: bool) -> None:
     if not with_report:
         return
     report = report_of(results)
+    page, *files = publish(report, results)  # first, as nobody may read what is printed
     print_report(report, Console())
-    page, *files = publish(report, results)
     print(f"wrote {page}, and {len(files)} files of tables and figures in {files[0].parent}")
 
 

@@ -59,16 +59,18 @@ def compare(
     compared = _compared(a, b)
     report = compared.report()
     tables = {table.name: table.frame for table in report.tables} | compared.whole_tables
+    if csv is not None:
+        _check_table(csv, tables)
+    # First, as nobody may read what is printed.
+    written = _write(report, compared.whole_tables, out) if out is not None else 0
     if as_json:
         _print_json(compared, tables)
     elif csv is not None:
-        _print_csv(csv, tables)
+        print(tables[csv].to_csv(index=False), end="")
     else:
         _show(report, compared.identical)
-    if out is not None:
-        written = _write(report, compared.whole_tables, out)
-        if not as_json and csv is None:
-            print(f"wrote {written} files into {out}; {out / 'report.html'} shows all")
+    if out is not None and not as_json and csv is None:
+        print(f"wrote {written} files into {out}; {out / 'report.html'} shows all")
     if fail and not compared.identical:
         raise typer.Exit(1)
 
@@ -128,11 +130,10 @@ def _print_json(compared: _Comparison, tables: dict[str, pd.DataFrame]) -> None:
     print(msgspec.json.format(msgspec.json.encode(content), indent=1).decode())
 
 
-def _print_csv(name: str, tables: dict[str, pd.DataFrame]) -> None:
+def _check_table(name: str, tables: dict[str, pd.DataFrame]) -> None:
     if name not in tables:
         hint = did_you_mean(name, tables)
         raise UsageError(f"--csv {name}: no such table here{hint}; there are {', '.join(tables)}")
-    print(tables[name].to_csv(index=False), end="")
 
 
 def _write(report: Report, whole: dict[str, pd.DataFrame], out: Path) -> int:

@@ -22,8 +22,8 @@ from batsched_py.explain.replayed_exchange import (
     read_turns,
     replay,
 )
-from batsched_py.explain.waiting_lines import MOST, explanation
-from batsched_py.explain.wording import in_words
+from batsched_py.explain.waiting_lines import MOST, Explanation, explanation
+from batsched_py.explain.wording import in_words, on_the_clock
 from batsched_py.figures.chart_files import format_of
 from batsched_py.run.settings import ProcessSettings, Settings
 from batsched_py.run.simulate import make_process
@@ -108,7 +108,8 @@ def explain(
             replay(turns, process, watch)
         except InputError as error:
             raise InputError(f"{exchange}: {error}") from None
-        _tell(watch, recorded.scheduler, sys.maxsize if all_lines else MOST, as_json)
+        most = sys.maxsize if all_lines else MOST
+        _tell(explanation(watch, recorded.scheduler, most), _clock(described), as_json)
         if gantt is not None:
             from batsched_py.explain.gantt import draw
 
@@ -117,13 +118,14 @@ def explain(
                 print(f"wrote {gantt}")
 
 
-def _tell(watch: Watch, policy: str, most: int, as_json: bool) -> None:
-    told = explanation(watch, policy, most)
+def _tell(told: Explanation, clock: _Clock, as_json: bool) -> None:
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(told)).decode())
         return
     for line in in_words(told):
         print(line)
+    if clock.unix_start_time is not None:
+        print(on_the_clock(told, clock.unix_start_time, clock.time_zone))
 
 
 def _paths(run: str) -> tuple[Path, Path]:
@@ -154,6 +156,21 @@ class _Described(msgspec.Struct):
 
     run: _Settings
     nb_messages: int | None = None
+
+
+class _Clock(msgspec.Struct):
+    """When second 0 was, as PREFIX_run.json has it."""
+
+    unix_start_time: float | None = None
+    time_zone: str = "UTC"
+
+
+def _clock(described: Path) -> _Clock:
+    """Return when second 0 was, as far as it was stored."""
+    try:
+        return msgspec.json.decode(described.read_bytes(), type=_Clock)
+    except (OSError, msgspec.MsgspecError):  # said before, if it is needed
+        return _Clock()
 
 
 def _read_run(path: Path) -> tuple[ProcessSettings, int | None]:

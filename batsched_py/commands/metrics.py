@@ -15,7 +15,7 @@ import typer
 from batsched_py.errors import UsageError
 from batsched_py.metrics import COUNTS, METRICS, JobTable, Metric, overall, per_site, per_user
 from batsched_py.results.jobs_file import read_jobs
-from batsched_py.results.run_files import machine_size
+from batsched_py.results.run_files import SUFFIX, machine_size
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.text_table import print_table
 
@@ -25,7 +25,7 @@ _Rows = list[dict[str, Any]]
 def metrics(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="PREFIX_jobs.csv of batsched-py or of Batsim."),
+        typer.Argument(metavar="FILE", help="PREFIX of a run, or PREFIX_jobs.csv, also of Batsim."),
     ] = None,
     nodes: Annotated[
         int | None,
@@ -66,6 +66,7 @@ def metrics(
     elif file is None:
         raise UsageError("which FILE? Give a PREFIX_jobs.csv, or --list")
     else:
+        file = _of_prefix(file)
         table = _table(file, nodes)
         if by_user:
             rows = _of_parts("user", per_user, table, names)
@@ -78,6 +79,12 @@ def metrics(
         if by_site and not rows:
             print(f"note: no PREFIX_run.json beside {file} tells of sites", file=sys.stderr)
     _show(rows, "json" if as_json else "csv" if as_csv else "text")
+
+
+def _of_prefix(file: Path) -> Path:
+    """Return PREFIX_jobs.csv if PREFIX is given."""
+    jobs = Path(f"{file}{SUFFIX}")
+    return jobs if jobs.is_file() and not file.exists() else file
 
 
 def _table(file: Path, nodes: int | None) -> JobTable:

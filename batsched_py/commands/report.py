@@ -13,9 +13,6 @@ from batsched_py.errors import UsageError
 from batsched_py.support.atomic_files import make_folder_of, say_replaced
 from batsched_py.support.signals import stop_signals
 
-_SHOWN = 5
-"""Runs that are named if none was meant."""
-
 
 def report(
     folder: Annotated[
@@ -96,28 +93,20 @@ def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:
     """Write the page of one run."""
     from batsched_py.report.forms.html_page import page
     from batsched_py.report.one_run import OneRun, run_report
-    from batsched_py.results.run_files import SUFFIX
+    from batsched_py.run.stored_run import jobs_file
     from batsched_py.support.atomic_files import write_whole
 
-    if not Path(f"{str(prefix).removesuffix(SUFFIX)}{SUFFIX}").is_file():
-        raise UsageError(_neither(prefix, SUFFIX))
+    try:
+        jobs_file(prefix)
+    except UsageError as error:
+        no_campaign = f"{prefix} is not the folder of a campaign (no {prefix / STORED})"
+        raise UsageError(f"{no_campaign}, and {error}") from None
     run = OneRun(prefix, nodes)
     place = output or Path(f"{run.prefix}_report.html")
     make_folder_of(place)
     say_replaced([place])
     write_whole(place, page(run_report(run), run))
     print(f"wrote {place}")
-
-
-def _neither(path: Path, suffix: str) -> str:
-    """Say that a path is neither the folder of a campaign nor the prefix of a run."""
-    inside = sorted(path.glob(f"*{suffix}")) if path.is_dir() else []
-    runs = [str(file).removesuffix(suffix) for file in inside or path.parent.glob(f"*{suffix}")]
-    hint = f"; runs there: {', '.join(sorted(runs)[:_SHOWN])}" if runs else ""
-    return (
-        f"{path}: neither the folder of a campaign (no {path / STORED}) nor the prefix of a run "
-        f"(no {path}{suffix}){hint}"
-    )
 
 
 def _serve(folder: Path, port: int | None) -> None:

@@ -75,6 +75,8 @@ def simulate(
     from batsched_py.run.simulate import check
     from batsched_py.workload.load import size_of_machine
 
+    if prefix.endswith("/"):
+        raise UsageError(f"--export {prefix}: expected a prefix of files, such as {prefix}out")
     for name in FILES:  # before the work, not after it
         make_folder_of(f"{prefix}_{name}")
     run = settings.on_machine(lambda: size_of_machine(find_log(source, log_dir or []))).run()

@@ -113,9 +113,7 @@ def find_job(wanted: str, ids: list[str]) -> str:
         return wanted
     meant = [name for name in ids if name.partition("!")[2] == wanted]
     if not meant:
-        near = did_you_mean(wanted, ids) or did_you_mean(
-            wanted, (name.partition("!")[2] for name in ids)
-        )
+        near = "" if wanted.isdigit() else did_you_mean(wanted, ids)  # numbers are all alike
         hint = near or (f"; its jobs are {ids[0]} to {ids[-1]}" if ids else "; it has no jobs")
         raise UsageError(f"{parameter('job')} {wanted}: there is no such job in the log{hint}")
     if len(meant) > 1:

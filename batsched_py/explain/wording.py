@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from itertools import pairwise
 from math import inf
 
 from batsched_py.explain.job_watch import Ended, Happened, Started
 from batsched_py.explain.waiting_lines import Explanation, Line
 from batsched_py.model.waiting_reason import Why
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
-from batsched_py.units import DAY, HOUR, MINUTE
+from batsched_py.units import DAY, HOUR, MINUTE, SYMBOLS, UNITS
+from batsched_py.workload.clock import parse_time_zone
 
 LISTED = 5
 """Jobs that a list names; of the others it says how many they are."""
-_UNITS = (("d", DAY, "h", HOUR), ("h", HOUR, "min", MINUTE), ("min", MINUTE, "s", 1.0))
 
 
 def in_words(told: Explanation) -> Iterator[str]:
@@ -37,6 +39,21 @@ def in_words(told: Explanation) -> Iterator[str]:
             yield f"  {during} ({decisions}): {_REASONS[line.why](told, line)}"
     if told.started is not None:
         yield from _start(told, told.started)
+
+
+def on_the_clock(told: Explanation, unix_start_time: float, time_zone: str) -> str:
+    """Say what clocks showed where the log was recorded, whose second 0 is ``unix_start_time``.
+
+    Raises :class:`InputError` for a ``time_zone`` that there is not.
+    """
+    zone = parse_time_zone(time_zone)
+    moments = (("submitted", told.submit_time), ("started", told.start), ("ended", told.end))
+    shown = [
+        f"{what} {datetime.fromtimestamp(unix_start_time + time, zone):%a %Y-%m-%d %H:%M:%S}"
+        for what, time in moments
+        if time is not None
+    ]
+    return f"on the clock ({time_zone}): {', '.join(shown)}"
 
 
 def _summary(told: Explanation) -> str:
@@ -241,10 +258,11 @@ def lasting(seconds: float) -> str:
         return "an unknown time"
     if seconds < MINUTE:
         return f"{seconds:.6g} s"
-    unit, size, next_unit, next_size = next(row for row in _UNITS if seconds >= row[1])
-    whole, rest = divmod(seconds, size)
-    more = f" {int(rest // next_size)} {next_unit}" if rest >= next_size else ""
-    return f"{int(whole)} {unit}{more} ({seconds:.15g} s)"
+    unit, smaller = next(pair for pair in pairwise(UNITS) if seconds >= UNITS[pair[0]])
+    whole, rest = divmod(seconds, UNITS[unit])
+    part = int(rest // UNITS[smaller])
+    more = f" {part} {SYMBOLS[smaller]}" if part else ""
+    return f"{int(whole)} {SYMBOLS[unit]}{more} ({seconds:.15g} s)"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -269,8 +269,8 @@ def _job_tooltips(axis: TimeAxis, colour: str | None) -> list[alt.Tooltip]:
         axis.tooltip("submission", "submitted"),
         axis.tooltip("start", "started"),
         axis.tooltip("finish", "ended"),
-        alt.Tooltip("waited:Q", title="waited [hours]", format=",.4~f"),
-        alt.Tooltip("ran:Q", title="ran [hours]", format=",.4~f"),
+        alt.Tooltip("waited:Q", title="waited [h]", format=",.4~f"),
+        alt.Tooltip("ran:Q", title="ran [h]", format=",.4~f"),
         *further,
     ]
 

@@ -12,8 +12,11 @@ import pandas as pd
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.figures.step_functions import Array
-from batsched_py.units import DAY, UNITS, unit_of
+from batsched_py.units import DAY, SYMBOLS, UNITS, unit_of
 from batsched_py.workload.clock import local_seconds
+
+_CLOCK = {"hours": "%H:%M", "minutes": "%H:%M"}
+_DAYS = {"date": "%d %b", "week": "%d %b", "month": "%b %Y", "quarter": "%b %Y"}
 
 
 class TimeOptions(TypedDict, total=False):
@@ -93,8 +96,7 @@ class TimeAxis(msgspec.Struct, frozen=True):
     def x(self, column: str, *ends: Any) -> alt.X:
         """Return the encoding of a column, from one of :meth:`values` to another if given."""
         scale = alt.Scale(domain=self._domain(ends), nice=False) if ends else alt.Scale()
-        clock = {"hours": "%H:%M", "minutes": "%H:%M"}
-        axis = alt.Axis(format=clock, tickCount=8, labelOverlap=True, labelSeparation=6)
+        axis = alt.Axis(format=_CLOCK | _DAYS, tickCount=8, labelOverlap=True, labelSeparation=6)
         dates: dict[str, Any] = {"axis": axis} if self.has_dates else {}
         return alt.X(f"{column}:{self.kind}", title=self.title, scale=scale, **dates)
 
@@ -105,12 +107,16 @@ class TimeAxis(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What is along the axis."""
-        return self.time_zone if self.has_dates else f"{self.unit} from the first submission"
+        """What is along the axis; of dates also the year, which few of their marks have."""
+        if not self.has_dates:
+            return f"{self.unit} from the first submission"
+        first = pd.Timestamp(self.written(np.array([self.zero]))[0])
+        return f"{self.time_zone}; first submission {first:%Y-%m-%d}"
 
     def tooltip(self, column: str, title: str) -> alt.Tooltip:
         """Return what one reads of a column when hovering."""
-        shown, unit = ("%Y-%m-%d %H:%M:%S", "") if self.has_dates else (",.4f", f" [{self.unit}]")
+        shown = "%Y-%m-%d %H:%M:%S" if self.has_dates else ",.4f"
+        unit = "" if self.has_dates else f" [{SYMBOLS[self.unit]}]"
         return alt.Tooltip(f"{column}:{self.kind}", title=title + unit, format=shown)
 
     def _domain(self, ends: Sequence[Any]) -> Any:

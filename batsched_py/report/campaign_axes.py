@@ -49,7 +49,7 @@ def axes_of(runs: pd.DataFrame, axes: Iterable[str]) -> CampaignAxes:
     asked = [name for name in there if name not in REPEATED]
     compared = compared_axis(runs, asked)
     rest = [name for name in asked if name != compared]
-    users = next((name for name in rest if _decides(runs, name, _USERS)), None)
+    users = next((name for name in rest if decides(runs, name, _USERS)), None)
     return CampaignAxes(
         compared,
         users,
@@ -71,14 +71,14 @@ def compared_axis(runs: pd.DataFrame, axes: Sequence[str]) -> str | None:
     Else the first one with 2 to 8 values. None if there is no such axis.
     """
     several = [name for name in axes if name not in INPUTS and runs[name].nunique(dropna=False) > 1]
-    policies = [name for name in several if _decides(runs, name, _POLICY)]
+    policies = [name for name in several if decides(runs, name, _POLICY)]
     if len(policies) == 1:
         return policies[0]
     few = (name for name in several if runs[name].nunique(dropna=False) <= _MOST_VALUES)
     return next(few, None)
 
 
-def _decides(runs: pd.DataFrame, axis: str, settings: Sequence[str]) -> bool:
+def decides(runs: pd.DataFrame, axis: str, settings: Sequence[str]) -> bool:
     """Tell whether the values of an axis have one of these settings each, not all the same."""
     if axis in settings:
         return True

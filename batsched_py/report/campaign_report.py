@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from batsched_py.errors import PluginError
+from batsched_py.report.campaign_axes import axis_title, short_names
 from batsched_py.report.default_report import plain_report
 from batsched_py.report.document import Report
 from batsched_py.support.plugins import load_file
@@ -24,8 +25,13 @@ def report_of(results: CampaignResults) -> Report:
     Raises :class:`PluginError` for a study whose code is not there or does not work.
     """
     place = results.report_function
-    if place is None:
-        return plain_report(results)
+    report = plain_report(results) if place is None else _report_of_study(results, place)
+    caution = "" if place is None else _caution(results)
+    summary = f"{_failed_runs(results)}{caution}{report.summary}"
+    return msgspec.structs.replace(report, summary=summary)
+
+
+def _report_of_study(results: CampaignResults, place: str) -> Report:
     function = load_file(place)
     if not callable(function):
         raise PluginError(f"{place} is not a function: expected report(results) -> Report")
@@ -35,7 +41,33 @@ def report_of(results: CampaignResults) -> Report:
         raise PluginError(_report_failed(place, results.out, error)) from error
     if not isinstance(report, Report):
         raise PluginError(f"{place} gave {type(report).__name__}: expected a Report")
-    return msgspec.structs.replace(report, summary=f"{_caution(results)}{report.summary}")
+    return report
+
+
+def _failed_runs(results: CampaignResults) -> str:
+    """Return how many runs failed, what is missing for it and why the first did, as Markdown."""
+    failures, runs = results.failures, results.runs
+    if not failures:
+        return ""
+    folder, message = failures[0]
+    labels = {axis: [of.get(axis) for _, of in results.planned] for axis in results.axes}
+    names = {axis: short_names(values) for axis, values in labels.items()}
+    missing = [
+        f"{axis_title(axis)} *{name}*"
+        for axis, of_axis in names.items()
+        for value, name in of_axis.items()
+        if axis in runs and value is not None and value not in set(runs[axis])
+    ]
+    of_first = dict(results.planned).get(folder, {})
+    which = ", ".join(
+        f"{axis_title(axis)} *{names[axis][of_first[axis]]}*" for axis in names if axis in of_first
+    )
+    lost = f"; nothing is left of {', '.join(missing)}" if missing else ""
+    why = (message.splitlines() or ["no message"])[0].replace("`", "'")
+    return (
+        f"**{len(failures)} of {results.nb_planned} runs failed and left no numbers here{lost}.** "
+        f"The first{f' ({which})' if which else ''}: `{why}`\n\n"
+    )
 
 
 def _caution(results: CampaignResults) -> str:

@@ -23,7 +23,6 @@ from batsched_py.report.metric_words import ShownMetric
 _MOST_LINES = 12
 _MOST_PANELS = 12
 _PANEL_WIDTH = 360
-_WIDE_PANEL = 640
 _BAR = 26
 """Pixels of a bar with the space beside it."""
 _LINES_HEIGHT = 240
@@ -180,11 +179,16 @@ def _chart(
     }
     layers = layers if intervals else layers[:1]
     if len(panels) == 1:
-        return chart | {"width": "container", "height": height, "layer": layers}
+        # The name of what has no other panel, so it is not taken for all that the page has.
+        of = {"title": {"text": panels[0], "anchor": "start"}} if panels[0] else {}
+        return chart | of | {"width": "container", "height": height, "layer": layers}
     facet = {"field": "panel", "type": "nominal", "sort": panels, "title": None}
     spec = {"width": _PANEL_WIDTH, "height": height, "layer": layers}
     chart |= {"facet": facet, "columns": 2, "spec": spec}
-    return chart | ({"resolve": {"scale": {own_scale: "independent"}}} if own_scale else {})
+    resolve = {"scale": {own_scale: "independent"}} if own_scale else {}
+    if len(panels) % 2:  # else the axis of the second column is below the panel that is not there
+        resolve["axis"] = {"x": "independent"}
+    return chart | ({"resolve": resolve} if resolve else {})
 
 
 def _tooltip(metric: ShownMetric, titles: Mapping[str, str]) -> list[dict[str, str]]:

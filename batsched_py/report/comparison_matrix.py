@@ -64,7 +64,7 @@ def comparison_matrix(
         (at, metric.name)
         for at, row in enumerate(rows)
         for metric in metrics
-        if _is_clear(row[f"{metric.name}_change_low"], row[f"{metric.name}_change_high"])
+        if _change_in(row, metric.name).is_clear
     ]
     note = _note(rows, axes, metrics, base)
     return Table(name, title, pd.DataFrame(rows), tuple(shown), note, tuple(decided))
@@ -94,7 +94,7 @@ def change_words(change: Interval, unit: str, *, nb_runs: int = 0, same: bool = 
     lines = [f"{_signed(change.value, places)} {unit}".strip()]
     if not isnan(change.low):
         lines.append(f"({_signed(change.low, places)} to {_signed(change.high, places)})")
-        lines += [] if _is_clear(change.low, change.high) else [WITHIN]
+        lines += [] if change.is_clear else [WITHIN]
     if change.nb < nb_runs:
         lines.append(f"of {change.nb} pair{'s' if change.nb != 1 else ''}")
     return "\n".join(lines)
@@ -173,9 +173,9 @@ def _change(ours: pd.Series[float], base: pd.Series[float], *, is_difference: bo
     return change
 
 
-def _is_clear(low: float, high: float) -> bool:
-    """Tell whether an interval is known and has no 0 inside."""
-    return low > 0 or high < 0
+def _change_in(row: dict[str, Any], name: str) -> Interval:
+    low, high = row[f"{name}_change_low"], row[f"{name}_change_high"]
+    return Interval(row[f"{name}_change"], low, high, row["runs"])
 
 
 def _places(value: float) -> int:
@@ -217,4 +217,13 @@ def _note(
             notes.append(f"Of {most} runs each such an interval is too narrow: make more of them.")
     elif most == 1:
         notes.append("One run of each: nothing is known about chance.")
+    if any(_is_equal_in_all_pairs(row, metric) for row in rows for metric in metrics):
+        notes.append("Without parentheses: the change is the same in all pairs of runs.")
     return " ".join(notes)
+
+
+def _is_equal_in_all_pairs(row: dict[str, Any], metric: ShownMetric) -> bool:
+    """Tell whether a change of repeated runs has no interval and its cell does not say why."""
+    change, low = row[f"{metric.name}_change"], row[f"{metric.name}_change_low"]
+    words = row[f"{metric.name}_words"]
+    return row["runs"] > 1 and isnan(low) and not isnan(change) and words != SAME

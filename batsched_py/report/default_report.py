@@ -33,8 +33,10 @@ from batsched_py.report.metric_words import (
     main_metrics,
     reacts,
     shown_metrics,
+    users_of,
 )
-from batsched_py.report.simulated_setup import names_table, setup_lines
+from batsched_py.report.named_settings import names_table
+from batsched_py.report.simulated_setup import setup_lines
 from batsched_py.report.sites_tables import site_tables
 from batsched_py.support.plugins import RIGID
 
@@ -66,7 +68,7 @@ def plain_report(results: CampaignResults) -> Report:
         return Report(title, "", ())
     axes = axes_of(runs, results.axes)
     runs = with_all_labels(runs, axes.labels)
-    users = _users_of(runs)
+    users = users_of(runs)
     main = shown_metrics(runs, main_metrics(results.metric, users))
     further = shown_metrics(runs, [name for name in FURTHER if name not in {m.name for m in main}])
     matrices = list(_matrices(runs, axes, main))
@@ -89,7 +91,7 @@ def plain_report(results: CampaignResults) -> Report:
 
 def _figure(runs: pd.DataFrame, axes: CampaignAxes, metric: ShownMetric) -> Figure | None:
     """Return the figure of a metric; of lateness without rigid replay, which has none."""
-    if metric.name == "mean_lateness" and reacts(_users_of(runs)):
+    if metric.name == "mean_lateness" and reacts(users_of(runs)):
         runs = runs[runs["users"] != RIGID]
     return comparison_figure(runs, axes, metric)
 
@@ -118,10 +120,6 @@ def _summary(lines: Iterable[str], matrices: Sequence[Table], axes: CampaignAxes
     return f"{text}\n\n{EQUAL_RUNS if repeated else UNKNOWN_CHANCE}"
 
 
-def _users_of(runs: pd.DataFrame) -> list[str]:
-    return [str(name) for name in runs["users"].unique()] if "users" in runs else []
-
-
 def _matrices(
     runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetric]
 ) -> Iterator[Part]:
@@ -129,12 +127,11 @@ def _matrices(
     base = runs[axes.compared].iloc[0] if axes.compared is not None else None
     said = False
     for name, group in _facets(runs, axes):
-        users = _users_of(group)
+        users = users_of(group)
         there = shown_metrics(group, main_metrics(metrics[0].name, users) if metrics else [])
         of_group = {metric.name for metric in there}
         if reacts(users) and of_group & set(OF_REACTING_USERS) and not said:
-            reacting = short_names([user for user in users if user != RIGID]).values()
-            yield Text(f"*{', '.join(reacting)}*: {REACTING}")
+            yield Text(f"*{', '.join(_reacting(runs, axes))}*: {REACTING}")
             said = True
         matrix = comparison_matrix(
             group,
@@ -148,10 +145,17 @@ def _matrices(
             yield matrix
 
 
+def _reacting(runs: pd.DataFrame, axes: CampaignAxes) -> list[str]:
+    """Return the names of all user models of a page that are not rigid replay."""
+    if axes.users is not None:
+        return [name for name, group in _facets(runs, axes) if reacts(users_of(group))]
+    return list(short_names([user for user in users_of(runs) if user != RIGID]).values())
+
+
 def _facets(runs: pd.DataFrame, axes: CampaignAxes) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the runs of each user model with its name; all if the model is no axis."""
     if axes.users is None:
-        yield ", ".join(short_names(_users_of(runs)).values()), runs
+        yield ", ".join(short_names(users_of(runs)).values()), runs
         return
     names = {axes.users: short_names(runs[axes.users].unique())}
     for (value,), group in Runs(runs).groups(axes.users):

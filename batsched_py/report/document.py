@@ -151,6 +151,13 @@ class Report(msgspec.Struct, frozen=True):
         if twice:
             raise ValueError(f"report {self.title!r}: several parts have the name {twice[0]!r}")
 
+    def __repr__(self) -> str:
+        """Return the title, the summary, and the names of tables and figures."""
+        lines = [self.title, *([self.summary] if self.summary else [])]
+        for kind, parts in (("tables", self.tables), ("figures", self.figures)):
+            lines.append(f"{kind}: {', '.join(part.name for part in parts) or 'none'}")
+        return "\n  ".join(lines)
+
     @property
     def parts(self) -> list[Part]:
         """The parts of all sections."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -46,6 +47,12 @@ def shown_value(value: Any, column: Column) -> str:
 def spoken(name: str) -> str:
     """Return the name of a metric or an axis as words."""
     return name.replace("_", " ")
+
+
+def listed(items: Iterable[Any]) -> str:
+    """Return items as a list in words: "a, b and c"."""
+    texts = list(map(str, items))
+    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 
 def is_nothing(value: Any) -> bool:

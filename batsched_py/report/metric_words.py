@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from math import nan
 
 import msgspec
+import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from batsched_py.metrics import METRICS
 from batsched_py.report.document import Column, Table
 from batsched_py.report.formatting import spoken
 from batsched_py.support.plugins import RIGID
-from batsched_py.units import DAY, HOUR, MINUTE
+from batsched_py.units import SYMBOLS, UNITS, unit_of
 
 DEFAULT = "mean_waiting_time"
 """The main metric of a campaign that names none."""
 MAIN = (DEFAULT, "mean_bounded_slowdown", "max_waiting_time", "utilisation")
-"""In the matrix of policies and metrics, and drawn."""
+"""In the matrix of policies and metrics, drawn, and in the table of runs."""
 OF_REACTING_USERS = ("mean_lateness", "throughput_per_hour")
 """Beside waiting times where users react: see :data:`REACTING`."""
 FURTHER = (
@@ -93,7 +96,6 @@ _SYMBOLS = {
     "f_k": "processors that are free from then on",
     "d_k": "1 if jobs wait then, else 0",
 }
-_UNITS = ((DAY, "days"), (HOUR, "h"), (MINUTE, "min"))
 
 
 class ShownMetric(msgspec.Struct, frozen=True):
@@ -136,6 +138,11 @@ def main_metrics(main: str | None, users: Sequence[str]) -> list[str]:
     return list(dict.fromkeys((first, *beside, *MAIN)))
 
 
+def users_of(runs: pd.DataFrame) -> list[str]:
+    """Return the names of the user models of some runs."""
+    return [str(name) for name in runs["users"].unique()] if "users" in runs else []
+
+
 def reacts(users: Sequence[str]) -> bool:
     """Tell whether any of some user models is not the replay of recorded times."""
     return any(name != RIGID for name in users)
@@ -152,14 +159,21 @@ def _shown(name: str, values: pd.Series[float]) -> ShownMetric:
     return ShownMetric(name, title, "" if unit == "1" else unit)
 
 
-def time_unit(seconds: pd.Series[float]) -> tuple[float, str]:
-    """Return a unit in which most of some times are readable: its seconds and its name."""
-    middle = float(seconds[seconds != 0].abs().median())  # nan if there is none
-    return next((of for of in _UNITS if middle >= 2 * of[0]), (1.0, "s"))
+def time_unit(seconds: ArrayLike) -> tuple[float, str]:
+    """Return a unit in which most of some times are readable: its seconds and its symbol."""
+    sizes = np.abs(np.asarray(seconds, dtype=float))
+    sizes = sizes[sizes > 0]  # without what is unknown, too
+    of_time = unit_of(float(np.median(sizes)) if len(sizes) else nan)
+    return UNITS[of_time], SYMBOLS[of_time]
 
 
-def glossary(metrics: Iterable[ShownMetric]) -> Table | None:
-    """Return what each metric of a page is: its name, in words, its formula and its unit."""
+def glossary(
+    metrics: Iterable[ShownMetric], where: str = "its column in results.csv"
+) -> Table | None:
+    """Return what each metric of a page is: its name, in words, its formula and its unit.
+
+    ``where`` says which file has the name of a metric, and further ones.
+    """
     rows = []
     for metric in metrics:
         registered = METRICS.get(metric.name)
@@ -185,6 +199,6 @@ def glossary(metrics: Iterable[ShownMetric]) -> Table | None:
     )
     note = f"In the formulas: {', '.join(there)}; *sum* is over the jobs.\n\n" if there else ""
     note += "Jobs that were rejected count for lateness and sessions only. "
-    note += "Below a name: its column in results.csv, which has times in seconds, shares as "
+    note += f"Below a name: {where}, which has times in seconds, shares as "
     note += "numbers from 0 to 1, and further metrics."
     return Table("metrics", "The metrics of this page", pd.DataFrame(rows), columns, note)

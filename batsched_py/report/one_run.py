@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import numpy as np
 import pandas as pd
 
@@ -13,6 +15,7 @@ from batsched_py.errors import UsageError
 from batsched_py.report.campaign_axes import CampaignAxes, short_names
 from batsched_py.report.document import Column, Figure, Part, Report, Section, Table
 from batsched_py.report.formatting import cell
+from batsched_py.report.kit.charts import Chart, inline_data, numbers
 from batsched_py.report.kit.selection import log_name
 from batsched_py.report.kit.tables import sections, table
 from batsched_py.report.metric_words import (
@@ -21,11 +24,14 @@ from batsched_py.report.metric_words import (
     glossary,
     main_metrics,
     shown_metrics,
+    users_of,
 )
-from batsched_py.report.simulated_setup import names_table, setup_lines, submitted
+from batsched_py.report.named_settings import names_table
+from batsched_py.report.simulated_setup import setup_lines, submitted
 from batsched_py.report.sites_tables import site_tables
 from batsched_py.results.run_files import SUFFIX
 from batsched_py.run.result import Result
+from batsched_py.run.stored_run import jobs_file
 from batsched_py.units import HOUR
 
 if TYPE_CHECKING:
@@ -45,9 +51,9 @@ class OneRun:
 
     def __init__(self, prefix: str | Path, nodes: int | None = None) -> None:
         self.result = Result.load(prefix, nodes=nodes)
-        self.prefix = str(prefix).removesuffix(SUFFIX)
+        self.file = jobs_file(prefix)
+        self.prefix = str(self.file).removesuffix(SUFFIX)
         self.name = self.prefix
-        self.file = Path(f"{self.prefix}{SUFFIX}")
         self.axes: list[str] = []
         self.nb_planned = 1
         self.metric: str | None = None
@@ -98,8 +104,7 @@ class OneRun:
 
 def run_report(run: OneRun) -> Report:
     """Return what a run came to: its key numbers, what happened over time, who waited."""
-    names = [str(name) for name in run.runs.get("users", [])]
-    metrics = shown_metrics(run.runs, [*main_metrics(None, names), *FURTHER])
+    metrics = shown_metrics(run.runs, [*main_metrics(None, users_of(run.runs)), *FURTHER])
     lines = [line for line in setup_lines(run, _NO_AXES) if not line.startswith("**Runs**")]
     lines.append(_simulated(run))
     parts: list[tuple[str, list[Part | None]]] = [
@@ -107,11 +112,19 @@ def run_report(run: OneRun) -> Report:
         ("Over time", [*_over_time(run.result)]),
         ("Who waits", [_waits_by_size(run.result.jobs)]),
         ("Sites", [*site_tables(run, _NO_AXES)]),
-        ("What the words mean", [glossary(metrics), names_table(run)]),
+        ("What the words mean", [glossary(metrics, _place(run)), names_table(run)]),
     ]
     made: tuple[Section, ...] = tuple(sections(parts))
     summary = "\n".join(f"- {line}" for line in lines)
     return Report(run.title, "", made, summary=f"{summary}\n\n{ONCE}")
+
+
+def _place(run: OneRun) -> str:
+    """Return where the metrics of a run are by name; Batsim leaves no description of a run."""
+    path = Path(f"{run.prefix}_run.json")
+    if path.is_file():
+        return f"its name in {path.name}"
+    return "its name in the CSV of the key numbers"
 
 
 def _simulated(run: OneRun) -> str:
@@ -168,56 +181,44 @@ def _over_time(result: Result) -> list[Figure]:
 
 
 def _waits_by_size(jobs: pd.DataFrame) -> Figure | None:
-    """Return how long jobs of each size wait: mean and median, sizes in powers of two."""
-    ran = jobs[jobs["starting_time"].notna() & jobs["measured"]]
-    if ran.empty:
+    """Return how long jobs of each size wait: mean and median."""
+    rows = list(_waits(jobs))
+    if not rows:
         return None
-    size = ran["requested_number_of_resources"].to_numpy(float)
-    wait = (ran["starting_time"] - ran["submission_time"]).to_numpy(float)
-    powers = np.ceil(np.log2(np.maximum(size, 1))).astype(int)
-    rows = []
-    for power in sorted(set(powers)):
-        of_size = wait[powers == power]
-        low, high = (2 ** (power - 1) + 1 if power > 1 else 2**power), 2**power
-        rows.append(
-            {
-                "size": f"{low}" if low == high else f"{low} to {high}",
-                "jobs": len(of_size),
-                "mean": float(of_size.mean()),
-                "median": float(np.median(of_size)),
-            }
-        )
-    y = {"type": "quantitative", "title": "wait [h]"}
-    order = [row["size"] for row in rows]
-    x: dict[str, Any] = {
-        "field": "size",
-        "type": "ordinal",
-        "sort": order,
-        "title": "processors of the job",
-        "axis": {"labelAngle": 0},
-    }
-    tooltip = [
-        {"field": "size", "title": "processors"},
-        {"field": "jobs", "type": "quantitative"},
-        {"field": "mean_h", "type": "quantitative", "title": "mean [h]", "format": ".3~g"},
-        {"field": "median_h", "type": "quantitative", "title": "median [h]", "format": ".3~g"},
-    ]
-    chart = {
-        "width": "container",
-        "height": 240,
-        "data": {"values": rows},
-        "transform": [
-            {"calculate": f"datum.{name} / {HOUR}", "as": f"{name}_h"}
-            for name in ("mean", "median")
-        ],
-        "encoding": {"x": x, "tooltip": tooltip},
-        "layer": [
-            {"mark": {"type": "bar"}, "encoding": {"y": {"field": "mean_h", **y}}},
-            {
-                "mark": {"type": "tick", "thickness": 3, "color": "black"},
-                "encoding": {"y": {"field": "median_h", **y}},
-            },
-        ],
-    }
+    sizes = alt.X(
+        "size:O",
+        sort=[row["size"] for row in rows],
+        title="processors of the job",
+        axis=alt.Axis(labelAngle=0),
+    )
+    size, count = alt.Tooltip("size:N", title="processors"), alt.Tooltip("jobs:Q")
+    in_hours = numbers(digits=".3~g", mean_h="mean [h]", median_h="median [h]")
+    base: Chart = alt.Chart(inline_data(rows)).encode(x=sizes, tooltip=[size, count, *in_hours])
+    base = base.transform_calculate(
+        mean_h=f"datum.mean / {HOUR}", median_h=f"datum.median / {HOUR}"
+    )
+    bars = base.mark_bar().encode(y=alt.Y("mean_h:Q", title="wait [h]"))
+    marks = base.mark_tick(thickness=3, color="black").encode(
+        y=alt.Y("median_h:Q", title="wait [h]")
+    )
+    chart = alt.layer(bars, marks).properties(width="container", height=240)
     caption = "Bars, from 0: the mean wait of the jobs of these sizes; black marks: their median."
     return Figure("waits_by_size", "Waits by the size of jobs", chart, caption)
+
+
+def _waits(jobs: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield number, mean and median of the waits (seconds) for sizes in powers of two."""
+    ran = jobs[jobs["starting_time"].notna() & jobs["measured"]]
+    wait = (ran["starting_time"] - ran["submission_time"]).astype(float)
+    size = ran["requested_number_of_resources"].astype(float).clip(lower=1)
+    by_size: dict[Any, pd.Series[float]] = dict(
+        iter(wait.groupby(2 ** np.ceil(np.log2(size)).astype(int)))
+    )
+    for high, waits in by_size.items():
+        low = high // 2 + 1 if high > 2 else high
+        yield {
+            "size": f"{low}" if low == high else f"{low} to {high}",
+            "jobs": len(waits),
+            "mean": waits.mean(),
+            "median": waits.median(),
+        }

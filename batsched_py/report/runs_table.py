@@ -12,19 +12,12 @@ import pandas as pd
 from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.report.campaign_axes import short_names
 from batsched_py.report.formatting import spoken
+from batsched_py.report.metric_words import main_metrics, users_of
 from batsched_py.report.packed_columns import packed, words
 
 if TYPE_CHECKING:
     from batsched_py.workload import Workload
 
-MAIN_METRICS = (
-    "mean_waiting_time",
-    "mean_bounded_slowdown",
-    "utilisation",
-    "throughput_per_hour",
-    "jobs_per_session_think_20",
-)
-"""Shown in the table of runs and by the default report; all others one click away."""
 _DETAILS = ("metrics", "sites", "statistics")
 """Of a run's description: shown elsewhere, or too long."""
 
@@ -132,7 +125,8 @@ def provenance(results: ShownRuns, stored: Stored) -> dict[str, list[str]]:
 def _shown(results: ShownRuns) -> list[str]:
     runs = results.runs
     axes = [name for name in results.axes if name in runs]
-    metrics = [name for name in MAIN_METRICS if name in runs and runs[name].notna().any()]
+    main = main_metrics(results.metric, users_of(runs))
+    metrics = [name for name in main if name in runs and runs[name].notna().any()]
     # Seeds are long, and follow from the replication: they are in the details.
     return [*axes, *metrics, *(["wall_time"] if "wall_time" in runs else [])]
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from batsched_py.errors import BatschedError
 from batsched_py.report.campaign_axes import CampaignAxes, short_names, with_all_labels
-from batsched_py.report.document import Column, Table
-from batsched_py.report.formatting import is_nothing, spoken
+from batsched_py.report.formatting import is_nothing, listed, spoken
 from batsched_py.report.kit.selection import Runs, log_name
+from batsched_py.report.named_settings import naming_axis, policies_of, users_of
 from batsched_py.report.runs_table import ShownRuns, Stored, stored_of
-from batsched_py.support import plugins
-from batsched_py.support.plugin_descriptions import REPLAY, description, first_paragraph
-from batsched_py.support.plugins import RIGID
 from batsched_py.units import DAY, UNITS, unit_of
 from batsched_py.workload.log_archive import SAMPLE
 
@@ -29,6 +24,9 @@ _LIMITS = {
 }
 _TOLD = ("scheduler", "users", "log", "speed_factor")
 """Axes that have a line of their own, or are in that of the machine."""
+_NOT_MEASURED = {"warm_up": "first", "cool_down": "last"}
+"""Settings that leave jobs out of the metrics: those submitted in this part of the run."""
+_MACHINE = ("nb_res", "speed_factor")
 _EXPLAINED = {
     "node_factor": "processors of the machine, as a multiple of the log's",
     "seed": "of the users' chance",
@@ -49,74 +47,43 @@ def setup_lines(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
     """Yield what was simulated, a line of Markdown each; nothing that is not known is said."""
     runs = results.runs
     stored = stored_of(results)
-    yield from _machine(runs, stored)
+    machines = naming_axis(runs, results.axes, _MACHINE)
+    yield from _machine(runs, stored, machines)
     yield from _logs(results, stored)
     yield from _rules(runs, stored)
-    told_before = []
-    for column, title in (("scheduler", "Policies"), ("users", "Users")):
-        if column in runs:
-            names = list(short_names(runs[column].unique()).values())
-            told_before.append(names)
-            told = "Policy" if len(names) == 1 and column == "scheduler" else title
-            yield f"**{told}**: {_listed(f'*{name}*' for name in names)}"
+    told = {*_TOLD, machines}
+    for group, title in ((policies_of(results), "Policies"), (users_of(results), "Users")):
+        if group.named:
+            told.add(group.axis)
+            title = "Policy" if len(group.named) == 1 and title == "Policies" else title
+            yield f"**{title}**: {listed(named.words for named in group.named)}"
     for axis in axes.labels:
-        names = list(short_names(runs[axis].unique()).values())
-        if axis not in _TOLD and names not in told_before:
+        if axis not in told:
             words = f" ({_EXPLAINED[axis]})" if axis in _EXPLAINED else ""
-            yield f"**{spoken(axis).capitalize()}**: {_listed(names)}{words}"
+            names = short_names(runs[axis].unique()).values()
+            yield f"**{spoken(axis).capitalize()}**: {listed(names)}{words}"
     yield from _repetitions(results, axes)
 
 
-def names_table(results: ShownRuns) -> Table | None:
-    """Return the policies and user models of a campaign: what each is, and where it comes from."""
-    runs, rows = results.runs, []
-    for column, group, kind in (
-        ("scheduler", plugins.SCHEDULERS, "policy"),
-        ("users", plugins.USERS, "users"),
-    ):
-        for value, name in short_names(runs[column].unique() if column in runs else []).items():
-            words = REPLAY if value == RIGID else _summary(group, str(value), results.file.parent)
-            told = {"kind": kind, "name": name, "meaning": words, "given": value}
-            rows.append(told)
-    if not rows:
-        return None
-    shown = [Column("kind", "what"), Column("name"), Column("meaning", "in words")]
-    if any(row["given"] != row["name"] for row in rows):
-        shown.append(Column("given", "as given"))
-    return Table("names", "The policies and users of this page", pd.DataFrame(rows), tuple(shown))
-
-
-def _summary(group: str, name: str, folder: Path) -> str:
-    """Return what a plug-in says of itself in a line; a file of somebody's is not executed."""
-    if name in plugins.names(group):
-        try:
-            return description(plugins.names(group)[name])
-        except Exception:  # of code that cannot be imported here
-            return ""
-    place, _, attribute = name.rpartition(":")
-    for path in (Path(place), folder / place):
-        try:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, SyntaxError):
-            continue
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef) and node.name == attribute:
-                return first_paragraph(ast.get_docstring(node))
-    return ""
-
-
-def _machine(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
-    sizes = sorted({int(size) for size in runs["nb_res"].dropna()}) if "nb_res" in runs else []
-    if not sizes:
+def _machine(runs: pd.DataFrame, stored: Stored, axis: str | None) -> Iterator[str]:
+    """Yield processors and speed: of each machine by its name, if an axis names them."""
+    if "nb_res" not in runs or runs["nb_res"].isna().all():
         return
-    words = f"{_listed(sizes)} processors"
-    speeds = sorted(set(runs["speed_factor"].dropna())) if "speed_factor" in runs else []
-    if speeds and speeds != [1]:
-        words += f", {_listed(f'{speed:g}' for speed in speeds)} times as fast as the log's"
+    groups = {} if axis is None else {str(name): of for name, of in runs.groupby(axis, sort=False)}
+    words = listed(f"*{name}* ({_size_and_speed(group)})" for name, group in groups.items())
+    words = words or _size_and_speed(runs)
     sites = {_sites_of(of_run) for of_run in stored} - {""}
     if sites:
         words += f"; sites: {'; or '.join(sorted(sites))}"
-    yield f"**Machine**: {words}"
+    yield f"**Machine{'s' if groups else ''}**: {words}"
+
+
+def _size_and_speed(runs: pd.DataFrame) -> str:
+    words = f"{listed(sorted({int(size) for size in runs['nb_res'].dropna()}))} processors"
+    speeds = sorted(set(runs["speed_factor"].dropna())) if "speed_factor" in runs else []
+    if speeds and speeds != [1]:
+        words += f", {listed(f'{speed:g}' for speed in speeds)} times as fast as the log's"
+    return words
 
 
 def _sites_of(stored: Mapping[str, Any]) -> str:
@@ -137,30 +104,46 @@ def _logs(results: ShownRuns, stored: Stored) -> Iterator[str]:
         name = names.get(asked) or log_name(row["input"])
         synthetic = " (synthetic: no real user and no real machine is behind it)"
         name = f"*{name}*{synthetic if asked == SAMPLE else ''}"
-        logs.append(f"{name}{_recorded(results, row, stored[at])}")
+        of_log = runs[runs["input"] == row["input"]]
+        number, recorded = _recorded(results, row, stored[at])
+        logs.append(f"{name}{recorded}{_simulated_jobs(of_log, number)}")
     yield f"**{'Log' if len(logs) == 1 else 'Logs'}**: {'; '.join(logs)}"
 
 
-def _recorded(results: ShownRuns, row: Any, stored: Mapping[str, Any]) -> str:
-    """Return how many jobs and users a log has, and over how long, as far as that is known."""
+def _recorded(results: ShownRuns, row: Any, stored: Mapping[str, Any]) -> tuple[int | None, str]:
+    """Return how many jobs a log has, and that with its users and its span, as far as known."""
     try:
         workload = results.workload(row)
     except (BatschedError, OSError, KeyError):  # removed since the campaign ran
         number = stored.get("input", {}).get("nb_jobs")
-        return f", {number:,} jobs" if number else ""
+        return number, f", {number:,} jobs" if number else ""
     if not workload.jobs:
-        return ", no jobs"
+        return 0, ", no jobs"
     first, last = workload.jobs[0].submit_time, workload.jobs[-1].submit_time
     users = {job.user for job in workload.jobs if job.user}
     words = f", {len(workload.jobs):,} jobs"
     words += f" of {len(users):,} users" if users else ""
-    return words + submitted(first, last, workload.unix_start_time)
+    return len(workload.jobs), words + submitted(first, last, workload.unix_start_time)
+
+
+def _simulated_jobs(runs: pd.DataFrame, nb_recorded: int | None) -> str:
+    """Return how many jobs runs of a log have, if that is known and not the recorded number."""
+    partly = {value for name in _NOT_MEASURED for value in runs.get(name, [])}
+    if nb_recorded is None or "nb_jobs" not in runs:
+        return ""
+    if any(value and not is_nothing(value) for value in partly):  # only measured ones are counted
+        return ""
+    least, most = int(runs["nb_jobs"].min()), int(runs["nb_jobs"].max())
+    if least == most == nb_recorded:
+        return ""
+    return f"; simulated: {f'{least:,} to ' if least < most else ''}{most:,} jobs a run"
 
 
 def submitted(first: float, last: float, unix_start_time: float | None) -> str:
     """Return over how long jobs were submitted, and from when on if the log tells dates."""
     unit = unit_of(last - first)
-    words = f", submitted over {(last - first) / UNITS[unit]:.3g} {unit}"
+    span = (last - first) / UNITS[unit]
+    words = f", submitted over {f'{span:,.0f}' if span >= 100 else f'{span:.3g}'} {unit}"
     if unix_start_time is not None:
         words += f" from {pd.Timestamp(unix_start_time + first, unit='s'):%Y-%m-%d} on"
     return words
@@ -183,13 +166,13 @@ def _rules(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
     if rules.get("first"):
         words.append(f"only the first {rules['first']:,} jobs")
     preset = sorted(set(runs["rules"])) if "rules" in runs else []
-    named = f" (rules {_listed(preset)})" if preset else ""
+    named = f" (rules {listed(preset)})" if preset else ""
     several = "; they differ by run, these are of the first" if _differ(given) else ""
     yield f"**Jobs**: {', '.join(words)}{named}{several}"
-    for name, words_of in (("warm_up", "first"), ("cool_down", "last")):
+    for name, words_of in _NOT_MEASURED.items():
         times = {value for value in runs.get(name, []) if not is_nothing(value) and value}
         if times:
-            told = _listed(sorted(map(_time, times)))
+            told = listed(sorted(map(_time, times)))
             yield f"**Not measured**: jobs submitted in the {words_of} {told}"
 
 
@@ -211,13 +194,7 @@ def _repetitions(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
     times = "once" if most == 1 else f"{least if least == most else f'{least} to {most}'} times"
     of = "each combination" if labels else "the simulation"
     ways = dict.fromkeys(_REPEATED[axis] for axis in axes.repeats)
-    by = f", each {_listed(ways)} (`{'`, `'.join(axes.repeats)}`)" if most > 1 and ways else ""
+    by = f", each {listed(ways)} (`{'`, `'.join(axes.repeats)}`)" if most > 1 and ways else ""
     done = "" if len(runs) == results.nb_planned else f" of {results.nb_planned} planned"
     number = f"{len(runs)} run" if len(runs) == 1 else f"{len(runs)} runs"
     yield f"**Runs**: {number}{done}; {of} {times}{by}"
-
-
-def _listed(items: Iterable[Any]) -> str:
-    """Return items as a list in words: "a, b and c"."""
-    *before, last = [str(item) for item in items]
-    return f"{', '.join(before)} and {last}" if before else last

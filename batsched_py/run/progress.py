@@ -16,8 +16,10 @@ _LOOK = 0.5
 """Seconds between two looks."""
 _PATIENCE = 3.0
 """Seconds without a word on a terminal or in a notebook."""
+_PATIENCE_ELSEWHERE = 10.0
+"""Seconds before the first line elsewhere."""
 _BETWEEN_LINES = MINUTE
-"""Seconds before each line elsewhere, where none replaces the one before it."""
+"""Seconds before each further line there, where none replaces the one before it."""
 
 
 @contextmanager
@@ -27,8 +29,8 @@ def progress_shown(
     """Show on standard error how far a simulation is, while it lasts more than a few seconds.
 
     ``nb_jobs`` is how many jobs there will be, None if that is up to the users. ``shown`` is None
-    for a line in place on a terminal and in a notebook, a line a minute elsewhere; True for the
-    same from the beginning, False for none.
+    for a line in place on a terminal and in a notebook, a line after ten seconds and then one
+    a minute elsewhere; True for the same from the beginning, False for none.
     """
     if shown is False:
         yield
@@ -60,7 +62,7 @@ def _show(
 ) -> None:
     begin = time.monotonic()
     in_place = stream.isatty() or "ipykernel" in sys.modules
-    due = 0.0 if at_once else _PATIENCE if in_place else _BETWEEN_LINES
+    due = 0.0 if at_once else _PATIENCE if in_place else _PATIENCE_ELSEWHERE
     width = 0
     while not ended.wait(_LOOK):
         seconds = time.monotonic() - begin

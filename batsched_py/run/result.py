@@ -14,8 +14,8 @@ import msgspec
 from batsched_py import metrics
 from batsched_py.results.job_table import JobTable, Mask
 from batsched_py.results.jobs_file import jobs_of
-from batsched_py.run.result_summary import Summary
-from batsched_py.run.stored_run import StoredRun
+from batsched_py.run.key_numbers import KeyNumbers
+from batsched_py.run.stored_run import RunFiles
 from batsched_py.support.atomic_files import write_lines, write_whole
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Result:
 
         >>> Result.load("out/easy").metrics["mean_waiting_time"]  # doctest: +SKIP
         """
-        stored = StoredRun(prefix, nodes)
+        stored = RunFiles(prefix, nodes)
         result = cls(stored, stored.settings, stored.wall_time)
         if stored.measured is not None and nodes is None:
             result.measured = stored.measured
@@ -170,17 +170,22 @@ class Result:
         """``_jobs.csv`` as a data frame: a row per job, Batsim's columns, ours and ``measured``."""
         return self.table_as_written().frame()
 
+    @property
+    def notes(self) -> list[str]:
+        """What was dropped, refused, assumed or left out: sentences, as the terminal has them."""
+        return list(self.settings.get("notes", []))
+
     def __repr__(self) -> str:
-        """Return the key numbers in five lines."""
-        return self._summary.text
+        """Return the key numbers in five lines, and the notes."""
+        return self._key_numbers.text
 
     def _repr_html_(self) -> str:
         """Return the same with a picture of the busy processors, for a notebook."""
-        return self._summary.html(self.table)
+        return self._key_numbers.html(self.table)
 
     @property
-    def _summary(self) -> Summary:
-        return Summary(self.settings, self.measured["overall"])
+    def _key_numbers(self) -> KeyNumbers:
+        return KeyNumbers(self.settings, self.measured["overall"])
 
     def gantt(self, *, colour: str | None = "user", **time: Unpack[TimeOptions]) -> Chart:
         """Return the schedule as a chart of altair, coloured by a column of :attr:`jobs`.

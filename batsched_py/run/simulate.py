@@ -25,7 +25,7 @@ from batsched_py.run.described_sites import described_sites
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
 from batsched_py.run.progress import progress_shown
 from batsched_py.run.result import Output, Result, versions
-from batsched_py.run.settings import EMBEDDED, ProcessSettings, Run, Settings
+from batsched_py.run.settings import EMBEDDED, SETTINGS, ProcessSettings, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import (
     Platform,
@@ -35,7 +35,9 @@ from batsched_py.simulator.platform.hosts import (
     with_sites,
 )
 from batsched_py.simulator.platform.platform_reader import read_platform
+from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.plugins import RIGID
+from batsched_py.support.setting_fields import of_their_types
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules, as_dict
@@ -82,6 +84,10 @@ def _with_keywords_of(
     ) -> Callable[Concatenate[Source, _P], Result]:
         @wraps(function)
         def called(source: Source, /, *args: _P.args, **keywords: _P.kwargs) -> Result:
+            for name in keywords:
+                if name not in kinds:
+                    hint = did_you_mean(name, [part.name for part in settings])
+                    raise TypeError(f"simulate() has no parameter {name!r}{hint}")
             return function(source, arguments(*args, **keywords))
 
         source, *_ = signature(function).parameters.values()
@@ -144,6 +150,8 @@ def simulate(source: Source, arguments: Arguments) -> Result:
         return log_of_frame(source, skip_bad_lines=True).max_processors
 
     arguments, objects = without_objects(arguments)
+    given = {name: getattr(arguments, name) for name in SETTINGS}
+    arguments = msgspec.structs.replace(arguments, **of_their_types(SETTINGS, given))
     run = arguments.on_machine(machine_size).run()
     return execute(source, run, arguments.folder, arguments.record, arguments.progress, objects)
 

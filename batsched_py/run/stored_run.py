@@ -24,7 +24,7 @@ _MEASURED = {"overall", "windows", "per_user"}
 """What there is at least of metrics that are whole."""
 
 
-class StoredRun:
+class RunFiles:
     """What is in the files ``PREFIX_jobs.csv``, ``PREFIX_run.json`` and ``PREFIX_schedule.csv``.
 
     The first must be there; Batsim writes no ``_run.json``. Without both others the number of
@@ -32,9 +32,7 @@ class StoredRun:
     """
 
     def __init__(self, prefix: str | Path, nodes: int | None = None) -> None:
-        self.path = Path(str(prefix).removesuffix(SUFFIX) + SUFFIX)
-        if not self.path.is_file():
-            raise UsageError(_not_there(self.path))
+        self.path = jobs_file(prefix)
         stored = stored_settings(self.path)
         measured = stored.pop("metrics", None)
         is_whole = isinstance(measured, dict) and measured.keys() >= _MEASURED
@@ -77,11 +75,24 @@ class StoredRun:
         return read_text(path)
 
 
-def _not_there(path: Path) -> str:
-    """Say which prefixes there are, if any."""
+def jobs_file(prefix: str | Path) -> Path:
+    """Return ``PREFIX_jobs.csv`` for a prefix, which may end so.
+
+    Raises :class:`UsageError` if there is none, which tells those that are there or in a folder of
+    that name.
+    """
+    prefix = Path(str(prefix).removesuffix(SUFFIX))
+    path = Path(f"{prefix}{SUFFIX}")
+    if path.is_file():
+        return path
     if beside(path, "run.json"):
-        return f"there is no {path}: of this run only the metrics were kept, in its _run.json"
-    names = [other.name for other in sorted(path.parent.glob(f"*{SUFFIX}"))]
-    hint = did_you_mean(path.name, names)
+        raise UsageError(
+            f"there is no {path}: of this run only the metrics were kept, in its _run.json"
+        )
+    files = sorted(prefix.glob(f"*{SUFFIX}")) or sorted(path.parent.glob(f"*{SUFFIX}"))
+    names = [str(file.relative_to(path.parent)) for file in files]
     there = f"; there are: {', '.join(names[:5])}" if names else ""
-    return f"there is no {path}{hint}: expected the prefix of a run, as simulate wrote it{there}"
+    raise UsageError(
+        f"there is no {path}{did_you_mean(path.name, names)}: expected the prefix of a run, as "
+        f"simulate wrote it{there}"
+    )

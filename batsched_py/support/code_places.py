@@ -1,18 +1,16 @@
-"""Where in somebody's code an error comes from, in the words of a message of one line."""
+"""Whose code a file is, and where in somebody's an error comes from, in a message of one line."""
 
 from __future__ import annotations
 
-import sysconfig
 import traceback
 from pathlib import Path
+from sysconfig import get_path
 from types import GeneratorType
 
-_NOT_THE_AUTHORS = [
-    Path(__file__).parents[1],
-    *(Path(sysconfig.get_path(name)) for name in ("stdlib", "scripts")),
-]
-"""Folders of this package and of Python: what calls them is the author's code."""
-_LIBRARIES = {"site-packages", "dist-packages"}
+_OURS = (Path(__file__).parents[1], Path(get_path("scripts")))
+"""Folders of this package and of commands: what they call is the author's code."""
+_STANDARD_LIBRARY = get_path("stdlib")
+_INSTALLED = {"site-packages", "dist-packages"}
 
 
 def described(error: BaseException, *hints: str) -> str:
@@ -45,10 +43,12 @@ def waits_at(generator: object) -> str | None:
     return place
 
 
+def is_installed(path: Path) -> bool:
+    """Tell whether a file or a folder is Python's own or of a package that was installed."""
+    return path.is_relative_to(_STANDARD_LIBRARY) or not _INSTALLED.isdisjoint(path.parts)
+
+
 def _is_authors(file: str) -> bool:
     path = Path(file)
-    return (
-        not file.startswith("<frozen")
-        and _LIBRARIES.isdisjoint(path.parts)
-        and not any(path.is_relative_to(folder) for folder in _NOT_THE_AUTHORS)
-    )
+    ours = file.startswith("<frozen") or any(path.is_relative_to(folder) for folder in _OURS)
+    return not ours and not is_installed(path)

@@ -107,6 +107,8 @@ def fits(value: Any, kind: Any) -> bool:
         return value in get_args(kind)
     if origin in (Union, UnionType):
         return any(fits(value, each) for each in get_args(kind))
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return isinstance(value, kind)
     is_of_kind, _ = _KINDS.get(origin or kind, (None, ""))
     return is_of_kind is None or is_of_kind(value)
 
@@ -120,7 +122,7 @@ def in_words(kind: Any) -> str:
         return " or ".join(map(repr, get_args(kind)))
     if origin in (Union, UnionType):
         return " or ".join(in_words(each) for each in get_args(kind))
-    return _KINDS.get(origin or kind, (None, str(kind)))[1]
+    return _KINDS.get(origin or kind, (None, getattr(kind, "__name__", str(kind))))[1]
 
 
 def _is_whole(value: Any) -> bool:
@@ -137,6 +139,7 @@ _KINDS: dict[Any, tuple[Callable[[Any], bool], str]] = {
     NoneType: (lambda value: value is None, "null"),
     list: (lambda value: isinstance(value, list | tuple), "a list"),
     dict: (lambda value: isinstance(value, Mapping), "an object"),
+    Mapping: (lambda value: isinstance(value, Mapping), "names and values"),
 }
 """Annotations that are checked: by what, and their names in messages."""
 _POINT_AT_AN_END = re.compile(r"[+-]?([0-9]+\.|\.[0-9]+)([eE][+-]?[0-9]+)?")

@@ -22,8 +22,9 @@ def description(entry: EntryPoint) -> str:
     so (source in an archive, a class that is imported from elsewhere) is imported, and raises what
     that raises.
     """
-    read = _written(entry)
-    return description_of_object(entry.load()) if read is None else first_paragraph(read)
+    path = _source(entry.module)
+    written = path and written_in(path, entry.attr)
+    return first_paragraph(written) if written else description_of_object(entry.load())
 
 
 def description_of_object(plugin: Any) -> str:
@@ -38,24 +39,24 @@ def first_paragraph(text: str | None) -> str:
     return " ".join((text or NOT_DESCRIBED).strip().split("\n\n")[0].split())
 
 
-def _written(entry: EntryPoint) -> str | None:
-    """Return what the source says of an entry point, None if it cannot be told from there."""
-    path = _source(entry.module)
-    if path is None:
-        return None
+def written_in(path: Path, name: str) -> str | None:
+    """Return what a file, which is not executed, says of a class, a function or an application.
+
+    Empty if it says nothing of it; None if it is not there, or cannot be read.
+    """
     try:
         module = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return None
     for statement in module.body:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            made_command = f"{entry.attr}.command" in map(_called, statement.decorator_list)
-            if statement.name == entry.attr or made_command:
-                return ast.get_docstring(statement)
+            made_command = f"{name}.command" in map(_called, statement.decorator_list)
+            if statement.name == name or made_command:
+                return ast.get_docstring(statement) or ""
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
             given = {keyword.arg: keyword.value for keyword in statement.value.keywords}
             text = given.get("help")
-            if ast.unparse(statement.targets[0]) == entry.attr and isinstance(text, ast.Constant):
+            if ast.unparse(statement.targets[0]) == name and isinstance(text, ast.Constant):
                 return str(text.value)
     return None
 

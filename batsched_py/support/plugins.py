@@ -82,7 +82,7 @@ def load_file(place: str) -> Any:
     if not path_text:
         raise PluginError(f"{place}: expected path/to/file.py:Name")
     if not path.is_file():
-        raise PluginError(f"{place}: there is no file {path_text!r}")
+        raise PluginError(f"{place.removesuffix(':')}: there is no file {path_text!r}")
     try:
         name = importable_name(path)
         module = (
@@ -96,7 +96,8 @@ def load_file(place: str) -> Any:
         raise PluginError(f"{place}: {path_text!r} is not a Python file")
     if not hasattr(module, attribute):
         classes = ", ".join(n for n, v in vars(module).items() if inspect.isclass(v))
-        raise PluginError(f"{place}: no {attribute!r} in the file; its classes are: {classes}")
+        missing = f": no {attribute!r} in the file" if attribute else "Class: give a class of it"
+        raise PluginError(f"{place}{missing}; its classes are: {classes or 'none'}")
     return getattr(module, attribute)
 
 
@@ -231,7 +232,7 @@ def _check_names(plugin: Callable[..., Any], name: str, options: Mapping[str, An
 
 
 def _wrong_kind(plugin: Callable[..., Any], name: str, options: Mapping[str, Any]) -> str | None:
-    """Say which option is not of the type that it is annotated with, None if all are."""
+    """Say which option is not of its type, None if all are."""
     given = [parameter for parameter in option_parameters(plugin) if parameter.name in options]
     for parameter in given:
         value, kind = options[parameter.name], _resolved(plugin, parameter)
@@ -245,7 +246,14 @@ def _wrong_kind(plugin: Callable[..., Any], name: str, options: Mapping[str, Any
 
 
 def _resolved(plugin: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    """Return the type that a parameter is annotated with, Any if it is not known here."""
+    """Return the type that a parameter is annotated with, Any if it is not known here.
+
+    Without an annotation that of a default which is a number, or true or false.
+    """
+    if parameter.annotation is inspect.Parameter.empty:
+        if isinstance(parameter.default, bool):
+            return bool
+        return float if isinstance(parameter.default, int | float) else Any
     annotated = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
     try:
         known: Any = inspect.unwrap(plugin.__init__ if inspect.isclass(plugin) else plugin)
@@ -287,11 +295,6 @@ def accepted_options(plugin: Callable[..., Any]) -> list[str] | None:
     return [parameter.name for parameter in option_parameters(plugin)]
 
 
-def summary(plugin: type[Any]) -> str:
-    """Return the first line of the plug-in's docstring."""
-    return (inspect.getdoc(plugin) or "(not described)").splitlines()[0]
-
-
 def option_parameters(plugin: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return the parameters that are options: all that have a name, but a model's workload."""
     positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -308,6 +311,8 @@ def _parameters(plugin: Callable[..., Any]) -> list[inspect.Parameter]:
 
 def _load_registered(group: str, name: str) -> Any:
     registered = names(group)
+    if name not in registered and name.endswith(".py"):
+        return load_file(f"{name}:")  # says which classes it has
     if name not in registered:
         hint = "; a class of your own is given as path/to/file.py:Class"
         choices = sorted([*registered, *_FURTHER_NAMES[group]])

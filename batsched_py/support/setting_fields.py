@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral, Real
 from typing import Any, get_args, get_type_hints
 
 import msgspec
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
+from batsched_py.support.option_values import fits, in_words
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -52,6 +54,25 @@ def setting_fields(struct: type[msgspec.Struct]) -> dict[str, SettingField]:
         for setting in getattr(hints[field.name], "__metadata__", ())
         if isinstance(setting, Setting)
     }
+
+
+def of_their_types(fields: Mapping[str, SettingField], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by the names of ``fields``, numbers as Python's own (5.0 as a whole one).
+
+    Raises :class:`UsageError` for a value of another type than its field has.
+    """
+    return {name: _of_its_type(fields[name], value) for name, value in values.items()}
+
+
+def _of_its_type(field: SettingField, value: Any) -> Any:
+    if not fits(value, field.kind):
+        expected = in_words(field.kind).removesuffix(" or null")
+        raise UsageError(f"{parameter(field.name)} {value!r}: expected {expected}")
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if fits(0.5, field.kind) else int(float(value))
 
 
 def _default(field: msgspec.structs.FieldInfo) -> Any:

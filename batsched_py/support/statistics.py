@@ -35,6 +35,11 @@ class Interval(msgspec.Struct, frozen=True):
     nb: int
     """Number of values."""
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval is known and has no 0 inside."""
+        return self.low > 0 or self.high < 0
+
     def __str__(self) -> str:
         """Return ``1.11 (1.10 to 1.12)``, four digits; the value alone if there is no interval."""
         if isnan(self.low):

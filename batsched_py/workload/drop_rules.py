@@ -36,6 +36,7 @@ def kept_rows(
     for kind in (*_IMPOSSIBLE, *drop):
         dropped = int((kept & of_kind[kind]).sum())
         if dropped:
-            notes.append(f"{dropped} jobs were dropped: {kind}")
+            jobs = "job was" if dropped == 1 else "jobs were"
+            notes.append(f"{dropped} {jobs} dropped: {kind}")
         kept &= ~of_kind[kind]
     return np.flatnonzero(kept)

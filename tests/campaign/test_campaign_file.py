@@ -134,6 +134,7 @@ def test_options_of_plug_ins_are_merged_and_can_be_axes(tmp_path: Path) -> None:
         ("replications = 2", "replications = 0", 2, "at least 1"),
         ("replications = 2", 'keep = "all"', 2, "expected jobs or metrics"),
         ("replications = 2", 'metric = "mean_wating_time"', 2, "mean 'mean_waiting_time'?"),
+        ("replications = 2", "warm_up = 60", 2, "is a setting, put it under .run."),
         ("replications = 2", 'measure = "m.txt"', 2, "expected file.py:function"),
         ("replications = 2", "replication = 2", 2, "did you mean 'replications'"),
         ('"feedback"]', '"feedback"]\nspeed_factor = "fast"', 7, "speed_factor = 'fast'"),
@@ -261,6 +262,12 @@ def test_studies_are_found_by_name() -> None:
     assert find_campaign("replay_feedback/shake").name == "shake.toml"
     with pytest.raises(UsageError, match="replay_feedback"):
         find_campaign("no_such_study")
+
+
+def test_a_file_by_its_name_without_its_ending(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text("[run]\n")
+    with pytest.raises(UsageError, match=r"did you mean .*study\.toml"):
+        find_campaign(str(tmp_path / "study"))
 
 
 def test_lines_of_tables() -> None:

@@ -553,7 +553,7 @@ def test_the_report_says_whether_differences_are_more_than_chance() -> None:
     shown = [column.name for column in table.shown]
     assert {"mean_lateness_spread", "mean_lateness_inside"} <= set(shown)
     ranked = [verdict.evidence for verdict in several.verdicts if "earliest" in verdict.claim]
-    assert "within the spread of the runs: perf\\*2 and infra\\*2" in ranked[0]
+    assert "the ranges of the runs overlap: perf\\*2 and infra\\*2" in ranked[0]
     assert "infra/2 and perf/2" not in ranked[0]  # 30 days apart
 
 

@@ -74,12 +74,15 @@ def test_the_policy_by_options(folder: Path) -> None:
     )
     assert by_options.returncode == 0, by_options.stderr
     assert by_options.stdout == by_run.stdout
+    *_, last = by_run.stdout.splitlines()
+    assert last.startswith("on the clock (Europe/Paris): submitted Thu 2026-01-08 06:11:27")
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
         (["users", "--job", "99999"], 2, "no such job"),
+        (["users", "--job", "99999"], 2, "its jobs are dyn!1 to dyn!"),
         (["rigid", "--job", "w0!15O"], 2, "did you mean 'w0!15"),
         (["silent", "--job", "15"], 2, "run again with --record"),
         (["nothing", "--job", "15"], 2, "no run nothing"),

@@ -297,3 +297,12 @@ def test_one_layer_says_from_when_to_when(draw: Callable[..., Any]) -> None:
 
     (domain,) = domains(draw(DRAWN, unix_start_time=0.0, time_zone="UTC").to_dict())
     assert domain["expr"].startswith("[datetime(1970, 0, 1, 0, 0, 0), datetime(1970, 0, 1, ")
+
+
+def test_dates_tell_month_and_year() -> None:
+    """Two weeks have days of the month along the axis only, so the title has the year."""
+    chart = gantt(DRAWN, unix_start_time=1e9, time_zone="Europe/Paris")  # 2001-09-09 03:46 there
+    x = chart.to_dict()["encoding"]["x"]
+    assert x["title"] == "Europe/Paris; first submission 2001-09-09"
+    assert x["axis"]["format"]["date"] == "%d %b"
+    assert gantt(DRAWN).to_dict()["encoding"]["x"]["title"].endswith("from the first submission")

@@ -130,6 +130,9 @@ class MadeUp:
         ]
         self.runs = pd.DataFrame(rows)
         self.nb_planned = len(rows) + 2
+        self.planned = [
+            (Path(row["folder"]), {axis: row[axis] for axis in self.axes}) for row in rows
+        ]
 
     def _row(self, policy: str, alpha: int, replication: int) -> dict[str, Any]:
         wait = 1000.0 + alpha / 3 + 10 * replication + (500 if policy == "easy" else 0)

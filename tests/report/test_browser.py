@@ -97,6 +97,9 @@ def test_the_page_of_a_run_and_that_of_a_campaign_are_quiet(load: Load, tmp_path
             assert opened.evaluate("document.documentElement.scrollWidth") <= width
             drawn = opened.locator("figure svg.marks")
             assert drawn.count() >= 4
+            of_one = name == "run.html"  # which is not named, and has no rows to filter
+            assert opened.locator("#table-runs-filter").is_visible() is not of_one
+            assert ("Run: " in opened.locator("#gantt-caption").inner_text()) is not of_one
 
 
 def domain(opened: Any, chart: str, scale: str = "x") -> list[float]:

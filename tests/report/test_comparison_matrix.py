@@ -100,6 +100,7 @@ def test_what_is_not_repeated_or_is_all_the_same_has_no_interval(repeated: int) 
     assert row["mean_waiting_time_words"] == f"{MINUS}50 %"
     assert ("nothing is known about chance" in matrix.note) is (repeated == 1)
     assert "In parentheses" not in matrix.note
+    assert ("the same in all pairs" in matrix.note) is (repeated > 1)
     assert matrix.marks == ()
 
 

@@ -10,6 +10,7 @@ from batsched_py import simulate
 from batsched_py.report import Report
 from batsched_py.report.forms.html_page import page
 from batsched_py.report.one_run import ONCE, OneRun, run_report
+from batsched_py.report.simulated_setup import submitted
 from batsched_py.run.result import Result
 
 JOBS = """\
@@ -99,3 +100,19 @@ def test_a_run_without_jobs_has_a_page(tmp_path: Path) -> None:
 def test_the_size_of_the_machine_is_given_where_no_file_tells(tmp_path: Path) -> None:
     (tmp_path / "out_jobs.csv").write_text(JOBS)
     assert "8 processors" in run_report(OneRun(tmp_path / "out", nodes=8)).summary
+
+
+@pytest.mark.parametrize(
+    ("days", "words"), [(59.63, "59.6 days"), (333.2, "333 days"), (1264.4, "1,264 days")]
+)
+def test_long_logs_have_a_number_of_days(days: float, words: str) -> None:
+    assert submitted(0.0, days * 86400, None) == f", submitted over {words}"
+
+
+def test_it_says_where_the_metrics_of_a_run_are(ours: tuple[Result, Path], of_batsim: Path) -> None:
+    places = ((ours[1], "its name in easy_run.json"), (of_batsim, "in the CSV of the key numbers"))
+    for prefix, place in places:
+        tables = run_report(OneRun(prefix)).tables
+        (note,) = (table.note for table in tables if table.name == "metrics")
+        assert place in note
+        assert "results.csv" not in note

@@ -15,6 +15,7 @@ from batsched_py.report.default_report import EQUAL_RUNS, UNKNOWN_CHANCE, plain_
 from batsched_py.report.forms.export_files import drawn
 from batsched_py.report.metric_words import REACTING
 from batsched_py.support.statistics import bootstrap
+from batsched_py.workload.workload import Workload, WorkloadJob
 from helpers.made_up_report import MadeUp
 
 
@@ -133,6 +134,26 @@ def test_a_number_is_drawn_across_and_the_rest_is_coloured() -> None:
     assert drawn(figure)["png"][:4] == b"\x89PNG"
 
 
+def test_a_single_panel_says_whose_it_is() -> None:
+    results = WithUsers()
+    results.runs = results.runs[results.runs["alpha"] == 600]
+    results.axes = ["policy", "users", "replication"]
+    of_all, late = report_on(results).figures[:2]
+    assert of_all.spec["facet"]["sort"] == ["rigid", "feedback"]
+    assert late.spec["title"]["text"] == "feedback"  # rigid replay has no lateness
+
+
+@pytest.mark.parametrize("nb_panels", [2, 3])
+def test_every_panel_has_an_axis_if_the_last_row_is_not_full(nb_panels: int) -> None:
+    results = MadeUp(2)
+    more = [results.runs.assign(alpha=f"{at} s") for at in range(nb_panels)]
+    results.runs = pd.concat(more, ignore_index=True)
+    figure = report_on(results).figures[0]
+    assert figure.spec.get("resolve", {}).get("axis") == (
+        {"x": "independent"} if nb_panels == 3 else None
+    )
+
+
 def test_labels_are_bars_with_panels_of_what_else_varies() -> None:
     results = MadeUp(2)
     results.runs["alpha"] = results.runs["alpha"].astype(str) + " s"
@@ -161,14 +182,70 @@ def test_what_is_shown_is_explained() -> None:
 
 
 def test_a_policy_in_a_file_is_explained_without_running_it(tmp_path: Path) -> None:
-    text = 'raise SystemExit\nclass Mine:\n    """Shortest first.\n\n    More."""\n'
+    text = 'raise SystemExit\nclass Mine:\n    """Shortest `first`.\n\n    More."""\n'
     (tmp_path / "mine.py").write_text(text)
     results = MadeUp(2)
     results.file = tmp_path / "campaign.toml"
     results.runs["scheduler"] = ["mine.py:Mine"] * len(results.runs)
     names = next(table for table in report_on(results).tables if table.name == "names").frame
-    assert names["meaning"].tolist() == ["Shortest first."]
+    assert names["meaning"].tolist() == ["Shortest first."]  # without Markdown
     assert (names["name"].tolist(), names["given"].tolist()) == (["Mine"], ["mine.py:Mine"])
+
+
+def named_by_labels() -> MadeUp:
+    """A campaign whose policies and machines have names of their own."""
+    results = MadeUp(1)
+    results.axes = ["policy", "machine"]
+    runs = results.runs.assign(
+        policy=["easy", "easy", "sjf6", "sjf6"],
+        scheduler=["easy", "easy", "sjf.py:Sjf", "sjf.py:Sjf"],
+        scheduler_options=["{}", "{}", '{"cap":6,"by":"size"}', '{"cap":6,"by":"size"}'],
+        machine=["today", "twice"] * 2,
+        nb_res=[64, 128] * 2,
+    )
+    results.runs = runs
+    return results
+
+
+def test_names_of_the_campaign_file_are_told_once_with_what_they_stand_for() -> None:
+    lines = report_on(named_by_labels()).summary.splitlines()
+    assert "- **Machines**: *today* (64 processors) and *twice* (128 processors)" in lines
+    assert "- **Policies**: *easy* and *sjf6* (Sjf, `cap = 6, by = size`)" in lines
+    assert not [line for line in lines if line.startswith(("- **Machine**", "- **Policy**"))]
+
+
+def test_it_is_said_if_not_the_jobs_of_the_log_were_simulated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    results = MadeUp(2)
+    jobs = [
+        WorkloadJob(id=f"{at}", submit_time=3600.0 * at, size=1, profile="p", user=f"{at % 2}")
+        for at in range(3430)
+    ]
+    log = Workload(name="log", nb_res=64, jobs=jobs, profiles={})
+    monkeypatch.setattr(MadeUp, "workload", lambda self, row: log)
+    for numbers, words in (
+        ([3430, 3430], "3,430 jobs of 2 users, submitted over 143 days"),
+        ([3025, 3042], "submitted over 143 days; simulated: 3,025 to 3,042 jobs a run"),
+        ([430, 430], "submitted over 143 days; simulated: 430 jobs a run"),
+    ):
+        results.runs["nb_jobs"] = numbers * (len(results.runs) // 2)
+        assert f"{words}\n" in report_on(results).summary
+    results.runs["warm_up"] = "4 weeks"
+    assert "simulated:" not in report_on(results).summary
+
+
+def test_the_table_of_names_has_options() -> None:
+    results = named_by_labels()
+    names = next(table for table in report_on(results).tables if table.name == "names")
+    of_frame = names.frame[["name", "options", "given"]].to_numpy().tolist()
+    assert of_frame == [["easy", "", "easy"], ["sjf6", "cap = 6, by = size", "sjf.py:Sjf"]]
+    assert {"options", "given"} <= {column.name for column in names.shown}
+    options = ['{"cap":6,"by":"size"}', '{"cap":9,"by":"size"}'] * 2  # the cap is an axis itself
+    results.runs = results.runs.assign(scheduler_options=options, policy="sjf", cap=[6, 9] * 2)
+    results.axes = ["machine", "cap"]
+    names = next(table for table in report_on(results).tables if table.name == "names")
+    assert set(names.frame["options"]) == {"by = size"}
 
 
 def test_what_no_run_has_is_left_out() -> None:
@@ -206,6 +283,21 @@ def test_it_is_the_report_of_a_campaign_that_names_none() -> None:
     assert report_of(MadeUp()).title == "A campaign that was made up"  # type: ignore[arg-type]
 
 
+def test_runs_that_failed_are_told_first() -> None:
+    results = MadeUp(1)
+    labels = {"policy": "mine.py:Bad", "alpha": 600, "replication": 0}
+    results.planned.append((Path("runs/x"), labels))
+    results.failures = [(Path("runs/x"), "ValueError: oh no `x`\nand more")]
+    told, _, rest = report_of(results).summary.partition("\n\n")  # type: ignore[arg-type]
+    assert told == (
+        "**1 of 6 runs failed and left no numbers here; nothing is left of policy *Bad*.** "
+        "The first (policy *Bad*, alpha *600*, replication *0*): `ValueError: oh no 'x'`"
+    )
+    assert rest.startswith("- **Machine**")
+    results.failures = []
+    assert report_of(results).summary == rest  # type: ignore[arg-type]
+
+
 def test_equal_runs_are_said_to_be_equal_only_if_they_are() -> None:
     """One policy: there is no change that could have an interval, but its waits have one."""
     results = MadeUp(5)
@@ -221,6 +313,14 @@ def test_users_who_react_are_those_that_are_not_rigid() -> None:
     results.runs = results.runs[results.runs["policy"] == "easy"]
     (said,) = (part for part in report_on(results).sections[0].parts if isinstance(part, Text))
     assert said.markdown == f"*feedback*: {REACTING}"
+
+
+def test_all_users_who_react_are_named_once() -> None:
+    results = WithUsers()
+    quitters = results.runs[results.runs["users"] == "feedback"].assign(users="q.py:Quitters")
+    results.runs = pd.concat([results.runs, quitters], ignore_index=True)
+    (said,) = (part for part in report_on(results).sections[0].parts if isinstance(part, Text))
+    assert said.markdown == f"*feedback, Quitters*: {REACTING}"
 
 
 def test_a_main_metric_has_a_figure_for_rigid_replay_too() -> None:

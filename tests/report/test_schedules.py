@@ -176,7 +176,7 @@ def test_the_table_of_runs_has_labels_metrics_and_settings() -> None:
     table = runs_table(results, stored_of(results))
     assert table["n"] == 12
     assert table["shown"][:3] == ["policy", "alpha", "replication"]
-    assert "jobs_per_session_think_20" not in table["shown"]  # no run has it
+    assert "max_waiting_time" not in table["shown"]  # no run has it
     assert table["units"]["mean_waiting_time"] == "s"
     assert unpacked(table["settings"]["run.scheduler_options.alpha"], 3) == 6000
     assert not any(name.startswith("metrics") for name in table["settings"])

@@ -150,7 +150,7 @@ def test_rejected_jobs_do_not_come_back(tmp_path: Path) -> None:
     first = simulate(log_of(("1", 0, 4, 10, None, "3"), ("2", 1, 9, 10, None, "3")))
     log = written(first, tmp_path / "log.swf")
     notes = workload_from_log(log, make_rules()).notes
-    assert "1 jobs were dropped: negative-runtime" in notes
+    assert "1 job was dropped: negative-runtime" in notes
 
 
 def test_jobs_of_rare_behaviour_are_in_it(tmp_path: Path) -> None:

@@ -63,12 +63,19 @@ def test_a_line_in_place_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_elsewhere_a_line_a_minute(
     monkeypatch: pytest.MonkeyPatch, asked: bool | None, nb_lines: int
 ) -> None:
-    """Beginning after a minute, or at once if it is asked for."""
+    """Beginning after ten seconds, or at once if it is asked for."""
     monkeypatch.setattr(progress, "_LOOK", 0.1)
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
     text = shown(monkeypatch, io.StringIO(), asked, None)
     assert text.count(" jobs ended") == text.count("\n") == nb_lines
     assert " of " not in text.replace("calls of", "")
+
+
+def test_elsewhere_the_first_line_does_not_wait_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_LOOK", 0.01)
+    monkeypatch.setattr(progress, "_PATIENCE_ELSEWHERE", 0.05)
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    assert shown(monkeypatch, io.StringIO(), None, 4).count("\n") == 1
 
 
 def test_nothing_of_a_short_simulation_or_if_it_is_not_asked_for(

@@ -6,23 +6,16 @@ import json
 import re
 import subprocess
 import sys
-from itertools import pairwise
 from math import isnan
 from pathlib import Path
 from xml.etree import ElementTree
 
-import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from batsched_py import Result, simulate
 from batsched_py.errors import InputError, UsageError
 from batsched_py.metrics import COUNTS, METRICS
-from batsched_py.metrics.machine import busy_time
-from batsched_py.run.result_summary import busy_processors
-from helpers.schedules_by_hand import table_of
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +33,13 @@ def prefix(result: Result, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_five_lines(result: Result) -> None:
     lines = repr(result).splitlines()
     overall = result.measured["overall"]
-    assert len(lines) == 5
+    assert len(lines) == 5 + len(result.notes)
     assert "easy" in lines[0]
     assert "feedback" in lines[0]
     assert f"{overall['nb_jobs']} (0 rejected) on 64 processors" in lines[1]
-    assert f"mean {overall['mean_waiting_time'] / 3600:.3f} hours" in lines[2]
+    assert f"mean {overall['mean_waiting_time'] / 3600:.3f} h" in lines[2]
     assert f"utilisation {overall['utilisation'] * 100:.3f} %" in lines[3]
-    assert f"mean {overall['mean_lateness'] / 3600:.3f} hours" in lines[4]
+    assert f"mean {overall['mean_lateness'] / 3600:.3f} h" in lines[4]
 
 
 def test_what_is_unknown_is_a_dash() -> None:
@@ -55,6 +48,16 @@ def test_what_is_unknown_is_a_dash() -> None:
     assert repr(nothing).splitlines()[2].endswith("mean -, max -; mean bounded slowdown -")
     assert repr(nothing).splitlines()[3].endswith("utilisation -, makespan -")
     assert "svg" not in nothing._repr_html_()
+
+
+def test_notes_are_seen() -> None:
+    rows = {"submit_time": [0, 1, 2], "run_time": [5, -5, 5], "requested_processors": [9, 1, 1]}
+    strange = simulate(pd.DataFrame(rows | {"usr": ["<a>", "b", "c"]}), nodes=4)
+    whats = ("usr", "MaxProcs", "negative", "UTC", "wider")
+    for note, what in zip(strange.notes, whats, strict=True):
+        assert what in note
+    assert [line[16:] for line in repr(strange).splitlines()[5:]] == strange.notes
+    assert all(f"<li>{note}</li>" in strange._repr_html_() for note in strange.notes)
 
 
 def test_the_picture_is_small_and_whole(result: Result) -> None:
@@ -69,25 +72,6 @@ def test_names_cannot_break_the_page() -> None:
     shown = simulate(frame, nodes=64)
     shown.settings["input"]["name"] = "<script>"
     assert "<script>" not in shown._repr_html_()
-
-
-times = st.integers(0, 50)
-
-
-@given(
-    jobs=st.lists(st.tuples(times, times, st.integers(1, 9)), min_size=1, max_size=9),
-    inner=st.lists(st.integers(1, 99), unique=True, max_size=5),
-)
-def test_busy_processors_by_the_integral(
-    jobs: list[tuple[int, int, int]], inner: list[int]
-) -> None:
-    """The twin asks for every part of the time anew."""
-    rows = table_of(
-        [(start, size, length) for start, length, size in jobs], [start for start, *_ in jobs]
-    )
-    edges = np.array([0, *sorted(inner), 100], dtype=float)
-    expected = [busy_time(rows, begin, end) / (end - begin) for begin, end in pairwise(edges)]
-    assert busy_processors(rows, edges) == pytest.approx(expected, abs=1e-9)
 
 
 def test_metrics_are_pandas_objects(result: Result) -> None:
@@ -158,7 +142,7 @@ def test_a_run_of_batsim_is_measured_anew(result: Result, tmp_path: Path) -> Non
     assert loaded.output.nb_processors == 64
     assert loaded.per_user.empty
     assert isnan(loaded.wall_time)
-    assert len(repr(loaded).splitlines()) == 5
+    assert len(repr(loaded).splitlines()) == 5 + len(loaded.notes)
     assert json.loads(loaded.run_json())["wall_time"] is None
 
 
@@ -169,7 +153,7 @@ def test_a_recorded_run_of_batsim() -> None:
     assert loaded.metrics["nb_rejected"] == 1
     assert loaded.metrics["max_waiting_time"] == 20
     assert "on 6 processors" in repr(loaded)
-    assert "max 20.000 seconds" in repr(loaded)
+    assert "max 20.000 s" in repr(loaded)
     assert repr(loaded).endswith("mean -")  # nobody says when jobs were recorded
     assert len(loaded.gantt().data)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 import typer
 
@@ -65,6 +66,38 @@ def test_a_campaign_varies_every_setting(tmp_path: Path, line: str) -> None:
 def test_the_log_is_the_first_argument() -> None:
     with pytest.raises(UsageError, match="first argument"):
         simulate("sample", log="KTH-SP2-1996-2")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"nodes": "64"}, "nodes '64': expected a whole number"),
+        ({"nodes": 64.5}, "nodes 64.5: expected a whole number"),
+        ({"seed": "x"}, "seed 'x': expected a whole number"),
+        ({"seed": True}, "seed True: expected a whole number"),
+        ({"speed_factor": "2"}, "speed_factor '2': expected a number"),
+        ({"node_factor": "2"}, "node_factor '2': expected a number"),
+        ({"sites": 4}, "sites 4: expected a text"),
+        ({"each_event": 1}, "each_event 1: expected true or false"),
+        ({"user_options": "patience=3"}, "user_options 'patience=3': expected names and values"),
+        ({"rules": 3}, "rules 3: expected"),
+        ({"timeouts": 3}, "timeouts 3: expected"),
+    ],
+)
+def test_another_type_is_refused(given: dict[str, Any], expected: str) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(expected)}"):
+        simulate("sample", first=5, **given)
+
+
+def test_numbers_of_numpy_are_stored_as_pythons() -> None:
+    numbers = simulate("sample", first=np.int64(5), nodes=64.0, speed_factor=np.float32(2))
+    assert numbers.run_json()
+    assert str(numbers.settings["run"]["nodes"]) == "64"
+
+
+def test_a_mistyped_keyword() -> None:
+    with pytest.raises(TypeError, match=r"'schedular'.*did you mean 'scheduler'"):
+        simulate("sample", schedular="easy")  # type: ignore[call-arg]
 
 
 def test_half_of_the_machine() -> None:

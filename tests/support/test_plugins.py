@@ -15,7 +15,6 @@ from batsched_studies.creasy import tables
 
 GOOD = """
 class Mine:
-    '''My policy.'''
     def __init__(self, *, depth: int = 1):
         self.depth = depth
     def schedule(self, now, queue, machine):
@@ -32,7 +31,6 @@ def write(folder: Path, text: str) -> str:
 def test_by_file(tmp_path: Path) -> None:
     place = write(tmp_path, GOOD)
     plugin = plugins.load(plugins.SCHEDULERS, place)
-    assert plugins.summary(plugin) == "My policy."
     assert plugins.make(plugin, place, (), {"depth": 3}).depth == 3
 
 
@@ -61,6 +59,15 @@ def test_by_name() -> None:
 def test_wrong_plugins_fail_at_once(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(PluginError, match=message):
         plugins.load(plugins.SCHEDULERS, write(tmp_path, text))
+
+
+@pytest.mark.parametrize("group", [plugins.SCHEDULERS, plugins.USERS])
+def test_a_file_without_a_class_is_told_its_classes(tmp_path: Path, group: str) -> None:
+    file = write(tmp_path, GOOD).partition(":")[0]
+    with pytest.raises(PluginError, match=r"policy\.py:Class: give .*; its classes are: Mine$"):
+        plugins.load(group, file)
+    with pytest.raises(PluginError, match="no file"):
+        plugins.load(group, "other.py")
 
 
 def test_missing_file_and_typo(tmp_path: Path) -> None:
@@ -216,3 +223,30 @@ def test_a_file_beside_a_policy_hides_nothing_of_python(tmp_path: Path) -> None:
         "import calendar\n\nclass P:\n    def schedule(self, now, queue, machine): ...\n"
     )
     plugins.load(plugins.SCHEDULERS, f"{tmp_path / 'p.py'}:P")
+
+
+@pytest.mark.parametrize(
+    ("default", "fitting", "other", "expected"),
+    [
+        ("3", 2.5, "abc", "a number"),
+        ("0.5", 1, True, "a number"),
+        ("False", True, 1, "true or false"),
+    ],
+)
+def test_a_default_says_the_type_of_an_option(
+    tmp_path: Path, default: str, fitting: Any, other: Any, expected: str
+) -> None:
+    plugin = plugins.load(
+        plugins.SCHEDULERS, write(tmp_path, GOOD.replace(": int = 1", f"={default}"))
+    )
+    assert plugins.make(plugin, "mine", (), {"depth": fitting}).depth == fitting
+    with pytest.raises(PluginError, match=f"depth={other!r} of 'mine': expected {expected}"):
+        plugins.make(plugin, "mine", (), {"depth": other})
+
+
+@pytest.mark.parametrize("default", ["None", "'x'"])
+def test_other_defaults_say_nothing(tmp_path: Path, default: str) -> None:
+    plugin = plugins.load(
+        plugins.SCHEDULERS, write(tmp_path, GOOD.replace(": int = 1", f"={default}"))
+    )
+    assert plugins.make(plugin, "mine", (), {"depth": 3}).depth == 3

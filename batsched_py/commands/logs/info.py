@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from batsched_py.commands import shared_options as o
 from batsched_py.support.text_table import print_pairs
 from batsched_py.units import DAY
 from batsched_py.workload.batsim_workload import read_workload
-from batsched_py.workload.clock import clock_of
+from batsched_py.workload.clock import clock_of, parse_time_zone
 from batsched_py.workload.load import is_batsim_json
 from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.swf import SwfLog, read_swf
@@ -43,12 +44,15 @@ def of_log(log: SwfLog) -> list[tuple[str, str]]:
     span = float(np.ptp(submit))
     work = float((np.maximum(size, 0) * np.maximum(run, 0)).sum())
     load = f"{work / (span * log.max_processors):.3f}" if span else "-"
+    wait = log.column("wait_time")
+    start, zone, clock = clock_of(log)
     lines = [("file", str(log.path))]
     for key in ("Computer", "Installation", "Acknowledge", "Version", "StartTime", "EndTime"):
         if value := log.header_field(key):
             lines.append((key, value))
     lines += [
-        ("clock", clock_of(log)[2]),
+        ("clock", clock),
+        ("second 0 is", _second_0(start, zone)),
         ("jobs", f"{len(log)}"),
         ("users", f"{len(np.unique(user[user >= 0]))}"),
         ("processors", f"{log.max_processors}"),
@@ -62,6 +66,7 @@ def of_log(log: SwfLog) -> list[tuple[str, str]]:
         lines.append((f"unknown {field.replace('_', ' ')}", _share(log.column(field) < 0)))
     lines.append(("processors by job", _quantiles(size[size > 0])))
     lines.append(("run time by job [s]", _quantiles(run[run >= 0])))
+    lines.append(("recorded wait by job [s]", _quantiles(wait[wait >= 0])))
     return lines + [("note", note) for note in log.notes]
 
 
@@ -100,4 +105,15 @@ def _quantiles(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
     parts = zip(
         ("min", "25 %", "median", "75 %", "95 %", "max"), (0, 25, 50, 75, 95, 100), strict=True
     )
-    return ", ".join(f"{name} {np.percentile(values, at):g}" for name, at in parts)
+    quantiles = ", ".join(f"{name} {np.percentile(values, at):g}" for name, at in parts)
+    return f"{quantiles}; mean {values.mean():.6g}"
+
+
+def _second_0(start: float | None, zone: str) -> str:
+    """Return what the clock showed at second 0 of a log, ``-`` if unknown."""
+    if start is None:
+        return "-"
+    try:
+        return f"{datetime.fromtimestamp(start, parse_time_zone(zone)):%A, %Y-%m-%d %H:%M:%S}"
+    except (ValueError, OverflowError, OSError):
+        return f"- (beyond the calendar: {start:g} s since 1970)"

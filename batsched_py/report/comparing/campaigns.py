@@ -27,6 +27,7 @@ from batsched_py.report.comparing.setting_differences import (
     settings_table,
 )
 from batsched_py.report.document import Column, Part, Report, Section, Table, Text
+from batsched_py.report.forms.notebook_report import NotebookReport
 from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.tables import columns
 from batsched_py.run.settings import Settings
@@ -51,13 +52,13 @@ _OF_THE_ROW = {"folder", "input", "nb_res", "hash", "version", "git_revision", "
 _OF_THE_ROW |= {"seconds", "wall_time"}
 
 
-def compare_campaigns(a: str | Path, b: str | Path) -> Report:
-    """Return what differs between two campaigns, by their folders.
+def compare_campaigns(a: str | Path, b: str | Path) -> NotebookReport:
+    """Return what differs between two campaigns, by their folders; see :func:`compare_runs`.
 
     Raises :class:`UsageError` and :class:`InputError` for what is no campaign, and for one
     without finished runs.
     """
-    return CampaignComparison.of_sources(*find_pair(a, b)).report()
+    return NotebookReport.of(CampaignComparison.of_sources(*find_pair(a, b)).report())
 
 
 class CampaignComparison:

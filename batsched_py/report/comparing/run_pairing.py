@@ -10,6 +10,7 @@ import msgspec
 import pandas as pd
 
 from batsched_py.report.campaign_axes import REPEATED
+from batsched_py.report.formatting import listed
 from batsched_py.run.settings import Settings
 from batsched_py.support.json_values import whole
 
@@ -60,7 +61,7 @@ def pair_runs(a: CampaignResults, b: CampaignResults) -> Pairing:
             pairs[name] = a_texts[name].iloc[pairs["row_a"]].tolist()
     pairs = pairs.assign(group=grouped(pairs[list(labels)]))
     if keys:
-        notes.insert(0, f"Runs are matched by {_listed(keys)}.")
+        notes.insert(0, f"Runs are matched by {listed(keys)}.")
     return Pairing(
         pairs,
         labels,
@@ -198,7 +199,3 @@ def some(values: Sequence[str], most: int = 4) -> str:
     """Return the first of the values, and how many more there are."""
     more = f" and {len(values) - most} more" if len(values) > most else ""
     return ", ".join(values[:most]) + more
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + names[-1]

@@ -19,6 +19,7 @@ from batsched_py.report.comparing.job_matching import Match, match_jobs
 from batsched_py.report.comparing.run_data import RunData, read_run, run_of
 from batsched_py.report.comparing.setting_differences import differing, settings_of, settings_table
 from batsched_py.report.document import Part, Report, Section, Table, Text
+from batsched_py.report.forms.notebook_report import NotebookReport
 
 if TYPE_CHECKING:
     from batsched_py.run.result import Result
@@ -28,13 +29,14 @@ _CHANGES = ("state", "processors", "size", "user", "execution", "original")
 _MEASURES = ("wait", "turnaround", "slowdown", "lateness")
 
 
-def compare_runs(a: str | Path | Result, b: str | Path | Result) -> Report:
+def compare_runs(a: str | Path | Result, b: str | Path | Result) -> NotebookReport:
     """Return what differs between two runs: of files, or of :func:`batsched_py.simulate`.
 
+    A notebook shows its texts and tables; ``write("page.html")`` gives the page with figures.
     A run is named by its prefix, its ``PREFIX_jobs.csv`` (also of Batsim itself) or its folder.
     Raises :class:`UsageError` and :class:`InputError` for what is none.
     """
-    return RunComparison.of(a, b).report()
+    return NotebookReport.of(RunComparison.of(a, b).report())
 
 
 class RunComparison:

@@ -53,7 +53,7 @@ def readable(rows: pd.DataFrame, names: Sequence[str], of: str) -> pd.DataFrame:
     shown = {f"{name}_shown": rows[name].astype(float) for name in names}
     rows = rows.assign(**shown, unit_shown=rows["unit"])
     for _, alike in rows[rows["unit"] == "s"].groupby(of):
-        scale, unit = time_unit(pd.Series(alike[list(names)].to_numpy().ravel()))
+        scale, unit = time_unit(alike[list(names)])
         rows.loc[alike.index, list(shown)] /= scale
         rows.loc[alike.index, "unit_shown"] = unit
     rows["unit_shown"] = rows["unit_shown"].replace("1", "")

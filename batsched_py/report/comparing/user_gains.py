@@ -87,7 +87,7 @@ def top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
     intervals = [paired(sums_of(shift[user][:, None]))[0] for user in frame["user"]]
     frame["low"] = [interval.low for interval in intervals]
     frame["high"] = [interval.high for interval in intervals]
-    scale, unit = time_unit(pd.Series(frame[["wait_a", "wait_b"]].to_numpy().ravel()))
+    scale, unit = time_unit(frame[["wait_a", "wait_b"]])
     shown = [
         *columns("user", "jobs"),
         Column("wait_a", f"mean wait, A ({unit})", scale=scale),
@@ -98,7 +98,7 @@ def top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
         *columns(slowdown_a="bounded slowdown, A", slowdown_b="B", decimals=2),
     ]
     if "lateness" in _varying(pairs):
-        scale, unit = time_unit(pd.Series(frame[["lateness_a", "lateness_b"]].to_numpy().ravel()))
+        scale, unit = time_unit(frame[["lateness_a", "lateness_b"]])
         shown.append(Column("lateness_a", f"mean lateness, A ({unit})", scale=scale))
         shown.append(Column("lateness_b", f"B ({unit})", scale=scale))
     note = (

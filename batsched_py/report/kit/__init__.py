@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from batsched_py.support.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from batsched_py.report.formatting import listed
     from batsched_py.report.kit.beside_published import compared, in_column, printed, read_published
     from batsched_py.report.kit.charts import Chart, inline_data, intervals, numbers, scale_of
     from batsched_py.report.kit.estimates import UNKNOWN, cells, drawn
@@ -49,6 +50,7 @@ __all__ = [
     "in_column",
     "inline_data",
     "intervals",
+    "listed",
     "log_name",
     "numbers",
     "paired",
@@ -71,6 +73,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "batsched_py.report.formatting": "listed",
             "batsched_py.report.kit.beside_published": "compared in_column printed read_published",
             "batsched_py.report.kit.charts": "Chart inline_data intervals numbers scale_of",
             "batsched_py.report.kit.estimates": "UNKNOWN cells drawn",

@@ -55,7 +55,7 @@ def _verdict(
 
 
 def _shown(lateness: dict[str, float], ends: Mapping[str, tables.Ends]) -> str:
-    """Return each lateness with its spread, and which neighbours lie within it."""
+    """Return each lateness with its range, and of which neighbours these overlap."""
     texts = [f"{name} {_with_spread(days, ends[name])}" for name, days in lateness.items()]
     close = [
         f"{one} and {other}"
@@ -112,7 +112,8 @@ def _missing(names: Sequence[str], there: Collection[str]) -> str:
 _Values = dict[tuple[str, str, str], tables.Cell]
 _Comparisons = list[tuple[str, bool, str]]
 """Infrastructure, whether it is as the claim says, and the numbers."""
-_WITHIN = " (within the spread of the runs)"
+_OVERLAP = " (the ranges of the runs overlap)"
+_SIGN_VARIES = " (the range of the runs has 0 in it)"
 
 
 def _signs(values: _Values) -> _Comparisons:
@@ -122,38 +123,38 @@ def _signs(values: _Values) -> _Comparisons:
             late = values.get((name, replay, "mean_lateness"))
             if late is not None:
                 right = late.ours < 0 if name in FAST else late.ours > 0
-                within = _WITHIN if tables.overlap(late.ends, (0, 0)) else ""
+                varies = _SIGN_VARIES if tables.overlap(late.ends, (0, 0)) else ""
                 comparisons.append(
-                    (name, right, f"{name} {replay} {tables.digits(late.ours)} d{within}")
+                    (name, right, f"{name} {replay} {tables.digits(late.ours)} d{varies}")
                 )
     return comparisons
 
 
 def _smaller_with_feedback(values: _Values) -> _Comparisons:
     comparisons = []
-    for name, replay, rigid, wait, within in _beside_rigid(values, "mean_waiting_time"):
+    for name, replay, rigid, wait, overlap in _beside_rigid(values, "mean_waiting_time"):
         factor = f" ({rigid / wait:.1f} times)" if wait else ""
-        text = f"{name} rigid {rigid:.2f} d, {replay} {wait:.2f} d{factor}{within}"
+        text = f"{name} rigid {rigid:.2f} d, {replay} {wait:.2f} d{factor}{overlap}"
         comparisons.append((name, rigid > wait, text))
     return comparisons
 
 
 def _longer_with_feedback(values: _Values) -> _Comparisons:
     return [
-        (name, makespan > rigid, f"{name} rigid {rigid:.0f} d, {replay} {makespan:.0f} d{within}")
-        for name, replay, rigid, makespan, within in _beside_rigid(values, "makespan")
+        (name, makespan > rigid, f"{name} rigid {rigid:.0f} d, {replay} {makespan:.0f} d{overlap}")
+        for name, replay, rigid, makespan, overlap in _beside_rigid(values, "makespan")
     ]
 
 
 def _beside_rigid(values: _Values, metric: str) -> Iterator[tuple[str, str, float, float, str]]:
-    """Yield infrastructure, replay, both values, and whether these lie within the spread."""
+    """Yield infrastructure, replay, both values, and whether the ranges of the runs overlap."""
     for name in SLOW:
         rigid = values.get((name, "rigid", metric))
         for replay in FEEDBACK:
             feedback = values.get((name, replay, metric))
             if rigid is not None and feedback is not None:
-                within = _WITHIN if tables.overlap(rigid.ends, feedback.ends) else ""
-                yield name, replay, rigid.ours, feedback.ours, within
+                overlap = _OVERLAP if tables.overlap(rigid.ends, feedback.ends) else ""
+                yield name, replay, rigid.ours, feedback.ours, overlap
 
 
 def _graph_claims(graphs: Sequence[Graphs]) -> Iterator[Verdict]:

@@ -147,7 +147,7 @@ def paired_rows(runs: pd.DataFrame) -> Rows:
 def _difference(ours: pd.Series[float], base: pd.Series[float], **more: Any) -> dict[str, Any]:
     """Return the difference of pairs, more cells, and whether its sign is clear."""
     mean = paired_difference(ours, base)
-    clear = None if mean.nb < 2 else bool(mean.low > 0 or mean.high < 0)
+    clear = None if mean.nb < 2 else mean.is_clear
     return {"nb_runs": mean.nb, **estimated(mean, "difference"), **more, "clear": clear}
 
 

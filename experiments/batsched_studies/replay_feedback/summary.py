@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from batsched_py.report.kit import rows
+from batsched_py.report.kit import listed, rows
 from batsched_studies.replay_feedback import PUBLISHED, TEXTS, models, tables
 
 
@@ -41,9 +41,9 @@ def _method(runs: pd.DataFrame) -> str:
         names = ", ".join(f"`{replay}`" for replay in replays if replay in there)
         how += [TEXTS[group].format(names=names)] if names else []
     text = TEXTS["method"].format(
-        logs=_listed(list(dict.fromkeys(runs["log"]))),
+        logs=listed(list(dict.fromkeys(runs["log"]))),
         infrastructures=len(set(runs["infrastructure"])),
-        how=_listed(how),
+        how=listed(how),
     )
     for key, column in (("shaken_runs", "shake"), ("resampled_runs", "replication")):
         if column in runs and runs[column].notna().any():
@@ -95,7 +95,3 @@ def _chance(runs: pd.DataFrame) -> str:
     if len(models.model_runs(runs)):
         key = "seeds_chance"
     return TEXTS[key].format(log=runs["log"].iloc[0])
-
-
-def _listed(texts: list[str]) -> str:
-    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)

@@ -295,6 +295,14 @@ def test_results_in_memory_are_compared_as_their_files(tmp_path: Path) -> None:
     assert compare_runs(easy, easy).summary.startswith("The runs are identical")
     with pytest.raises(UsageError, match="two runs of files, or two results"):
         compare_runs(easy, tmp_path / "fcfs")
+    # in a notebook
+    assert repr(report).splitlines()[1].strip() == report.summary
+    assert len(repr(report)) < 1000
+    html = report._repr_html_()
+    assert all(table.title in html for table in report.tables)
+    assert "<table>" in html
+    page = report.write(tmp_path / "new" / "page.html")
+    assert all(figure.title in page.read_text() for figure in report.figures)
 
 
 def test_tables_of_real_batsim_are_read(tmp_path: Path, shared: Path) -> None:

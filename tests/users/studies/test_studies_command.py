@@ -62,7 +62,7 @@ def test_a_row_per_delimitation() -> None:
 def test_rules_and_default_delimitations() -> None:
     done = run("thresholds", "log.swf", "--drop", "failed")
     assert "log, 3 jobs" in done.stdout
-    assert "log.swf: 1 jobs were dropped: failed" in done.stderr
+    assert "log.swf: 1 job was dropped: failed" in done.stderr
     for rule in ("arrival:60:>", "last:20", "max:20", "last+30:20", "max+120:20"):
         assert f"{rule} " in done.stdout
 

@@ -2,10 +2,8 @@ const OTHERS = "other users";
 const TIME_UNITS = [[86400, "days"], [3600, "hours"], [60, "minutes"]];
 const USER_COLUMNS = [
   ["jobs", "jobs", 1], ["wait", "mean wait [h]", 3600], ["slowdown", "mean bounded slowdown", 1],
-  ["lateness", "mean lateness [h]", 3600], ["activity", "activity [days]", 86400], ["area", "work [processor h]", 3600],
+  ["lateness", "mean lateness [h]", 3600], ["activity", "activity [d]", 86400], ["area", "work [processor h]", 3600],
 ];
-
-const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
 
 /** The six users with most work in the window have a colour each, the others share grey. */
 function colouredUsers({ jobs }) {
@@ -88,6 +86,9 @@ function ganttSpec(run, width) {
   };
 }
 
+/** Which run it is, where there are several. */
+const ofRun = (row) => (data.runs.n > 1 ? `Run: ${runLabel(row)}. ` : "");
+
 class Schedule {
   constructor(runs) {
     this.runs = runs;
@@ -119,7 +120,7 @@ class Schedule {
     const { run } = this;
     const drawn = run.jobs.id.length;
     byId("gantt-caption").textContent = drawn
-      ? `${capitalised(runLabel(run.run))}. ${drawn} of the ${run.nb_ran} jobs that ran, from ${lasting(run.from)} to ${lasting(run.to)} of the simulated time, on ${run.nb_res} processors. ` +
+      ? `${ofRun(run.run)}${drawn} of the ${run.nb_ran} jobs that ran, from ${lasting(run.from)} to ${lasting(run.to)} of the simulated time, on ${run.nb_res} processors. ` +
         "A rectangle is a job on neighbouring processors; the six users with most work there have a colour each, a click on the legend picks one. Below: jobs that wait, busy processors."
       : "No job ran.";
     byId("gantt").hidden = !drawn;
@@ -183,7 +184,7 @@ class Schedule {
     const columns = USER_COLUMNS.map(([name, title]) => ({ title, numeric: true, value: (row) => rows[row][name] }));
     columns.unshift({ title: "user", numeric: false, value: (row) => rows[row].user });
     this.table = new PagedTable(byId("users-table"), { id: "table-users", file: "users.csv", columns, count: rows.length, size: 10,
-      title: `${rows.length} users (${runLabel(this.run.run)})` });
+      title: `${rows.length} ${rows.length === 1 ? "user" : "users"} of ${data.runs.n > 1 ? `the run ${runLabel(this.run.run)}` : "the run"}` });
   }
 }
 

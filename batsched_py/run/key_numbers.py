@@ -1,4 +1,4 @@
-"""A result at a glance: five lines, or a table and a small picture for a notebook."""
+"""A result at a glance: a few lines, or a table and a small picture for a notebook."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from batsched_py.results.job_table import Column, JobTable
-from batsched_py.units import DAY, UNITS, unit_of
+from batsched_py.figures.step_functions import Intervals
+from batsched_py.results.job_table import JobTable
+from batsched_py.units import DAY, SYMBOLS, UNITS, unit_of
 
 _WIDTH, _HEIGHT = 480, 70
 _STEPS = 240
 """Parts of the time in the picture: two pixels each."""
 
 
-class Summary:
+class KeyNumbers:
     """The key numbers of a run, from what is stored of it and measured in it."""
 
     def __init__(self, settings: Mapping[str, Any], overall: Mapping[str, Any]) -> None:
@@ -40,6 +41,7 @@ class Summary:
             "lateness": f"mean {self._time('mean_lateness')}",
         }
         """Four lines: what they are about, and the numbers."""
+        self._notes: list[str] = settings.get("notes", [])
 
     def _value(self, name: str, unit: float = 1.0, unit_name: str = "") -> str:
         value = self._overall.get(name)
@@ -47,13 +49,15 @@ class Summary:
 
     def _time(self, name: str) -> str:
         unit = unit_of(abs(self._overall.get(name) or 0.0))
-        return self._value(name, UNITS[unit], unit)
+        return self._value(name, UNITS[unit], SYMBOLS[unit])
 
     @property
     def text(self) -> str:
-        """Five lines."""
-        lines = (f"  {name + ':':14}{numbers}" for name, numbers in self.rows.items())
-        return "\n".join((self.title, *lines))
+        """Five lines, and one per note."""
+        lines = [f"  {name + ':':14}{numbers}" for name, numbers in self.rows.items()]
+        heads = ["notes:", *("" for _ in self._notes[1:])]
+        notes = (f"  {head:14}{note}" for head, note in zip(heads, self._notes, strict=False))
+        return "\n".join((self.title, *lines, *notes))
 
     def html(self, table: JobTable) -> str:
         """Return the same as HTML, with the busy processors over time as an SVG picture."""
@@ -62,38 +66,21 @@ class Summary:
             f'<td style="text-align: left">{escape(numbers)}</td></tr>'
             for name, numbers in self.rows.items()
         )
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self._notes)
         return (
             f"<div><strong>{escape(self.title)}</strong><table>{rows}</table>"
-            f"{_picture(table)}</div>"
+            f"{_picture(table)}{f'<ul>{notes}</ul>' if notes else ''}</div>"
         )
-
-
-def busy_processors(table: JobTable, edges: Column) -> Column:
-    """Return the mean number of busy processors between each two of n + 1 instants, shape (n,)."""
-    ran, begin = table.only_ran, edges[0]
-    edges = edges - begin  # for digits
-
-    def work_after(instants: Column) -> Column:
-        """Return what would have been done until each edge had nothing ended that began then."""
-        order = np.argsort(instants)
-        size, instants = ran.size[order], instants[order] - begin
-        before = np.searchsorted(instants, edges)
-        sizes, moments = (
-            np.concatenate(([0.0], np.cumsum(column)))[before] for column in (size, size * instants)
-        )
-        return edges * sizes - moments
-
-    done = work_after(ran.start) - work_after(ran.finish)
-    return np.maximum(np.diff(done) / np.diff(edges), 0.0)
 
 
 def _picture(table: JobTable) -> str:
     """Return busy processors over time as SVG, nothing if no job ran."""
     if not table.ran.any():
         return ""
-    begin, end = float(table.submit.min()), float(table.only_ran.finish.max())
+    ran = table.only_ran
+    begin, end = float(table.submit.min()), float(ran.finish.max())
     edges = np.linspace(0, max(end - begin, 1.0), _STEPS + 1)
-    busy = busy_processors(table, begin + edges)
+    busy = Intervals(ran.start, ran.finish, ran.size).over(begin + edges).mean
     machine = table.nb_processors or float(busy.max()) or 1.0
     step = _WIDTH / _STEPS
     path = "".join(

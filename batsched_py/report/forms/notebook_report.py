@@ -1,0 +1,36 @@
+"""A report as a notebook shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+from batsched_py.report.document import Report
+
+
+class NotebookReport(Report, frozen=True):
+    """A report that shows its texts and tables, and writes itself as a page with its figures."""
+
+    @classmethod
+    def of(cls, report: Report) -> Self:
+        """Return the report as one for a notebook."""
+        return cls(*(getattr(report, name) for name in report.__struct_fields__))
+
+    def _repr_html_(self) -> str:
+        """Return texts and tables; figures are on the page only."""
+        from batsched_py.report.forms.export_files import markdown
+        from batsched_py.report.forms.html_page import rendered
+
+        return str(rendered(markdown(self)))
+
+    def write(self, path: str | Path) -> Path:
+        """Write the page as one HTML file; return its path.
+
+        It is written whole or not at all, missing folders are made; raises
+        :class:`batsched_py.errors.OutputError`.
+        """
+        from batsched_py.report.forms.html_page import page
+        from batsched_py.support.atomic_files import write_whole
+
+        write_whole(path, page(self))
+        return Path(path)

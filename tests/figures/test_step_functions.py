@@ -1,0 +1,31 @@
+"""Sums over what has begun and not ended."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.figures.step_functions import Intervals
+from batsched_py.metrics.machine import busy_time
+from helpers.schedules_by_hand import table_of
+
+times = st.integers(0, 50)
+
+
+@given(
+    jobs=st.lists(st.tuples(times, times, st.integers(1, 9)), min_size=1, max_size=9),
+    inner=st.lists(st.integers(1, 99), unique=True, max_size=5),
+)
+def test_means_are_integrals(jobs: list[tuple[int, int, int]], inner: list[int]) -> None:
+    """The twin asks for every part of the time anew."""
+    rows = table_of(
+        [(start, size, length) for start, length, size in jobs], [start for start, *_ in jobs]
+    )
+    busy = Intervals(rows.start, rows.finish, rows.size)
+    edges = np.array([0, *sorted(inner), 100], dtype=float)
+    expected = [busy_time(rows, begin, end) / (end - begin) for begin, end in pairwise(edges)]
+    assert busy.over(edges).mean == pytest.approx(expected, abs=1e-9)
