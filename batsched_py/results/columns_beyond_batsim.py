@@ -14,7 +14,7 @@ from math import isnan, nan
 
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import SECONDS
-from batsched_py.protocol.dilated_jobs import original_id
+from batsched_py.protocol.dilated_jobs import placed_id
 from batsched_py.protocol.dynamic_registration import DYNAMIC
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, RARE
 from batsched_py.support.name_set import UsedNames
@@ -22,7 +22,7 @@ from batsched_py.support.temporary_rows import Spool
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 
 _BATCH = 1 << 14
-_OF_USERS = f"{DYNAMIC}!"
+_OF_USERS = (f"{DYNAMIC}!", placed_id(f"{DYNAMIC}!"))
 
 
 def fields(job: m.JobDescription, further: Sequence[str] = ()) -> list[str]:
@@ -59,7 +59,7 @@ def original_submission(job: m.JobDescription) -> float:
     recorded = job.extra.get(ORIGINAL_SUBMISSION)
     if type(recorded) is float or type(recorded) is int:
         return float(recorded)
-    return nan if original_id(job.id).startswith(_OF_USERS) else job.submit_time
+    return nan if job.id.startswith(_OF_USERS) else job.submit_time
 
 
 def _text(name: str, job: m.JobDescription) -> str:

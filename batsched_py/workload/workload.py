@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 import msgspec
@@ -70,7 +69,5 @@ class Workload(msgspec.Struct, kw_only=True):
     def copy(self) -> Workload:
         """Return a workload whose jobs may be changed and taken out: users do so, and several
         simulations are of one workload."""
-        jobs = [copy(job) for job in self.jobs]
-        for job in jobs:
-            job.extra = dict(job.extra)
+        jobs = [msgspec.structs.replace(job, extra=dict(job.extra)) for job in self.jobs]
         return msgspec.structs.replace(self, jobs=jobs, profiles=dict(self.profiles))
