@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -125,7 +126,8 @@ def _tell(told: Explanation, clock: _Clock, as_json: bool) -> None:
     for line in in_words(told):
         print(line)
     if clock.unix_start_time is not None:
-        print(on_the_clock(told, clock.unix_start_time, clock.time_zone))
+        with suppress(InputError):  # no date is known: it is beyond the calendar
+            print(on_the_clock(told, clock.unix_start_time, clock.time_zone))
 
 
 def _paths(run: str) -> tuple[Path, Path]:

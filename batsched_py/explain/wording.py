@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 from itertools import pairwise
 from math import inf
 
@@ -12,7 +11,7 @@ from batsched_py.explain.waiting_lines import Explanation, Line
 from batsched_py.model.waiting_reason import Why
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.units import DAY, HOUR, MINUTE, SYMBOLS, UNITS
-from batsched_py.workload.clock import parse_time_zone
+from batsched_py.workload.clock import moment
 
 LISTED = 5
 """Jobs that a list names; of the others it says how many they are."""
@@ -44,12 +43,11 @@ def in_words(told: Explanation) -> Iterator[str]:
 def on_the_clock(told: Explanation, unix_start_time: float, time_zone: str) -> str:
     """Say what clocks showed where the log was recorded, whose second 0 is ``unix_start_time``.
 
-    Raises :class:`InputError` for a ``time_zone`` that there is not.
+    Raises :class:`InputError` as :func:`~batsched_py.workload.clock.moment` does.
     """
-    zone = parse_time_zone(time_zone)
     moments = (("submitted", told.submit_time), ("started", told.start), ("ended", told.end))
     shown = [
-        f"{what} {datetime.fromtimestamp(unix_start_time + time, zone):%a %Y-%m-%d %H:%M:%S}"
+        f"{what} {moment(time, unix_start_time, time_zone):%a %Y-%m-%d %H:%M:%S}"
         for what, time in moments
         if time is not None
     ]

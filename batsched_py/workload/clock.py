@@ -48,6 +48,18 @@ def parse_time_zone(time_zone: str) -> tzinfo:
     return ZoneInfo(time_zone)
 
 
+def moment(time: float, unix_start_time: float, time_zone: str) -> datetime:
+    """Return what clocks showed at a time (seconds of the log).
+
+    Raises :class:`InputError` for one beyond the calendar, and for a zone that there is not.
+    """
+    unix = unix_start_time + time
+    try:
+        return datetime.fromtimestamp(unix, parse_time_zone(time_zone))
+    except (ValueError, OverflowError, OSError):
+        raise _beyond_the_calendar(unix) from None
+
+
 def local_hours(
     times: ArrayLike, unix_start_time: float | None, time_zone: str
 ) -> NDArray[np.float64]:
@@ -72,16 +84,18 @@ def local_seconds(times: ArrayLike, unix_start_time: float, time_zone: str) -> N
     try:
         offsets = np.array([_offset(int(hour), zone) for hour in hours.tolist()], dtype=float)
     except (ValueError, OverflowError, OSError):
-        raise InputError(
-            f"a time of {np.max(unix):g} s since 1970 is beyond the calendar: expected seconds"
-        ) from None
+        raise _beyond_the_calendar(float(np.max(unix))) from None
     local: NDArray[np.float64] = unix + offsets[inverse]
     return local
 
 
+def _beyond_the_calendar(unix: float) -> InputError:
+    return InputError(f"a time of {unix:g} s since 1970 is beyond the calendar: expected seconds")
+
+
 def _offset(hour: int, zone: tzinfo) -> float:
-    moment = datetime.fromtimestamp(hour * HOUR, zone)
-    return (moment.utcoffset() or timedelta()).total_seconds()
+    shown = datetime.fromtimestamp(hour * HOUR, zone)
+    return (shown.utcoffset() or timedelta()).total_seconds()
 
 
 def _exists(name: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -10,10 +9,11 @@ import numpy as np
 import typer
 
 from batsched_py.commands import shared_options as o
+from batsched_py.errors import InputError
 from batsched_py.support.text_table import print_pairs
 from batsched_py.units import DAY
 from batsched_py.workload.batsim_workload import read_workload
-from batsched_py.workload.clock import clock_of, parse_time_zone
+from batsched_py.workload.clock import clock_of, moment
 from batsched_py.workload.load import is_batsim_json
 from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.swf import SwfLog, read_swf
@@ -114,6 +114,6 @@ def _second_0(start: float | None, zone: str) -> str:
     if start is None:
         return "-"
     try:
-        return f"{datetime.fromtimestamp(start, parse_time_zone(zone)):%A, %Y-%m-%d %H:%M:%S}"
-    except (ValueError, OverflowError, OSError):
+        return f"{moment(0, start, zone):%A, %Y-%m-%d %H:%M:%S}"
+    except InputError:
         return f"- (beyond the calendar: {start:g} s since 1970)"

@@ -41,7 +41,7 @@ def in_words(what: str, a: float, b: float) -> str:
         return ""
     _, relative = difference(a, b)
     share = f" ({relative:+.1%})" if isfinite(relative) else ""
-    scale, unit = time_unit(pd.Series([a, b]))
+    scale, unit = time_unit([a, b])
     return f"{what}: {cell(a / scale)} {unit} in A, {cell(b / scale)} {unit} in B{share}."
 
 
