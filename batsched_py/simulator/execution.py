@@ -115,7 +115,7 @@ class Execution:
         now = job.finish_time
         self._machines.release(job.alloc, now)
         if self._energy is not None:
-            job.consumed_energy = self._energy.consumed(job.alloc, now) - job.consumed_energy
+            job.consumed_energy = float(self._energy.consumed(job.alloc, now) - job.consumed_energy)
             self._energy.note("e", now)
         self.finished.append(job)
         return [

@@ -39,7 +39,7 @@ class PowerManagement:
         """Machines that were switched, over all requests."""
         self._changes: SpooledList[tuple[float, str, int]] = SpooledList()
         first: dict[int, int] = {}
-        for number, host in enumerate(platform.hosts):
+        for number, host in enumerate([*platform.hosts, *platform.storages]):
             first[host.pstate] = first.get(host.pstate, 0) | 1 << number
         for pstate in sorted(first):
             self._changes.append((0.0, to_text(first[pstate]), pstate))
@@ -50,7 +50,7 @@ class PowerManagement:
 
     def consumed(self) -> float:
         """Return the joules that all machines have consumed until now."""
-        return self.energy.total(self._agenda.now)
+        return float(self.energy.total(self._agenda.now))
 
     def switch(self, decision: m.SetResourceState) -> None:
         """Switch machines to a pstate; RESOURCE_STATE_CHANGED is sent when all have reached it.
