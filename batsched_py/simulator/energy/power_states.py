@@ -89,9 +89,12 @@ class PowerManagement:
             self.energy.set_pstate(host, pstate, now, load=0.0)
             self._tasks.set_speed(host, self._hosts[host].speeds[pstate], now)
         self._machines.switch(hosts, MachineState.SLEEPING if to_sleep else None, now)
-        if done:
-            self._machines.trace(now)
-            self._done(done, pstate, now)
+        if done:  # it is told when all that are there at this instant are
+            self._agenda.at(now, partial(self._all_reached, done, pstate))
+
+    def _all_reached(self, machines: int, pstate: int) -> None:
+        self._machines.trace(self._agenda.now)
+        self._done(machines, pstate, self._agenda.now)
 
     def _begin(self, host: int, pstate: int, to_sleep: bool, sleeping: bool, now: float) -> float:
         """Begin to switch a host; return how long that takes, seconds."""

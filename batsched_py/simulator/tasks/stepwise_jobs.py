@@ -133,18 +133,21 @@ class StepwiseJobs:
             for host in self.tasks.changed_loads():
                 self._loads.set_load(host, self.tasks.load(host))
 
-    def kill(self, job: SimulatedJob) -> None:
-        """Stop a job."""
+    def kill(self, job: SimulatedJob) -> bool:
+        """Stop a job; tell whether it had a parallel task just now."""
         running = self._running.pop(job.description.id)
+        computes = running.task is not None
         self._set_timer(running, None)
         self._cancel_task(running)
+        return computes
 
     def progress(self, job: SimulatedJob) -> dict[str, Any]:
         """Return how much of a running job is done, as Batsim reports it of killed ones."""
         running, now = self._running[job.description.id], self._agenda.now
+        done: float | None = None
         if running.task is not None:
             done = 1.0 - self.tasks.remaining(running.task, now)
-        else:
+        elif running.profile.delay is not None:
             done = (now - running.begin) / running.length if running.length else 0.0
         return running.position.progress(done)
 
