@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from enum import Enum
 
 import msgspec
@@ -14,7 +15,13 @@ from batsched_py.protocol.batsim_jobs_columns import FAILED, SUCCESS, WALLTIME_R
 from batsched_py.protocol.dynamic_registration import Registration
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.options import Options
-from batsched_py.simulator.profiles import Profile, parse_profiles, parse_registered
+from batsched_py.simulator.profiles import (
+    Composed,
+    Profile,
+    Receive,
+    parse_profiles,
+    parse_registered,
+)
 from batsched_py.support.name_set import UsedNames
 from batsched_py.workload.workload import Workload, WorkloadJob
 
@@ -89,6 +96,9 @@ class JobRegistry:
         except WorkloadError as error:
             raise WorkloadError(f"{workload.name}: {error}") from None
         self._parsed.update({(name, key): profile for key, profile in parsed.items()})
+        if not self.registration.profile_reuse:
+            # What a job receives may lead it to a profile that was released.
+            self._releases |= any(isinstance(found.body, Receive) for found in parsed.values())
         jobs = []
         for job in sorted(workload.jobs, key=lambda job: (job.submit_time, job.id)):
             profile = parsed.get(job.profile)
@@ -142,9 +152,10 @@ class JobRegistry:
         job.state = State.FORGOTTEN
         job.messages = None
         if self._releases:
-            workload, profile = job_id.partition("!")[0], job.description.profile
-            self.registration.release(workload, profile)
-            self._parsed.pop((workload, profile), None)
+            workload = job_id.partition("!")[0]
+            for name in _names(job.description.profile, job.profile):
+                self.registration.release(workload, name)
+                self._parsed.pop((workload, name), None)
 
     def forget_rejected(self, job_id: str) -> None:
         """Forget a job that was rejected; its profile stays."""
@@ -171,6 +182,14 @@ class JobRegistry:
         job = SimulatedJob(description, profile, State.SUBMITTED)
         self.jobs[job_id] = job
         return job
+
+
+def _names(name: str, profile: Profile) -> Iterator[str]:
+    """Yield the name of a profile, and those of its parts and of theirs."""
+    yield name
+    if isinstance(profile.body, Composed):
+        for part in dict(profile.body.parts).items():
+            yield from _names(*part)
 
 
 def _describe(workload: str, job: WorkloadJob) -> JobDescription:
