@@ -83,6 +83,8 @@ class JobRegistry:
         self._names = UsedNames()
         """Of all jobs that ever were, if jobs may be registered."""
         self._parsed: dict[tuple[str, str], Profile] = {}
+        self._rejected: list[tuple[str, SimulatedJob]] = []
+        """Jobs whose profiles are released with the next message."""
 
     def load(self, name: str, workload: Workload) -> list[SimulatedJob]:
         """Add a static workload under ``name`` (w0, w1, ...); return its jobs by submission.
@@ -152,15 +154,26 @@ class JobRegistry:
         job.state = State.FORGOTTEN
         job.messages = None
         if self._releases:
-            workload = job_id.partition("!")[0]
-            for name in _names(job.description.profile, job.profile):
-                self.registration.release(workload, name)
-                self._parsed.pop((workload, name), None)
+            self._release(job_id, job)
 
     def forget_rejected(self, job_id: str) -> None:
-        """Forget a job that was rejected; its profile stays."""
-        if self._dynamic:
-            del self.jobs[job_id]
+        """Forget a job that was rejected; its profile stays until the next message."""
+        job = self.jobs.pop(job_id) if self._dynamic else self.jobs[job_id]
+        if self._releases:
+            self._rejected.append((job_id, job))
+
+    def release_rejected(self) -> None:
+        """Release the profiles of jobs that were rejected, since there is a message again."""
+        if self._rejected:
+            for job_id, job in self._rejected:
+                self._release(job_id, job)
+            self._rejected.clear()
+
+    def _release(self, job_id: str, job: SimulatedJob) -> None:
+        workload = job_id.partition("!")[0]
+        for name in _names(job.description.profile, job.profile):
+            self.registration.release(workload, name)
+            self._parsed.pop((workload, name), None)
 
     def add_profile(self, decision: m.RegisterProfile) -> None:
         """Carry out REGISTER_PROFILE; raises :class:`ProtocolError`."""
