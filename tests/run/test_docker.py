@@ -19,6 +19,7 @@ from batsched_py.errors import SimulationError
 from batsched_py.run.backends import docker as backend
 from batsched_py.run.backends.docker import DEFAULT_IMAGE, IMAGE_VARIABLE, DockerLauncher
 from batsched_py.run.backends.launchers import RunFolder
+from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.run.simulate import simulate
 
 
@@ -53,7 +54,7 @@ def test_the_container_is_confined_and_its_log_kept(engine: MagicMock, folder: R
     launcher = DockerLauncher()
     assert launcher.check() == "sha256:1"
     endpoint = launcher.listen_on(folder)
-    process = launcher.start(folder, endpoint)
+    process = launcher.start(folder, endpoint, MagicMock(spec=Watchdog))
     while (code := process.poll()) is None:
         pass
     process.stop()
@@ -112,14 +113,14 @@ def test_a_container_that_does_not_start_is_removed(engine: MagicMock, folder: R
     container = engine.containers.create.return_value
     container.start.side_effect = APIError("no such entry point")
     with pytest.raises(SimulationError, match="does not start: no such entry point"):
-        DockerLauncher().start(folder, "ipc:///x")
+        DockerLauncher().start(folder, "ipc:///x", MagicMock(spec=Watchdog))
     container.remove.assert_called_once_with(force=True)
 
 
 def test_a_short_loss_of_the_daemon_is_no_end(
     engine: MagicMock, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    process = DockerLauncher().start(folder, "ipc:///x")
+    process = DockerLauncher().start(folder, "ipc:///x", MagicMock(spec=Watchdog))
     container = engine.containers.create.return_value
     container.reload.side_effect = DockerException("restarting")
     assert process.poll() is None
@@ -137,7 +138,7 @@ def test_a_daemon_that_came_back_may_be_lost_for_as_long_again(
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(backend, "monotonic", lambda: clock.now)
     monkeypatch.setattr(backend, "_LOST", 60.0)
-    process = DockerLauncher().start(folder, "ipc:///x")
+    process = DockerLauncher().start(folder, "ipc:///x", MagicMock(spec=Watchdog))
     container = engine.containers.create.return_value
     container.attrs = {"State": {"Status": "running"}}
     gone = DockerException("restarting")

@@ -13,6 +13,7 @@ from batsched_py.errors import SimulationError, parameter
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
 from batsched_py.run.backends.child_processes import Process
 from batsched_py.run.backends.launchers import RunFolder
+from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.support.extras import extra
 
 if TYPE_CHECKING:
@@ -89,13 +90,14 @@ class DockerLauncher:
             command += ["--volume", f"{source}:{mount['bind']}:{mount['mode']}"]
         return [*command, self.image, *self._arguments(folder, endpoint)]
 
-    def start(self, folder: RunFolder, endpoint: str) -> Process:
+    def start(self, folder: RunFolder, endpoint: str, watchdog: Watchdog) -> Process:
         """Run it."""
         from docker.errors import DockerException
 
         if self._client is None:
             self.check()
         assert self._client is not None  # check() made it
+        watchdog.container(folder.sockets.name)
         try:
             container = self._client.containers.create(
                 self.image, command=self._arguments(folder, endpoint), **self._options(folder)
