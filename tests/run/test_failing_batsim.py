@@ -63,8 +63,8 @@ FAILURES = {
     "no wattage": (
         "[0.000000] ./src/plugins/host_energy.cpp:344: [host_energy/WARNING] No energetic profiles "
         "(wattage_per_state) given for host node00, using 0 W by default.\n"
-        "[0.000000] ./src/plugins/host_energy.cpp:445: [root/CRITICAL] No power range properties "
-        f"specified for host node00\n{BACKTRACE}",
+        "[master_host:workload_submitter_w0:(1) 25672.000000] ./src/plugins/host_energy.cpp:536: "
+        f"[root/CRITICAL] No power range properties specified for host node00\n{BACKTRACE}",
         "No power range properties specified for host node00",
     ),
     "invalid reply": (
