@@ -205,5 +205,5 @@ def _take_leave(socket: SchedulerSocket, simulator: SocketRequest | None, reason
             request = socket.receive(left, simulator)
             if request is not None:
                 socket.reply(request, reason)
-    except SimulationError:
-        pass  # it is gone
+    except (SimulationError, KeyboardInterrupt):
+        pass  # it is gone, or nobody wants to wait for it; why we leave is still to be told
