@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import ProxyHandler, build_opener
 from uuid import uuid4
+from warnings import catch_warnings, filterwarnings
 from weakref import WeakSet
 
 import msgspec
@@ -119,13 +120,15 @@ def _is_dashboard(link: str) -> bool:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Leave what dask says of connections that end, which we say ourselves."""
+    """Leave what dask says of connections that end, which we say ourselves, and of its port."""
     loggers = [logging.getLogger(name) for name in ("distributed", "tornado.application")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)
     try:
-        yield
+        with catch_warnings():
+            filterwarnings("ignore", r"\s*Port \d+ is already in use")  # the link names the other
+            yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)

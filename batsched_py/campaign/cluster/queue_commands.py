@@ -22,18 +22,8 @@ _STATUS = {
     "sge": ("qstat", "-j"),
     "lsf": ("bjobs",),
 }
-_ENDED = {
-    "BOOT_FAIL",
-    "CANCELLED",
-    "COMPLETED",
-    "DEADLINE",
-    "FAILED",
-    "NODE_FAIL",
-    "OUT_OF_MEMORY",
-    "PREEMPTED",
-    "REVOKED",
-    "TIMEOUT",
-}
+_CUT_SHORT = {"CANCELLED", "DEADLINE", "PREEMPTED", "REVOKED", "TIMEOUT"}
+_ENDED = {*_CUT_SHORT, "BOOT_FAIL", "COMPLETED", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY"}
 _EXIT = re.compile(r"\bExitCode=(\d+):(\d+)")
 _LOG = re.compile(r"^\s*StdErr=(.+)$", re.MULTILINE)
 
@@ -58,6 +48,11 @@ class JobState(NamedTuple):
     def has_ended(self) -> bool:
         """Whether it will not run any more."""
         return self.state in _ENDED
+
+    @property
+    def was_cut_short(self) -> bool:
+        """Whether somebody, or its time limit, ended it: its log tells nothing more."""
+        return self.state in _CUT_SHORT
 
     def __str__(self) -> str:
         return f"{self.state} ({self.reason})" if self.reason else self.state

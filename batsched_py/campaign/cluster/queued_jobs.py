@@ -140,11 +140,11 @@ class QueuedJobs:
             end = await slurm_end(number)
             how = ", ".join(text for text in (str(state), end.how) if text)
             alike.setdefault(how, []).append(number)
-            if end.how and end.log is not None and how not in tails:
+            if end.log is not None and not state.was_cut_short and how not in tails:
                 tails[how] = _tail(end.log)
         for how, numbers in alike.items():
             self._last_end = f" (job {numbers[-1]}: {how})"
-            jobs = f"{jobs_in_words(len(numbers))} of slurm ended: {' '.join(numbers)}"
+            jobs = f"job{'s' * (len(numbers) > 1)} {' '.join(numbers)} of slurm ended"
             say(f"{jobs}: {how}{tails.get(how, '')}")
 
     def _in_words(self) -> str:
