@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from batsched_py.errors import SimulationError
+from batsched_py.run.backends.watchdog import Watchdog
 
 _PATIENCE = 3.0
 """Seconds that a process has to end when it is asked to."""
@@ -31,14 +32,14 @@ class Process(Protocol):
 
 
 class LocalProcess:
-    """A process of this machine whose output goes to ``log``.
+    """A process of this machine whose output goes to ``log``, in the group of ``watchdog``.
 
-    It has a session of its own: Ctrl-C in the terminal reaches only who started it, and what it
-    starts itself is stopped with it.
+    Ctrl-C in the terminal reaches only who started it.
     """
 
-    def __init__(self, command: Sequence[str], log: Path) -> None:
+    def __init__(self, command: Sequence[str], log: Path, watchdog: Watchdog) -> None:
         """Start it; raises :class:`SimulationError` if it cannot be."""
+        self._watchdog = watchdog
         with log.open("wb") as output:
             try:
                 self._process = subprocess.Popen(
@@ -46,7 +47,7 @@ class LocalProcess:
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    start_new_session=True,
+                    process_group=watchdog.group,
                 )
             except OSError as error:
                 raise SimulationError(f"{command[0]} cannot be started: {error.strerror}") from None
@@ -56,14 +57,15 @@ class LocalProcess:
         return self._process.poll()
 
     def stop(self) -> None:
-        """End it and what it started, even if the wait for that is interrupted."""
-        signal_group(self._process, "SIGTERM")
+        """End it, even if the wait for that is interrupted; the watchdog ends what it started."""
+        if not self._watchdog.terminate():
+            self._process.terminate()
         try:
             self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
             pass
         finally:
-            signal_group(self._process, "SIGKILL")
+            self._process.kill()
             self._process.wait()
 
 

@@ -12,6 +12,7 @@ import msgspec
 from batsched_py.errors import UsageError, parameter
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
 from batsched_py.run.backends.child_processes import LocalProcess, Process
+from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.simulator.options import Options
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.setting_fields import arguments, setting_fields
@@ -67,8 +68,8 @@ class Launcher(Protocol):
         """Return the command that runs Batsim; ``endpoint`` is the one that was bound."""
         ...
 
-    def start(self, folder: RunFolder, endpoint: str) -> Process:
-        """Run it."""
+    def start(self, folder: RunFolder, endpoint: str, watchdog: Watchdog) -> Process:
+        """Run it; the watchdog ends it if this process is gone."""
         ...
 
 
@@ -113,9 +114,9 @@ class ProgramLauncher:
             *self._further,
         ]
 
-    def start(self, folder: RunFolder, endpoint: str) -> Process:
+    def start(self, folder: RunFolder, endpoint: str, watchdog: Watchdog) -> Process:
         """Run it."""
-        return LocalProcess(self.command(folder, endpoint), folder.batsim_log)
+        return LocalProcess(self.command(folder, endpoint), folder.batsim_log, watchdog)
 
 
 class EmbeddedLauncher(ProgramLauncher):

@@ -17,8 +17,9 @@ from time import monotonic, sleep
 from batsched_py.errors import SimulationError
 from batsched_py.run.backends.child_processes import LocalProcess, Process, ending, last_line
 from batsched_py.run.backends.launchers import Launcher, RunFolder
+from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.run.settings import Timeouts
-from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.atomic_files import temporary_place, write_whole
 from batsched_py.transport import LISTENING
 
 _TICK = 0.02
@@ -43,11 +44,12 @@ def run_side_by_side(
     """
     command = scheduler(launcher.listen_on(folder))
     with ExitStack() as stack:
-        ours = LocalProcess(command, folder.scheduler_log)
+        watchdog = stack.enter_context(_watchdog())
+        ours = LocalProcess(command, folder.scheduler_log, watchdog)
         stack.callback(ours.stop)
         endpoint = _wait_until_it_listens(ours, folder, limits.ready)
         _keep_commands(folder, command, launcher.command(folder, endpoint))
-        batsim = launcher.start(folder, endpoint)
+        batsim = launcher.start(folder, endpoint, watchdog)
         stack.callback(batsim.stop)
         codes = _wait_for_both(ours, batsim, limits)
     problem = _problem(*codes, folder, limits)
@@ -55,9 +57,16 @@ def run_side_by_side(
         raise SimulationError(f"{problem}; both logs are in {folder.root}")
 
 
+def _watchdog() -> Watchdog:
+    try:
+        return Watchdog()
+    except OSError as error:
+        raise SimulationError(f"no process can be started: {error.strerror}") from None
+
+
 def socket_folder() -> tempfile.TemporaryDirectory[str]:
     """Return a new folder for the socket of one run, with a short name."""
-    usual = tempfile.gettempdir()
+    usual = temporary_place()
     short = "/tmp" if len(usual) > 60 and Path("/tmp").is_dir() else None
     return tempfile.TemporaryDirectory(prefix="batsched-", dir=short)
 

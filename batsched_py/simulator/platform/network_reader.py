@@ -237,8 +237,8 @@ class _NetworkReader:
                     for way in ("UP", "DOWN")
                 )
             else:
-                shared = Link(link.name, bandwidth, link.latency, policy == "FATPIPE")
-                cluster.up[host] = cluster.down[host] = self._link(shared)
+                # SimGrid 3.32 reads FATPIPE here, and makes a link that is shared.
+                cluster.up[host] = cluster.down[host] = self._link(link)
             if loopback:
                 itself = Link(f"{link.name}_loopback", loopback, cluster.loopback_latency, True)
                 cluster.loopback[host] = self._link(itself)
