@@ -91,6 +91,10 @@ def campaign(
         raise UsageError(f"--jobs {jobs}: expected at least 1")
     if out is not None and not out.strip():
         raise UsageError(f"-e {out!r}: expected a folder")
+    if cluster is not None:
+        from batsched_py.campaign.cluster.address import parse_cluster
+
+        parse_cluster(cluster)  # a mistake is told even if nothing is left to run
     outside: dict[str, Any] = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
     outside["batsim_log"] = batsim_log or None
     spec = read_campaign(find_campaign(file), log, outside, quick=quick)
@@ -109,7 +113,7 @@ def campaign(
         )
     at_a_time = jobs if jobs is not None else os.cpu_count() or 1
     if dry_run:
-        _show(runs, missing, at_a_time, cluster)
+        _show(runs, missing, at_a_time, cluster, folder)
         return
     check_folder(spec, folder)
     make_folder_of(folder / "results.csv")
@@ -165,7 +169,11 @@ def _judge(runs: list[PreparedRun], failures: list[Failure]) -> None:
 
 
 def _show(
-    runs: list[PreparedRun], missing: list[PreparedRun], jobs: int, cluster: str | None
+    runs: list[PreparedRun],
+    missing: list[PreparedRun],
+    jobs: int,
+    cluster: str | None,
+    folder: Path,
 ) -> None:
     """Print the runs with what is known of each, and an estimate of the time."""
     from batsched_py.campaign.time_estimate import estimate
@@ -181,7 +189,7 @@ def _show(
     if cluster is not None:
         from batsched_py.campaign.cluster.executor import describe
 
-        print(describe(cluster))
+        print(describe(cluster, folder))
 
 
 def _run(missing: list[PreparedRun], executor: Executor) -> list[Failure]:
