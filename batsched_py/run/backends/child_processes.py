@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Protocol
 
 from batsched_py.errors import SimulationError
+from batsched_py.run.backends.watchdog import Watchdog
 
 _PATIENCE = 3.0
 """Seconds that a process has to end when it is asked to."""
 
-_TAIL = 10_000
-"""Bytes at the end of a log in which its last line is looked for."""
+_WIDTH = 400
+"""Characters of a line of a log that are shown."""
+
+_LOGGED = re.compile(r"\[.*?\] (?:\S+ )?\[\w+/([A-Z]+)\] (.*)")
+"""A line of SimGrid's log: time and actor, sometimes a place in the source, level, text."""
 
 
 class Process(Protocol):
@@ -31,14 +37,14 @@ class Process(Protocol):
 
 
 class LocalProcess:
-    """A process of this machine whose output goes to ``log``.
+    """A process of this machine whose output goes to ``log``, in the group of ``watchdog``.
 
-    It has a session of its own: Ctrl-C in the terminal reaches only who started it, and what it
-    starts itself is stopped with it.
+    Ctrl-C in the terminal reaches only who started it.
     """
 
-    def __init__(self, command: Sequence[str], log: Path) -> None:
+    def __init__(self, command: Sequence[str], log: Path, watchdog: Watchdog) -> None:
         """Start it; raises :class:`SimulationError` if it cannot be."""
+        self._watchdog = watchdog
         with log.open("wb") as output:
             try:
                 self._process = subprocess.Popen(
@@ -46,7 +52,7 @@ class LocalProcess:
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    start_new_session=True,
+                    process_group=watchdog.group,
                 )
             except OSError as error:
                 raise SimulationError(f"{command[0]} cannot be started: {error.strerror}") from None
@@ -56,14 +62,15 @@ class LocalProcess:
         return self._process.poll()
 
     def stop(self) -> None:
-        """End it and what it started, even if the wait for that is interrupted."""
-        signal_group(self._process, "SIGTERM")
+        """End it, even if the wait for that is interrupted; the watchdog ends what it started."""
+        if not self._watchdog.terminate():
+            self._process.terminate()
         try:
             self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
             pass
         finally:
-            signal_group(self._process, "SIGKILL")
+            self._process.kill()
             self._process.wait()
 
 
@@ -91,12 +98,37 @@ def _signal_name(number: int) -> str:
         return ""
 
 
-def last_line(log: Path) -> str:
-    """Return the last line that was logged, for messages."""
+def cause(log: Path) -> str:
+    """Return the line of a log that tells why a process failed, for messages.
+
+    That is Batsim's first error; where it shows its usage, the first line; else the last line that
+    is no mere information.
+    """
+    if (error := error_line(log)) is not None:
+        return error
+    lines = _lines(log)
+    own_words = [line for line in lines if not _LOGGED.match(line)]
+    if not own_words:
+        return "its log names no cause" if lines else "its log is empty"
+    shows_usage = any(line.startswith("Usage:") for line in own_words[1:])
+    return shorten(own_words[0 if shows_usage else -1], _WIDTH)
+
+
+def error_line(log: Path) -> str | None:
+    """Return Batsim's first line of the level CRITICAL or ERROR, None if there is none.
+
+    A backtrace, of which the last line is the last one of the log, follows it.
+    """
+    for line in _lines(log):
+        match = _LOGGED.match(line)
+        if match is not None and match[1] in ("CRITICAL", "ERROR"):
+            return shorten(match[2], _WIDTH)
+    return None
+
+
+def _lines(log: Path) -> list[str]:
     try:
-        with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
-            lines = file.read().decode(errors="replace").strip().splitlines()
+        text = log.read_text(errors="replace")
     except OSError:
-        lines = []
-    return lines[-1].strip() if lines else "it said nothing"
+        return []
+    return [stripped for line in text.splitlines() if (stripped := line.strip())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -12,9 +13,13 @@ import msgspec
 from batsched_py.errors import UsageError, parameter
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
 from batsched_py.run.backends.child_processes import LocalProcess, Process
+from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.simulator.options import Options
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.setting_fields import arguments, setting_fields
+
+_VERBOSITY = re.compile(r"-E*[qv]|--q|--verb")
+"""Begin of Batsim's options for how much it logs, of which it takes one only."""
 
 
 class RunFolder(msgspec.Struct, frozen=True):
@@ -27,6 +32,8 @@ class RunFolder(msgspec.Struct, frozen=True):
     """Whether users submit the jobs; else they are Batsim's workload."""
     registers: bool
     """Whether jobs may be registered during the simulation."""
+    quiet: bool = True
+    """Whether Batsim is to log errors only."""
 
     @property
     def inputs(self) -> Path:
@@ -67,8 +74,8 @@ class Launcher(Protocol):
         """Return the command that runs Batsim; ``endpoint`` is the one that was bound."""
         ...
 
-    def start(self, folder: RunFolder, endpoint: str) -> Process:
-        """Run it."""
+    def start(self, folder: RunFolder, endpoint: str, watchdog: Watchdog) -> Process:
+        """Run it; the watchdog ends it if this process is gone."""
         ...
 
 
@@ -109,13 +116,14 @@ class ProgramLauncher:
                 endpoint=endpoint,
                 prefix=str(folder.outputs / "out"),
                 registers=folder.registers,
+                quiet=folder.quiet and not any(map(_VERBOSITY.match, self._program)),
             ),
             *self._further,
         ]
 
-    def start(self, folder: RunFolder, endpoint: str) -> Process:
+    def start(self, folder: RunFolder, endpoint: str, watchdog: Watchdog) -> Process:
         """Run it."""
-        return LocalProcess(self.command(folder, endpoint), folder.batsim_log)
+        return LocalProcess(self.command(folder, endpoint), folder.batsim_log, watchdog)
 
 
 class EmbeddedLauncher(ProgramLauncher):

@@ -1,0 +1,100 @@
+"""A guard that ends what a run has started, if the run is gone without having done so itself.
+
+SIGKILL (of a person, or of a system that is out of memory) leaves no process the time to clean up.
+So each run starts this file as a small process of its own, the guard: it waits at a pipe whose
+other end nobody but the run holds, and so hears of every end. It leads a process group, in which
+the run's processes are born: none is missed, whenever the run ends.
+
+As a process it needs the standard library only, and Docker's if there is a container.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from typing import Self
+
+_GRACE = 1.0
+"""Seconds that the guard leaves to processes between SIGTERM and SIGKILL."""
+
+
+class Watchdog:
+    """Guards the processes and containers of one run; raises OSError if it cannot be started.
+
+    A context manager: leaving it ends the processes. Where there are no process groups (Windows) it
+    guards nothing.
+    """
+
+    def __init__(self) -> None:
+        self.group: int | None = None
+        """Process group for what the run starts; None: there are none here."""
+        self._guard: subprocess.Popen[bytes] | None = None
+        if not hasattr(os, "killpg"):
+            return
+        # The guard inherits which signals are blocked, so that it survives those of its group.
+        requests = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, requests)
+        try:
+            self._guard = subprocess.Popen(
+                [sys.executable, "-P", __file__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                process_group=0,
+                bufsize=0,
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self.group = self._guard.pid
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._guard is not None:
+            self._signal("SIGKILL")
+            self._guard.communicate()
+
+    def container(self, name: str) -> None:
+        """Guard a container of Docker, by its name or id; best before it is made."""
+        if self._guard is not None and self._guard.stdin is not None:
+            with suppress(OSError):  # somebody has killed the guard: that is no reason to fail
+                self._guard.stdin.write(f"{name}\n".encode())
+
+    def terminate(self) -> bool:
+        """Ask all processes of the run to end; return whether it is there to do so."""
+        self._signal("SIGTERM")
+        return self.group is not None
+
+    def _signal(self, name: str) -> None:
+        if self.group is not None:
+            with suppress(OSError):
+                os.killpg(self.group, getattr(signal, name))
+
+
+def _guard() -> None:
+    """Wait until the run is gone, then end what it has left, and itself."""
+    containers = sys.stdin.read().split()
+    os.killpg(0, signal.SIGTERM)
+    begin = time.monotonic()
+    try:
+        for name in containers:
+            _remove(name)
+    finally:
+        time.sleep(max(0.0, begin + _GRACE - time.monotonic()))
+        os.killpg(0, signal.SIGKILL)
+
+
+def _remove(name: str) -> None:
+    import docker
+
+    with suppress(docker.errors.NotFound):
+        docker.from_env().containers.get(name).remove(v=True, force=True)
+
+
+if __name__ == "__main__":
+    _guard()
