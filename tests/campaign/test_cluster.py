@@ -683,6 +683,29 @@ def test_while_slurm_is_down_no_job_counts_as_in_vain(
     assert submissions.numbers == ["8"]
 
 
+def test_a_submission_is_not_cut_off_in_between(slurm: SlurmCommands) -> None:
+    """Else dask would not know of the job, and nobody would cancel it."""
+    ended = []
+
+    class Slow(Submissions):
+        def __await__(self) -> Iterator[None]:
+            yield from asyncio.sleep(0.2).__await__()
+            ended.append(self.numbers)
+
+    async def interrupted() -> None:
+        submissions = Slow(1)
+        watch = asyncio.create_task(QueuedJobs(submissions, Request("slurm", jobs=1)).renew(0))
+        while submissions.numbers == ["7"]:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        watch.cancel()
+        await asyncio.sleep(0.5)
+
+    slurm.squeue("7|FAILED|NonZeroExitCode")
+    asyncio.run(interrupted())
+    assert ended == [["8"]]
+
+
 def test_jobs_are_not_asked_about_while_all_have_workers(slurm: SlurmCommands) -> None:
     slurm.squeue("7|FAILED|NonZeroExitCode")
     submissions = Submissions(1)

@@ -199,13 +199,21 @@ def test_a_worker_that_cannot_start(campaign: CampaignFolder) -> None:
         command.stop()
 
 
-def test_a_job_that_can_never_run(campaign: CampaignFolder) -> None:
-    too_many = SLURM.replace("cores=1", f"cores={(os.cpu_count() or 1) + 60}")
-    with running(campaign, too_many) as command:
+def test_a_job_that_waits(campaign: CampaignFolder) -> None:
+    with running(campaign, f"{SLURM},job_extra_directives=--begin=now+1hour") as command:
         job = command.job()
-        command.wait_for(r"jobs of slurm: 1 PENDING \((PartitionConfig|Resources)\)")
+        command.wait_for(r"jobs of slurm: 1 PENDING \(BeginTime\)")
         command.stop()
         assert job not in queue()
+
+
+def test_a_job_that_can_never_run(campaign: CampaignFolder) -> None:
+    """Slurm 22.05 lets it wait, 24.11 refuses it."""
+    too_many = SLURM.replace("cores=1", f"cores={(os.cpu_count() or 1) + 60}")
+    with running(campaign, too_many) as command:
+        told = command.wait_for(r"1 (PENDING) \(PartitionConfig\)|CPU count per node can not be")
+        if told[1]:
+            command.stop()
 
 
 def test_a_queue_that_does_not_exist(campaign: CampaignFolder) -> None:

@@ -6,6 +6,7 @@ Slurm is asked what became of its jobs.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections import Counter
@@ -100,7 +101,8 @@ class QueuedJobs:
             self._ask_at = 0.0
             self._cluster.scale(jobs=self._wanted)
             try:
-                await self._cluster
+                # Not cut off in between: a job would be submitted that nobody cancels.
+                await asyncio.shield(self._submitted())
             except (RuntimeError, ValueError) as error:  # the other jobs go on
                 self._left += gone * is_down  # it was not tried in vain: it was not tried
                 self._say_once(f"{self.kind} takes no further job: {refusal(error)}")
@@ -111,6 +113,9 @@ class QueuedJobs:
                 f"the jobs of {self.kind} end before they have ended a run{self._last_end}; read "
                 f"what they wrote (option log_directory), and try one job by hand; {SEE}"
             )
+
+    async def _submitted(self) -> None:
+        await self._cluster
 
     async def _ask(self) -> None:
         """Ask Slurm; tell what its jobs wait for and how they ended, and forget the latter."""
