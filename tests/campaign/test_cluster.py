@@ -655,6 +655,7 @@ def test_a_job_that_slurm_has_forgotten_is_over(
         slurm.squeue(*lines)
         asyncio.run(jobs.renew(0))
         assert submissions.numbers == ["7"]
+    assert "jobs of slurm: 1 RUNNING; those that run find no way" in asyncio.run(jobs.no_worker())
     slurm.squeue()
     asyncio.run(jobs.renew(0))
     assert submissions.numbers == ["8"]

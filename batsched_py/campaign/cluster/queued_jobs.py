@@ -89,6 +89,8 @@ class QueuedJobs:
         why = f"{self.kind} has not started a job, or the jobs find no way here"
         if self.kind == "slurm":
             why = self._in_words() or why
+            if any(state.state == "RUNNING" for state in self._states.values()):
+                why += "; those that run find no way here"
         else:
             for job in [*self._cluster.workers.values()][:1]:
                 why += f"; {await quoted_status(self.kind, job.job_id)}"
