@@ -136,8 +136,10 @@ class QueuedJobs:
         for number in ended:
             self._forget(names[number])
             del states[number]
-        if any(state.waits for state in states.values()):
-            self._say_once(self._in_words())
+        waiting = {str(state) for state in states.values() if state.waits}
+        if waiting - self._told:
+            self._told |= waiting
+            say(self._in_words())
 
     async def _tell_ends(self, ended: dict[str, JobState]) -> None:
         """Say how jobs ended; the log is shown of one of those that ended alike."""
@@ -160,9 +162,10 @@ class QueuedJobs:
         return f"jobs of slurm: {text}" if text else ""
 
     def _forget(self, name: str) -> None:
-        """Let dask know that a job is over; the next one gets another name."""
-        self._cluster.workers.pop(name).status = needed("distributed").Status.closed
-        del self._cluster.worker_spec[name]
+        """Let dask know that a job is over, if it does not; the next one gets another name."""
+        if (job := self._cluster.workers.pop(name, None)) is not None:
+            job.status = needed("distributed").Status.closed
+        self._cluster.worker_spec.pop(name, None)
 
     def _say_once(self, text: str) -> None:
         if text not in self._told:
