@@ -1,14 +1,20 @@
-"""Writing files whole or not at all."""
+"""Writing files whole or not at all, and where."""
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from batsched_py.errors import OutputError, UsageError
+
+_READ_ONLY = (
+    f"{os.strerror(errno.EROFS)}: write to another folder; in a container, to one that is mounted"
+)
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
@@ -86,10 +92,34 @@ def make_folder_of(path: str | Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = "it is not a folder" if folder.exists() else error.strerror
+        reason = error.strerror
+        if error.errno == errno.EROFS:
+            reason = _READ_ONLY
+        elif folder.exists():
+            reason = "it is not a folder"
         raise OutputError(f"{path} cannot be written: {folder}: {reason}") from None
     if not os.access(folder, os.W_OK):
-        raise OutputError(f"{path} cannot be written: {folder}: no permission")
+        reason = _READ_ONLY if _is_read_only(folder) else "no permission"
+        raise OutputError(f"{path} cannot be written: {folder}: {reason}")
+
+
+def temporary_place() -> str:
+    """Return the folder for temporary files; raises :class:`OutputError` if there is none."""
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError as error:  # none of a list of folders
+        reason = f" ({os.strerror(errno.EROFS)})" if _is_read_only(Path("/tmp")) else ""
+        raise OutputError(
+            f"{error.strerror}{reason}: name one that can be written in the variable TMPDIR; in a "
+            "container, mount one (`docker run --tmpfs /tmp`)"
+        ) from None
+
+
+def _is_read_only(folder: Path) -> bool:
+    try:
+        return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+    except (AttributeError, OSError):  # not on this system, or there is none
+        return False
 
 
 def say_replaced(paths: Iterable[Path]) -> None:

@@ -10,7 +10,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.atomic_files import temporary_place, write_whole
 from batsched_py.support.plugins import load_file
 from batsched_py.support.shipped_files import platforms_folder
 
@@ -45,6 +45,6 @@ def cached_sample_log() -> Path:
     try:
         write_whole(path, sample_log())
     except OSError:
-        path = Path(tempfile.mkdtemp(prefix="batsched_py-")) / _NAME
+        path = Path(tempfile.mkdtemp(prefix="batsched_py-", dir=temporary_place())) / _NAME
         write_whole(path, sample_log())
     return path

@@ -1,9 +1,10 @@
-"""Docker as back end, with an engine that only takes notes: none was at hand."""
+"""Docker as back end, with an engine that only takes notes; ``real/test_docker.py`` has one."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ from unittest.mock import MagicMock
 
 import docker
 import pytest
-from docker.errors import APIError, DockerException, ImageNotFound
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container, ContainerCollection
 from docker.models.images import ImageCollection
 
@@ -29,6 +30,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> MagicMock:
     monkeypatch.setattr(backend, "_LOOK", 0.0)
     monkeypatch.delenv(IMAGE_VARIABLE, raising=False)
     engine = MagicMock(spec=docker.DockerClient)
+    engine.info.return_value = {"SecurityOptions": ["name=seccomp,profile=default"]}
     engine.images = MagicMock(spec=ImageCollection)
     engine.images.get.return_value.id = "sha256:1"
     engine.images.pull.return_value.id = "sha256:2"
@@ -60,7 +62,7 @@ def test_the_container_is_confined_and_its_log_kept(engine: MagicMock, folder: R
     process.stop()
     process.stop()  # twice is once
     assert code == 0
-    engine.containers.create.return_value.remove.assert_called_once_with(force=True)
+    engine.containers.create.return_value.remove.assert_called_once_with(v=True, force=True)
     assert folder.batsim_log.read_text() == "Batsim said\nthis\n"
     (image,), created = engine.containers.create.call_args
     assert image == DEFAULT_IMAGE
@@ -81,6 +83,28 @@ def test_the_container_is_confined_and_its_log_kept(engine: MagicMock, folder: R
         assert f"{source}:{mount['bind']}:{mount['mode']}" in command[:at]
 
 
+@pytest.mark.parametrize(
+    ("security", "expected"),
+    [
+        ("name=rootless", {"user": "0:0"}),
+        ("name=userns", {"user": f"{os.getuid()}:{os.getgid()}", "userns_mode": "host"}),
+    ],
+)
+def test_the_user_is_ours_where_users_have_other_numbers(
+    engine: MagicMock, folder: RunFolder, security: str, expected: dict[str, str]
+) -> None:
+    """Real Batsim ends with SIGSEGV where it cannot write."""
+    engine.info.return_value["SecurityOptions"].append(security)
+    launcher = DockerLauncher()
+    launcher.check()
+    launcher.start(folder, "ipc:///x", MagicMock(spec=Watchdog))
+    created = engine.containers.create.call_args.kwargs
+    assert {name: created[name] for name in ("user", "userns_mode") if name in created} == expected
+    command = shlex.join(launcher.command(folder, "ipc:///x"))
+    assert f" --user {expected['user']} " in command
+    assert (" --userns host " in command) == ("userns_mode" in expected)
+
+
 def test_where_sockets_do_not_reach_a_port_is_used(
     engine: MagicMock, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +123,7 @@ def test_one_variable_names_the_image(engine: MagicMock, monkeypatch: pytest.Mon
     assert DockerLauncher().check() == "sha256:2"
     engine.images.pull.assert_called_once_with("mine/batsim:4.1.0")
     engine.images.pull.side_effect = APIError("manifest unknown")
-    with pytest.raises(SimulationError, match=r"cannot be had .*BATSIM_IMAGE.*latest"):
+    with pytest.raises(SimulationError, match=r"cannot be had .*BATSIM_IMAGE, such as"):
         DockerLauncher().check()
 
 
@@ -114,7 +138,23 @@ def test_a_container_that_does_not_start_is_removed(engine: MagicMock, folder: R
     container.start.side_effect = APIError("no such entry point")
     with pytest.raises(SimulationError, match="does not start: no such entry point"):
         DockerLauncher().start(folder, "ipc:///x", MagicMock(spec=Watchdog))
-    container.remove.assert_called_once_with(force=True)
+    container.remove.assert_called_once_with(v=True, force=True)
+
+
+@pytest.mark.parametrize("seen", ["removing", "dead", None])
+def test_a_container_that_somebody_removed_is_gone_at_once(
+    engine: MagicMock, folder: RunFolder, seen: str | None
+) -> None:
+    """Nothing is asked of it any more; there is no log to keep."""
+    process = DockerLauncher().start(folder, "ipc:///x", MagicMock(spec=Watchdog))
+    container = engine.containers.create.return_value
+    container.attrs = {"State": {"Status": seen, "ExitCode": 137}}
+    container.reload.side_effect = None if seen else NotFound("No such container")
+    with pytest.raises(SimulationError, match="was removed while it ran"):
+        process.poll()
+    process.stop()
+    container.logs.assert_not_called()
+    container.remove.assert_not_called()
 
 
 def test_a_short_loss_of_the_daemon_is_no_end(
@@ -128,7 +168,7 @@ def test_a_short_loss_of_the_daemon_is_no_end(
     with pytest.raises(SimulationError, match="lost: restarting"):
         process.poll()
     process.stop()
-    container.remove.assert_called_once_with(force=True)
+    container.remove.assert_called_once_with(v=True, force=True)
 
 
 def test_a_daemon_that_came_back_may_be_lost_for_as_long_again(

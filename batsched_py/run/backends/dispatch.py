@@ -24,7 +24,7 @@ from batsched_py.simulator.platform.platform_writer import (
     scaled_xml,
     sites_xml,
 )
-from batsched_py.support.atomic_files import locked, write_whole
+from batsched_py.support.atomic_files import locked, temporary_place, write_whole
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.setting_fields import arguments, json_text
@@ -72,7 +72,7 @@ def run_outside(
     """
     batsim = launcher(run.backend, run.batsim, run.shake)
     identity = batsim.check()
-    place = (root or Path(mkdtemp(prefix="batsched-run-"))).resolve()
+    place = (root or Path(mkdtemp(prefix="batsched-run-", dir=temporary_place()))).resolve()
     with locked(place), socket_folder() as sockets:
         folder = RunFolder(place, Path(sockets), run.dynamic, registers, quiet=not run.batsim_log)
         prepare_folder(folder.root)

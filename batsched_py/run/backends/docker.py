@@ -35,13 +35,16 @@ class DockerLauncher:
     """Batsim by its image, whose entry point is ``batsim``.
 
     Inputs are mounted read-only, outputs belong to who calls, and the container has no network
-    where a Unix socket will do (Linux).
+    where a Unix socket will do (Linux). Where the engine gives its users other numbers than ours
+    have, the container's is the one that is ours: its root in a rootless engine, and where users
+    are remapped, the number that is not.
     """
 
     def __init__(self) -> None:
         self.image = os.environ.get(IMAGE_VARIABLE) or DEFAULT_IMAGE
         self._unix_sockets = sys.platform == "linux"
         self._client: DockerClient | None = None
+        self._security: frozenset[str] = frozenset()
 
     @extra("docker")
     def check(self) -> str:
@@ -54,7 +57,7 @@ class DockerLauncher:
 
         try:
             self._client = docker.from_env()
-            self._client.ping()
+            self._security = frozenset(self._client.info().get("SecurityOptions") or ())
         except (DockerException, OSError) as error:
             raise SimulationError(
                 f"Docker does not answer ({_reason(error)}): start its daemon, see that this user "
@@ -70,8 +73,8 @@ class DockerLauncher:
             return str(image.id)
         except (DockerException, OSError) as error:
             raise SimulationError(
-                f"the image {self.image} cannot be had ({_reason(error)}): name a tag of Batsim 4 "
-                f"in the variable {IMAGE_VARIABLE} (`latest` is Batsim 5)"
+                f"the image {self.image} cannot be had ({_reason(error)}): name one of Batsim 4 "
+                f"in the variable {IMAGE_VARIABLE}, such as {DEFAULT_IMAGE}, or one that is here"
             ) from None
 
     def listen_on(self, folder: RunFolder) -> str:
@@ -84,8 +87,9 @@ class DockerLauncher:
         options = self._options(folder)
         if options["user"]:
             command += ["--user", options["user"]]
-        if "network_mode" in options:
-            command += ["--network", options["network_mode"]]
+        for option, name in (("--userns", "userns_mode"), ("--network", "network_mode")):
+            if name in options:
+                command += [option, options[name]]
         for source, mount in options["volumes"].items():
             command += ["--volume", f"{source}:{mount['bind']}:{mount['mode']}"]
         return [*command, self.image, *self._arguments(folder, endpoint)]
@@ -134,15 +138,22 @@ class DockerLauncher:
         options: dict[str, Any] = {
             "volumes": volumes,
             "working_dir": "/data",
-            "user": f"{os.getuid()}:{os.getgid()}" if hasattr(os, "getuid") else None,
+            "user": self._user(),
             "name": folder.sockets.name,  # so that nothing is left without a name
             "labels": {"batsched_py": str(folder.root)},
         }
+        if "name=userns" in self._security:
+            options["userns_mode"] = "host"
         if self._unix_sockets:
             # The same path inside, so that both sides name the same socket.
             volumes[str(folder.sockets)] = {"bind": str(folder.sockets), "mode": "rw"}
             options["network_mode"] = "none"
         return options
+
+    def _user(self) -> str | None:
+        if "name=rootless" in self._security:
+            return "0:0"
+        return f"{os.getuid()}:{os.getgid()}" if hasattr(os, "getuid") else None
 
 
 class ContainerProcess:
@@ -159,14 +170,17 @@ class ContainerProcess:
     def poll(self) -> int | None:
         """Return the exit code of the container, None while it runs.
 
-        Raises :class:`SimulationError` if the daemon does not know for :data:`_LOST` seconds.
+        Raises :class:`SimulationError` if somebody has removed it, or if the daemon does not know
+        for :data:`_LOST` seconds.
         """
-        from docker.errors import DockerException
+        from docker.errors import DockerException, NotFound
 
         if self._code is None and monotonic() >= self._next_look:
             self._next_look = monotonic() + _LOOK
             try:
                 self._container.reload()
+            except NotFound:
+                raise self._removed() from None
             except (DockerException, OSError) as error:
                 self._lost_since = min(self._lost_since, monotonic())
                 if monotonic() - self._lost_since > _LOST:
@@ -174,10 +188,19 @@ class ContainerProcess:
                 return None
             self._lost_since = inf
             state = self._container.attrs["State"]
-            if state["Status"] in ("exited", "dead"):
+            if state["Status"] in ("removing", "dead"):
+                raise self._removed()
+            if state["Status"] == "exited":
                 self._code = int(state["ExitCode"])
                 self._keep_log()
         return self._code
+
+    def _removed(self) -> SimulationError:
+        self._gone = True
+        return SimulationError(
+            f"Batsim's container was removed while it ran, and not by this run (`docker rm -f`?); "
+            f"its log is lost, that of our process is in {self._log.parent}"
+        )
 
     def stop(self) -> None:
         """Keep its log and remove it."""
@@ -190,10 +213,12 @@ class ContainerProcess:
             self._remove()
 
     def _remove(self) -> None:
-        from docker.errors import DockerException
+        from docker.errors import DockerException, NotFound
 
         try:
-            self._container.remove(force=True)
+            self._container.remove(v=True, force=True)  # with the volumes that its image asks for
+        except NotFound:
+            pass
         except (DockerException, OSError) as error:
             print(
                 f"note: the container {self._container.id} could not be removed: {_reason(error)}",

@@ -25,7 +25,7 @@ from batsched_py.run.backends.child_processes import (
 from batsched_py.run.backends.launchers import Launcher, RunFolder
 from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.run.settings import Timeouts
-from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.atomic_files import temporary_place, write_whole
 from batsched_py.transport import BEGUN, LISTENING
 
 _TICK = 0.02
@@ -74,7 +74,7 @@ def _watchdog() -> Watchdog:
 
 def socket_folder() -> tempfile.TemporaryDirectory[str]:
     """Return a new folder for the socket of one run, with a short name."""
-    usual = tempfile.gettempdir()
+    usual = temporary_place()
     short = "/tmp" if len(usual) > 60 and Path("/tmp").is_dir() else None
     return tempfile.TemporaryDirectory(prefix="batsched-", dir=short)
 
