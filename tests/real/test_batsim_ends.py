@@ -89,6 +89,14 @@ def test_an_error_of_ours_is_told_beside_its_own(log: Path) -> None:
     assert "mine" in str(error.value)
 
 
+def test_a_deadlock_is_told_although_it_exits_with_0(log: Path) -> None:
+    Path("idle.py").write_text(
+        "class Idle:\n    def schedule(self, now, queue, machine):\n        return ()\n"
+    )
+    with pytest.raises(SimulationError, match="exited with 0: Oops! Deadlock detected"):
+        simulate(log, backend="batsim", scheduler="idle.py:Idle", timeouts=PATIENT)
+
+
 def test_its_log_is_short_unless_all_of_it_is_asked_for(log: Path) -> None:
     quiet, whole = (
         simulate(log, backend="batsim", batsim_log=all_of_it, folder=Path(str(all_of_it)))
