@@ -22,18 +22,21 @@ from contextlib import ExitStack, contextmanager, suppress
 
 
 @contextmanager
-def handed_over(connections: Sequence[int], reply: bytes) -> Iterator[None]:
+def handed_over(
+    connections: Sequence[int], reply: bytes
+) -> Iterator[subprocess.Popen[bytes] | None]:
     """Hand file descriptors over to a process that replies, once the block has closed them.
 
-    Does nothing where file descriptors cannot be handed over (Windows), or no process started.
+    None where file descriptors cannot be handed over (Windows), or no process started.
     """
+    process = None
     with ExitStack() as stack:
         if connections and os.name == "posix":
             with suppress(OSError):
                 process = _started(connections, reply)
                 assert process.stdin is not None
                 stack.enter_context(process.stdin)  # its end is the sign
-        yield
+        yield process
 
 
 def _started(connections: Sequence[int], reply: bytes) -> subprocess.Popen[bytes]:
