@@ -124,7 +124,7 @@ def serve(
         stack.enter_context(stop_signals())
         socket = stack.enter_context(SchedulerSocket(endpoint))
         recorder = None if record is None else stack.enter_context(Recorder(record))
-        make = p.scheduler_maker(run, workload, socket.address)
+        make = p.SchedulerMaker(run, workload, socket.address)
 
         def begin(begins: m.SimulationBegins) -> Partner:
             _say(BEGUN, verbosity)
@@ -132,6 +132,7 @@ def serve(
 
         conversation = c.Conversation(begin, _observer(table, verbosity))
         _say(f"{LISTENING}{socket.address}", verbosity)
+        _say(f"start Batsim as: {make.batsim_command(prefix or 'PREFIX')}", verbosity)
         c.serve(
             socket,
             conversation,
