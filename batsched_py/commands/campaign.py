@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -73,6 +73,7 @@ def campaign(
     ] = None,
     backend: o.Backend = None,
     batsim: o.Batsim = None,
+    batsim_log: o.BatsimLog = False,
     timeouts: o.Timeouts = None,
 ) -> None:
     """Run the simulations of a campaign that are missing, print its tables, write its report.
@@ -90,7 +91,8 @@ def campaign(
         raise UsageError(f"--jobs {jobs}: expected at least 1")
     if out is not None and not out.strip():
         raise UsageError(f"-e {out!r}: expected a folder")
-    outside = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
+    outside: dict[str, Any] = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
+    outside["batsim_log"] = batsim_log or None
     spec = read_campaign(find_campaign(file), log, outside, quick=quick)
     folder = Path(out) if out is not None else Path("campaigns") / spec.name
     runs = prepare(spec, folder, log_dir or [])

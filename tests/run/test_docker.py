@@ -141,6 +141,19 @@ def test_a_container_that_does_not_start_is_removed(engine: MagicMock, folder: R
     container.remove.assert_called_once_with(v=True, force=True)
 
 
+def test_a_container_whose_making_is_interrupted_is_removed(
+    engine: MagicMock, folder: RunFolder
+) -> None:
+    """Ctrl-C ends the wait for the engine, which makes the container all the same."""
+    container = engine.containers.create.return_value
+    engine.containers.create.side_effect = KeyboardInterrupt
+    engine.containers.get.side_effect = [NotFound("not yet"), container]
+    with pytest.raises(KeyboardInterrupt):
+        DockerLauncher().start(folder, "ipc:///x", MagicMock(spec=Watchdog))
+    engine.containers.get.assert_called_with(folder.sockets.name)
+    container.remove.assert_called_once_with(v=True, force=True)
+
+
 @pytest.mark.parametrize("seen", ["removing", "dead", None])
 def test_a_container_that_somebody_removed_is_gone_at_once(
     engine: MagicMock, folder: RunFolder, seen: str | None

@@ -6,7 +6,7 @@ import os
 import sys
 from math import inf
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import SimulationError, parameter
@@ -28,6 +28,8 @@ _LOOK = 0.2
 """Seconds between two looks at a container."""
 _LOST = 20.0
 """Seconds without an answer of the daemon after which a container is given up."""
+_MADE = 2.0
+"""Seconds within which a container is made."""
 _INPUT, _OUTPUT = "/data/input", "/data/output"
 
 
@@ -108,6 +110,9 @@ class DockerLauncher:
             )
         except (DockerException, OSError) as error:
             raise SimulationError(f"no container of {self.image}: {_reason(error)}") from None
+        except BaseException:  # interrupted
+            _remove_when_made(self._client, folder.sockets.name)
+            raise
         process = ContainerProcess(container, folder.batsim_log)
         try:
             container.start()
@@ -127,6 +132,7 @@ class DockerLauncher:
             endpoint=endpoint.replace("tcp://127.0.0.1:", "tcp://host.docker.internal:"),
             prefix=f"{_OUTPUT}/out",
             registers=folder.registers,
+            quiet=folder.quiet,
         )
 
     def _options(self, folder: RunFolder) -> dict[str, Any]:
@@ -234,6 +240,21 @@ class ContainerProcess:
                     file.write(part)
         except (DockerException, OSError) as error:
             print(f"note: Batsim's log could not be kept: {_reason(error)}", file=sys.stderr)
+
+
+def _remove_when_made(client: DockerClient, name: str) -> None:
+    """Remove a container that the engine was asked to make: it does so even if nobody waits."""
+    from docker.errors import DockerException, NotFound
+
+    deadline = monotonic() + _MADE
+    while monotonic() < deadline:
+        try:
+            client.containers.get(name).remove(v=True, force=True)
+            return
+        except NotFound:
+            sleep(_LOOK)
+        except (DockerException, OSError):
+            return
 
 
 def _reason(error: BaseException) -> str:
