@@ -9,12 +9,13 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 # simulations, since many tests wait for another process.
 PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help campaign test test-long coverage check format benchmarks conformance user-models architecture docs clean
+.PHONY: help campaign test test-long real coverage check format benchmarks conformance user-models architecture docs clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
 	@echo "make test        run the tests"
 	@echo "make test-long   run the tests that draw their inputs, on many more, and whole logs"
+	@echo "make real        run the tests with Batsim, Docker, Compose and Slurm, as far as installed"
 	@echo "make coverage    run the tests and say which lines none of them reaches"
 	@echo "make check       lint, types, import contracts"
 	@echo "make format      format the code"
@@ -49,6 +50,10 @@ test: $(VENV)/installed
 
 test-long: $(VENV)/installed
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest $(PARALLEL) -m 'hypothesis or long'
+
+# What is installed and does not run is started for the tests. REAL=--install installs it, too.
+real: $(VENV)/installed
+	PYTHONPATH=tests $(BIN)/python -m real $(REAL)
 
 coverage: $(VENV)/installed
 	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report term --cov-report html

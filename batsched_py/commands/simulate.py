@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from batsched_py.run.result import Result
 
 FILES = ("jobs.csv", "schedule.csv", "run.json")
-SHOWN = 10
-"""Differences that are printed; all are in the file."""
 FURTHER_FILES = "Further files"
 
 
@@ -127,34 +125,31 @@ def _execute(
 
 
 def _compare(result: Result, run: Run, other: Result, other_run: Run, prefix: str) -> None:
-    """Say which jobs differ; raises :class:`SimulationError` if any does."""
-    from batsched_py.report.comparing.job_differences import differences, differences_csv
+    """Say which jobs differ; raises :class:`SimulationError` if the schedules do."""
+    from batsched_py.report.comparing import job_differences as jobs
 
     names = run.backend, other_run.backend
     path = Path(f"{prefix}_differences.csv")
-    different = differences(result, other)
-    jobs = len({difference.job for difference in different})
+    different = jobs.differences(result, other)
     total = result.measured["overall"]["nb_jobs"]
     if not different:
         path.unlink(missing_ok=True)
         print(f"{names[0]} and {names[1]}: all {total} jobs are equal")
         return
-    write_whole(path, differences_csv(different, *names))
-    for difference in different[:SHOWN]:
-        print(
-            f"{difference.job} {difference.column}: {names[0]} {difference.one}, "
-            f"{names[1]} {difference.other}"
-        )
-    if len(different) > SHOWN:
-        print(f"... {len(different) - SHOWN} more in {path}")
+    write_whole(path, jobs.differences_csv(different, *names))
+    for line in jobs.lines_by_kind(different, *names):
+        print(line)
+    elsewhere = sum(job.gravest.kind.another_schedule for job in different)
+    if not elsewhere:
+        print(f"{names[0]} and {names[1]}: the same schedule of all {total} jobs ({path})")
+        return
     hint = (
-        "; Batsim may split an instant into several messages, so compare with the spread that "
-        "--shake shows"
+        "; Batsim's clock may split an instant: see docs/batsim.md, Comparing two back ends"
         if {"batsim", "docker"} & set(names)
         else ""
     )
     raise SimulationError(
-        f"{jobs} of {total} jobs differ between {names[0]} and {names[1]} ({path}){hint}"
+        f"{elsewhere} of {total} jobs differ between {names[0]} and {names[1]} ({path}){hint}"
     )
 
 

@@ -21,7 +21,7 @@ def mean_slowdown(table: JobTable) -> float:
     Unit: 1. Source: Madon et al. 2024, section 4; Streit 2003, section 3.4 (per job);
     Schlagkamp 2015.
     """
-    return float(np.nanmean(table.turnaround / table.execution))
+    return float(np.nanmean(table.stretch))
 
 
 def mean_bounded_slowdown(table: JobTable) -> float:
@@ -39,7 +39,7 @@ def mean_slowdown_by_width(table: JobTable) -> float:
     Unit: 1. Source: Streit 2003 (formula by analogy).
     """
     ran = table.only_ran
-    return ratio((ran.size * (ran.turnaround / ran.execution)).sum(), ran.size.sum())
+    return ratio((ran.size * ran.stretch).sum(), ran.size.sum())
 
 
 def mean_slowdown_by_area(table: JobTable) -> float:

@@ -9,7 +9,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS, FLAG, PROCESSORS, SECONDS, TEXT
+from batsched_py.protocol.batsim_jobs_columns import (
+    BATSIM_COLUMNS,
+    FLAG,
+    LEAST_EXECUTION_TIME,
+    PROCESSORS,
+    SECONDS,
+    TEXT,
+)
 from batsched_py.workload.sites import Sites
 
 if TYPE_CHECKING:
@@ -131,6 +138,20 @@ class JobTable(msgspec.Struct, dict=True):
     def turnaround(self) -> Column:
         """``f - a``, seconds; shape (n,)."""
         return self.finish - self.submit
+
+    @property
+    def stretch(self) -> Column:
+        """``r / p``; shape (n,).
+
+        Of the 1e-5 s that a job of no length counts with, a date of some weeks keeps few digits:
+        there it is found from the waiting time.
+        """
+        response = np.where(
+            self.execution > LEAST_EXECUTION_TIME,
+            self.turnaround,
+            self.waiting + self.execution,
+        )
+        return response / self.execution
 
     @property
     def area(self) -> Column:

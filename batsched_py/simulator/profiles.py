@@ -201,7 +201,7 @@ def _parallel(name: str, profile: Mapping[str, Any]) -> Profile:
         raise WorkloadError(
             f"profile {name!r}: {len(cpu)} values of cpu and {len(com)} of com, expected n and n*n"
         )
-    communicates = any(com)
+    communicates = len(cpu) > 1 and any(com)  # SimGrid skips what one executor sends to itself
     return Profile(
         None, body=Parallel([float(f) for f in cpu], list(map(float, com)) if communicates else 0.0)
     )

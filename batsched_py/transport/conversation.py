@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 
 import msgspec
@@ -199,6 +200,7 @@ def _take_leave(socket: SchedulerSocket, simulator: SocketRequest | None, reason
         socket.refuse(socket.unanswered, reason)
     elif simulator is None:
         deadline = monotonic() + LAST_CALL
-        while (left := deadline - monotonic()) > 0:
-            if (request := socket.receive(left)) is not None:
-                socket.refuse(request, reason)
+        with suppress(KeyboardInterrupt):  # nobody wants to wait; why we leave is still to be told
+            while (left := deadline - monotonic()) > 0:
+                if (request := socket.receive(left)) is not None:
+                    socket.refuse(request, reason)

@@ -102,24 +102,47 @@ def test_the_embedded_simulator_gives_what_batsim_gave(shared: Path, tmp_path: P
     assert "stand-in for Batsim" in log
 
 
-def test_differences_are_shown_job_by_job(shared: Path, tmp_path: Path) -> None:
-    """The stand-in answers FCFS's questions; its outputs are altered: one job a second later."""
+def altered(shared: Path, tmp_path: Path, column: str, text: str) -> tuple[str, Called]:
+    """Call so beside a recording in which a column of one job is another; return the job too."""
     folder = tmp_path / "recording"
     folder.mkdir()
     for path in (shared / "batsim_transcripts" / FCFS).iterdir():
         (folder / path.name).write_bytes(path.read_bytes())
     jobs = folder / "out_jobs.csv"
     lines = jobs.read_text().splitlines()
-    cells = lines[5].split(",")
-    cells[8] = f"{float(cells[8]) + 1:.6f}"
-    lines[5] = ",".join(cells)
+    row = dict(zip(lines[0].split(","), lines[5].split(","), strict=True)) | {column: text}
+    lines[5] = ",".join(row.values())
     jobs.write_text("\n".join(lines) + "\n")
-    done = checked(folder, tmp_path)
+    return f"w0!{row['job_id']}", checked(folder, tmp_path)
+
+
+def test_a_job_at_another_time_is_a_failure(shared: Path, tmp_path: Path) -> None:
+    """The stand-in answers FCFS's questions; its outputs are altered: one job a second later."""
+    job, done = altered(shared, tmp_path, "starting_time", "1.000000")
     assert done.returncode == 1
+    assert f"other times: 1 job, first {job} (starting_time " in done.stdout
     assert "1 of 300 jobs differ between embedded and batsim" in done.stderr
     (row,) = csv.DictReader((tmp_path / "out/x_differences.csv").open())
-    assert (row["job"], row["column"]) == (f"w0!{cells[0]}", "starting_time")
-    assert float(row["batsim"]) - float(row["embedded"]) == 1
+    assert (row["job"], row["kind"], row["column"]) == (job, "times", "starting_time")
+    assert row["batsim"] == "1.000000" != row["embedded"]
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "kind"),
+    [
+        ("allocated_resources", "7", "processors"),
+        ("stretch", "0.500000", "derived"),
+    ],
+)
+def test_a_job_at_the_same_time_is_none(
+    shared: Path, tmp_path: Path, column: str, text: str, kind: str
+) -> None:
+    job, done = altered(shared, tmp_path, column, text)
+    assert done.returncode == 0, done.stderr
+    assert f": 1 job, first {job} ({column} " in done.stdout
+    assert "embedded and batsim: the same schedule of all 300 jobs" in done.stdout
+    (row,) = csv.DictReader((tmp_path / "out/x_differences.csv").open())
+    assert (row["job"], row["kind"], row["batsim"]) == (job, kind, text)
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,11 @@ ENOUGH = total(8 * GIGA, 4e7)
 TALKING: dict[str, Case] = {
     "one sends, another receives": Case(SENDING, (SUCCESS, 8.0006), size=2, alloc=3),
     "whichever host is which": Case(SENDING, (SUCCESS, 8.0006), size=2, alloc=3, places="10"),
+    # Batsim 4.2.0 with platforms/cluster_128.xml: one computes only, of two the bytes count
+    "one executor sends nothing to itself": Case(parallel([GIGA], [1e9]), (SUCCESS, 1.0)),
+    "one of two does": Case(
+        parallel([GIGA] * 2, [1e9, 0, 0, 0]), (SUCCESS, 8.0006), size=2, alloc=3
+    ),
     "a ring": Case(RING, (SUCCESS, 1.6006), size=4, alloc=15),
     "all to all, each the same": Case(each(0, 1e8), (SUCCESS, 0.8006), size=2, alloc=3),
     "or a total that they share": Case(total(0, 2e8), (SUCCESS, 0.8006), size=2, alloc=3),
@@ -265,16 +270,20 @@ NESTED: Profiles = {
     "listen": composed("a", "r"),
     "r": {"type": "recv", "timeout": "", "success": "a"},
     "endless": compute(1e299),
+    "send": {"type": "send", "msg": {"a": 1}, "sleeptime": 5},
     "talks": compute(1, com=1),
 }
+NO_PART = {"current_task_index": -1}
+# Each as in Batsim 4.2.0: -2 if a computation was killed.
 KILLS: dict[str, tuple[str, float, dict[str, Any], int]] = {
     "in its first part": ("main", 0.5, inside("main", 0, part("a", 0.25)), -1),
     "in a nested delay": ("main", 3, inside("main", 1, inside("in", 0, part("a", 0.5))), -1),
-    "in a nested computation": ("main", 5, inside("main", 1, inside("in", 1, part("b", 0.25))), -1),
+    "in a nested computation": ("main", 5, inside("main", 1, inside("in", 1, part("b", 0.25))), -2),
     "counted over repeats": ("main", 15, inside("main", 1, inside("in", 4, part("a", 0.5))), -1),
     "in a computation": ("b", 1, part("b", 0.25), -2),
     "in a delay": ("a", 1.5, part("a", 0.75), -1),
-    "while it waits: nothing is done": ("listen", 7, inside("listen", 1, part("r", 0)), -1),
+    "while it waits": ("listen", 7, inside("listen", 1, NO_PART | {"profile_name": "r"}), -1),
+    "while it sends": ("send", 2, NO_PART | {"profile_name": "send"}, -1),
 }
 
 

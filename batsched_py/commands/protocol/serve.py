@@ -19,7 +19,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.results.columns_beyond_batsim import UsersTable
 from batsched_py.run.settings import Settings
 from batsched_py.support.atomic_files import make_folder_of, write_whole
-from batsched_py.support.signals import stop_signals
+from batsched_py.support.signals import ignore_stop_signals, stop_signals
 from batsched_py.transport import BEGUN, LISTENING
 
 if TYPE_CHECKING:
@@ -138,6 +138,7 @@ def serve(
             c.WaitLimits(first=first_timeout or inf, silence=silence_timeout or inf),
             recorder,
         )
+    ignore_stop_signals()
     if table is not None:
         write_whole(f"{prefix}_users.csv", table.csv())
     _say(f"the simulation ended at {conversation.now:f} s", verbosity)

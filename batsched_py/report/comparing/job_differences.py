@@ -1,9 +1,12 @@
-"""Two results of one simulation, job by job."""
+"""Two results of one simulation, job by job: what differs, and whether it is another schedule."""
 
 from __future__ import annotations
 
 import csv
 import io
+from collections import defaultdict
+from enum import IntEnum
+from math import inf
 
 import msgspec
 
@@ -13,20 +16,69 @@ from batsched_py.run.result import Result
 
 TOLERANCE = 1.5e-6
 """Seconds: both sides write six decimals."""
+ROUNDING = 1e-3
+"""Seconds; further apart, times are other times.
+
+A message carries six decimals, so a job that waits for another inherits its rounding and may add a
+microsecond: this is a chain of a thousand such jobs. The least that a decision moves a job of a
+log is a second."""
+_TIMES = ("submission_time", "starting_time", "finish_time")
+_PROCESSORS = "allocated_resources"
 _RATIO = "stretch"
+_DERIVED = ("execution_time", "waiting_time", "turnaround_time", _RATIO)
 
 
-class Difference(msgspec.Struct):
-    """A field of a job that is not the same in both."""
+class Kind(IntEnum):
+    """How the rows of a job differ, the gravest first."""
 
-    job: str
+    MISSING = 0
+    TIMES = 1
+    CONTENT = 2
+    PROCESSORS = 3
+    ROUNDING = 4
+    DERIVED = 5
+
+    @property
+    def another_schedule(self) -> bool:
+        """Whether the schedules differ: start and end of a job, or what became of it."""
+        return self <= Kind.CONTENT
+
+
+_MEANING = {
+    Kind.MISSING: "in one only",
+    Kind.TIMES: "other times",
+    Kind.CONTENT: "same times, but another request, end or energy",
+    Kind.PROCESSORS: "same times, other processors",
+    Kind.ROUNDING: "same times but for rounding",
+    Kind.DERIVED: "same times, other derived columns",
+}
+
+
+class Field(msgspec.Struct, frozen=True):
+    """A column of a job that is not the same in both."""
+
+    kind: Kind
     column: str
     one: str
     other: str
 
 
+class Difference(msgspec.Struct, frozen=True):
+    """A job that is not the same in both."""
+
+    job: str
+    parted: float
+    """When it started in either, whichever is earlier (seconds; submission if it did not)."""
+    fields: list[Field]
+
+    @property
+    def gravest(self) -> Field:
+        """The first of the gravest fields, whose kind is that of the job."""
+        return min(self.fields, key=lambda field: field.kind)
+
+
 def differences(one: Result, other: Result) -> list[Difference]:
-    """Return what differs in Batsim's columns, by job in order of submission in ``one``.
+    """Return the jobs that differ in Batsim's columns, in order of submission in ``one``.
 
     Numbers are equal within :data:`TOLERANCE` (ratios relatively); the order of the rows does
     not count. A job that only one of them has differs in ``job_id``.
@@ -34,14 +86,15 @@ def differences(one: Result, other: Result) -> list[Difference]:
     ones, others = _rows(one), _rows(other)
     different = []
     for job in [*ones, *(job for job in others if job not in ones)]:
-        if job not in ones or job not in others:
+        rows = [rows[job] for rows in (ones, others) if job in rows]
+        if len(rows) == 1:
             there = ("there", "missing") if job in ones else ("missing", "there")
-            different.append(Difference(job, "job_id", *there))
-            continue
-        for column in BATSIM_COLUMNS:
-            texts = ones[job][column], others[job][column]
-            if not _equal(column, *texts):
-                different.append(Difference(job, column, *texts))
+            fields = [Field(Kind.MISSING, "job_id", *there)]
+        else:
+            compared = (_field(name, rows[0][name], rows[1][name]) for name in BATSIM_COLUMNS)
+            fields = [field for field in compared if field is not None]
+        if fields:
+            different.append(Difference(job, min(map(_begin, rows)), fields))
     return different
 
 
@@ -49,9 +102,30 @@ def differences_csv(different: list[Difference], one: str, other: str) -> str:
     """Return the differences as a table; ``one`` and ``other`` are the names of its columns."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(("job", "column", one, other))
-    writer.writerows(map(msgspec.structs.astuple, different))
+    writer.writerow(("job", "kind", "column", one, other))
+    for job in different:
+        kind = job.gravest.kind.name.lower()
+        writer.writerows((job.job, kind, f.column, f.one, f.other) for f in job.fields)
     return buffer.getvalue()
+
+
+def lines_by_kind(different: list[Difference], one: str, other: str) -> list[str]:
+    """Return a line for each kind, the gravest first: how many jobs, and which was the first.
+
+    The first is the one that started first, which is nearest to the cause.
+    """
+    jobs: defaultdict[Kind, list[Difference]] = defaultdict(list)
+    for job in different:
+        jobs[job.gravest.kind].append(job)
+    lines = []
+    for kind, those in sorted(jobs.items()):
+        first = min(those, key=lambda job: job.parted)
+        field = first.gravest
+        lines.append(
+            f"{_MEANING[kind]}: {len(those)} {'job' if len(those) == 1 else 'jobs'}, first "
+            f"{first.job} ({field.column} {field.one} in {one}, {field.other} in {other})"
+        )
+    return lines
 
 
 def _rows(result: Result) -> dict[str, dict[str, str]]:
@@ -63,12 +137,25 @@ def _rows(result: Result) -> dict[str, dict[str, str]]:
     return {f"{row['workload_name']}!{row['job_id']}": row for row in rows}
 
 
-def _equal(column: str, one: str, other: str) -> bool:
+def _begin(row: dict[str, str]) -> float:
+    return float(row["starting_time"] or row["submission_time"])
+
+
+def _field(column: str, one: str, other: str) -> Field | None:
+    """Return how a column differs, None if it does not."""
     if one == other:
-        return True
+        return None
     try:
-        first, second = float(one), float(other)
-    except ValueError:
-        return False
-    scale = max(1.0, abs(first)) if column == _RATIO else 1.0
-    return abs(first - second) <= TOLERANCE * scale
+        first = float(one)
+        apart = abs(first - float(other))
+        if apart <= TOLERANCE * (max(1.0, abs(first)) if column == _RATIO else 1.0):
+            return None
+    except ValueError:  # text, or nothing where the job was rejected
+        apart = inf
+    if column in _TIMES:
+        kind = Kind.TIMES if apart > ROUNDING else Kind.ROUNDING
+    elif column == _PROCESSORS:
+        kind = Kind.PROCESSORS
+    else:
+        kind = Kind.DERIVED if column in _DERIVED else Kind.CONTENT
+    return Field(kind, column, one, other)

@@ -14,7 +14,7 @@ from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.report.comparing import distributions, figures, tables
 from batsched_py.report.comparing import user_gains as users
 from batsched_py.report.comparing.compared_sources import Source, find_pair
-from batsched_py.report.comparing.job_differences import TOLERANCE
+from batsched_py.report.comparing.job_differences import ROUNDING, TOLERANCE
 from batsched_py.report.comparing.job_matching import Match, match_jobs
 from batsched_py.report.comparing.run_data import RunData, read_run, run_of
 from batsched_py.report.comparing.setting_differences import differing, settings_of, settings_table
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _COMPARED = ("submit", "start", "finish")
 _CHANGES = ("state", "processors", "size", "user", "execution", "original")
+_OF_SCHEDULE = ("state", "size", "user", "original")
+"""Changes of the schedule that start and end do not tell."""
 _MEASURES = ("wait", "turnaround", "slowdown", "lateness")
 
 
@@ -105,10 +107,26 @@ class RunComparison:
         Equal within :data:`~batsched_py.report.comparing.job_differences.TOLERANCE`; settings do
         not count.
         """
+        return self._all_paired and not self.pairs["moved"].any()
+
+    @property
+    def same_schedule(self) -> bool:
+        """Whether all jobs come, start and end at the same times, and in the same way.
+
+        The same within :data:`~batsched_py.report.comparing.job_differences.ROUNDING`; processors
+        do not count.
+        """
+        shifts = self.pairs[[f"{name}_shift" for name in _COMPARED]].fillna(0.0).abs()
+        changes = self.pairs[[f"{name}_changed" for name in _OF_SCHEDULE]]
+        same = (shifts <= ROUNDING).all(axis=None) and not changes.any(axis=None)
+        return self._all_paired and bool(same)
+
+    @property
+    def _all_paired(self) -> bool:
+        """Whether the machines are as large, and no job is in one run only."""
         sizes = {self.a.nb_processors, self.b.nb_processors} - {None}
         alone = len(self.match.only_a) + len(self.match.only_b)
-        by_pairs = self.match.same_jobs or not len(self.pairs)
-        return by_pairs and not alone and not self.pairs["moved"].any() and len(sizes) < 2
+        return (self.match.same_jobs or not len(self.pairs)) and not alone and len(sizes) < 2
 
     @cached_property
     def metrics(self) -> pd.DataFrame:
@@ -149,6 +167,13 @@ class RunComparison:
             changed = [name.removeprefix("run.") for name in self.changed_settings]
             beside = f"; their settings differ in {', '.join(changed)}" if changed else ""
             return f"The runs are identical: all {len(self.pairs)} jobs are equal{beside}."
+        if self.same_schedule:
+            elsewhere = int(self.pairs["processors_changed"].sum())
+            rounded = int(self.pairs["moved"].sum()) - elsewhere
+            return (
+                f"The schedules are the same: all {len(self.pairs)} jobs start and end at the same "
+                f"times; {elsewhere} are on other processors, {rounded} differ by rounding."
+            )
         wait = self.metrics.set_index("metric").reindex(["mean_waiting_time"]).iloc[0]
         text = tables.in_words("Mean waiting time", wait["a"], wait["b"])
         if not self.match.same_jobs:

@@ -146,6 +146,27 @@ def test_differences_below_the_digits_of_the_files_are_none(tmp_path: Path) -> N
     assert not compared(tmp_path, BASE, replaced(2, start=150.000002)).identical
 
 
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        (replaced(3, first=2), "1 are on other processors, 0 differ by rounding"),
+        (replaced(2, start=150.000002), "0 are on other processors, 1 differ by rounding"),
+        (replaced(2, start=150.002), ""),
+        (replaced(3, size=2), ""),
+        (replaced(3, start=None), ""),
+        (BASE[:3], ""),
+    ],
+)
+def test_equal_times_are_the_same_schedule(
+    tmp_path: Path, other: tuple[Row, ...], same: str
+) -> None:
+    comparison = compared(tmp_path, BASE, other)
+    assert not comparison.identical
+    assert comparison.same_schedule == bool(same)
+    assert comparison.summary.startswith("The schedules are the same") == bool(same)
+    assert same in comparison.summary
+
+
 def test_metrics_are_of_all_jobs_and_relative_to_a(tmp_path: Path) -> None:
     metrics = compared(tmp_path, BASE, replaced(2, start=170)).metrics.set_index("metric")
     # waits 0, 95, 140, 10 in A; job 3 waits 160 in B

@@ -1,0 +1,87 @@
+"""Start what is installed and does not run, run the tests with the real thing, end what it started.
+
+Run by ``make real``. Batsim and Compose are used where they are on PATH.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from real import docker_engine, slurm_node
+
+ENGINES = {"Docker": docker_engine, "Slurm": slurm_node}
+PACKAGES = ("docker.io", "slurmctld", "slurmd", "slurm-client", "munge")
+"""Debian's and Ubuntu's."""
+INSTALL_LIMIT = 300
+"""Seconds for each call of apt-get."""
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def install() -> str | None:
+    """Install the engines that are missing; return why not, None if all are there."""
+    if not any(engine.missing() for engine in ENGINES.values() if not engine.answers()):
+        return None
+    if shutil.which("apt-get") is None or os.geteuid() != 0:
+        return "only root may install with apt-get"
+    quiet = ["apt-get", "--quiet=2", "--option=Dpkg::Use-Pty=0"]
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in (["update"], ["install", "--yes", "--no-install-recommends", *PACKAGES]):
+        try:
+            subprocess.run(
+                [*quiet, *command], env=environment, timeout=INSTALL_LIMIT, check=True, stdout=2
+            )
+        except (subprocess.SubprocessError, OSError) as error:
+            return str(error)
+    return None
+
+
+def start(stack: ExitStack, folder: Path) -> bool:
+    """Start what does not run; return whether all that is installed runs."""
+    all_run = True
+    for name, engine in ENGINES.items():
+        if engine.answers():
+            print(f"{name}: runs already")
+        elif reason := engine.missing():
+            print(f"{name}: its tests are skipped: {reason}")
+        else:
+            place = folder / name.lower()
+            place.mkdir()
+            try:
+                os.environ.update(stack.enter_context(engine.started(place)))
+                print(f"{name}: started for the tests")
+            except (OSError, RuntimeError, AssertionError, subprocess.SubprocessError) as error:
+                print(f"{name}: its tests are skipped, since it cannot be started: {error}")
+                all_run = False
+    return all_run
+
+
+def main() -> int:
+    """Return the exit code: of pytest, or 1 if something that is installed does not start."""
+    parser = argparse.ArgumentParser(prog="make real", description=__doc__)
+    parser.add_argument(
+        "--install", action="store_true", help="install engines, and go without those that fail"
+    )
+    parser.add_argument("rest", nargs="*", help="arguments for pytest")
+    arguments = parser.parse_args()
+    if arguments.install and (reason := install()):
+        print(f"not all engines could be installed: {reason}")
+    batsim = shutil.which("batsim")
+    print(f"Batsim: {batsim or 'its tests are skipped: there is no program batsim on PATH'}")
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="real-"))
+        all_run = start(stack, Path(folder))
+        sys.stdout.flush()
+        command = [sys.executable, "-m", "pytest", "tests/real", "-rs", *arguments.rest]
+        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    return code or int(not all_run and not arguments.install)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

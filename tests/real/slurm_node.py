@@ -1,0 +1,196 @@
+"""A Slurm of one node, this machine: its three daemons, with all their state in a folder.
+
+It leaves alone what else is on the machine: a Slurm that is installed as a service, or the
+cluster that this machine submits to.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+_NAME = "batsched-tests"
+"""The cluster's: tests submit jobs to no other one."""
+_PACKAGES = {
+    "munged": "munge",
+    "slurmctld": "slurmctld",
+    "slurmd": "slurmd",
+    "sbatch": "slurm-client",
+    "squeue": "slurm-client",
+}
+_LIMIT = 30.0
+"""Seconds to start and to end, each of which takes about one."""
+
+# No control groups, which are not to be had in a container; what is not named is the default.
+_CONF = """\
+ClusterName={name}
+SlurmctldHost=localhost(127.0.0.1)
+SlurmctldPort={controller_port}
+SlurmdPort={node_port}
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+CredType=cred/munge
+AuthInfo=socket={folder}/munge.socket
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+MpiDefault=none
+ProctrackType=proctrack/pgid
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+SchedulerParameters=bf_interval=1
+ReturnToService=2
+KillWait=2
+NodeName=localhost NodeAddr=127.0.0.1 CPUs={cores} RealMemory={megabytes}
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+def missing() -> str | None:
+    """Return what is to be installed, None if a Slurm can be started."""
+    packages = sorted({_PACKAGES[name] for name in _PACKAGES if _program(name) is None})
+    return f"not installed: {' '.join(packages)} (Debian's names)" if packages else None
+
+
+def answers() -> bool:
+    """Whether one of ours is running, in ``SLURM_CONF``."""
+    conf = Path(os.environ.get("SLURM_CONF", "/nowhere"))
+    return (
+        missing() is None
+        and conf.is_file()
+        and f"ClusterName={_NAME}\n" in conf.read_text()
+        and _state_of_node(os.environ) != ""
+    )
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[dict[str, str]]:
+    """Start the three daemons; give the environment variables for who submits jobs.
+
+    Whatever ends the block, its jobs are ended, and then the daemons. Raises
+    :class:`RuntimeError`, with what they said, if the node is not ready in time.
+    """
+    conf = folder / "slurm.conf"
+    conf.write_text(_configuration(folder))
+    key = folder / "munge.key"
+    key.touch(0o600)
+    key.write_bytes(secrets.token_bytes(128))
+    for name in ("state", "spool"):
+        (folder / name).mkdir(mode=0o755)
+    variables = {"SLURM_CONF": str(conf)}
+    with ExitStack() as stack:
+        stack.callback(_kill_left, conf)
+        munged = ["munged", "--foreground", "--force"]  # the folder may be of one user alone
+        munged += [f"--key-file={key}", f"--socket={folder}/munge.socket"]
+        munged += [f"--{name}-file={folder}/munged.{name}" for name in ("pid", "log", "seed")]
+        stack.enter_context(_daemon(munged, folder))
+        _wait_until((folder / "munge.socket").exists, folder)
+        stack.enter_context(_daemon(["slurmctld", "-D", "-f", str(conf)], folder))
+        stack.enter_context(_daemon(["slurmd", "-D", "-N", "localhost", "-f", str(conf)], folder))
+        stack.callback(_end_jobs, variables)
+        _wait_until(lambda: _state_of_node(variables) == "idle", folder)
+        yield variables
+
+
+def _configuration(folder: Path) -> str:
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    with socket.socket() as one, socket.socket() as other:
+        for probe in (one, other):
+            probe.bind(("127.0.0.1", 0))
+        return _CONF.format(
+            name=_NAME,
+            folder=folder,
+            user=getpass.getuser(),
+            controller_port=one.getsockname()[1],
+            node_port=other.getsockname()[1],
+            cores=os.cpu_count(),
+            megabytes=pages * size * 9 // 10 // 2**20,
+        )
+
+
+def _program(name: str) -> str | None:
+    """Return its path; daemons are in folders that are not on every user's PATH."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+
+
+@contextmanager
+def _daemon(command: list[str], folder: Path) -> Iterator[None]:
+    program = _program(command[0])
+    assert program is not None
+    with open(folder / f"{command[0]}.said", "wb") as file:
+        process = subprocess.Popen(
+            [program, *command[1:]],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C is for the tests, which end it then
+        )
+    try:
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(_LIMIT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _ask(variables: Mapping[str, str], *command: str) -> str:
+    """Return what a command of Slurm prints, nothing if it fails."""
+    asked = subprocess.run(
+        command,
+        env={**os.environ, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        timeout=_LIMIT,
+        text=True,
+        check=False,
+    )
+    return asked.stdout.strip() if asked.returncode == 0 else ""
+
+
+def _state_of_node(variables: Mapping[str, str]) -> str:
+    return _ask(variables, "sinfo", "--noheader", "--format=%T")
+
+
+def _end_jobs(variables: Mapping[str, str]) -> None:
+    deadline = time.monotonic() + _LIMIT
+    with suppress(subprocess.TimeoutExpired):
+        _ask(variables, "scancel", "--partition=main")
+        while _ask(variables, "squeue", "--noheader") and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+
+def _kill_left(conf: Path) -> None:
+    """Kill processes of jobs that outlived the daemons: these have our ``SLURM_CONF``."""
+    mark = f"SLURM_CONF={conf}\0".encode()
+    for place in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if int(place.parent.name) != os.getpid() and mark in place.read_bytes():
+                os.kill(int(place.parent.name), signal.SIGKILL)
+
+
+def _wait_until(condition: Callable[[], bool], folder: Path) -> None:
+    deadline = time.monotonic() + _LIMIT
+    while not condition():
+        if time.monotonic() > deadline:
+            logs = [*folder.glob("*.said"), *folder.glob("*.log")]
+            texts = [f"{log.name}:\n{log.read_text(errors='replace')[-1000:]}" for log in logs]
+            raise RuntimeError(f"no Slurm within {_LIMIT:g} s\n" + "\n".join(texts))
+        time.sleep(0.1)
