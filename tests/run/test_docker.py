@@ -123,7 +123,7 @@ def test_one_variable_names_the_image(engine: MagicMock, monkeypatch: pytest.Mon
     assert DockerLauncher().check() == "sha256:2"
     engine.images.pull.assert_called_once_with("mine/batsim:4.1.0")
     engine.images.pull.side_effect = APIError("manifest unknown")
-    with pytest.raises(SimulationError, match=r"cannot be had .*BATSIM_IMAGE, such as"):
+    with pytest.raises(SimulationError, match=r"cannot be had .*another image .*BATSIM_IMAGE"):
         DockerLauncher().check()
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from math import inf
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import SimulationError, parameter
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
 from batsched_py.run.backends.child_processes import Process
 from batsched_py.run.backends.launchers import RunFolder
-from batsched_py.run.backends.watchdog import Watchdog
+from batsched_py.run.backends.watchdog import Watchdog, remove_container
 from batsched_py.support.extras import extra
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ _LOOK = 0.2
 """Seconds between two looks at a container."""
 _LOST = 20.0
 """Seconds without an answer of the daemon after which a container is given up."""
-_MADE = 2.0
-"""Seconds within which a container is made."""
 _INPUT, _OUTPUT = "/data/input", "/data/output"
 
 
@@ -75,8 +74,8 @@ class DockerLauncher:
             return str(image.id)
         except (DockerException, OSError) as error:
             raise SimulationError(
-                f"the image {self.image} cannot be had ({_reason(error)}): name one of Batsim 4 "
-                f"in the variable {IMAGE_VARIABLE}, such as {DEFAULT_IMAGE}, or one that is here"
+                f"the image {self.image} cannot be had ({_reason(error)}): see that its registry "
+                f"is reached, or name another image of Batsim 4 in the variable {IMAGE_VARIABLE}"
             ) from None
 
     def listen_on(self, folder: RunFolder) -> str:
@@ -111,7 +110,8 @@ class DockerLauncher:
         except (DockerException, OSError) as error:
             raise SimulationError(f"no container of {self.image}: {_reason(error)}") from None
         except BaseException:  # interrupted
-            _remove_when_made(self._client, folder.sockets.name)
+            with suppress(DockerException, OSError):
+                remove_container(folder.sockets.name)
             raise
         process = ContainerProcess(container, folder.batsim_log)
         try:
@@ -240,21 +240,6 @@ class ContainerProcess:
                     file.write(part)
         except (DockerException, OSError) as error:
             print(f"note: Batsim's log could not be kept: {_reason(error)}", file=sys.stderr)
-
-
-def _remove_when_made(client: DockerClient, name: str) -> None:
-    """Remove a container that the engine was asked to make: it does so even if nobody waits."""
-    from docker.errors import DockerException, NotFound
-
-    deadline = monotonic() + _MADE
-    while monotonic() < deadline:
-        try:
-            client.containers.get(name).remove(v=True, force=True)
-            return
-        except NotFound:
-            sleep(_LOOK)
-        except (DockerException, OSError):
-            return
 
 
 def _reason(error: BaseException) -> str:
