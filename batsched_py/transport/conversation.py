@@ -194,16 +194,14 @@ def _take_leave(socket: SchedulerSocket, simulator: SocketRequest | None, reason
 
     It may have begun just now, and not be known yet.
     """
-    if (request := socket.unanswered) is not None:
-        socket.reply(request, reason)
-        simulator = simulator or request
-    if simulator is None:
-        return
     deadline = monotonic() + FAREWELL
     try:
-        while (left := deadline - monotonic()) > 0:
+        if (request := socket.unanswered) is not None:
+            socket.reply(request, reason)
+            simulator = simulator or request
+        while simulator is not None and (left := deadline - monotonic()) > 0:
             request = socket.receive(left, simulator)
             if request is not None:
                 socket.reply(request, reason)
     except (SimulationError, KeyboardInterrupt):
-        pass  # it is gone, or nobody wants to wait for it; why we leave is still to be told
+        pass  # it is gone, or nobody wants to wait for it: why we leave is still to be told
