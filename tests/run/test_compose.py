@@ -20,6 +20,7 @@ import yaml
 
 from batsched_py.campaign.campaign_file import find_campaign
 from helpers import calling
+from helpers.compose_tool import compose_tool
 from helpers.other_programs import free_address
 from helpers.waiting import LIMIT
 
@@ -201,7 +202,7 @@ def test_hadolint_finds_nothing() -> None:
 
 
 def test_compose_takes_the_file() -> None:
-    tool = next((t for t in (["docker", "compose"], ["docker-compose"]) if answers(t)), None)
+    tool = compose_tool()
     if tool is None:
         pytest.skip("neither `docker compose` nor `docker-compose` 2 is installed")
     for profile, names in {"": ["batsim", "scheduler"], "embedded": ["embedded"]}.items():
@@ -210,14 +211,6 @@ def test_compose_takes_the_file() -> None:
         run = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
         assert sorted(run.stdout.split()) == names
-
-
-def answers(tool: list[str]) -> bool:
-    """Whether ``tool`` is Compose 2 or later."""
-    if shutil.which(tool[0]) is None:
-        return False
-    run = subprocess.run([*tool, "version", "--short"], capture_output=True, text=True, check=False)
-    return run.returncode == 0 and not run.stdout.strip().lstrip("v").startswith("1.")
 
 
 def here(service: dict[str, Any], out: Path, endpoint: str = "") -> list[str]:
