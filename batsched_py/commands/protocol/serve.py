@@ -133,12 +133,16 @@ def serve(
         conversation = c.Conversation(begin, _observer(table, verbosity))
         _say(f"{LISTENING}{socket.address}", verbosity)
         _say(f"start Batsim as: {make.batsim_command(prefix or 'PREFIX')}", verbosity)
-        c.serve(
-            socket,
-            conversation,
-            c.WaitLimits(first=first_timeout or inf, silence=silence_timeout or inf),
-            recorder,
-        )
+        try:
+            c.serve(
+                socket,
+                conversation,
+                c.WaitLimits(first=first_timeout or inf, silence=silence_timeout or inf),
+                recorder,
+            )
+        except Exception:  # what it is will be told, though somebody asks for the end meanwhile
+            ignore_stop_signals()
+            raise
     ignore_stop_signals()
     if table is not None:
         write_whole(f"{prefix}_users.csv", table.csv())

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 IMAGE_VARIABLE = "BATSIM_IMAGE"
 """Variable of the environment that names the image."""
-DEFAULT_IMAGE = "oarteam/batsim:4.2.0"
-"""Not ``latest``: that follows Batsim's master branch, now Batsim 5, with another protocol."""
+DEFAULT_IMAGE = "oarteam/batsim:4.0.0"
+"""The newest tag found in public use; ``latest`` is whatever the branch of 4.x was when built."""
 _LOOK = 0.2
 """Seconds between two looks at a container."""
 _LOST = 20.0
