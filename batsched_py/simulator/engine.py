@@ -57,8 +57,8 @@ class Simulator:
         """What the simulation came to, as soon as nothing can happen in it any more."""
         self._registry = JobRegistry(options)
         self._workloads = {f"w{i}": workload for i, workload in enumerate(workloads)}
-        self._static = _StaticJobs(self._workloads, self._registry, agenda)
         self._build_machine(failing=events is not None)
+        self._static = _StaticJobs(self._workloads, self._registry, agenda, self._energy)
         self._decisions = Decisions(
             agenda, self._registry, self._execution, self._stepwise, self._power, options
         )
@@ -75,7 +75,8 @@ class Simulator:
     def _build_machine(self, *, failing: bool) -> None:
         """Put together what the jobs run on; only what the options ask for is followed."""
         platform, options, agenda = self.platform, self.options, self.agenda
-        energy = self._energy = Energy(platform.hosts) if options.energy else None
+        storing = platform.storages
+        energy = self._energy = Energy([*platform.hosts, *storing]) if options.energy else None
         self._asleep = 0 if energy is None else energy.asleep()
         """The machines that sleep in the beginning."""
         varying = options.energy or options.compute_sharing
@@ -87,9 +88,7 @@ class Simulator:
                 asleep=self._asleep,
                 traced=options.trace_machines,
             )
-        self._stepwise = StepwiseJobs(
-            agenda, platform, self._registry.profile, None if energy is None else energy.set_load
-        )
+        self._stepwise = StepwiseJobs(agenda, platform, self._registry.profile, energy)
         self._execution = Execution(
             agenda,
             platform,
@@ -124,6 +123,8 @@ class Simulator:
                 if stepwise.in_use:
                     stepwise.settle()
                     self._pending.extend(self._execution.complete_stepwise())
+            if stepwise.in_use:
+                stepwise.tell_loads()
             if self.options.each_event:
                 self._pending.sort(key=_submissions_first)
             while self._pending and not decisions.busy:
@@ -224,12 +225,16 @@ class _StaticJobs:
     """Submits the jobs of all workloads, each at its time, and says when there are no more."""
 
     def __init__(
-        self, workloads: Mapping[str, Workload], registry: JobRegistry, agenda: Agenda
+        self,
+        workloads: Mapping[str, Workload],
+        registry: JobRegistry,
+        agenda: Agenda,
+        energy: Energy | None,
     ) -> None:
         self._jobs = [job for name, load in workloads.items() for job in registry.load(name, load)]
         self._jobs.sort(key=lambda job: job.description.submit_time)  # stable: w0 before w1
         self._next = 0
-        self._registry, self._agenda = registry, agenda
+        self._registry, self._agenda, self._energy = registry, agenda, energy
         if workloads:  # of workloads without jobs, only the end is announced
             first = self._jobs[0].description.submit_time if self._jobs else 0.0
             agenda.at(max(0.0, first), self._submit)
@@ -242,6 +247,8 @@ class _StaticJobs:
         """
         jobs, at, now = self._jobs, self._next, self._agenda.now
         events: list[m.Event] = []
+        if jobs and self._energy is not None:
+            self._energy.note_submission(now)
         while at < len(jobs) and jobs[at].description.submit_time <= now:
             job = jobs[at]
             job.state = State.SUBMITTED

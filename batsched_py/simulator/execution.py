@@ -115,7 +115,7 @@ class Execution:
         now = job.finish_time
         self._machines.release(job.alloc, now)
         if self._energy is not None:
-            job.consumed_energy = self._energy.consumed(job.alloc, now) - job.consumed_energy
+            job.consumed_energy = float(self._energy.consumed(job.alloc, now) - job.consumed_energy)
             self._energy.note("e", now)
         self.finished.append(job)
         return [
@@ -152,15 +152,16 @@ class Execution:
         if job.state is not State.RUNNING or job.finish_time <= now:
             return None
         progress = self._progress(job, now)
+        computes = job.profile.is_parallel_task
         end = self._ends.pop(job.description.id, None)
         if end is not None:
             end.cancel()
         elif self._stepwise.runs(job):
-            self._stepwise.kill(job)
+            computes = self._stepwise.kill(job)
         job.state = State.ENDED
         job.finish_time = now
         job.final_state = KILLED
-        job.return_code = -2 if job.profile.is_parallel_task else -1
+        job.return_code = -2 if computes else -1
         return progress
 
     def _progress(self, job: SimulatedJob, now: float) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections import deque
 from enum import Enum
 
 import msgspec
+import numpy as np
 
 from batsched_py.errors import ProtocolError, WorkloadError
 from batsched_py.protocol import messages as m
@@ -43,7 +44,7 @@ class SimulatedJob(msgspec.Struct, eq=False, gc=False):
     final_state: str = ""
     return_code: int = 0
     metadata: str = ""
-    consumed_energy: float = -1.0
+    consumed_energy: float | np.longdouble = -1.0
     """Joules of its machines while it ran (until its start: what they had consumed before)."""
     messages: deque[str] | None = None
     """What the scheduler has said to it and it has not taken yet."""

@@ -29,7 +29,7 @@ SWITCHING = {0: (0.0, 2.0, 0.5), 1: (0.0, 0.25, 4.0)}
 """Seconds to switch a host off (second) and on (third), for even and odd hosts."""
 WATTS = [(100.0, 120.0, 200.0), (60.0, 60.0, 90.0), (9.0, 9.0, 9.0), (150, 150, 160), (5, 7, 170)]
 """Idle, least and full power in each pstate."""
-_NETWORKS = ("none", "full", "vivaldi", "cluster", "two clusters")
+_NETWORKS = ("one place", "full", "vivaldi", "cluster", "two clusters")
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ class Machine:
                     '<link id="wan" bandwidth="50MBps" latency="1ms"/><zoneRoute src="a" dst="b" '
                     'gw_src="a_router" gw_dst="b_router"><link_ctn id="wan"/></zoneRoute>'
                 )
-            rest = f'<zone id="m" routing="None">{master}</zone>'
+            rest = f'<zone id="m" routing="Full">{master}</zone>'
             return f'<zone id="all" routing="Full">{rest}{inside}</zone>'
-        routing = {"none": "None", "full": "Full", "vivaldi": "Vivaldi"}[self.network]
+        routing = "Full" if self.network == "full" else "Vivaldi"
         hosts = "".join(map(self._host, range(nb)))
         links = "".join(self._links()) if self.network == "full" else ""
         return f'<zone id="all" routing="{routing}">{master}{hosts}{links}</zone>'
@@ -94,10 +94,11 @@ class Machine:
                 )
 
     def _host(self, host: int) -> str:
-        return (
-            f'<host id="n{host}" {self._pace(host)} coordinates="{host} {host % 2} 0.5">'
-            f"{self._power()}</host>"
-        )
+        return f'<host id="n{host}" {self._pace(host)} {self._place(host)}>{self._power()}</host>'
+
+    def _place(self, host: int) -> str:
+        here = "0 0 0" if self.network == "one place" else f"{host} {host % 2} 0.5"
+        return f'coordinates="{here}"'
 
     def _cluster(self, name: str, first: int, end: int) -> str:
         policy = "SHARED" if self.shared else "SPLITDUPLEX"

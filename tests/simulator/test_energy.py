@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+
 import pytest
+from msgspec import structs
 
 from batsched_py.errors import PlatformError, ProtocolError
 from batsched_py.protocol import messages as m
@@ -12,16 +15,19 @@ from batsched_py.simulator.energy.consumption import (
     power_states,
 )
 from batsched_py.simulator.engine import Options
+from batsched_py.simulator.files.output_files import schedule_csv
 from batsched_py.simulator.platform.hosts import Host, Platform
 from helpers.scripted_schedulers import (
     GIGA,
     QUERY,
     Make,
     Timetable,
+    composed,
     compute,
     delay,
     execute,
     job,
+    kill,
     say,
     simulate,
     switch,
@@ -73,18 +79,116 @@ def test_idle_then_a_task_of_two_hosts(ref_cluster: Platform) -> None:
     )
     assert outcome.jobs[0].consumed_energy == pytest.approx(4000)
     assert list(energy.events()) == [
-        (100, 80_000, "s", 800, 800),
-        (110, pytest.approx(90_000), "e", 800, pytest.approx(1000)),
+        (100, 80_000, "s", 960, 800),
+        (110, pytest.approx(90_000), "e", 960, pytest.approx(1000)),
     ]
 
 
-def test_latency_is_idle(ref_cluster: Platform) -> None:
-    """0.6 ms until the first byte is there, then 1 s at full load."""
+def test_latency_is_charged_at_full_load(ref_cluster: Platform) -> None:
+    """0.6 ms until the first byte is there, then 1 s at full load: 400.24 J in Batsim 4.2.0."""
     profile = {"type": "parallel_homogeneous", "cpu": GIGA, "com": 1}
     load = workload({"p": profile}, job("j", "p", size=2))
     outcome = simulate(Timetable({0: [execute("w0!j", 3)]}), load, ENERGY, ref_cluster)
     assert outcome.jobs[0].finish_time == pytest.approx(1.0006)
-    assert outcome.jobs[0].consumed_energy == pytest.approx(2 * (0.0006 * 100 + 200))
+    assert outcome.jobs[0].consumed_energy == pytest.approx(2 * 1.0006 * 200)
+
+
+# Four hosts of 95 W idle, 105 W at the least and 190 W at full load, and the joules of the job and
+# of the run in Batsim 4.2.0. SimGrid accounts for a host when a task or a sleep ends on it, or when
+# somebody asks, with the load that it has just then for all of the time before.
+FOUR_HOSTS = Platform(
+    [Host(f"h{at}", (GIGA,), {"wattage_per_state": "95:105:190"}) for at in range(4)]
+)
+PARTS = {
+    "d": delay(20),
+    "c": compute(10),
+    "dc": composed("d", "c"),
+    "cd": composed("c", "d"),
+    "dcd": composed("d", "c", "d"),
+    "again": composed("d", "c", repeat=2),
+    "nested": composed("d", "dc"),
+    "second": {"type": "parallel", "cpu": [0, 10 * GIGA], "com": [0] * 4},
+    "ds": composed("d", "second"),
+    "send": {"type": "send", "msg": {}, "sleeptime": 20},
+    "sc": composed("send", "c"),
+}
+STOP = kill("w0!j")
+
+
+@pytest.mark.parametrize(
+    ("profile", "size", "walltime", "plan", "joules", "of_all"),
+    [
+        ("dc", 1, None, {}, 3_800, 12_350),
+        ("dc", 2, None, {}, 9_500, 15_200),
+        ("dc", 4, None, {}, 20_900, 20_900),
+        ("cd", 4, None, {}, 15_200, 15_200),
+        ("dcd", 4, None, {}, 28_500, 28_500),
+        ("again", 4, None, {}, 41_800, 41_800),
+        ("nested", 4, None, {}, 34_200, 34_200),
+        ("ds", 2, None, {}, 8_550, 14_250),
+        ("sc", 2, None, {}, 9_500, 15_200),
+        ("dc", 4, 7, {}, 2_660, 2_660),
+        ("dc", 4, 24, {}, 16_340, 16_340),
+        ("dc", 4, None, {15: [STOP]}, 5_700, 5_700),
+        ("dc", 4, None, {25: [STOP]}, 17_100, 17_100),
+        ("dc", 4, None, {15: [QUERY]}, 16_625, 16_625),
+        ("dc", 4, None, {25: [QUERY]}, 20_900, 20_900),
+    ],
+)
+def test_composed_jobs(
+    profile: str,
+    size: int,
+    walltime: float | None,
+    plan: dict[float, list[Make]],
+    joules: float,
+    of_all: float,
+) -> None:
+    load = workload(PARTS, job("j", profile, walltime, size))
+    scheduler = Timetable({0: [execute("w0!j", (1 << size) - 1)], **plan})
+    outcome = simulate(scheduler, load, ENERGY, FOUR_HOSTS)
+    assert outcome.power is not None
+    assert outcome.jobs[0].consumed_energy == pytest.approx(joules)
+    assert outcome.power.energy.summed_up == pytest.approx(of_all)
+
+
+def test_an_answer_in_the_delay_sees_the_hosts_idle() -> None:
+    """What was asked for is accounted for: the rest of the delay is not idle any more."""
+    scheduler = Timetable({0: [execute("w0!j", 3)], 15: [QUERY], 25: [QUERY]})
+    simulate(scheduler, workload(PARTS, job("j", "dc", size=2)), ENERGY, FOUR_HOSTS)
+    idle = 4 * 95 * 15
+    assert answers(scheduler) == pytest.approx(
+        [idle, idle + 2 * 950 + (475 + 950) + 10 * 190]  # 5 s of delay of the second at full load
+    )
+
+
+@pytest.mark.parametrize(
+    ("submitted", "plan", "joules"),
+    [
+        (0, {0: [execute("w0!j", 3)]}, 5_700),
+        (50, {50: [execute("w0!j", 3)]}, 5_700),
+        (50, {70: [execute("w0!j", 3)], 200: [QUERY]}, 13_300),
+        (50, {50: [say(m.RejectJob, job_id="w0!j")]}, -19_001),
+    ],
+)
+def test_the_sum_is_from_the_first_submission_to_the_last_end(
+    submitted: float, plan: dict[float, list[Make]], joules: float
+) -> None:
+    """Batsim 4.2.0 takes -1 J for an end that there was not."""
+    load = workload(PARTS, structs.replace(job("j", "c", size=2), submit_time=submitted))
+    outcome = simulate(Timetable(plan), load, ENERGY, FOUR_HOSTS)
+    (row,) = csv.DictReader(schedule_csv(outcome).splitlines())
+    assert row["consumed_joules"] == f"{joules:.6f}"
+
+
+def test_storages_consume_too() -> None:
+    """Two idle hosts and a storage: 285 W for 5 s before the job, 475 W in it."""
+    storage = FOUR_HOSTS.hosts[3]
+    platform = Platform(FOUR_HOSTS.hosts[:2], [storage])
+    load = workload(PARTS, job("j", "c", size=2))
+    outcome = simulate(Timetable({5: [execute("w0!j", 3)]}), load, ENERGY, platform)
+    assert outcome.power is not None
+    assert outcome.power.energy.summed_up == 285 * 5 + 475 * 10
+    assert list(outcome.power.changes()) == [(0.0, "0-2", 0)]
 
 
 def test_no_query_without_energy() -> None:

@@ -14,6 +14,7 @@ from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.platform.network import Network
 from batsched_py.simulator.platform.platform_reader import read_platform
 from helpers.parallel_tasks_twin import one_by_one, stars
+from helpers.scripted_schedulers import Timetable, compute, execute, job, simulate, workload
 
 MASTER = '<host id="master_host" speed="1Gf" coordinates="0 0 0"/>'
 
@@ -74,8 +75,33 @@ def test_kinds_of_clusters(
     by_name = {link.name: link for link in network.links}
     first, of_itself = by_name[links.split()[0]], by_name[links_to_itself.split()[0]]
     assert first.bandwidth == 1
-    assert first.fatpipe is (attributes == FATPIPE)
-    assert of_itself.fatpipe is (attributes in (FATPIPE, LOOPBACK))
+    assert not first.fatpipe, "FATPIPE is SHARED here, as in SimGrid 3.32"
+    assert of_itself.fatpipe is (attributes == LOOPBACK)
+
+
+@pytest.mark.parametrize(
+    ("policy", "backbone", "seconds"),
+    [
+        ("SPLITDUPLEX", "", 3.0),
+        ("SHARED", "", 6.0),
+        ("FATPIPE", "", 6.0),
+        ("FATPIPE", 'bb_bw="50MBps" bb_lat="0us"', 24.0),
+        ("FATPIPE", 'bb_bw="50MBps" bb_lat="0us" bb_sharing_policy="FATPIPE"', 6.0),
+    ],
+)
+def test_how_long_all_of_a_cluster_talk(
+    tmp_path: Path, policy: str, backbone: str, seconds: float
+) -> None:
+    """100 MB for each pair of four hosts, over links of 100 MB/s: Batsim 4.2.0's times."""
+    path = tmp_path / "platform.xml"
+    path.write_text(
+        f'<platform version="4.1"><zone id="z" routing="Full">{MASTER}<cluster id="c" prefix="n" '
+        f'suffix="" radical="0-3" speed="1Gf" bw="100MBps" lat="0us" sharing_policy="{policy}" '
+        f"{backbone}/></zone></platform>"
+    )
+    load = workload({"p": compute(0, com=1e8)}, job("j", "p", size=4))
+    outcome = simulate(Timetable({0: [execute("w0!j", 15)]}), load, platform=read_platform(path))
+    assert outcome.jobs[0].finish_time == pytest.approx(seconds)
 
 
 def test_a_router_may_have_a_name_of_its_own(tmp_path: Path) -> None:
@@ -258,7 +284,7 @@ BETWEEN = """
            sharing_policy="SHARED" bb_bw="1" bb_lat="4" bb_sharing_policy="FATPIPE"/>
   <cluster id="C" prefix="c" suffix="" radical="0-2" speed="1" bw="1" lat="5"
            sharing_policy="FATPIPE" loopback_bw="1" loopback_lat="1"/>
-  <zone id="M" routing="None"><host id="master_host" speed="1"/></zone>
+  <zone id="M" routing="Full"><host id="master_host" speed="1"/></zone>
   <link id="l" bandwidth="1" latency="10"/>
   <link id="f" bandwidth="1" latency="20" sharing_policy="FATPIPE"/>
   <zoneRoute src="A" dst="B" gw_src="aA_router" gw_dst="bB_router"><link_ctn id="l"/></zoneRoute>

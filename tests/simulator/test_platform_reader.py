@@ -95,7 +95,7 @@ def role(text: str) -> str:
         ('<cluster id="c" radical="a" speed="1Gf"/>', "numbers and ranges"),
         (role("storage"), "no hosts to compute"),
         (role("cook"), "role 'cook'"),
-        (role("storage,compute_node"), "role 'compute_node,storage'"),
+        (role("storage,compute_node"), "role 'storage,compute_node'"),
         (f'{MASTER}<host id="h" speed="1Gf" core="2"/>', "several cores"),
         (f'{MASTER}<host id="h" speed="inf"/>', "'inf'"),
         (f'{MASTER}<host id="h" speed="-1Gf"/>', "'-1Gf'"),
@@ -211,24 +211,45 @@ HOSTS = "".join(f'<host id="{name}" speed="1Gf"/>' for name in "dbca")
 
 
 @pytest.mark.parametrize(
-    ("roles", "computing", "storing"),
+    ("in_file", "master", "roles", "read"),
     [
-        ({}, "abcd", ""),
-        ({"d": "storage", "b": "storage"}, "ac", "bd"),
-        ({"c": "compute_node", "a": ""}, "abcd", ""),
-        ({"c": "master"}, "abd", ""),
-        ({"a": "storage,storage"}, "bcd", "a"),
+        ({}, "m", {}, "abc  "),
+        ({"m": "master"}, "none", {}, "abc  "),
+        ({}, "none", {"m": "master"}, "abc  "),
+        ({}, "m", {"m": "master"}, "abc  "),
+        ({"a": "storage", "b": "compute_node", "c": ""}, "m", {}, "bc a"),
+        ({}, "m", {"a": "storage", "b": "compute_node", "c": ""}, "bc a"),
+        ({"m": "master"}, "m", {}, "'m' has the role 'master,master'"),
+        ({"m": "compute_node"}, "m", {}, "'m' has the role 'compute_node,master'"),
+        ({"a": "storage"}, "m", {"a": "storage"}, "'a' has the role 'storage,storage'"),
+        ({"a": "compute_node"}, "m", {"a": "storage"}, "'a' has the role 'compute_node,storage'"),
+        ({"a": "compute_node,compute_node"}, "m", {}, "'a' has the role 'compute_node,compute_no"),
+        ({"a": "storage "}, "m", {}, "'a' has the role 'storage '"),
+        ({"a": "master"}, "m", {}, "two master hosts, 'a' and 'm'"),
+        ({}, "m", {"a": "master"}, "two master hosts, 'a' and 'm'"),
+        ({}, "m", {"m": "compute_node"}, "no master host"),
     ],
 )
-def test_roles_from_the_command_line(
-    tmp_path: Path, roles: dict[str, str], computing: str, storing: str
+def test_roles(
+    tmp_path: Path, in_file: dict[str, str], master: str, roles: dict[str, str], read: str
 ) -> None:
-    path = write(tmp_path, f'<zone id="z">{HOSTS}{MASTER}</zone>')
-    platform = read_platform(path, roles=roles)
-    assert [host.name for host in platform.hosts] == list(computing)
-    assert [host.name for host in platform.storages] == list(storing)
-    assert all(host.properties == {"role": "storage"} for host in platform.storages)
-    assert all(host.properties == {} for host in platform.hosts)
+    """Which hosts compute and which store, or why not; each case was tried with Batsim 4.2.0."""
+    hosts = (
+        f'<host id="{name}" speed="1Gf">'
+        + (f'<prop id="role" value="{in_file[name]}"/>' if name in in_file else "")
+        + "</host>"
+        for name in "mcba"
+    )
+    path = write(tmp_path, f'<zone id="z">{"".join(hosts)}</zone>')
+    if read.startswith(("abc", "bc")):
+        platform = read_platform(path, master, roles)
+        computing, storing = read.split(" ")[:2]
+        assert [host.name for host in platform.hosts] == list(computing)
+        assert [host.name for host in platform.storages] == list(storing)
+        assert all(host.properties["role"] == "storage" for host in platform.storages)
+    else:
+        with pytest.raises(PlatformError, match=read):
+            read_platform(path, master, roles)
 
 
 def test_a_role_for_nobody(tmp_path: Path) -> None:
@@ -335,10 +356,43 @@ def test_what_only_looks_special_is_read(tmp_path: Path) -> None:
     assert network.problem is None
 
 
-@pytest.mark.parametrize("routing", ["None", "Vivaldi"])
-def test_where_messages_take_no_time_is_the_plainest_network(tmp_path: Path, routing: str) -> None:
+def test_where_messages_take_no_time_is_the_plainest_network(tmp_path: Path) -> None:
     hosts = "".join(
         f'<host id="{name}" speed="1Gf" coordinates="1 2 0"/>' for name in ("a", "master_host")
     )
-    platform = read_platform(write(tmp_path, f'<zone id="z" routing="{routing}">{hosts}</zone>'))
+    platform = read_platform(write(tmp_path, f'<zone id="z" routing="Vivaldi">{hosts}</zone>'))
     assert platform.network == Network()
+
+
+# What Batsim 4.2.0 does when it sends its first messages, from the master host to itself.
+AT_HOME = '<host id="h" speed="1Gf" coordinates="0 0 0"/>'
+INSIDE = '<cluster id="c" prefix="c" suffix="" radical="0-3" speed="1" bw="1" lat="0"/>'
+
+
+@pytest.mark.parametrize(
+    ("body", "master", "fault"),
+    [
+        (f'<zone id="z" routing="None">{MASTER}{AT_HOME}</zone>', "master_host", "'None'"),
+        (f'<zone id="z" routing="none">{MASTER}{AT_HOME}</zone>', "master_host", "'None'"),
+        (f'<zone id="z" routing="None">{INSIDE}</zone>', "c0", ""),
+        (f'<zone id="z" routing="Vivaldi">{MASTER}{AT_HOME}</zone>', "master_host", "coordinates"),
+        (f'<zone id="z" routing="Vivaldi">{AT_HOME}<host id="i" speed="1"/></zone>', "h", ""),
+        (f'<zone id="z" routing="Full">{MASTER}{AT_HOME}</zone>', "master_host", ""),
+    ],
+)
+def test_the_master_host_must_be_reached(
+    tmp_path: Path, body: str, master: str, fault: str
+) -> None:
+    path = write(tmp_path, body)
+    if fault:
+        with pytest.raises(PlatformError, match=f"the master host cannot be here: .*{fault}"):
+            read_platform(path, master)
+    else:
+        assert read_platform(path, master).hosts
+
+
+@pytest.mark.parametrize("before", ["\n", "\r\n", "  \n \t\n"])
+def test_blank_lines_before_the_declaration(tmp_path: Path, before: str) -> None:
+    """Four of Batsim's own platforms begin with one."""
+    body = f'<zone id="z" routing="Full">{MASTER}{AT_HOME}</zone>'
+    assert read_platform(write(tmp_path, body, before + HEAD)).hosts

@@ -270,16 +270,20 @@ NESTED: Profiles = {
     "listen": composed("a", "r"),
     "r": {"type": "recv", "timeout": "", "success": "a"},
     "endless": compute(1e299),
+    "send": {"type": "send", "msg": {"a": 1}, "sleeptime": 5},
     "talks": compute(1, com=1),
 }
+NO_PART = {"current_task_index": -1}
+# Each as in Batsim 4.2.0: -2 if a computation was killed.
 KILLS: dict[str, tuple[str, float, dict[str, Any], int]] = {
     "in its first part": ("main", 0.5, inside("main", 0, part("a", 0.25)), -1),
     "in a nested delay": ("main", 3, inside("main", 1, inside("in", 0, part("a", 0.5))), -1),
-    "in a nested computation": ("main", 5, inside("main", 1, inside("in", 1, part("b", 0.25))), -1),
+    "in a nested computation": ("main", 5, inside("main", 1, inside("in", 1, part("b", 0.25))), -2),
     "counted over repeats": ("main", 15, inside("main", 1, inside("in", 4, part("a", 0.5))), -1),
     "in a computation": ("b", 1, part("b", 0.25), -2),
     "in a delay": ("a", 1.5, part("a", 0.75), -1),
-    "while it waits: nothing is done": ("listen", 7, inside("listen", 1, part("r", 0)), -1),
+    "while it waits": ("listen", 7, inside("listen", 1, NO_PART | {"profile_name": "r"}), -1),
+    "while it sends": ("send", 2, NO_PART | {"profile_name": "send"}, -1),
 }
 
 

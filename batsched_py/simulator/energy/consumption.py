@@ -14,6 +14,7 @@ from batsched_py.simulator.platform.hosts import Host
 from batsched_py.support.processor_sets import numbers
 from batsched_py.support.temporary_rows import SpooledList
 
+_ALL = slice(None)
 _PSTATE = re.compile(r"\s*[0-9]{1,9}\s*")
 
 
@@ -28,7 +29,7 @@ class Watts(NamedTuple):
         """Return the power at a load (achieved flop rate / speed) of 0 to 1."""
         if load <= 0:
             return self.idle
-        return self.epsilon + load * (self.full - self.epsilon)
+        return self.epsilon + min(load, 1.0) * (self.full - self.epsilon)
 
 
 class SleepState(NamedTuple):
@@ -115,7 +116,10 @@ def _watts(host: str, text: str) -> Watts:
 class Energy:
     """The energy of all hosts since the beginning, joules; times in seconds.
 
-    A host's power is that of its pstate at its load, and changes when one of the two does.
+    A host's power is that of its pstate at its load. As in SimGrid, what it consumed since it was
+    last accounted for is found with the load that it has had just now, whatever it had before:
+    :meth:`account` is to be called where SimGrid accounts for a host, and not where a load changes.
+    Sums have 80 bits, as in Batsim.
     """
 
     def __init__(self, hosts: Sequence[Host]) -> None:
@@ -124,12 +128,13 @@ class Energy:
         self._loads = [0.0] * len(hosts)
         first = [states.watts[p] for states, p in zip(self.states, self._pstates, strict=True)]
         self._power = np.array([watts.idle for watts in first])
-        self._least = np.array([watts.idle for watts in first])
+        self._least = np.array([watts.epsilon for watts in first])
         self._joules = np.zeros(len(hosts))
         self._since = np.zeros(len(hosts))
         self._events: SpooledList[tuple[float, float, str, float, float | None]] = SpooledList()
-        self._last = (0.0, 0.0)
+        self._last = (0.0, np.longdouble(0))
         """Time and energy of the last event."""
+        self._at_first_submission = self._at_last_end = np.longdouble(-1)
 
     def pstate(self, host: int) -> int:
         """Return the pstate of a host."""
@@ -142,45 +147,63 @@ class Energy:
             asleep |= (pstate in states.sleep) << host
         return asleep
 
-    def set_load(self, host: int, load: float, now: float) -> None:
-        """Set what part of its speed a host uses."""
+    def set_load(self, host: int, load: float) -> None:
+        """Set what part of its speed a host uses from now on, and since it was accounted for."""
         if load != self._loads[host]:
             self._loads[host] = load
-            self._update(host, now)
+            self._set_power(host)
 
     def set_pstate(self, host: int, pstate: int, now: float, load: float | None = None) -> None:
         """Switch a host to a pstate at once, and to a load if one is given."""
+        self.account([host], now)
         self._pstates[host] = pstate
         if load is not None:
             self._loads[host] = load
-        self._least[host] = self.states[host].watts[pstate].idle
-        self._update(host, now)
+        self._least[host] = self.states[host].watts[pstate].epsilon
+        self._set_power(host)
 
-    def consumed(self, hosts: int, now: float) -> float:
+    def account(self, hosts: Sequence[int] | slice, now: float) -> None:
+        """Add what hosts have consumed since they were last accounted for, at their load."""
+        self._joules[hosts] += self._power[hosts] * (now - self._since[hosts])
+        self._since[hosts] = now
+
+    def consumed(self, hosts: int, now: float) -> np.longdouble:
         """Return the joules that a set of hosts has consumed until now."""
         at = list(numbers(hosts))
-        spent = self._joules[at] + self._power[at] * (now - self._since[at])
-        return float(spent.sum())
+        self.account(at, now)
+        return np.longdouble(self._joules[at].sum(dtype=np.longdouble))
 
-    def total(self, now: float) -> float:
+    def total(self, now: float) -> np.longdouble:
         """Return the joules that all hosts have consumed until now."""
-        return float((self._joules + self._power * (now - self._since)).sum())
+        self.account(_ALL, now)
+        return np.longdouble(self._joules.sum(dtype=np.longdouble))
+
+    def note_submission(self, now: float) -> None:
+        """Note the energy at the submission of a static job, if it is the first."""
+        if self._at_first_submission < 0:
+            self._at_first_submission = self.total(now)
 
     def note(self, kind: str, now: float) -> None:
         """Note the energy at an event: ``s`` and ``e`` of a job, ``p`` for a change of pstates."""
         energy, (time, before) = self.total(now), self._last
-        mean = (energy - before) / (now - time) if now > time else None
-        self._events.append((now, energy, kind, float(self._least.sum()), mean))
+        mean = float(energy - before) / (now - time) if now > time else None
+        self._events.append((now, float(energy), kind, float(self._least.sum()), mean))
         self._last = (now, energy)
+        if kind == "e":
+            self._at_last_end = energy
 
     def events(self) -> Iterator[tuple[float, float, str, float, float | None]]:
         """Yield what was noted: time, joules, kind, least power now, mean power since the last.
 
-        Powers are in watts; the mean is None if no time went by.
+        Powers are in watts; the mean is None if no time went by. The least is that at work.
         """
         return iter(self._events)
 
-    def _update(self, host: int, now: float) -> None:
-        self._joules[host] += self._power[host] * (now - self._since[host])
-        self._since[host] = now
+    @property
+    def summed_up(self) -> float:
+        """What Batsim calls the energy of a run, joules: at the last end less at the first
+        submission of a static job, each -1 if there was none."""
+        return float(self._at_last_end - self._at_first_submission)
+
+    def _set_power(self, host: int) -> None:
         self._power[host] = self.states[host].watts[self._pstates[host]].at(self._loads[host])

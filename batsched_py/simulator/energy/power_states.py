@@ -39,7 +39,7 @@ class PowerManagement:
         """Machines that were switched, over all requests."""
         self._changes: SpooledList[tuple[float, str, int]] = SpooledList()
         first: dict[int, int] = {}
-        for number, host in enumerate(platform.hosts):
+        for number, host in enumerate([*platform.hosts, *platform.storages]):
             first[host.pstate] = first.get(host.pstate, 0) | 1 << number
         for pstate in sorted(first):
             self._changes.append((0.0, to_text(first[pstate]), pstate))
@@ -50,7 +50,7 @@ class PowerManagement:
 
     def consumed(self) -> float:
         """Return the joules that all machines have consumed until now."""
-        return self.energy.total(self._agenda.now)
+        return float(self.energy.total(self._agenda.now))
 
     def switch(self, decision: m.SetResourceState) -> None:
         """Switch machines to a pstate; RESOURCE_STATE_CHANGED is sent when all have reached it.
@@ -89,9 +89,12 @@ class PowerManagement:
             self.energy.set_pstate(host, pstate, now, load=0.0)
             self._tasks.set_speed(host, self._hosts[host].speeds[pstate], now)
         self._machines.switch(hosts, MachineState.SLEEPING if to_sleep else None, now)
-        if done:
-            self._machines.trace(now)
-            self._done(done, pstate, now)
+        if done:  # it is told when all that are there at this instant are
+            self._agenda.at(now, partial(self._all_reached, done, pstate))
+
+    def _all_reached(self, machines: int, pstate: int) -> None:
+        self._machines.trace(self._agenda.now)
+        self._done(machines, pstate, self._agenda.now)
 
     def _begin(self, host: int, pstate: int, to_sleep: bool, sleeping: bool, now: float) -> float:
         """Begin to switch a host; return how long that takes, seconds."""

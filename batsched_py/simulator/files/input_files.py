@@ -76,12 +76,15 @@ def _check_file(path: Path) -> None:
 
 
 def parse_roles(texts: Sequence[str]) -> dict[str, str]:
-    """Read Batsim's ``HOST1,HOST2:ROLE1,ROLE2``; raises :class:`UsageError`."""
+    """Read Batsim's ``HOST1,HOST2:ROLE``, of which the last one is valid for a host.
+
+    Raises :class:`UsageError`.
+    """
     roles: dict[str, str] = {}
     for text in texts:
         hosts, colon, named = text.rpartition(":")
         if not colon or not all(hosts.split(",")) or not named:
             raise UsageError(f"{parameter('roles')} {text!r}: expected such as host1,host2:storage")
         for host in hosts.split(","):
-            roles[host] = f"{roles[host]},{named}" if host in roles else named
+            roles[host] = named
     return roles

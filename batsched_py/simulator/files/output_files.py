@@ -141,7 +141,7 @@ def schedule_csv(outcome: Outcome) -> str:
     states, power = _machine_times(outcome, sums), outcome.power
     values: dict[str, str] = {
         "batsim_version": "v4.2.0",
-        "consumed_joules": _six(power.energy.total(outcome.end) if power else 0),
+        "consumed_joules": _six(power.energy.summed_up if power else 0),
         "makespan": _six(sums.makespan),
         "max_slowdown": _six(max(sums.slowdowns, default=0)),
         "max_turnaround_time": _six(max(sums.turnarounds, default=0)),

@@ -67,14 +67,14 @@ NOTHING = Route((), 0.0)
 
 @dataclass(slots=True)
 class Zone:
-    """A zone whose members are all in one place: no links, no latency."""
+    """A zone without any way between its members (the routing ``None``)."""
 
     name: str
     parent: str | None = None
 
     def hop(self, source: str, target: str) -> Hop:
         """Return the way from one member to another; raises :class:`PlatformError` if none."""
-        return Hop((), 0.0)
+        raise PlatformError(f"zone {self.name!r} has the routing 'None': there are no routes in it")
 
 
 @dataclass(slots=True)
@@ -209,6 +209,19 @@ class Network:
                     ends = [hosts[at] for at in sources], [hosts[at] for at in targets]
                     self._between(load, sender, receiver, *ends, block)
         return Traffic(load.weights, load.latency, load.window)
+
+    def check_master(self, name: str) -> None:
+        """Raise :class:`PlatformError` if Batsim, on the host ``name``, could not send a message.
+
+        It sends them to itself, too, and aborts in zones that have no routes or ask for
+        coordinates.
+        """
+        zone = self.zones.get(self.places.get(name, ""))
+        if type(zone) is Zone or isinstance(zone, VivaldiZone):
+            try:
+                zone.hop(name, name)
+            except PlatformError as error:
+                raise PlatformError(f"the master host cannot be here: {error}") from None
 
     # Routes --------------------------------------------------------------------------------------
 

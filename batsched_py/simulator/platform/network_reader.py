@@ -69,9 +69,16 @@ class _NetworkReader:
         """Return what was read: the plainest network if messages take no time in it."""
         for zone, element in self.routes:  # links may be defined after them, and in other zones
             self._route(zone, element)
-        if len(self.zones) == 1 and _is_one_place(next(iter(self.zones.values()))):
+        if len(self.zones) == 1 and self._is_one_place(next(iter(self.zones.values()))):
             return Network()
         return Network(self.links, self.zones, self.places)
+
+    def _is_one_place(self, zone: Zone) -> bool:
+        """Whether messages between any two members take no time."""
+        if not isinstance(zone, VivaldiZone) or len(zone.coordinates) < len(self.places):
+            return False
+        places = set(zone.coordinates.values())
+        return len(places) == 1 and places.pop()[2] == 0
 
     def read(self, element: Element, parent: str | None) -> None:
         """Read a zone and what is in it."""
@@ -272,21 +279,10 @@ _BACK = {"UP": "DOWN", "DOWN": "UP"}
 
 def _zone(element: Element, name: str, parent: str | None) -> Zone:
     routing = element.get("routing", "")
-    if routing == "Full":
-        return FullZone(name, parent)
-    if routing == "Vivaldi":
-        return VivaldiZone(name, parent)
-    if routing == "None":
-        return Zone(name, parent)
+    kind = {"full": FullZone, "vivaldi": VivaldiZone, "none": Zone}.get(routing.lower())
+    if kind is not None:
+        return kind(name, parent)
     raise PlatformError(f"routing {routing!r} of zone {name!r} is not supported")
-
-
-def _is_one_place(zone: Zone) -> bool:
-    """Whether messages between any two members take no time."""
-    if isinstance(zone, VivaldiZone):
-        places = set(zone.coordinates.values())
-        return len(places) == 1 and places.pop()[2] == 0
-    return type(zone) is Zone
 
 
 def _coordinates(text: str, name: str) -> tuple[float, float, float]:

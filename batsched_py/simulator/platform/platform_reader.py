@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,12 +33,12 @@ from batsched_py.simulator.platform.network_reader import (
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-_ROLES = {"", "compute_node", "master", "storage"}
 _NETWORK = ROUTES | {"link", "bypassRoute", "bypassZoneRoute", "bypassASroute", "router"}
 _NETWORK |= {"backbone", "host_link", "link_ctn", "trace"}
 _TRACES_OF_LINKS = {"BANDWIDTH", "LATENCY", "LINK_AVAIL"}
 _FILES_OF_HOSTS = ("availability_file", "speed_file", "state_file")
 _PSTATE = re.compile("[0-9]{1,9}")
+_BLANK = b" \t\r\n"
 _LONGEST = 300
 """Characters of an error: attributes may be of any length."""
 
@@ -47,11 +48,13 @@ def read_platform(
 ) -> Platform:
     """Read a SimGrid platform file; ``master_host`` is left out, as Batsim does.
 
-    ``roles`` gives hosts by name further roles, separated by commas, as Batsim's ``-r`` does: those
-    with the role ``storage`` store, those with the role ``master`` are left out. Raises
+    ``roles`` gives hosts by name further roles, as Batsim's ``-r`` does: those with the role
+    ``storage`` store, and one, ``master_host`` or that of the file, is the master. Raises
     :class:`PlatformError`, naming the file and the element, for a file that is missing, not XML,
-    has entities, elements that are not supported, no hosts, or no master host.
+    has entities, elements that are not supported, no hosts, no master host or two, or one that no
+    message reaches.
     """
+    roles = roles or {}
     root = _parse(path)
     if root is None or root.tag != "platform":
         raise PlatformError(f"{path}: the root element must be <platform>")
@@ -59,8 +62,12 @@ def read_platform(
     try:
         for element in root:
             _read(element, {}, hosts, "")
-        computing, storing = _by_role(hosts, master_host, roles or {})
+        for name in roles:
+            if name not in hosts:
+                raise PlatformError(f"there is no host {name!r} to give the role {roles[name]!r}")
+        computing, storing, master = _by_role(hosts, {master_host: "master", **roles})
         network = read_network(root)
+        network.check_master(master)
     except PlatformError as error:
         raise PlatformError(f"{path}: {_short(str(error))}") from None
     except RecursionError:
@@ -83,7 +90,10 @@ def _parse(path: str | Path) -> Element | None:
     parser = ElementTree.DefusedXMLParser()
     parser.parser.AttlistDeclHandler = _refuse_defaults
     try:
-        root: Element | None = ElementTree.parse(path, parser).getroot()
+        text = Path(path).read_bytes()
+        if (rest := text.lstrip(_BLANK)).startswith(b"<?xml"):
+            text = rest  # as Batsim, some of whose own platforms begin with an empty line
+        root: Element | None = ElementTree.parse(BytesIO(text), parser).getroot()
     except OSError as error:
         raise unreadable(path, error, PlatformError) from None
     except PlatformError as error:
@@ -170,32 +180,34 @@ def _host(name: str, element: Element, zone_properties: dict[str, str]) -> Host:
 
 
 def _by_role(
-    hosts: Mapping[str, Host], master_host: str, roles: Mapping[str, str]
-) -> tuple[list[Host], list[Host]]:
-    """Return the hosts that compute and those that store, both by name."""
-    for name in roles:
-        if name not in hosts:
-            raise PlatformError(f"there is no host {name!r} to give the role {roles[name]!r}")
-    computing, storing, has_master = [], [], False
+    hosts: Mapping[str, Host], given: Mapping[str, str]
+) -> tuple[list[Host], list[Host], str]:
+    """Return the hosts that compute and those that store, both by name, and the master's name.
+
+    ``given`` has the roles that are not in the file. As in Batsim, they come after those in it, and
+    a host must come out with one.
+    """
+    computing, storing, masters = [], [], []
     for name in sorted(hosts):
         host = hosts[name]
-        given = {*host.properties.get("role", "").split(","), *roles.get(name, "").split(",")}
-        named = {role.strip() for role in given}
-        if named - _ROLES or {"compute_node", "storage"} <= named:
-            raise PlatformError(
-                f"host {name!r} has the role {','.join(sorted(named - {''}))!r}: expected one of "
-                "compute_node, storage, master"
-            )
-        if name == master_host or "master" in named:
-            has_master = True
-        elif "storage" in named:
+        texts = (host.properties.get("role"), given.get(name))
+        role = ",".join(text for text in texts if text is not None)
+        if role == "master":
+            masters.append(name)
+        elif role == "storage":
             storing.append(replace(host, properties={**host.properties, "role": "storage"}))
-        else:
+        elif role in ("", "compute_node"):
             computing.append(host)
-    if not has_master:
-        raise PlatformError(
-            f"there is no master host {master_host!r}: add one, which will not compute"
-        )
+        else:
+            raise PlatformError(
+                f"host {name!r} has the role {role!r}: expected one of compute_node, storage, "
+                "master, once"
+            )
+    if not masters:
+        wanted = "".join(f" {name!r}" for name, role in given.items() if role == "master")
+        raise PlatformError(f"there is no master host{wanted}: add one, which will not compute")
+    if len(masters) > 1:
+        raise PlatformError(f"there are two master hosts, {masters[0]!r} and {masters[1]!r}")
     if not computing:
         raise PlatformError("there are no hosts to compute on")
-    return computing, storing
+    return computing, storing, masters[0]

@@ -88,9 +88,13 @@ class ProfilePosition:
         self.name, self.profile = name, profile
         return True
 
-    def progress(self, done: float) -> dict[str, Any]:
-        """Return how much is done, as Batsim reports it; ``done`` is the part's, from 0 to 1."""
-        report: dict[str, Any] = {"profile_name": self.name, "progress": done}
+    def progress(self, done: float | None) -> dict[str, Any]:
+        """Return how much is done, as Batsim reports it.
+
+        ``done`` is the part's, from 0 to 1, None for one that sends or receives.
+        """
+        report: dict[str, Any] = {"profile_name": self.name}
+        report |= {"current_task_index": -1} if done is None else {"progress": done}
         for level in reversed(self._levels):
             report = {
                 "profile_name": level.name,

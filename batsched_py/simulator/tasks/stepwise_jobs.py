@@ -8,11 +8,11 @@ parts of a composed profile come: :mod:`batsched_py.simulator.tasks.composed_pro
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import floor, inf
-from typing import Any
+from typing import Any, Protocol
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
@@ -22,6 +22,7 @@ from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.profiles import DEEPEST, Profile, Receive, Send
 from batsched_py.simulator.tasks.composed_profiles import ProfilePosition
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask, ParallelTasks
+from batsched_py.support.processor_sets import numbers
 
 WALLTIME_REACHED = -1
 _MOST_LOOKS = 2.0**52
@@ -29,8 +30,17 @@ _MOST_LOOKS = 2.0**52
 
 FindProfile = Callable[[str, str], Profile | None]
 """Returns a profile by workload and name, None if there is none."""
-SetLoad = Callable[[int, float, float], None]
-"""Takes note of a host's load (0 to 1) from a time (seconds) on."""
+
+
+class HostLoads(Protocol):
+    """Wants to know what hosts do."""
+
+    def set_load(self, host: int, load: float) -> None:
+        """Take note of a host's load (0 to 1) from now on."""
+
+    def account(self, hosts: Sequence[int], now: float) -> None:
+        """Take note that SimGrid accounts for hosts at a time (seconds): a task there has ended,
+        or the one executor of a task begins."""
 
 
 @dataclass(slots=True, eq=False)
@@ -65,7 +75,7 @@ class StepwiseJob:
 class StepwiseJobs:
     """Runs the jobs that need it; those that have ended are put into ``ended``.
 
-    ``set_load`` is told what hosts do, if somebody wants to know.
+    ``loads`` is told what hosts do, if somebody wants to know.
     """
 
     def __init__(
@@ -73,14 +83,14 @@ class StepwiseJobs:
         agenda: Agenda,
         platform: Platform,
         find: FindProfile,
-        set_load: SetLoad | None = None,
+        loads: HostLoads | None = None,
     ) -> None:
         self.tasks = ParallelTasks(platform)
         self.ended: list[SimulatedJob] = []
         """At this instant; who takes them removes them."""
         self.in_use = False
         """Whether there was ever such a job, so that there is something to settle."""
-        self._agenda, self._find, self._set_load = agenda, find, set_load
+        self._agenda, self._find, self._loads = agenda, find, loads
         self._running: dict[str, StepwiseJob] = {}
         self._by_task: dict[ParallelTask, StepwiseJob] = {}
         self._next_end = inf
@@ -101,15 +111,11 @@ class StepwiseJobs:
         return job.description.id in self._running
 
     def settle(self) -> None:
-        """Bring the time of the next end, and the loads of hosts, up to date.
+        """Bring the time of the next end up to date.
 
         To be called at the end of all that happens at an instant, before the time moves on.
         """
-        tasks, now = self.tasks, self._agenda.now
-        if self._set_load is not None:
-            for host in tasks.changed_loads():
-                self._set_load(host, tasks.load(host), now)
-        time = tasks.next_time()
+        now, time = self._agenda.now, self.tasks.next_time()
         if time != self._next_end:
             self._next_end = time
             if self._timer is not None:
@@ -117,18 +123,31 @@ class StepwiseJobs:
             if time < inf:
                 self._timer = self._agenda.at(max(time, now), self._tasks_go_on)
 
-    def kill(self, job: SimulatedJob) -> None:
-        """Stop a job."""
+    def tell_loads(self) -> None:
+        """Tell how much hosts have to do from now on.
+
+        To be called where SimGrid finds the rates of its tasks: before the time moves on, and
+        before a message, which takes it a step of no length.
+        """
+        if self._loads is not None:
+            for host in self.tasks.changed_loads():
+                self._loads.set_load(host, self.tasks.load(host))
+
+    def kill(self, job: SimulatedJob) -> bool:
+        """Stop a job; tell whether it had a parallel task just now."""
         running = self._running.pop(job.description.id)
+        computes = running.task is not None
         self._set_timer(running, None)
         self._cancel_task(running)
+        return computes
 
     def progress(self, job: SimulatedJob) -> dict[str, Any]:
         """Return how much of a running job is done, as Batsim reports it of killed ones."""
         running, now = self._running[job.description.id], self._agenda.now
+        done: float | None = None
         if running.task is not None:
             done = 1.0 - self.tasks.remaining(running.task, now)
-        else:
+        elif running.profile.delay is not None:
             done = (now - running.begin) / running.length if running.length else 0.0
         return running.position.progress(done)
 
@@ -163,7 +182,10 @@ class StepwiseJobs:
             if running.timer is timer:  # else it ended at this very instant
                 self._cancel_task(running)
                 self._finish(running, WALLTIME_REACHED)
-        elif isinstance(running.profile.body, Receive):
+            return
+        if self._loads is not None:  # it slept in SimGrid, on the first of its hosts
+            self._loads.account([next(numbers(running.job.alloc))], self._agenda.now)
+        if isinstance(running.profile.body, Receive):
             self._look(running)
         elif not running.has_time_for(running.length):
             self._finish(running, WALLTIME_REACHED)
@@ -180,8 +202,7 @@ class StepwiseJobs:
         """Go on with the jobs whose parallel tasks have ended."""
         now = self._agenda.now
         for task in self.tasks.advance(now):
-            running = self._by_task.pop(task)
-            running.task = None
+            running = self._task_ended(task)
             if running.remaining is not None:
                 running.remaining = max(0.0, running.remaining - (now - running.begin))
             self._step_ended(running)
@@ -228,6 +249,8 @@ class StepwiseJobs:
                 f"job {running.job.description.id}: its profile {running.position.name!r} is for "
                 f"{len(flops)} executors, it has {nb_executors}"
             )
+        if self._loads is not None and nb_executors == 1:
+            self._loads.account(running.hosts, running.begin)
         running.task = self.tasks.start(running.begin, running.hosts, flops, com)
         self._by_task[running.task] = running
         self._set_timer_at_walltime(running)
@@ -258,8 +281,15 @@ class StepwiseJobs:
     def _cancel_task(self, running: StepwiseJob) -> None:
         if running.task is not None:
             self.tasks.cancel(running.task, self._agenda.now)
-            del self._by_task[running.task]
-            running.task = None
+            self._task_ended(running.task)
+
+    def _task_ended(self, task: ParallelTask) -> StepwiseJob:
+        """Forget a task that ended or was cancelled; return the job whose task it was."""
+        running = self._by_task.pop(task)
+        running.task = None
+        if self._loads is not None:
+            self._loads.account(running.hosts, self._agenda.now)
+        return running
 
     # Messages ------------------------------------------------------------------------------------
 
