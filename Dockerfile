@@ -1,29 +1,27 @@
-# The image of batsched_py. Needs BuildKit, which Docker uses by default since version 23.
+# The image of batsched_py, for Docker 20.10 or later, with BuildKit or without.
 #
-# Each stage depends on as little as possible: dependencies are built again when their list
+# Each stage depends on as little as possible: dependencies are installed again when their list
 # changes, not when our code or the settings of a tool do.
 
 FROM python:3.12-slim AS requirements
 # Only these lists leave this stage: an equal list means that the next stages are up to date.
+# Extras by name, for instance "scipy parquet". None is needed by what docker-compose.yml runs.
+ARG EXTRAS=""
 WORKDIR /requirements
 COPY pyproject.toml ./
-RUN python - <<'PYTHON'
-import tomllib
-from pathlib import Path
-
-settings = tomllib.loads(Path("pyproject.toml").read_text())
-project = settings["project"]
-extras = project["optional-dependencies"]
-needed = set(project["dependencies"])
-for name in extras["all"][0].partition("[")[2].removesuffix("]").split(","):
-    needed.update(extras[name])
-Path("run.txt").write_text("\n".join(sorted(needed)) + "\n")
-Path("build.txt").write_text("\n".join(sorted(settings["build-system"]["requires"])) + "\n")
-PYTHON
+RUN python -c 'import os, tomllib; \
+settings = tomllib.load(open("pyproject.toml", "rb")); \
+project = settings["project"]; \
+extras = [project["optional-dependencies"][name] for name in os.environ["EXTRAS"].split()]; \
+needed = sorted({*project["dependencies"], *sum(extras, [])}); \
+print(*needed, sep="\n", file=open("run.txt", "w")); \
+print(*settings["build-system"]["requires"], sep="\n", file=open("build.txt", "w"))'
 
 FROM python:3.12-slim AS dependencies
 COPY --from=requirements /requirements/run.txt /requirements/
-RUN pip wheel --no-cache-dir --wheel-dir /wheels --requirement /requirements/run.txt
+# What packages test themselves with is a sixth of them, and nobody runs it here.
+RUN pip install --no-cache-dir --prefix /installed --requirement /requirements/run.txt \
+    && find /installed -type d -name tests -prune -exec rm -r {} +
 
 FROM python:3.12-slim AS package
 COPY --from=requirements /requirements/build.txt /requirements/
@@ -35,23 +33,21 @@ COPY users ./users
 # Data of the package: the platform files and the studies.
 COPY platforms ./platforms
 COPY experiments ./experiments
-RUN pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels .
+RUN pip install --no-cache-dir --no-deps --no-build-isolation --prefix /installed .
 
 FROM python:3.12-slim
 LABEL org.opencontainers.image.title="batsched_py" \
       org.opencontainers.image.description="A Batsim-compatible decision process for HPC scheduling research, with simulated users who react" \
       org.opencontainers.image.licenses="Apache-2.0"
 
-# The wheels are mounted, so they take no room in the image; no index is asked.
-RUN --mount=type=bind,from=dependencies,source=/wheels,target=/wheels \
-    pip install --no-cache-dir --no-index --no-deps --root-user-action=ignore /wheels/*.whl
-RUN --mount=type=bind,from=package,source=/wheels,target=/wheels \
-    pip install --no-cache-dir --no-index --no-deps --root-user-action=ignore /wheels/*.whl \
-    && pip check
+# pip stays in the stages before, but for the one of the base image.
+COPY --from=dependencies /installed /usr/local
+COPY --from=package /installed /usr/local
 
 # An ordinary user. Any other numeric user works too: nothing outside /tmp and the folder of
 # the results is written.
-RUN groupadd --gid 1000 batsched \
+RUN PYTHONDONTWRITEBYTECODE=1 pip check \
+    && groupadd --gid 1000 batsched \
     && useradd --uid 1000 --gid 1000 --no-create-home --home-dir /data batsched \
     && install --directory --owner=batsched --group=batsched /data /data/out
 ENV PYTHONUNBUFFERED=1

@@ -27,7 +27,7 @@ from batsched_py.run.simulate import sha256
 from batsched_py.support import plugins
 from batsched_py.support.code_places import is_installed
 
-_LIMITS = ("timeouts",)  # settings that bound a run and do not change what it gives
+_OUTSIDE = {"timeouts": None, "batsim_log": False}  # settings that do not change what a run gives
 _DETERMINING = {
     "batsched_py": (
         *("decision_process.py", "errors.py", "units.py", "campaign/run_task.py"),
@@ -45,7 +45,7 @@ def identity(planned: Settings, settings: Settings, log: Path, further: Iterable
     ``settings`` are the ``planned`` ones with each file where it was found: that is no part of it.
     ``further`` is what else determines what is kept of it, such as how it is measured.
     """
-    determining = msgspec.structs.replace(planned, **dict.fromkeys(_LIMITS))
+    determining = msgspec.structs.replace(planned, **_OUTSIDE)
     parts: list[Any] = [determining, digest(log), code_digest(), versions(), *further]
     parts += [_plugin(group, name) for group, name in _plugins_of(settings)]
     if settings.backend != EMBEDDED:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -73,6 +73,7 @@ def campaign(
     ] = None,
     backend: o.Backend = None,
     batsim: o.Batsim = None,
+    batsim_log: o.BatsimLog = False,
     timeouts: o.Timeouts = None,
 ) -> None:
     """Run the simulations of a campaign that are missing, print its tables, write its report.
@@ -82,15 +83,9 @@ def campaign(
     from batsched_py.campaign.campaign_folder import check_folder, store
     from batsched_py.campaign.preparation import nb_other_folders, prepare
 
-    if retry_failed and only_missing:
-        raise UsageError("--retry-failed and --only-missing: give one of them")
-    if cluster is not None and jobs is not None:
-        raise UsageError("--jobs is for this machine; the options of --cluster say how many there")
-    if jobs is not None and jobs < 1:
-        raise UsageError(f"--jobs {jobs}: expected at least 1")
-    if out is not None and not out.strip():
-        raise UsageError(f"-e {out!r}: expected a folder")
-    outside = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
+    _check_options(jobs, out, cluster, retry_failed=retry_failed, only_missing=only_missing)
+    outside: dict[str, Any] = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
+    outside["batsim_log"] = batsim_log or None
     spec = read_campaign(find_campaign(file), log, outside, quick=quick)
     folder = Path(out) if out is not None else Path("campaigns") / spec.name
     runs = prepare(spec, folder, log_dir or [])
@@ -107,7 +102,7 @@ def campaign(
         )
     at_a_time = jobs if jobs is not None else os.cpu_count() or 1
     if dry_run:
-        _show(runs, missing, at_a_time, cluster)
+        _show(runs, missing, at_a_time, cluster, folder)
         return
     check_folder(spec, folder)
     make_folder_of(folder / "results.csv")
@@ -121,6 +116,29 @@ def campaign(
     if spec.hint and any(run.settings.log == SAMPLE for run in spec.runs):
         print(spec.hint)
     _judge(runs, failures)
+
+
+def _check_options(
+    jobs: int | None,
+    out: str | None,
+    cluster: str | None,
+    *,
+    retry_failed: bool,
+    only_missing: bool,
+) -> None:
+    """Raise :class:`UsageError` for what makes no sense, even if nothing is left to run."""
+    if retry_failed and only_missing:
+        raise UsageError("--retry-failed and --only-missing: give one of them")
+    if cluster is not None and jobs is not None:
+        raise UsageError("--jobs is for this machine; the options of --cluster say how many there")
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"--jobs {jobs}: expected at least 1")
+    if out is not None and not out.strip():
+        raise UsageError(f"-e {out!r}: expected a folder")
+    if cluster is not None:
+        from batsched_py.campaign.cluster.address import parse_cluster
+
+        parse_cluster(cluster)
 
 
 def _chosen(
@@ -163,7 +181,11 @@ def _judge(runs: list[PreparedRun], failures: list[Failure]) -> None:
 
 
 def _show(
-    runs: list[PreparedRun], missing: list[PreparedRun], jobs: int, cluster: str | None
+    runs: list[PreparedRun],
+    missing: list[PreparedRun],
+    jobs: int,
+    cluster: str | None,
+    folder: Path,
 ) -> None:
     """Print the runs with what is known of each, and an estimate of the time."""
     from batsched_py.campaign.time_estimate import estimate
@@ -179,7 +201,7 @@ def _show(
     if cluster is not None:
         from batsched_py.campaign.cluster.executor import describe
 
-        print(describe(cluster))
+        print(describe(cluster, folder))
 
 
 def _run(missing: list[PreparedRun], executor: Executor) -> list[Failure]:

@@ -57,6 +57,7 @@ Nodes = Annotated[int | None, option(SETTINGS["nodes"])]
 Sites = Annotated[str | None, option(SETTINGS["sites"])]
 Backend = Annotated[str | None, option(SETTINGS["backend"])]
 Batsim = Annotated[str | None, option(SETTINGS["batsim"])]
+BatsimLog = Annotated[bool, option(SETTINGS["batsim_log"])]
 Timeouts = Annotated[str | None, option(SETTINGS["timeouts"])]
 SchedulerOptions = Annotated[list[str] | None, option(SETTINGS["scheduler_options"])]
 

@@ -81,10 +81,10 @@ def simulate(
     batsim = run.batsim
     if check_against == "batsim":
         run = msgspec.structs.replace(run, batsim=None)
-    if settings.timeouts is not None and {run.backend, check_against or EMBEDDED} == {EMBEDDED}:
-        raise UsageError(
-            f"--timeouts {settings.timeouts}: only another process as back end has limits"
-        )
+    given = "--batsim-log" if settings.batsim_log else f"--timeouts {settings.timeouts}"
+    outside = settings.batsim_log or settings.timeouts is not None
+    if outside and {run.backend, check_against or EMBEDDED} == {EMBEDDED}:
+        raise UsageError(f"{given}: only another process as back end has limits and a log")
     other = None
     if check_against is not None:
         if check_against == run.backend:

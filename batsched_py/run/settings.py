@@ -223,6 +223,10 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         str | None, Setting("Batsim's program or command line.", "COMMAND", group=BACK_END)
     ] = None
     """For the back end ``batsim``; None: ``batsim`` on PATH."""
+    batsim_log: Annotated[
+        bool,
+        Setting("Have Batsim log all that it does, not only errors.", group=BACK_END),
+    ] = False
     timeouts: Annotated[
         Timeouts | str | None,
         Setting(
@@ -342,6 +346,7 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
     each_event: bool = False
     backend: str = EMBEDDED
     batsim: str | None = None
+    batsim_log: bool = False
     timeouts: Timeouts = Timeouts()
     warm_up: float = 0.0
     """Seconds."""

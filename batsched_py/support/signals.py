@@ -47,6 +47,15 @@ def stop_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def ignore_stop_signals() -> None:
+    """Let requests to end change nothing any more: what the process is for is done, it is ending.
+
+    Docker Compose asks the others to end when the first container has.
+    """
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
+
+
 @contextmanager
 def held_signals() -> Iterator[None]:
     """Let a request to end wait until the block is over, then raise KeyboardInterrupt.

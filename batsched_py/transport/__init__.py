@@ -15,5 +15,7 @@ from batsched_py.protocol.messages import Message
 
 LISTENING = "listening on "
 """Begin of the line in which a process says where it listens."""
+BEGUN = "a simulation has begun"
+"""The line in which it says that the other side has sent its first message."""
 Partner = Callable[[Message], Message]
 """The scheduler's side of the conversation."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 
 import msgspec
@@ -17,8 +18,8 @@ from batsched_py.transport import Partner
 from batsched_py.transport.recording import Recorder
 from batsched_py.transport.scheduler_socket import SchedulerSocket, SocketRequest
 
-FAREWELL = 2.0
-"""Seconds that a simulator has to ask once more, to be told that there will be no answers."""
+LAST_CALL = 0.3
+"""Seconds in which a Batsim that waited for somebody to listen finds us (it tries every 0.1 s)."""
 ExchangeObserver = Callable[[m.Message, m.Message], None]
 """Sees every message and its reply."""
 
@@ -112,7 +113,7 @@ def serve(
 
     What comes before a simulation begins, or from others while it goes on, is refused and noted.
     Raises :class:`SimulationError` when a limit passes or the simulator goes away, and what
-    answering raises; the simulator is told, if it asks within :data:`FAREWELL` seconds.
+    answering raises; the simulator is told then, or when it asks next.
     """
     simulator: SocketRequest | None = None
     deadline = monotonic() + limits.first
@@ -186,7 +187,7 @@ def _next(
 
 def _refuse(socket: SchedulerSocket, request: SocketRequest, reason: str) -> None:
     print(f"note: refused a message: {reason}", file=sys.stderr)
-    socket.reply(request, refusal(reason))
+    socket.refuse(request, refusal(reason))
 
 
 def _take_leave(socket: SchedulerSocket, simulator: SocketRequest | None, reason: bytes) -> None:
@@ -194,16 +195,12 @@ def _take_leave(socket: SchedulerSocket, simulator: SocketRequest | None, reason
 
     It may have begun just now, and not be known yet.
     """
-    if (request := socket.unanswered) is not None:
-        socket.reply(request, reason)
-        simulator = simulator or request
-    if simulator is None:
-        return
-    deadline = monotonic() + FAREWELL
-    try:
-        while (left := deadline - monotonic()) > 0:
-            request = socket.receive(left, simulator)
-            if request is not None:
-                socket.reply(request, reason)
-    except SimulationError:
-        pass  # it is gone
+    socket.last_word = reason
+    if socket.unanswered is not None:
+        socket.refuse(socket.unanswered, reason)
+    elif simulator is None:
+        deadline = monotonic() + LAST_CALL
+        with suppress(KeyboardInterrupt):  # nobody wants to wait; why we leave is still to be told
+            while (left := deadline - monotonic()) > 0:
+                if (request := socket.receive(left)) is not None:
+                    socket.refuse(request, reason)

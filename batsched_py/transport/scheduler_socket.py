@@ -19,12 +19,15 @@ from zmq.utils.monitor import recv_monitor_message
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.support.signals import held_signals
 from batsched_py.transport.closing import Closing
+from batsched_py.transport.farewell import handed_over
 
 DEFAULT = "tcp://127.0.0.1:28000"
 """Where Batsim connects unless told otherwise; nobody outside the machine can."""
 _ADDRESS = re.compile(r"tcp://[^:]+:([0-9]{1,5}|\*)|tcp://\[.+\]:[0-9]{1,5}|ipc://.+")
 _TICK = 0.2
 """Seconds after which a wait looks whether the peer is still there."""
+_GONE = 0
+"""Number of a connection that was closed before it was seen."""
 _FLUSH = 2.0
 """Seconds to get the last reply out."""
 
@@ -34,8 +37,8 @@ class SocketRequest(msgspec.Struct):
 
     sender: bytes
     frames: list[bytes]
-    connection: int
-    """Number of the connection it came by, -1 if not known."""
+    connection: int | None
+    """Number of the connection it came by, None if not known."""
 
 
 class SchedulerSocket(Closing):
@@ -54,8 +57,16 @@ class SchedulerSocket(Closing):
         self._socket = self._context.socket(zmq.ROUTER)
         self._socket.setsockopt(zmq.RCVTIMEO, round(_TICK * 1000))
         self._socket.setsockopt(zmq.LINGER, round(_FLUSH * 1000))
-        self._monitor = self._socket.get_monitor_socket(zmq.Event.DISCONNECTED)
-        self._lost: set[int] = set()
+        self._monitor = self._socket.get_monitor_socket(zmq.Event.ACCEPTED | zmq.Event.DISCONNECTED)
+        self._connections: dict[int, int] = {}
+        """Numbers of the open connections by their file descriptors, which are used again."""
+        self._nb_accepted = 0
+        self._senders: dict[bytes, int | None] = {}
+        """Numbers of the connections of those who have asked."""
+        self._told: set[int | None] = set()
+        """Numbers of connections by which there will be no further reply, and it was said."""
+        self.last_word: bytes | None = None
+        """A reply to all others who are connected when it is closed, or who ask after that."""
         self._bound = False
         try:
             # ZeroMQ binds to addresses, not to names.
@@ -71,10 +82,11 @@ class SchedulerSocket(Closing):
 
     def close(self) -> None:
         """Send what is still to be sent, and close."""
-        self._socket.disable_monitor()
-        self._monitor.close(linger=0)
-        self._socket.close()
-        self._context.term()
+        with held_signals(), handed_over(self._untold(), self.last_word or b""):
+            self._socket.disable_monitor()
+            self._monitor.close(linger=0)
+            self._socket.close()
+            self._context.term()
         if self._path is not None and self._bound:
             self._path.unlink(missing_ok=True)
 
@@ -83,6 +95,11 @@ class SchedulerSocket(Closing):
         with held_signals():
             self._socket.send_multipart([request.sender, b"", raw])
             self.unanswered = None
+
+    def refuse(self, request: SocketRequest, raw: bytes) -> None:
+        """Answer a request for the last time."""
+        self.reply(request, raw)
+        self._told.add(request.connection)
 
     def receive(
         self, timeout: float, simulator: SocketRequest | None = None
@@ -96,7 +113,7 @@ class SchedulerSocket(Closing):
         while True:
             try:
                 with held_signals():
-                    self.unanswered = _request(self._socket.recv_multipart(copy=False))
+                    self.unanswered = self._request(self._socket.recv_multipart(copy=False))
             except zmq.Again:
                 if simulator is not None and self._is_lost(simulator):
                     raise SimulationError("the connection was closed by the other side") from None
@@ -107,24 +124,45 @@ class SchedulerSocket(Closing):
                 return self.unanswered
 
     def _is_lost(self, request: SocketRequest) -> bool:
+        self._look_around()
+        return request.connection not in (None, *self._connections.values())
+
+    def _look_around(self) -> None:
+        """Note who has come and gone."""
         while self._monitor.poll(0):
-            self._lost.add(recv_monitor_message(self._monitor)["value"])
-        return request.connection in self._lost
+            event = recv_monitor_message(self._monitor)
+            if event["event"] == zmq.Event.ACCEPTED:
+                self._nb_accepted += 1
+                self._connections[event["value"]] = self._nb_accepted
+            else:
+                self._connections.pop(event["value"], None)
+
+    def _untold(self) -> list[int]:
+        """Return the file descriptors of the connections that a last word is for."""
+        if self.last_word is None:
+            return []
+        self._look_around()
+        return [file for file, number in self._connections.items() if number not in self._told]
+
+    def _request(self, frames: list[zmq.Frame]) -> SocketRequest | None:
+        """Return what a message asks, None for what is no request."""
+        if len(frames) < 3 or frames[1].bytes:
+            return None
+        sender = frames[0].bytes
+        if sender not in self._senders:
+            self._look_around()
+            file = _file_descriptor(frames[2])
+            self._senders[sender] = None if file is None else self._connections.get(file, _GONE)
+        contents = [frame.bytes for frame in frames[2:]]
+        return SocketRequest(sender, contents, self._senders[sender])
 
 
-def _request(frames: list[zmq.Frame]) -> SocketRequest | None:
-    """Return what a message asks, None for what is no request."""
-    if len(frames) < 3 or frames[1].bytes:
-        return None
-    contents = [frame.bytes for frame in frames[2:]]
-    return SocketRequest(frames[0].bytes, contents, _connection(frames[2]))
-
-
-def _connection(frame: zmq.Frame) -> int:
+def _file_descriptor(frame: zmq.Frame) -> int | None:
+    """Return what the connection had by which a frame came, None if that is not known."""
     try:
         return int(frame.get(zmq.SRCFD))
     except (zmq.ZMQError, TypeError, ValueError):
-        return -1
+        return None
 
 
 def check_address(address: str) -> None:

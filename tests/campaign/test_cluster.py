@@ -28,6 +28,7 @@ from batsched_py.campaign.cluster.executor import (
     open_cluster,
     parse_cluster,
 )
+from batsched_py.campaign.cluster.queued_jobs import QueuedJobs
 from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.run_identity import digest
 from batsched_py.campaign.run_task import Task, perform
@@ -83,8 +84,10 @@ class Policy:
         (SLURM, "#SBATCH --cpus-per-task=4\n"),
     ],
 )
-def test_where_runs_would_be_is_told(text: str, place: str) -> None:
-    assert place in describe(text)
+def test_where_runs_would_be_is_told(text: str, place: str, tmp_path: Path) -> None:
+    folder = tmp_path / "campaign"
+    assert place in describe(text, folder)
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize(
@@ -159,8 +162,8 @@ def test_mistakes_are_named(text: str, message: str) -> None:
     ],
 )
 def test_options_arrive_in_the_job_script(text: str, lines: list[str]) -> None:
-    script = job_script(f"{text},python=/opt/python,job_script_prologue=module load a;set -e")
-    assert script is not None
+    options = "python=/opt/python,job_script_prologue=module load a;set -e"
+    script = job_script(parse_cluster(f"{text},{options}"))
     assert [line for line in lines if line not in script.splitlines()] == []
     assert "module load a\nset -e\n/opt/python -m distributed.cli.dask_worker" in script
     assert "--nthreads 4 " in script  # one dask worker to a job
@@ -180,8 +183,8 @@ def test_ctrl_c_is_what_it_was() -> None:
     code = f"""
 import signal
 before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-from batsched_py.campaign.cluster.executor import job_script
-assert job_script({SLURM!r})
+from batsched_py.campaign.cluster.executor import job_script, parse_cluster
+assert job_script(parse_cluster({SLURM!r}))
 assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=LIMIT)
@@ -518,12 +521,12 @@ def test_jobs_that_all_end_in_vain() -> None:
             return iter(())
 
     nothing = Nothing()
-    jobs = module._Jobs(nothing, Request("slurm", jobs=2))
+    jobs = QueuedJobs(nothing, Request("pbs", jobs=2))
     for expected in (3, 6):
         for _ in range(3):
-            asyncio.run(jobs.renew())
-        with pytest.raises(ClusterLostError, match="the jobs of slurm end before"):
-            asyncio.run(jobs.renew())
+            asyncio.run(jobs.renew(0))
+        with pytest.raises(ClusterLostError, match="the jobs of pbs end before"):
+            asyncio.run(jobs.renew(0))
         assert nothing.asked == expected
         jobs.run_ended()
 

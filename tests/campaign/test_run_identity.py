@@ -127,8 +127,9 @@ def prepared(**settings: Any) -> Any:
 
 
 def test_all_settings_are_tried_below() -> None:
-    # batsim is tried with its back end below, and a limit does not change what a run gives
-    assert set(CHANGED) == set(Settings.__struct_fields__) - {"log", "batsim", "timeouts"}
+    # batsim is tried with its back end below; a limit and a log do not change what a run gives
+    outside = {"batsim", "batsim_log", "timeouts"}
+    assert set(CHANGED) == set(Settings.__struct_fields__) - {"log"} - outside
 
 
 @pytest.mark.parametrize("setting", CHANGED)
@@ -141,7 +142,7 @@ def test_every_setting_reaches_the_command_and_the_name(setting: str) -> None:
     assert changed.command[:-2] != plain.command[:-2]
 
 
-def test_another_batsim_is_another_run_and_another_limit_is_not(folder: Path) -> None:
+def test_another_batsim_is_another_run_and_another_limit_or_log_is_not(folder: Path) -> None:
     """A program is known by its content: a new version in the same place is not the old one."""
     program = folder / "batsim"
     folders = set()
@@ -150,8 +151,11 @@ def test_another_batsim_is_another_run_and_another_limit_is_not(folder: Path) ->
         program.chmod(0o755)
         identity._batsim.cache_clear()
         for limit in (None, "run=5"):
-            run = prepared(backend="batsim", batsim=str(program), timeouts=limit)
+            run = prepared(
+                backend="batsim", batsim=str(program), timeouts=limit, batsim_log=limit is not None
+            )
             assert ("--timeouts" in run.command) is (limit is not None)
+            assert ("--batsim-log" in run.command) is (limit is not None)
             folders.add(run.folder)
     assert len(folders) == 2
 

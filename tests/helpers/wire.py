@@ -89,9 +89,10 @@ def serving(
     *,
     first_timeout: float = LIMIT,
     silence_timeout: float = LIMIT,
+    address: str = "ipc://{}/s",
 ) -> Iterator[Serving]:
     """Serve in a thread, which has ended when the block has."""
-    endpoint = SchedulerSocket(f"ipc://{folder}/s")
+    endpoint = SchedulerSocket(address.format(folder))
     thread = Serving(endpoint, Conversation(make), first_timeout, silence_timeout)
     thread.start()
     yield thread
@@ -115,7 +116,7 @@ def peer(address: str, kind: int = zmq.REQ) -> Iterator[zmq.Socket[bytes]]:
 
 
 @contextmanager
-def conversing(folder: Path, **limits: float) -> Iterator[tuple[Serving, zmq.Socket[bytes]]]:
+def conversing(folder: Path, **limits: Any) -> Iterator[tuple[Serving, zmq.Socket[bytes]]]:
     """Serve in a thread, and connect to it."""
     with serving(folder, **limits) as server, peer(server.endpoint.address) as batsim:
         yield server, batsim

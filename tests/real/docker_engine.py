@@ -41,6 +41,7 @@ def started(folder: Path, *options: str) -> Iterator[dict[str, str]]:
     """Run an engine with all its state in ``folder``; yield the variables that lead to it.
 
     It has no network but those between containers. ``options`` are further ones of ``dockerd``.
+    Raises :class:`RuntimeError` with the end of its log if it does not start.
     """
     folder.mkdir(parents=True, exist_ok=True)
     address = f"unix://{folder}/docker.sock"
@@ -56,7 +57,8 @@ def started(folder: Path, *options: str) -> Iterator[dict[str, str]]:
         engine = subprocess.Popen(alone, stdout=file, stderr=file, start_new_session=True)
     try:
         wait_until(lambda: _answers(address) or engine.poll() is not None)
-        assert engine.poll() is None, log.read_text()[-3000:]
+        if engine.poll() is not None:
+            raise RuntimeError(f"dockerd has ended:\n{log.read_text()[-2000:]}")
         yield {"DOCKER_HOST": address}
     finally:
         _end(engine)

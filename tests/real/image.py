@@ -75,13 +75,18 @@ def _tar() -> tuple[Any, str]:
     files = {str(python): python, **_standard_library(), **_packages()}
     libraries = _libraries(set(files.values()))
     made = NamedTemporaryFile(prefix="batsched-image-", suffix=".tar")  # noqa: SIM115
+    contents = {**files, **libraries}
+    paths = [f"{PROGRAMS}/python", *contents]
+    folders = {parent for path in paths for parent in Path(path).parents}
     with tarfile.open(fileobj=made, mode="w", dereference=True) as tar:
+        for folder in sorted(folders):  # an engine that makes them lets nobody but root in
+            tar.addfile(_entry(str(folder), tarfile.DIRTYPE))
         tar.addfile(_entry("/tmp", tarfile.DIRTYPE, 0o1777))
         tar.addfile(_entry("/data", tarfile.DIRTYPE, 0o777))
         tar.addfile(_entry(f"{PROGRAMS}/python", tarfile.SYMTYPE, linkname=str(python)))
         script = _entry(f"{PROGRAMS}/batsched-py", size=len(SCRIPT))
         tar.addfile(script, io.BytesIO(SCRIPT))
-        for target, source in {**files, **libraries}.items():
+        for target, source in contents.items():
             tar.add(source, target, filter=_for_everybody)
     made.flush()
     return made, ":".join(sorted({os.path.dirname(target) for target in libraries}))

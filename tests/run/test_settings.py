@@ -166,11 +166,12 @@ def test_an_error_tells_its_parameters() -> None:
 
 
 FLAG = re.compile(r"(?<![\w`'\"-])(?:--[a-z][\w-]+|-[a-zA-Z](?!\w)(?!$))")
-QUOTED = re.compile(r"`batsched-py [^`]*`")
+QUOTED = re.compile(r"`(?:batsched-py|docker) [^`]*`")
 OTHERS = {"--always", "--dirty", "--abbrev", "--energy", "--enable-redis", "--enable-dynamic-jobs"}
 OTHERS |= {"-p", "-s", "-w"}
 """Options that Batsim has to be started with, and git's."""
 SCHEMAS = {"batsched_py/run/settings.py", "batsched_py/simulator/options.py"}
+SCHEMAS |= {"batsched_py/campaign/cluster/queue_commands.py"}
 
 
 def flags_in(path: Path) -> Iterator[str]:

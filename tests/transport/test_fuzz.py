@@ -122,7 +122,7 @@ def test_never_hangs_over_a_socket(
 ) -> None:
     """The peer says its messages and goes, having waited for the last reply or not."""
     monkeypatch.setattr(transport, "_TICK", 0.01)
-    monkeypatch.setattr(conversation, "FAREWELL", 0.02)
+    monkeypatch.setattr(conversation, "LAST_CALL", 0.02)
     monkeypatch.setattr(transport, "_FLUSH", 0.1)
     folder = next(folders)
     folder.mkdir()

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from threading import Event, Thread
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ from batsched_py.support.signals import stop_signals
 from batsched_py.transport import conversation
 from batsched_py.transport import scheduler_socket as transport
 from batsched_py.transport.scheduler_socket import SchedulerSocket
-from helpers.waiting import LIMIT
+from helpers.waiting import LIMIT, children, is_alive, wait_until
 from helpers.wire import (
     ask,
     begins,
@@ -37,7 +37,7 @@ from helpers.wire import (
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "_TICK", 0.02)
-    monkeypatch.setattr(conversation, "FAREWELL", 0.3)
+    monkeypatch.setattr(conversation, "LAST_CALL", 0.1)
 
 
 def test_a_simulation_from_begin_to_end(tmp_path: Path) -> None:
@@ -125,24 +125,49 @@ def test_nonsense_in_the_middle_ends_it_on_both_sides(tmp_path: Path, raw: bytes
     assert isinstance(server.error, ProtocolError)
 
 
-def test_a_simulator_that_computes_is_told_when_it_asks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It was silent for too long; its next question, shortly after, gets a refusal."""
-    given_up = Event()
+@pytest.mark.process
+@pytest.mark.parametrize("address", ["ipc://{}/s", "tcp://127.0.0.1:*"])
+def test_a_simulator_that_computes_is_told_when_it_asks(tmp_path: Path, address: str) -> None:
+    """It was silent for too long; nobody listens any more when it asks, and it gets a refusal."""
+    with conversing(tmp_path, silence_timeout=0.1, address=address) as (server, batsim):
+        ask(batsim, begins())
+        server.join(LIMIT)
+        with SchedulerSocket(server.endpoint.address):  # for the next simulation
+            time.sleep(0.1)
+            assert b"said nothing for 0.1 s" in ask(batsim, submitted("a"))
+    assert isinstance(server.error, SimulationError)
 
-    def take_leave(*arguments: Any) -> None:
-        given_up.set()
-        leave(*arguments)
 
-    leave = conversation._take_leave
-    monkeypatch.setattr(conversation, "_take_leave", take_leave)
-    monkeypatch.setattr(conversation, "FAREWELL", LIMIT)
+@pytest.mark.process
+def test_a_simulator_that_has_not_asked_yet_is_told_too(tmp_path: Path) -> None:
+    with conversing(tmp_path, first_timeout=0.3) as (server, batsim):
+        server.join(LIMIT)
+        assert b"no simulation began" in ask(batsim, begins())
+
+
+@pytest.mark.process
+def test_who_tells_it_ends_with_it(tmp_path: Path) -> None:
+    """A simulator that is gone needs no last word."""
     with conversing(tmp_path, silence_timeout=0.1) as (server, batsim):
         ask(batsim, begins())
-        assert given_up.wait(LIMIT)
-        assert b"said nothing for 0.1 s" in ask(batsim, submitted("a"))
-    assert isinstance(server.error, SimulationError)
+        server.join(LIMIT)
+        told = children("farewell")
+        assert len(told) == 1
+    wait_until(lambda: not any(map(is_alive, told)))
+
+
+def test_a_stranger_who_is_gone_is_not_taken_for_the_simulator(tmp_path: Path) -> None:
+    """File descriptors are used again: the simulator's may be the one that a stranger had."""
+    with serving(tmp_path) as server:
+        for _ in range(3):
+            with peer(server.endpoint.address) as stranger:
+                ask(stranger, b"hello")
+            time.sleep(0.05)
+        with peer(server.endpoint.address) as batsim:
+            ask(batsim, begins())
+            time.sleep(0.1)  # several looks at whether it is there
+            ask(batsim, ends())
+    assert server.error is None
 
 
 class _CtrlC:
@@ -176,7 +201,6 @@ def test_an_interruption_loses_no_question(
     method: str, number: int, replies: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever was just read or said: the simulator's question, or its next one, is refused."""
-    monkeypatch.setattr(conversation, "FAREWELL", LIMIT)
     heard: list[bytes] = []
 
     def simulator(address: str) -> None:

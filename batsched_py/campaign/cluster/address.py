@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import inspect
+import re
 import shutil
 import signal
 from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import current_thread, main_thread
 from typing import Any
 
@@ -35,6 +38,9 @@ _SWITCHES = ("nanny", "use_stdin")
 # What dask-jobqueue sets itself, has renamed, or what is no text.
 _OURS = {"self", "scheduler", "name", "protocol", "security", "worker_command"}
 _RENAMED = {"extra", "job_extra", "env_extra", "header_skip", "base_class_kwargs"}
+_JOB_LOGS = "job-logs"
+_PLAIN = re.compile(r"[\w/.,:+~-]+")
+"""A path that needs no quotes in the header of a job."""
 _EXAMPLE = "slurm:cores=4,memory=8GB,walltime=01:00:00,jobs=10"
 
 
@@ -103,17 +109,33 @@ def cluster_class(request: Request) -> Any:
     return getattr(needed("dask_jobqueue"), _SYSTEMS[request.kind])
 
 
-def job_script(text: str) -> str | None:
-    """Return the script of a job that ``--cluster`` would submit, None where none is.
+def with_log_folder(request: Request, folder: Path) -> Request:
+    """Return the request with a folder in the campaign's one for what its jobs write.
 
-    Raises :class:`UsageError`.
+    Only if neither the options nor dask's configuration name one, and if the system can do with
+    it: OAR is not asked for any, and the header of a job has no way to quote a path.
     """
-    request = parse_cluster(text)
-    if not request.queued:
-        return None
+    if (
+        not request.queued
+        or request.kind == "oar"
+        or "log_directory" in request.options
+        or needed("dask").config.get(f"jobqueue.{request.kind}.log-directory", None) is not None
+        or not _PLAIN.fullmatch(place := str(folder.absolute() / _JOB_LOGS))
+    ):
+        return request
+    return msgspec.structs.replace(request, options={**request.options, "log_directory": place})
+
+
+def job_script(request: Request) -> str:
+    """Return the script of a job that would be submitted to a queueing system."""
     job = cluster_class(request).job_cls
-    made = job("tcp://ADDRESS-OF-THIS-MACHINE:PORT", name="NAME-OF-THE-WORKER", **request.options)
-    return str(made.job_script())
+    with TemporaryDirectory() as elsewhere:  # dask-jobqueue makes the folder of logs
+        options = dict(request.options)
+        place = options.get("log_directory")
+        if place is not None:
+            options["log_directory"] = elsewhere
+        made = job("tcp://ADDRESS-OF-THIS-MACHINE:PORT", name="NAME-OF-THE-WORKER", **options)
+        return str(made.job_script()).replace(elsewhere, place or elsewhere)
 
 
 def check_submission(request: Request) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
@@ -17,7 +16,9 @@ from concurrent.futures import wait as wait_for
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.request import ProxyHandler, build_opener
 from uuid import uuid4
+from warnings import catch_warnings, filterwarnings
 from weakref import WeakSet
 
 import msgspec
@@ -32,10 +33,18 @@ from batsched_py.campaign.cluster.address import (
     job_script,
     needed,
     parse_cluster,
+    with_log_folder,
 )
 from batsched_py.campaign.cluster.node import SEE
+from batsched_py.campaign.cluster.queue_commands import refusal
+from batsched_py.campaign.cluster.queued_jobs import (
+    ClusterLostError,
+    QueuedJobs,
+    jobs_in_words,
+    say,
+)
 from batsched_py.campaign.worker_processes import WorkerLost
-from batsched_py.errors import BatschedError, SimulationError, UsageError
+from batsched_py.errors import BatschedError, UsageError
 from batsched_py.support.atomic_files import write_whole
 
 __all__ = ["ClusterLostError", "describe", "job_script", "open_cluster", "parse_cluster"]
@@ -48,18 +57,14 @@ _PATIENCE = 30.0
 """Seconds without an answer after which a scheduler counts as gone; also for it all to end."""
 _ALONE = 30.0
 """Seconds without a worker until that is said."""
+_DASHBOARD = 2.0
+"""Seconds for the dashboard to answer."""
 _ATTEMPTS = 3
 """Times that the process of a run may be lost."""
-_JOBS_IN_VAIN = 3
-"""Times that each job may end early with no run ended meanwhile; then no more are asked for."""
 
 
 # Run by dask workers of this machine: Ctrl-C in the terminal is for the coordinator.
 _DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
-
-
-class ClusterLostError(SimulationError):
-    """The whole cluster is of no more use; it is not the fault of a run."""
 
 
 @contextmanager
@@ -75,46 +80,55 @@ def open_cluster(text: str, folder: Path, inputs: Iterable[str] = ()) -> Iterato
     :class:`UsageError` for what ``text`` says, a scheduler that does not answer, and nodes that
     cannot take part.
     """
-    request = parse_cluster(text)
+    request = with_log_folder(parse_cluster(text), folder)
     needed("distributed")
     with ExitStack() as stack:
         stack.enter_context(_quiet())
         cluster = _started(request, stack)
         client = _connected(request, cluster, stack)
         place = stack.enter_context(_session(folder, inputs))
-        executor = ClusterExecutor(client, place, _Jobs(cluster, request))
+        executor = ClusterExecutor(client, place, QueuedJobs(cluster, request))
         stack.callback(executor.close)
-        _say(f"dashboard of the cluster: {client.dashboard_link}")
+        if _is_dashboard(client.dashboard_link):
+            say(f"dashboard of the cluster: {client.dashboard_link}")
         executor.check_nodes()
         yield executor
 
 
-def describe(text: str) -> str:
+def describe(text: str, folder: Path) -> str:
     """Return where ``--cluster`` would run: for a queueing system the script of its jobs.
 
-    Raises :class:`UsageError`.
+    ``folder`` is the campaign's. Raises :class:`UsageError`.
     """
     request = parse_cluster(text)
     if request.queued:
-        return f"jobs of {request.kind}: {request.jobs}, each with this script:\n{job_script(text)}"
+        script = job_script(with_log_folder(request, folder))
+        return f"jobs of {request.kind}: {request.jobs}, each with this script:\n{script}"
     if request.kind == LOCAL:
         return f"on dask workers of this machine: {request.options['workers']}"
     return f"on the workers of the dask scheduler at {request.address}"
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+def _is_dashboard(link: str) -> bool:
+    """Whether there is one: without the package bokeh dask serves a page that asks for it."""
+    try:
+        with build_opener(ProxyHandler({})).open(link, timeout=_DASHBOARD) as page:
+            return b"needs bokeh" not in page.read(1000)
+    except (OSError, ValueError):  # HTTP errors are of the first kind
+        return False
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Leave what dask says of connections that end, which we say ourselves."""
+    """Leave what dask says of connections that end, which we say ourselves, and of its port."""
     loggers = [logging.getLogger(name) for name in ("distributed", "tornado.application")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)
     try:
-        yield
+        with catch_warnings():
+            filterwarnings("ignore", r"\s*Port \d+ is already in use")  # the link names the other
+            yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
@@ -159,8 +173,13 @@ def _started(request: Request, stack: ExitStack) -> Any:
     try:
         cluster.sync(submit)
     except (RuntimeError, ValueError) as error:
-        raise UsageError(f"{CLUSTER} {request.kind}: no job can be submitted: {error}") from None
-    _say(f"asked {request.kind} for {request.jobs} jobs of {request.options['cores']} cores each")
+        seen = f"{CLUSTER} {request.kind}: no job can be submitted"
+        raise UsageError(f"{seen}: {refusal(error)}") from None
+    jobs = [*cluster.workers.values()]
+    say(
+        f"asked {request.kind} for {jobs_in_words(len(jobs))} of {jobs[0].worker_cores} cores "
+        f"each: {' '.join(job.job_id for job in jobs)}"
+    )
     return cluster
 
 
@@ -172,7 +191,7 @@ def _give_back(cluster: Any) -> None:
     try:
         cluster.close(timeout=_PATIENCE)
     except TimeoutError:
-        _say("the cluster does not end in time: look at the queue for jobs that are left")
+        say("the cluster does not end in time: look at the queue for jobs that are left")
 
 
 def _connected(request: Request, cluster: Any, stack: ExitStack) -> Any:
@@ -193,47 +212,6 @@ def _connected(request: Request, cluster: Any, stack: ExitStack) -> Any:
     return client
 
 
-class _Jobs:
-    """The jobs of a queueing system: one that ends early is asked for again."""
-
-    def __init__(self, cluster: Any, request: Request) -> None:
-        self._cluster = cluster
-        self._wanted = request.jobs if request.queued else 0
-        self._left = _JOBS_IN_VAIN * self._wanted
-        self.kind = request.kind if request.queued else "dask"
-
-    def run_ended(self) -> None:
-        """Note that jobs are not in vain."""
-        self._left = _JOBS_IN_VAIN * self._wanted
-
-    async def renew(self) -> None:
-        """Ask for those that ended; raises :class:`ClusterLostError` if all end in vain."""
-        if not self._wanted:
-            return
-        gone = self._wanted - len(self._cluster.workers)
-        if gone > 0 and self._left > 0:
-            self._left -= gone
-            self._cluster.scale(jobs=self._wanted)
-            try:
-                await self._cluster
-            except (RuntimeError, ValueError) as error:  # the other jobs go on
-                _say(f"{self.kind} takes no further job: {error}")
-        elif gone == self._wanted:
-            raise ClusterLostError(
-                f"the jobs of {self.kind} end before they have ended a run; read what they wrote "
-                f"(option log_directory), and try one job by hand; {SEE}"
-            )
-
-    def no_worker(self) -> str:
-        """Return what is to be said if runs wait for a worker."""
-        if not self._wanted:
-            return f"runs wait, for there is no worker: start some, dask worker ADDRESS; {SEE}"
-        return (
-            f"runs wait, for there is no worker: {self.kind} has not started a job, or the jobs "
-            f"find no way here; {SEE}"
-        )
-
-
 class ClusterExecutor(Executor):
     """Calls on the nodes of a cluster.
 
@@ -241,7 +219,7 @@ class ClusterExecutor(Executor):
     times in all by default), and what was in a process that was lost.
     """
 
-    def __init__(self, client: Any, place: str, jobs: _Jobs) -> None:
+    def __init__(self, client: Any, place: str, jobs: QueuedJobs) -> None:
         """``place`` is the file with the session that the nodes look for."""
         self._client = client
         self._place = place
@@ -335,7 +313,7 @@ class ClusterExecutor(Executor):
             await asyncio.sleep(_PULSE)
             try:
                 workers = await asyncio.wait_for(self._client.scheduler.ncores(), _PATIENCE)
-                await self._jobs.renew()
+                await self._jobs.renew(len(workers))
             except ClusterLostError as error:
                 self._end(error)
                 return
@@ -347,7 +325,7 @@ class ClusterExecutor(Executor):
             if workers or not waiting:
                 alone_since = now
             elif now > alone_since + _ALONE:
-                _say(self._jobs.no_worker())
+                say(await self._jobs.no_worker())
                 alone_since = now
 
     def _end(self, error: BatschedError) -> None:

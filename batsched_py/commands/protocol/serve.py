@@ -19,10 +19,11 @@ from batsched_py.protocol import messages as m
 from batsched_py.results.columns_beyond_batsim import UsersTable
 from batsched_py.run.settings import Settings
 from batsched_py.support.atomic_files import make_folder_of, write_whole
-from batsched_py.support.signals import stop_signals
-from batsched_py.transport import LISTENING
+from batsched_py.support.signals import ignore_stop_signals, stop_signals
+from batsched_py.transport import BEGUN, LISTENING
 
 if TYPE_CHECKING:
+    from batsched_py.transport import Partner
     from batsched_py.transport.conversation import ExchangeObserver
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -123,10 +124,13 @@ def serve(
         stack.enter_context(stop_signals())
         socket = stack.enter_context(SchedulerSocket(endpoint))
         recorder = None if record is None else stack.enter_context(Recorder(record))
-        conversation = c.Conversation(
-            p.scheduler_maker(run, workload, socket.address),
-            _observer(table, verbosity),
-        )
+        make = p.scheduler_maker(run, workload, socket.address)
+
+        def begin(begins: m.SimulationBegins) -> Partner:
+            _say(BEGUN, verbosity)
+            return make(begins)
+
+        conversation = c.Conversation(begin, _observer(table, verbosity))
         _say(f"{LISTENING}{socket.address}", verbosity)
         c.serve(
             socket,
@@ -134,6 +138,7 @@ def serve(
             c.WaitLimits(first=first_timeout or inf, silence=silence_timeout or inf),
             recorder,
         )
+    ignore_stop_signals()
     if table is not None:
         write_whole(f"{prefix}_users.csv", table.csv())
     _say(f"the simulation ended at {conversation.now:f} s", verbosity)

@@ -6,13 +6,19 @@ from collections.abc import Sequence
 
 
 def batsim_arguments(
-    *, platform: str, workloads: Sequence[str], endpoint: str, prefix: str, registers: bool
+    *,
+    platform: str,
+    workloads: Sequence[str],
+    endpoint: str,
+    prefix: str,
+    registers: bool,
+    quiet: bool = False,
 ) -> list[str]:
     """Return the arguments of Batsim 4.2 for a simulation with our process.
 
     ``registers`` is for users who submit their jobs during the simulation, and for policies under
-    which jobs run longer in some places. Batsim's traces are
-    switched off: they cost more time than the simulation, and nobody here reads them.
+    which jobs run longer in some places. ``quiet`` leaves only errors in Batsim's log. Batsim's
+    traces are switched off: they cost more time than the simulation, and nobody here reads them.
     """
     arguments = ["-p", platform]
     for workload in workloads:
@@ -20,4 +26,6 @@ def batsim_arguments(
     arguments += ["-s", endpoint, "-e", prefix]
     if registers:
         arguments += ["--enable-dynamic-jobs", "--enable-profile-reuse"]
+    if quiet:
+        arguments += ["-q"]
     return [*arguments, "--disable-schedule-tracing", "--disable-machine-state-tracing"]

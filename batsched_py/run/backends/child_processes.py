@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Protocol
 
 from batsched_py.errors import SimulationError
@@ -15,8 +17,11 @@ from batsched_py.run.backends.watchdog import Watchdog
 _PATIENCE = 3.0
 """Seconds that a process has to end when it is asked to."""
 
-_TAIL = 10_000
-"""Bytes at the end of a log in which its last line is looked for."""
+_WIDTH = 400
+"""Characters of a line of a log that are shown."""
+
+_LOGGED = re.compile(r"\[.*?\] (?:\S+ )?\[\w+/([A-Z]+)\] (.*)")
+"""A line of SimGrid's log: time and actor, sometimes a place in the source, level, text."""
 
 
 class Process(Protocol):
@@ -93,12 +98,37 @@ def _signal_name(number: int) -> str:
         return ""
 
 
-def last_line(log: Path) -> str:
-    """Return the last line that was logged, for messages."""
+def cause(log: Path) -> str:
+    """Return the line of a log that tells why a process failed, for messages.
+
+    That is Batsim's first error; where it shows its usage, the first line; else the last line that
+    is no mere information.
+    """
+    if (error := error_line(log)) is not None:
+        return error
+    lines = _lines(log)
+    own_words = [line for line in lines if not _LOGGED.match(line)]
+    if not own_words:
+        return "its log names no cause" if lines else "its log is empty"
+    shows_usage = any(line.startswith("Usage:") for line in own_words[1:])
+    return shorten(own_words[0 if shows_usage else -1], _WIDTH)
+
+
+def error_line(log: Path) -> str | None:
+    """Return Batsim's first line of the level CRITICAL or ERROR, None if there is none.
+
+    A backtrace, of which the last line is the last one of the log, follows it.
+    """
+    for line in _lines(log):
+        match = _LOGGED.match(line)
+        if match is not None and match[1] in ("CRITICAL", "ERROR"):
+            return shorten(match[2], _WIDTH)
+    return None
+
+
+def _lines(log: Path) -> list[str]:
     try:
-        with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
-            lines = file.read().decode(errors="replace").strip().splitlines()
+        text = log.read_text(errors="replace")
     except OSError:
-        lines = []
-    return lines[-1].strip() if lines else "it said nothing"
+        return []
+    return [stripped for line in text.splitlines() if (stripped := line.strip())]

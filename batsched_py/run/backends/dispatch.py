@@ -74,7 +74,7 @@ def run_outside(
     identity = batsim.check()
     place = (root or Path(mkdtemp(prefix="batsched-run-", dir=temporary_place()))).resolve()
     with locked(place), socket_folder() as sockets:
-        folder = RunFolder(place, Path(sockets), run.dynamic, registers)
+        folder = RunFolder(place, Path(sockets), run.dynamic, registers, quiet=not run.batsim_log)
         prepare_folder(folder.root)
         write_workload(workload, folder.inputs / "workload.json")
         write_whole(

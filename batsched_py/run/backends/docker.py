@@ -127,6 +127,7 @@ class DockerLauncher:
             endpoint=endpoint.replace("tcp://127.0.0.1:", "tcp://host.docker.internal:"),
             prefix=f"{_OUTPUT}/out",
             registers=folder.registers,
+            quiet=folder.quiet,
         )
 
     def _options(self, folder: RunFolder) -> dict[str, Any]:

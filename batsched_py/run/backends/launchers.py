@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -17,6 +18,9 @@ from batsched_py.simulator.options import Options
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.setting_fields import arguments, setting_fields
 
+_VERBOSITY = re.compile(r"-E*[qv]|--q|--verb")
+"""Begin of Batsim's options for how much it logs, of which it takes one only."""
+
 
 class RunFolder(msgspec.Struct, frozen=True):
     """The files of one run. Both sides are given them by absolute paths."""
@@ -28,6 +32,8 @@ class RunFolder(msgspec.Struct, frozen=True):
     """Whether users submit the jobs; else they are Batsim's workload."""
     registers: bool
     """Whether jobs may be registered during the simulation."""
+    quiet: bool = True
+    """Whether Batsim is to log errors only."""
 
     @property
     def inputs(self) -> Path:
@@ -110,6 +116,7 @@ class ProgramLauncher:
                 endpoint=endpoint,
                 prefix=str(folder.outputs / "out"),
                 registers=folder.registers,
+                quiet=folder.quiet and not any(map(_VERBOSITY.match, self._program)),
             ),
             *self._further,
         ]

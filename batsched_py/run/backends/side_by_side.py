@@ -15,14 +15,22 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from batsched_py.errors import SimulationError
-from batsched_py.run.backends.child_processes import LocalProcess, Process, ending, last_line
+from batsched_py.run.backends.child_processes import (
+    LocalProcess,
+    Process,
+    cause,
+    ending,
+    error_line,
+)
 from batsched_py.run.backends.launchers import Launcher, RunFolder
 from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.run.settings import Timeouts
 from batsched_py.support.atomic_files import temporary_place, write_whole
-from batsched_py.transport import LISTENING
+from batsched_py.transport import BEGUN, LISTENING
 
 _TICK = 0.02
+_UNHEARD = 0.5
+"""Seconds in which our process may yet hear a Batsim that has ended."""
 _WRITTEN = (
     "input/platform.xml",
     "input/workload.json",
@@ -51,7 +59,7 @@ def run_side_by_side(
         _keep_commands(folder, command, launcher.command(folder, endpoint))
         batsim = launcher.start(folder, endpoint, watchdog)
         stack.callback(batsim.stop)
-        codes = _wait_for_both(ours, batsim, limits)
+        codes = _wait_for_both(ours, batsim, folder, limits)
     problem = _problem(*codes, folder, limits)
     if problem is not None:
         raise SimulationError(f"{problem}; both logs are in {folder.root}")
@@ -75,15 +83,20 @@ def _wait_until_it_listens(ours: Process, folder: RunFolder, timeout: float) -> 
     deadline = monotonic() + timeout
     while True:
         code = ours.poll()
-        for line in folder.scheduler_log.read_text(errors="replace").splitlines(keepends=True):
-            if line.startswith(LISTENING) and line.endswith("\n"):
-                return line.removeprefix(LISTENING).strip()
+        for line in _said(folder):
+            if line.startswith(LISTENING):
+                return line.removeprefix(LISTENING)
         if code is not None:
-            message = last_line(folder.scheduler_log)
+            message = cause(folder.scheduler_log)
             raise SimulationError(f"our process {ending(code)} before it listened: {message}")
         if monotonic() > deadline:
             raise SimulationError(f"our process did not listen within {timeout:g} s (ready)")
         sleep(_TICK)
+
+
+def _said(folder: RunFolder) -> list[str]:
+    """Return the whole lines that our process has written."""
+    return folder.scheduler_log.read_text(errors="replace").split("\n")[:-1]
 
 
 def _keep_commands(folder: RunFolder, scheduler: list[str], batsim: list[str]) -> None:
@@ -103,7 +116,7 @@ def _keep_commands(folder: RunFolder, scheduler: list[str], batsim: list[str]) -
 
 
 def _wait_for_both(
-    ours: Process, batsim: Process, limits: Timeouts
+    ours: Process, batsim: Process, folder: RunFolder, limits: Timeouts
 ) -> tuple[int | None, int | None]:
     """Return the exit codes of our process and Batsim, None for who did not end in time."""
     deadline = monotonic() + limits.run
@@ -116,6 +129,8 @@ def _wait_for_both(
         if ended and not bounded:
             bounded = True
             rest = limits.success if ended[0] == 0 else limits.failure
+            if BEGUN not in _said(folder):  # our process would wait for a Batsim that is gone
+                rest = min(rest, _UNHEARD)
             deadline = min(deadline, monotonic() + rest)
         sleep(_TICK)
 
@@ -128,6 +143,8 @@ def _problem(
         return None
     if ours is None and batsim is None:
         return f"the simulation did not end within {limits.run:g} s (run)"
+    if ours is None and batsim is not None and BEGUN not in _said(folder):
+        return f"Batsim {ending(batsim)} before it sent a message: {cause(folder.batsim_log)}"
     parts = []
     for name, code, log, limit in (
         ("Batsim", batsim, folder.batsim_log, limits.success if ours == 0 else limits.failure),
@@ -141,9 +158,10 @@ def _problem(
         if code is None:
             parts.append(f"{name} did not end within {limit:g} s after the other side")
         elif code:
-            parts.append(f"{name} {ending(code)}: {last_line(log)}")
+            parts.append(f"{name} {ending(code)}: {cause(log)}")
         else:
-            parts.append(f"{name} exited with 0")
+            error = error_line(log)
+            parts.append(f"{name} exited with 0{f': {error}' if error else ''}")
     return "; ".join(parts)
 
 

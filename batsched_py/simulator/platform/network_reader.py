@@ -279,10 +279,10 @@ _BACK = {"UP": "DOWN", "DOWN": "UP"}
 
 def _zone(element: Element, name: str, parent: str | None) -> Zone:
     routing = element.get("routing", "")
-    kind = {"full": FullZone, "vivaldi": VivaldiZone, "none": Zone}.get(routing.lower())
-    if kind is not None:
-        return kind(name, parent)
-    raise PlatformError(f"routing {routing!r} of zone {name!r} is not supported")
+    kinds: dict[str, type[Zone]] = {"full": FullZone, "vivaldi": VivaldiZone, "none": Zone}
+    if routing.lower() not in kinds:
+        raise PlatformError(f"routing {routing!r} of zone {name!r} is not supported")
+    return kinds[routing.lower()](name, parent)
 
 
 def _coordinates(text: str, name: str) -> tuple[float, float, float]:

@@ -1,0 +1,205 @@
+"""Batsim in a container of a real engine; our simulator, imported as an image, plays its part."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import docker
+import pytest
+from docker import DockerClient
+from docker.errors import NotFound
+from docker.models.containers import Container
+
+from batsched_py.run.backends.docker import IMAGE_VARIABLE
+from batsched_py.support.own_command import PROGRAM
+from helpers.logs import small_log
+from helpers.waiting import LIMIT, wait_until
+from real import docker_engine
+from real.image import imported_image
+
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
+WAITING = """
+import time
+from pathlib import Path
+
+from batsched_py.schedulers.fcfs import Fcfs
+
+class Waiting(Fcfs):
+    def schedule(self, now, queue, machine):
+        Path("seen").touch()
+        while not Path("go").exists():
+            time.sleep(0.02)
+        return super().schedule(now, queue, machine)
+"""
+"""FCFS that decides nothing before there is a file ``go``."""
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[DockerClient]:
+    if not docker_engine.answers():
+        pytest.skip(docker_engine.missing() or "no Docker engine runs: `make real` starts one")
+    client = docker.from_env()
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def image(client: DockerClient) -> Iterator[str]:
+    tag = f"batsched-simulator:{os.getpid()}"
+    with imported_image(tag, ["batsched-py", "simulator"]), pytest.MonkeyPatch.context() as patch:
+        patch.setenv(IMAGE_VARIABLE, tag)
+        yield tag
+
+
+@pytest.fixture(autouse=True)
+def _small_log(tmp_path: Path) -> None:
+    (tmp_path / "small.swf").write_text(small_log())
+    (tmp_path / "waiting.py").write_text(WAITING)
+
+
+def simulate(folder: Path, *options: str) -> subprocess.Popen[str]:
+    line = [*PROGRAM, "simulate", "small.swf", "-e", "x", *options]
+    return subprocess.Popen(
+        line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def containers(client: DockerClient, folder: Path) -> list[Container]:
+    """Return what the engine has of the run in ``folder``, by its label."""
+    label = f"batsched_py={folder.resolve()}/x_docker"
+    return client.containers.list(all=True, filters={"label": label}, ignore_removed=True)
+
+
+def is_there(client: DockerClient, volume: str) -> bool:
+    try:
+        client.volumes.get(volume)
+    except NotFound:
+        return False
+    return True
+
+
+class Waiting(NamedTuple):
+    """A simulation in which our process waits for a file ``go``, and Batsim for our process."""
+
+    process: subprocess.Popen[str]
+    container: Container
+
+    def end(self) -> tuple[int, str]:
+        """Return exit code and stderr."""
+        _, stderr = self.process.communicate(timeout=LIMIT)
+        return self.process.returncode, stderr
+
+
+@pytest.fixture
+def waiting(client: DockerClient, image: str, tmp_path: Path) -> Iterator[Waiting]:
+    """In the end neither its container nor the volume of its image may be left."""
+    options = ["--scheduler", "waiting.py:Waiting", "--backend", "docker"]
+    process = simulate(tmp_path, *options, "--timeouts", "failure=1")
+    try:
+        wait_until(lambda: (tmp_path / "seen").exists() or process.poll() is not None)
+        assert process.poll() is None, process.communicate()
+        (container,) = containers(client, tmp_path)
+        (volume,) = [mount["Name"] for mount in container.attrs["Mounts"] if "Name" in mount]
+        assert is_there(client, volume)
+        yield Waiting(process, container)
+        wait_until(lambda: not containers(client, tmp_path))
+        wait_until(lambda: not is_there(client, volume))
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_it_simulates_what_the_embedded_simulator_does(image: str, tmp_path: Path) -> None:
+    process = simulate(tmp_path, "--check-against", "docker")
+    stdout, stderr = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0, stderr
+    assert "embedded and docker: all 6 jobs are equal" in stdout
+
+
+def test_nothing_is_left_but_files_of_who_called(waiting: Waiting, tmp_path: Path) -> None:
+    (tmp_path / "go").touch()
+    code, stderr = waiting.end()
+    assert code == 0, stderr
+    outputs = [tmp_path / "x_docker/batsim.log", *(tmp_path / "x_docker/output").iterdir()]
+    assert {path.name for path in outputs} >= {"batsim.log", "out_jobs.csv", "out_schedule.csv"}
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in outputs} == {
+        (os.geteuid(), os.getegid())
+    }
+
+
+@pytest.mark.skipif(shutil.which("docker") is None, reason="there is no program docker")
+def test_the_commands_that_are_kept_do_it_again(image: str, tmp_path: Path) -> None:
+    process = simulate(tmp_path, "--backend", "docker")
+    _, stderr = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0, stderr
+    jobs = tmp_path / "x_docker/output/out_jobs.csv"
+    first = jobs.read_text()
+    jobs.unlink()
+    again = ["sh", str(tmp_path / "x_docker/commands.sh")]
+    done = subprocess.run(again, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stderr
+    assert jobs.read_text() == first
+
+
+def test_ctrl_c_leaves_nothing(waiting: Waiting) -> None:
+    waiting.process.send_signal(signal.SIGINT)
+    assert waiting.end()[0] == 130
+
+
+def test_a_killed_run_leaves_nothing(waiting: Waiting) -> None:
+    waiting.process.kill()
+    assert waiting.end()[0] == -signal.SIGKILL
+
+
+def test_a_killed_container_is_told(waiting: Waiting) -> None:
+    waiting.container.kill()
+    code, stderr = waiting.end()
+    assert code == 1
+    assert "Batsim exited with 137 (SIGKILL)" in stderr
+
+
+def test_a_removed_container_is_told(waiting: Waiting) -> None:
+    waiting.container.remove(v=True, force=True)
+    code, stderr = waiting.end()
+    assert code == 1
+    assert "Batsim's container was removed while it ran" in stderr
+
+
+def test_a_missing_image_is_told(
+    client: DockerClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The registry of the name is this machine, where nobody listens."""
+    monkeypatch.setenv(IMAGE_VARIABLE, "127.0.0.1:1/batsim:4.9")
+    process = simulate(tmp_path, "--backend", "docker")
+    _, stderr = process.communicate(timeout=LIMIT)
+    assert process.returncode == 1
+    assert "error: the image 127.0.0.1:1/batsim:4.9 cannot be had (" in stderr
+    assert f"in the variable {IMAGE_VARIABLE}" in stderr
+
+
+@pytest.mark.parametrize(
+    "line", [["simulate", "sample", "--backend", "socket"], ["campaign", "replay_feedback"]]
+)
+def test_a_read_only_container_says_so(client: DockerClient, image: str, line: list[str]) -> None:
+    container = client.containers.create(
+        image,
+        line,
+        entrypoint="batsched-py",
+        working_dir="/",
+        read_only=True,
+        network_mode="none",
+    )
+    try:
+        container.start()
+        assert container.wait()["StatusCode"] == 1
+        (told,) = container.logs().decode().splitlines()
+        assert "Read-only file system" in told
+    finally:
+        container.remove(v=True, force=True)

@@ -1,0 +1,162 @@
+"""A Batsim that fails: what is told of it, and how soon. The logs are those of Batsim 4.2.0."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from batsched_py.errors import SimulationError
+from batsched_py.run.backends.child_processes import cause
+from batsched_py.run.backends.launchers import ProgramLauncher, RunFolder
+from batsched_py.run.settings import Timeouts
+from batsched_py.run.simulate import simulate
+from helpers.logs import small_log
+from helpers.waiting import LIMIT
+
+BEGIN = """\
+[0.000000] [batsim/INFO] Workload 'w0' corresponds to workload file '/tmp/w.json'.
+[0.000000] [batsim/INFO] Batsim version: v4.2.0
+"""
+BACKTRACE = """\
+Backtrace (displayed in actor maestro):
+  ->  0# xbt_backtrace_display_current in /lib/x86_64-linux-gnu/libsimgrid.so.3.32
+  ->  1# main in batsim
+"""
+REQUEST_REPLY = "[master_host:Scheduler REQ-REP:(3) 0.000000] src/src/protocol.cpp"
+FAILURES = {
+    "missing platform": (
+        "[0.000000] src/src/batsim.cpp:298: [batsim/ERROR] Platform file 'nope.xml' cannot be read."
+        f"\n{BEGIN}",
+        "Platform file 'nope.xml' cannot be read.",
+    ),
+    "no master host": (
+        f"{BEGIN}[0.000000] src/src/machines.cpp:308: [root/CRITICAL] Cannot find the "
+        f'"master" role in the platform file\n{BACKTRACE}',
+        'Cannot find the "master" role in the platform file',
+    ),
+    "malformed platform": (
+        f"{BEGIN}[0.000000] ./src/xbt/exception.cpp:95: [xbt_exception/ERROR] Parse error at "
+        "bad.xml:6: cannot parse number:fast\n"
+        "[0.000000] ./src/xbt/exception.cpp:96: [xbt_exception/ERROR] Exiting now.\n",
+        "Parse error at bad.xml:6: cannot parse number:fast",
+    ),
+    "malformed workload": (
+        f"{BEGIN}[0.000000] src/src/workload.cpp:78: [root/CRITICAL] Invalid JSON file "
+        f"'/tmp/w.json': could not be parsed\n{BACKTRACE}",
+        "Invalid JSON file '/tmp/w.json': could not be parsed",
+    ),
+    "unknown profile": (
+        f"{BEGIN}[0.000000] src/src/jobs.cpp:459: [root/CRITICAL] Invalid JSON file '/tmp/w.json': "
+        f"the profile nope for job w0!1 does not exist\n{BACKTRACE}",
+        "Invalid JSON file '/tmp/w.json': the profile nope for job w0!1 does not exist",
+    ),
+    "unknown setting of SimGrid": (
+        "[0.000000] [xbt_cfg/INFO] Configuration change: Set 'foo' to 'bar'\n"
+        "[0.000000] ./src/xbt/exception.cpp:48: [xbt_exception/CRITICAL] Uncaught exception "
+        "std::out_of_range: Bad config key: foo\nExisting config keys:\n  bmf/precision: 1e-12\n",
+        "Uncaught exception std::out_of_range: Bad config key: foo",
+    ),
+    "no wattage": (
+        "[0.000000] ./src/plugins/host_energy.cpp:344: [host_energy/WARNING] No energetic profiles "
+        "(wattage_per_state) given for host node00, using 0 W by default.\n"
+        "[master_host:workload_submitter_w0:(1) 25672.000000] ./src/plugins/host_energy.cpp:536: "
+        f"[root/CRITICAL] No power range properties specified for host node00\n{BACKTRACE}",
+        "No power range properties specified for host node00",
+    ),
+    "invalid reply": (
+        f"{BEGIN}{REQUEST_REPLY}:714: [root/CRITICAL] Invalid JSON message: could not be parsed\n"
+        f"{BACKTRACE}",
+        "Invalid JSON message: could not be parsed",
+    ),
+    "dynamic jobs that are not enabled": (
+        f"{BEGIN}{REQUEST_REPLY}:1391: [root/CRITICAL] Invalid JSON message: dynamic job "
+        "registration received but the option seems disabled... It can be activated with the "
+        f"'--enable-dynamic-jobs' command line option.\n{BACKTRACE}",
+        "Invalid JSON message: dynamic job registration received but the option seems disabled... "
+        "It can be activated with the '--enable-dynamic-jobs' command line option.",
+    ),
+    "machines that do not exist": (
+        f"{BEGIN}[master_host:server:(2) 25672.000000] src/src/machines.cpp:352: [root/CRITICAL] "
+        f"Cannot get machine 64: it does not exist\n{BACKTRACE}",
+        "Cannot get machine 64: it does not exist",
+    ),
+    "deadlock": (
+        f"{BEGIN}[26186.000000] ./src/kernel/EngineImpl.cpp:718: [ker_engine/CRITICAL] Oops! "
+        "Deadlock detected, some activities are still around but will never complete.\n"
+        "[26186.000000] [ker_engine/INFO] 1 actors are still running, waiting for something.\n",
+        "Oops! Deadlock detected, some activities are still around but will never complete.",
+    ),
+    "unknown option": (
+        "Unexpected argument: --foo, -p, platform.xml, -q\n"
+        "A tool to simulate (via SimGrid) the behaviour of scheduling algorithms.\n\n"
+        "Usage:\n  batsim -p <platform_file>\n\n  -h, --help    Shows this help.\n",
+        "Unexpected argument: --foo, -p, platform.xml, -q",
+    ),
+    "missing library": (
+        "batsim: error while loading shared libraries: libsimgrid.so.3.32: cannot open shared "
+        "object file: No such file or directory\n",
+        "batsim: error while loading shared libraries: libsimgrid.so.3.32: cannot open shared "
+        "object file: No such file or directory",
+    ),
+    "memory that is not its own": (f"{BEGIN}Segmentation fault.\n", "Segmentation fault."),
+    "SIGKILL": (BEGIN, "its log names no cause"),
+    "nothing": ("", "its log is empty"),
+}
+
+
+@pytest.mark.parametrize(("log", "told"), FAILURES.values(), ids=FAILURES)
+def test_the_cause_is_told_and_not_the_end_of_a_backtrace(
+    tmp_path: Path, log: str, told: str
+) -> None:
+    (tmp_path / "log").write_text(log)
+    assert cause(tmp_path / "log") == told
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("code", [0, 1, 134])
+def test_a_failed_start_is_told_at_once(tmp_path: Path, code: int) -> None:
+    """There is nothing to wait for then, whatever the limits."""
+    (tmp_path / "small.swf").write_text(small_log())
+    log, told = FAILURES["no master host"]
+    script = f"import sys, time; print({log!r}); print(time.time(), file=open('ended', 'w'));"
+    with pytest.raises(SimulationError) as error:
+        simulate(
+            tmp_path / "small.swf",
+            backend="batsim",
+            batsim=shlex.join([sys.executable, "-c", f"{script} sys.exit({code})"]).replace(
+                "ended", str(tmp_path / "ended")
+            ),
+            timeouts=Timeouts(success=LIMIT, failure=LIMIT),
+            folder=tmp_path / "run",
+        )
+    assert f"exited with {code}" in str(error.value)
+    assert f"before it sent a message: {told}; both logs" in str(error.value)
+    assert time.time() - float((tmp_path / "ended").read_text()) < 60
+
+
+@pytest.mark.parametrize(
+    ("program", "quiet", "given"),
+    [
+        ("batsim", True, True),
+        ("batsim -E -m master", True, True),
+        ("batsim", False, False),
+        ("batsim -q", True, False),
+        ("batsim -Eq", True, False),
+        ("batsim --quiet", True, False),
+        ("batsim -v debug", True, False),
+        ("batsim -vdebug", True, False),
+        ("batsim --verbosity=debug", True, False),
+        ("batsim --version-of-mine", True, True),
+    ],
+)
+def test_batsim_is_quiet_unless_a_log_is_asked_for(
+    tmp_path: Path, program: str, quiet: bool, given: bool
+) -> None:
+    """It takes one option for that only."""
+    folder = RunFolder(tmp_path, tmp_path, dynamic=False, registers=False, quiet=quiet)
+    command = ProgramLauncher(program).command(folder, "ipc:///x")
+    assert ("-q" in command[len(program.split()) :]) is given
