@@ -30,8 +30,8 @@ class Case(NamedTuple):
 
 
 _PLATFORMS = platforms_folder()
-_SAMPLE = "600 jobs of the sample log"
-_SIX_DECIMALS = "times between two microseconds: Batsim's messages have six decimals"
+_SAMPLE = "600 jobs"
+_SIX_DECIMALS = "Times are between two microseconds, and Batsim's messages have six decimals"
 
 
 # With batsched_py.simulate ------------------------------------------------------------------------
@@ -84,23 +84,38 @@ _SIMULATED = (
     _grid("spread", scenario="multi_site", overhead=0.3),
     Case(
         "`grid`, a site each cluster",
-        "600 jobs of the sample log; `m64-8.xml`",
+        "600 jobs; `m64-8.xml`",
         simulated(first=600, scheduler="grid", platform=str(_PLATFORMS / "m64-8.xml")),
-        note="Batsim's own messages take 1e-10 s on this network: an end that falls on a "
-        "submission is told after it",
+        note="Batsim's own messages take 3e-10 s on this network, so an end is told "
+        "after a submission of the same second",
     ),
     _users("feedback"),
     _users("adjusted"),
     _users("distribution"),
     _users("fluid"),
-    _users("population", "the sample log's and others, `population.toml`", file=_POPULATION),
-    _users("resampled", "a week, drawn from the sample log", None, **_MONTHS),
-    _users("tbuos", "a week, drawn from the sample log", None, **_MONTHS),
-    _users("synthetic", "600 jobs, drawn from the sample log", None, jobs=600),
+    _users("population", "of 600 jobs and others, `population.toml`", file=_POPULATION),
+    _users("resampled", "a week, drawn from the log", None, **_MONTHS),
+    _users("tbuos", "a week, drawn from the log", None, **_MONTHS),
+    _users("synthetic", "600 jobs, drawn from the log", None, jobs=600),
     _users("site", "20 users, a week", nb_users=20, weeks=1),
     _users("weekly", "40 users, two weeks", nb_users=40, weeks=2),
-    Case("whole log", "the sample log, EASY", simulated()),
-    Case("whole log, users", "the sample log, EASY, `feedback`", simulated(users="feedback")),
+    Case("whole log", "the sample log", simulated()),
+    Case("whole log, users", "the sample log, `feedback`", simulated(users="feedback")),
+    Case(
+        "many users",
+        "250 users `site`, three weeks",
+        simulated(users="site", user_options={"weeks": 3}),
+        note="The clock: two ends of one second are told one after the other, see below",
+    ),
+    Case(
+        "many users, rounded clock",
+        "the same; Batsim with `--sg-cfg surf/precision:1e-6`",
+        simulated(
+            users="site",
+            user_options={"weeks": 3},
+            batsim="batsim --sg-cfg surf/precision:1e-6",
+        ),
+    ),
     _machine("small machine", f"{_SAMPLE} on 16 processors, wide ones are refused", nodes=16),
     _machine("fast machine", f"{_SAMPLE}, 1.3 times as fast", _SIX_DECIMALS, speed_factor=1.3),
     _machine(
@@ -111,7 +126,7 @@ _SIMULATED = (
         users="feedback",
     ),
     _machine("requested times", f"{_SAMPLE}, killed at what they asked for", walltime="requested"),
-    _machine("delays", f"{_SAMPLE}, which last and do not compute", profile="delay"),
+    _machine("delays", f"{_SAMPLE} that last and do not compute", profile="delay"),
     _jobs("profiles", "of all kinds that compute", _COMPUTE, "ideal_64.xml"),
     _jobs("refused jobs", "of up to 80 processors", _COMPUTE, "ideal_64.xml", widest=80),
     _jobs("network", "that communicate", _COMMUNICATE, "m128.xml"),
@@ -188,7 +203,7 @@ _OPTIONS = (
         _SHARING,
         platform="cluster_128.xml",
         widest=64,
-        note="Batsim's own messages take 40 us on this network: it hears of ends so much later",
+        note="Batsim's own messages take 40 us on this network, so ends are told late",
     ),
     _served(
         "messages of jobs",

@@ -22,7 +22,15 @@ from batsched_studies.real_batsim.comparison import Comparison, compared
 
 PAGE = DOCS / "real.md"
 TEXT = Path(__file__).with_name("template.md")
-NOT_KNOWN = "not known"
+NOT_KNOWN = "The cause is not known"
+_IN_WORDS = {
+    Kind.MISSING: "in one only",
+    Kind.TIMES: "at other times",
+    Kind.CONTENT: "of another end or energy",
+    Kind.PROCESSORS: "on other processors",
+    Kind.ROUNDING: "by rounding",
+    Kind.DERIVED: "in `stretch` only",
+}
 
 
 def result(case: Case, folder: Path) -> Comparison:
@@ -37,22 +45,21 @@ def result(case: Case, folder: Path) -> Comparison:
 def row(case: Case, compared: Comparison) -> str:
     """Return the line of a case."""
     here, there = compared.messages
-    kinds = compared.kinds
-    counts = [
-        kinds[Kind.ROUNDING] + kinds[Kind.DERIVED],
-        kinds[Kind.PROCESSORS],
-        sum(count for kind, count in kinds.items() if kind.another_schedule),
-    ]
     return line(
         case.name,
         case.told,
         f"{compared.jobs:,}",
         "**all**" if compared.equal == compared.jobs else f"{compared.equal:,}",
-        *(f"{count:,}" if count else "" for count in counts),
-        ", ".join(compared.others_beside) or "equal",
         f"{here:,}" if here == there else f"{here:,} / {there:,}",
-        "" if compared.all_equal else case.note or NOT_KNOWN,
+        "" if compared.all_equal else f"{_differences(compared)}. {case.note or NOT_KNOWN}.",
     )
+
+
+def _differences(compared: Comparison) -> str:
+    """Return what differs, in words."""
+    jobs = [f"{count:,} {_IN_WORDS[kind]}" for kind, count in sorted(compared.kinds.items())]
+    beside = [f"`{name}`" for name in compared.others_beside]
+    return "; ".join(", ".join(part) for part in (jobs, beside) if part)
 
 
 def page(tell: Callable[[str], None], cases: Sequence[Case] = CASES) -> str:

@@ -9,7 +9,7 @@ from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from batsched_py.errors import SimulationError
-from batsched_py.run.backends.child_processes import LocalProcess, ending, last_line
+from batsched_py.run.backends.child_processes import LocalProcess, cause, ending
 from batsched_py.run.backends.side_by_side import socket_folder
 from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.run.simulate import simulate
@@ -40,14 +40,19 @@ Run = Callable[[str, Path], Left]
 """Runs a case on a side, in a folder for it."""
 
 
-def simulated(source: str | Workload = "sample", **settings: Any) -> Run:
-    """Return how :func:`batsched_py.simulate` runs ``settings``, here and with Batsim."""
+def simulated(source: str | Workload = "sample", batsim: str | None = None, **settings: Any) -> Run:
+    """Return how :func:`batsched_py.simulate` runs ``settings``, here and with Batsim.
+
+    ``batsim`` is its command line.
+    """
 
     def run(side: str, folder: Path) -> Left:
         left = Left(folder / "out", folder / "exchange.jsonl")
-        place = None if side == "embedded" else folder / "run"
+        of_batsim: dict[str, Any] = (
+            {"folder": folder / "run", "batsim": batsim} if side == "batsim" else {}
+        )
         result = simulate(
-            source, backend=side, folder=place, record=left.exchange, progress=False, **settings
+            source, backend=side, record=left.exchange, progress=False, **of_batsim, **settings
         )
         result.write(left.prefix)
         return left
@@ -97,9 +102,9 @@ def _serve(scheduler: Partner, command: list[str], folder: Path, exchange: Path)
             serve(socket, conversation, WaitLimits(first=_LIMIT, silence=_LIMIT), recorder)
             code = _end_of(program)
         except SimulationError as error:
-            raise SimulationError(f"{error}; the simulator said: {last_line(log)}") from None
+            raise SimulationError(f"{error}; the simulator said: {cause(log)}") from None
     if code:
-        raise SimulationError(f"{command[0]} {ending(code)}: {last_line(log)}")
+        raise SimulationError(f"{command[0]} {ending(code)}: {cause(log)}")
 
 
 def _end_of(program: LocalProcess) -> int:
