@@ -9,7 +9,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 # simulations, since many tests wait for another process.
 PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help campaign test test-long real coverage check format benchmarks conformance user-models architecture docs clean
+.PHONY: help campaign test test-long real coverage check format benchmarks conformance user-models real-page architecture docs clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
@@ -21,6 +21,7 @@ help:
 	@echo "make format      format the code"
 	@echo "make conformance write docs/conformance.md anew, from the logs and schedules in SHARED"
 	@echo "make user-models write docs/user-models.md anew, from the logs in SHARED"
+	@echo "make real-page   write docs/real.md anew, with the Batsim on PATH"
 	@echo "make architecture draw the picture of docs/architecture.md anew, from the imports"
 	@echo "make docs        write the documentation as a site to build/site"
 	@echo "make benchmarks  measure the speed of simulations"
@@ -80,6 +81,9 @@ conformance: $(VENV)/installed
 
 user-models: $(VENV)/installed
 	$(BIN)/python -m batsched_studies.user_models --shared $(SHARED) --jobs $(JOBS)
+
+real-page: $(VENV)/installed
+	$(BIN)/python -m batsched_studies.real_batsim
 
 architecture: $(VENV)/installed
 	$(BIN)/python docs/architecture_picture.py

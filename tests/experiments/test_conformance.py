@@ -9,6 +9,7 @@ import pytest
 
 from batsched_py.protocol import messages as m
 from batsched_studies.conformance import page, published_schedules, recorded_runs
+from batsched_studies.real_batsim import page as real_page
 from batsched_studies.user_models import page as user_models_page
 
 PAGE = page.PAGE.read_text(encoding="utf-8")
@@ -16,7 +17,7 @@ INSTANT = {"extra_nodes": "instant"}
 SJBF = INSTANT | {"backfill_order": "sjf"}
 
 
-@pytest.mark.parametrize("written", [page, user_models_page])
+@pytest.mark.parametrize("written", [page, user_models_page, real_page])
 def test_the_text_of_pages_that_a_command_writes(written: Any) -> None:
     """Every line of the text outside the tables and numbers that the command fills in."""
     there = written.PAGE.read_text(encoding="utf-8")

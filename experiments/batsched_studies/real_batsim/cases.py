@@ -1,0 +1,223 @@
+"""What is simulated with both: a plain list. Every policy and user model has a line in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.schedulers.easy import Easy
+from batsched_py.support.shipped_files import platforms_folder, studies_folder
+from batsched_py.transport import Partner
+from batsched_studies.real_batsim import message_schedulers as schedulers
+from batsched_studies.real_batsim.made_up_workloads import mixed
+from batsched_studies.real_batsim.two_simulators import Run, served, simulated
+
+
+class Case(NamedTuple):
+    """A simulation, to be run on both sides."""
+
+    name: str
+    told: str
+    """What is simulated."""
+    run: Run
+    plugin: str = ""
+    """The policy or user model that it is of."""
+    note: str = ""
+    """Why something differs, where it does."""
+
+
+_PLATFORMS = platforms_folder()
+_SAMPLE = "600 jobs"
+_SIX_DECIMALS = "Times are between two microseconds, and Batsim's messages have six decimals"
+
+
+# With batsched_py.simulate ------------------------------------------------------------------------
+
+
+def _policy(name: str, how: str = "", **settings: Any) -> Case:
+    title = f"`{name}`, {how}" if how else f"`{name}`"
+    return Case(title, _SAMPLE, simulated(first=600, scheduler=name, **settings), name)
+
+
+def _grid(how: str, **options: Any) -> Case:
+    return _policy("grid", how, sites="big:48,small:16@0.5", scheduler_options=options)
+
+
+def _users(name: str, told: str = _SAMPLE, first: int | None = 600, **options: Any) -> Case:
+    run = simulated(first=first, users=name, user_options=options)
+    return Case(f"users `{name}`", told, run, name)
+
+
+def _machine(name: str, told: str, note: str = "", **settings: Any) -> Case:
+    return Case(name, told, simulated(first=600, **settings), note=note)
+
+
+def _jobs(name: str, told: str, kinds: list[str], platform: str, widest: int = 8) -> Case:
+    run = simulated(mixed(kinds, widest=widest), platform=str(_PLATFORMS / platform))
+    return Case(name, f"200 jobs {told}; `{platform}`", run)
+
+
+_COMPUTE = ["compute", "uneven", "total", "delay", "composed", "failing"]
+_COMMUNICATE = ["communicating", "matrix", "composed"]
+_MONTHS = {"weeks": 1, "edge_weeks": 1, "long_weeks": 3}
+_POPULATION = str(studies_folder() / "real_batsim" / "population.toml")
+
+_SIMULATED = (
+    _policy("fcfs"),
+    _policy("list", "SJF, best fit", scheduler_options={"order": "sjf", "take": "best_fit"}),
+    _policy("filler"),
+    _policy("easy"),
+    _policy("easy_fixed"),
+    _policy("conservative_streit"),
+    _policy("slack"),
+    _policy("conservative"),
+    _policy("creasy"),
+    _policy("ups"),
+    _policy("planning"),
+    _policy("dynp"),
+    _policy("dynp_bounds"),
+    _grid("each at home", scenario="local"),
+    _grid("shared", scenario="sharing"),
+    _grid("spread", scenario="multi_site", overhead=0.3),
+    Case(
+        "`grid`, a site each cluster",
+        "600 jobs; `m64-8.xml`",
+        simulated(first=600, scheduler="grid", platform=str(_PLATFORMS / "m64-8.xml")),
+        note="Batsim's own messages take 3e-10 s on this network, so an end is told "
+        "after a submission of the same second",
+    ),
+    _users("feedback"),
+    _users("adjusted"),
+    _users("distribution"),
+    _users("fluid"),
+    _users("population", "of 600 jobs and others, `population.toml`", file=_POPULATION),
+    _users("resampled", "a week, drawn from the log", None, **_MONTHS),
+    _users("tbuos", "a week, drawn from the log", None, **_MONTHS),
+    _users("synthetic", "600 jobs, drawn from the log", None, jobs=600),
+    _users("site", "20 users, a week", nb_users=20, weeks=1),
+    _users("weekly", "40 users, two weeks", nb_users=40, weeks=2),
+    Case("whole log", "the sample log", simulated()),
+    Case("whole log, users", "the sample log, `feedback`", simulated(users="feedback")),
+    Case(
+        "many users",
+        "250 users `site`, three weeks",
+        simulated(users="site", user_options={"weeks": 3}),
+        note="The clock: two ends of one second are told one after the other, see below",
+    ),
+    Case(
+        "many users, rounded clock",
+        "the same; Batsim with `--sg-cfg surf/precision:1e-6`",
+        simulated(
+            users="site",
+            user_options={"weeks": 3},
+            batsim="batsim --sg-cfg surf/precision:1e-6",
+        ),
+    ),
+    _machine("small machine", f"{_SAMPLE} on 16 processors, wide ones are refused", nodes=16),
+    _machine("fast machine", f"{_SAMPLE}, 1.3 times as fast", _SIX_DECIMALS, speed_factor=1.3),
+    _machine(
+        "fast machine, users",
+        "the same, `feedback`",
+        _SIX_DECIMALS,
+        speed_factor=1.3,
+        users="feedback",
+    ),
+    _machine("requested times", f"{_SAMPLE}, killed at what they asked for", walltime="requested"),
+    _machine("delays", f"{_SAMPLE} that last and do not compute", profile="delay"),
+    _jobs("profiles", "of all kinds that compute", _COMPUTE, "ideal_64.xml"),
+    _jobs("refused jobs", "of up to 80 processors", _COMPUTE, "ideal_64.xml", widest=80),
+    _jobs("network", "that communicate", _COMMUNICATE, "m128.xml"),
+    _jobs("network with latency", "that communicate", _COMMUNICATE, "cluster_128.xml"),
+)
+
+
+# With Batsim's own options ------------------------------------------------------------------------
+
+
+def _served(
+    name: str,
+    told: str,
+    scheduler: Callable[[], Partner],
+    kinds: list[str],
+    *options: str,
+    platform: str = "ideal_64.xml",
+    widest: int = 8,
+    events: tuple[str, ...] = (),
+    note: str = "",
+) -> Case:
+    workload = mixed(kinds, widest=widest)
+    run = served(scheduler, workload, _PLATFORMS / platform, *options, events=events)
+    shown = [f"`{option}`" for option in (*options, *(["--events"] if events else []))]
+    return Case(name, "; ".join((f"200 jobs, {told}", *shown, f"`{platform}`")), run, note=note)
+
+
+def _event(kind: str, time: float, resources: str) -> str:
+    event = {"type": f"machine_{kind}", "timestamp": time, "resources": resources}
+    return msgspec.json.encode(event).decode()
+
+
+_FAILURES = (
+    _event("unavailable", 1000.5, "0-15 40"),
+    _event("available", 9000.25, "0-7"),
+    _event("unavailable", 9500.125, "60-63"),
+    _event("available", 20000.75, "8-15 40 60-63"),
+)
+_ENERGY = "energy_16.xml"
+_SHARING = "--enable-compute-sharing"
+
+_OPTIONS = (
+    _served("energy", "all compute", schedulers.FirstFit, _COMPUTE, "-E", platform=_ENERGY),
+    _served(
+        "pstates",
+        "idle hosts sleep, speeds change",
+        schedulers.PowerSaver,
+        _COMPUTE,
+        "-E",
+        platform=_ENERGY,
+    ),
+    _served(
+        "external events",
+        "EASY, hosts go and come back",
+        lambda: DecisionProcess(Easy()).answer,
+        _COMPUTE,
+        widest=40,
+        events=_FAILURES,
+    ),
+    _served(
+        "kills",
+        "each fourth is killed",
+        schedulers.Killer,
+        [*_COMPUTE, *_COMMUNICATE],
+        platform="m128.xml",
+        widest=40,
+    ),
+    _served("sharing", "two on a host", schedulers.Sharing, _COMPUTE, _SHARING, widest=32),
+    _served(
+        "sharing a network",
+        "two on a host",
+        schedulers.Sharing,
+        _COMMUNICATE,
+        _SHARING,
+        platform="cluster_128.xml",
+        widest=64,
+        note="Batsim's own messages take 40 us on this network, so ends are told late",
+    ),
+    _served(
+        "messages of jobs",
+        "`send`, `recv` and metadata",
+        schedulers.Talker,
+        ["talking", "delay", "failing"],
+    ),
+    _served(
+        "dynamic jobs",
+        "each comes once more",
+        schedulers.Resubmitter,
+        ["delay"],
+        "--enable-dynamic-jobs",
+        "--acknowledge-dynamic-jobs",
+    ),
+)
+CASES = (*_SIMULATED, *_OPTIONS)

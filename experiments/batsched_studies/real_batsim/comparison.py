@@ -1,0 +1,133 @@
+"""What two sides left of a case, beside each other."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter, defaultdict
+from math import isclose
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from batsched_py.report.comparing.job_differences import ROUNDING, Kind, differences
+from batsched_py.run.result import Result
+from batsched_py.transport.recording import read_exchange
+from batsched_studies.real_batsim.two_simulators import Left
+
+_FILES = ("schedule", "consumed_energy", "pstate_changes", "machine_states")
+"""Batsim's tables beside that of the jobs; most runs have the first only."""
+_NOT_COMPARED = ("scheduling_time", "simulation_time", "batsim_version", "epower")
+"""Columns that are no results of the simulation, and the mean power since the last event: at one
+instant it is a quotient of the last bits of a clock."""
+_SIX_DIGITS = 1e-5
+"""Relative difference of equal numbers: most of these files have six significant digits."""
+
+
+class Comparison(NamedTuple):
+    """How far two sides agree."""
+
+    jobs: int
+    """That ended or were refused, with the embedded simulator."""
+    kinds: Counter[Kind]
+    """How many jobs differ, by the gravest difference."""
+    others_beside: list[str]
+    """What else differs: Batsim's other tables, by name, and the ``events`` of all messages."""
+    messages: tuple[int, int]
+    """From the embedded simulator and from Batsim."""
+
+    @property
+    def equal(self) -> int:
+        """Jobs that are equal in all columns."""
+        return self.jobs - self.kinds.total()
+
+    @property
+    def same_schedule(self) -> bool:
+        """Whether no job starts or ends at another time, or becomes something else."""
+        return not any(kind.another_schedule for kind in self.kinds)
+
+    @property
+    def all_equal(self) -> bool:
+        """Whether all jobs and all that is beside them are, in however many messages."""
+        return self.equal == self.jobs and not self.others_beside
+
+
+def compared(embedded: Left, batsim: Left) -> Comparison:
+    """Compare what was left of one case; raises :class:`InputError` for files that are none."""
+    here, there = Result.load(embedded.prefix), Result.load(batsim.prefix)
+    beside = [
+        name
+        for name in _FILES
+        if not _same(_table(embedded.prefix, name), _table(batsim.prefix, name))
+    ]
+    here_said, there_said = _messages(embedded.exchange), _messages(batsim.exchange)
+    if not _same_events(_events(here_said), _events(there_said)):
+        beside.append("events")
+    return Comparison(
+        jobs=len(here.table.submit),
+        kinds=Counter(job.gravest.kind for job in differences(here, there)),
+        others_beside=beside,
+        messages=(len(here_said), len(there_said)),
+    )
+
+
+def _table(prefix: Path, name: str) -> list[list[Any]]:
+    path = Path(f"{prefix}_{name}.csv")
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        header, *rows = csv.reader(file)
+    wanted = [column not in _NOT_COMPARED for column in header]
+    return [
+        [_number(cell) for cell, is_wanted in zip(row, wanted, strict=True) if is_wanted]
+        for row in (header, *rows)
+    ]
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _messages(exchange: Path) -> list[dict[str, Any]]:
+    """Return what the simulator said."""
+    records = read_exchange(exchange)
+    return [msgspec.json.decode(it.raw) for it in records if it.sender == "batsim"]
+
+
+def _events(messages: list[dict[str, Any]]) -> dict[str, list[tuple[float, Any]]]:
+    """Return times and contents of the events by type and job, in however many messages.
+
+    Not the first, which says how the simulator was started, and not the recorded end of a job,
+    which is told to users only.
+    """
+    events = defaultdict(list)
+    for message in messages[1:]:
+        for event in message["events"]:
+            content = event["data"]
+            content.get("job", {}).pop("finish_time", None)
+            of = content.get("job_id", content.get("type", ""))
+            events[f"{event['type']} {of}"].append((event["timestamp"], content))
+    return dict(events)
+
+
+def _same_events(
+    one: dict[str, list[tuple[float, Any]]], other: dict[str, list[tuple[float, Any]]]
+) -> bool:
+    if one.keys() != other.keys() or any(len(one[name]) != len(other[name]) for name in one):
+        return False
+    pairs = [pair for name in one for pair in zip(one[name], other[name], strict=True)]
+    return all(abs(a[0] - b[0]) <= ROUNDING and _same(a[1], b[1]) for a, b in pairs)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare what was read, numbers within :data:`_SIX_DIGITS`."""
+    if isinstance(one, float | int) and isinstance(other, float | int):
+        return isclose(one, other, rel_tol=_SIX_DIGITS, abs_tol=_SIX_DIGITS)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other)

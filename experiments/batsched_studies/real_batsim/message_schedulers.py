@@ -1,0 +1,197 @@
+"""Schedulers that ask Batsim for what no policy of ours does: pstates, kills, sharing, messages.
+
+Each answers messages as a :data:`~batsched_py.transport.Partner` and decides by what it is told
+only, so that two simulators which say the same are told the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from batsched_py.protocol import messages as m
+from batsched_py.support.processor_sets import lowest, numbers
+from batsched_py.units import HOUR, MINUTE
+
+
+class FirstFit:
+    """Starts whatever fits, in order of submission, on the lowest free processors."""
+
+    def __init__(self) -> None:
+        self.waiting: list[m.JobDescription] = []
+        self.running: dict[str, int] = {}
+        """Processors by job."""
+        self.free = 0
+        self.more_to_come = True
+        self.now = 0.0
+        self._decisions: list[m.Event] = []
+
+    def __call__(self, message: m.Message) -> m.Message:
+        """Return the decisions on a message."""
+        self.now, self._decisions = message.now, []
+        for event in message.events:
+            self.hear(event)
+        if type(message.events[0]) is not m.SimulationEnds:
+            self.decide()
+        return m.Message(message.now, self._decisions)
+
+    def say(self, kind: type[m.Event], **fields: Any) -> None:
+        """Decide something now."""
+        self._decisions.append(kind(timestamp=self.now, **fields))
+
+    def hear(self, event: m.Event) -> None:
+        """Take note of an event."""
+        if isinstance(event, m.SimulationBegins):
+            self.free = (1 << event.nb_compute_resources) - 1
+        elif isinstance(event, m.JobSubmitted):
+            self.waiting.append(event.job)
+        elif isinstance(event, m.JobCompleted):
+            self.free |= self.running.pop(event.job_id)
+        elif isinstance(event, m.Notify) and event.type == "no_more_static_job_to_submit":
+            self.more_to_come = False
+
+    def decide(self) -> None:
+        """Start what fits."""
+        for job in [job for job in self.waiting if job.size <= self.free.bit_count()]:
+            if job.size <= self.free.bit_count():
+                self.start(job, lowest(self.free, job.size))
+
+    def start(self, job: m.JobDescription, alloc: int, **fields: Any) -> None:
+        """Start a job on ``alloc``."""
+        self.waiting.remove(job)
+        self.running[job.id] = alloc
+        self.free &= ~alloc
+        self.say(m.ExecuteJob, job_id=job.id, alloc=alloc, **fields)
+
+    @property
+    def done(self) -> bool:
+        """Whether no job waits, runs or is to come."""
+        return not (self.more_to_come or self.waiting or self.running)
+
+
+class PowerSaver(FirstFit):
+    """Sends idle processors to sleep, wakes them for jobs, and asks what was consumed.
+
+    Every hour, and as they wake, processors change between full and half speed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asleep = self._woken = 0
+        self._speed = 0
+
+    def hear(self, event: m.Event) -> None:
+        """Processors that were switched are there again, or asleep."""
+        super().hear(event)
+        if isinstance(event, m.SimulationBegins | m.RequestedCall) and not self.done:
+            self.say(m.Query, requests={"consumed_energy": {}})
+            self.say(m.CallMeLater, time=self.now + HOUR)
+            self._speed = 1 - self._speed
+            self._switch(self.free, self._speed)
+        elif isinstance(event, m.ResourceStateChanged):
+            if event.state == "2":
+                self._asleep |= event.resources
+            else:
+                self.free |= event.resources
+                self._woken &= ~event.resources
+
+    def decide(self) -> None:
+        """Start jobs; wake as many processors as they lack, or let all rest."""
+        super().decide()
+        lacking = sum(job.size for job in self.waiting) - self.free.bit_count()
+        lacking = min(lacking - self._woken.bit_count(), self._asleep.bit_count())
+        if lacking > 0:
+            self._woken |= self._switch(lowest(self._asleep, lacking), self._speed)
+        elif not self.waiting:
+            self._switch(self.free, 2)
+
+    def _switch(self, processors: int, state: int) -> int:
+        if processors:
+            self.say(m.SetResourceState, resources=processors, state=str(state))
+            self.free &= ~processors
+            self._asleep &= ~processors
+        return processors
+
+
+class Killer(FirstFit):
+    """Kills each fourth job a minute after its start, if it still runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._due: list[tuple[float, str]] = []
+
+    def start(self, job: m.JobDescription, alloc: int, **fields: Any) -> None:
+        """Ask to be called when the job is to be killed."""
+        super().start(job, alloc, **fields)
+        if int(job.id.partition("!")[2]) % 4 == 0:
+            self._due.append((self.now + MINUTE, job.id))
+            self.say(m.CallMeLater, time=self.now + MINUTE)
+
+    def decide(self) -> None:
+        """Kill what is due: times have six decimals on the wire."""
+        due = [entry for entry in self._due if entry[0] <= self.now + 1e-5]
+        self._due = [entry for entry in self._due if entry not in due]
+        if job_ids := [job_id for _, job_id in due if job_id in self.running]:
+            self.say(m.KillJob, job_ids=job_ids)
+        super().decide()
+
+
+class Sharing(FirstFit):
+    """Gives each processor two jobs at a time, and every fifth job two executors on each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._load: Counter[int] = Counter()
+
+    def hear(self, event: m.Event) -> None:
+        """A processor is free as long as it has less than two jobs."""
+        if isinstance(event, m.JobCompleted):
+            self._load.subtract(numbers(self.running[event.job_id]))
+        super().hear(event)
+
+    def start(self, job: m.JobDescription, alloc: int, **fields: Any) -> None:
+        """Share."""
+        if int(job.id.partition("!")[2]) % 5 == 0 and job.size % 2 == 0:
+            alloc = lowest(alloc, job.size // 2)
+            fields["mapping"] = {str(rank): str(rank // 2) for rank in range(job.size)}
+        super().start(job, alloc, **fields)
+        self._load.update(numbers(alloc))
+        self.free |= sum(1 << number for number in numbers(alloc) if self._load[number] < 2)
+
+
+class Talker(FirstFit):
+    """Answers what jobs say, and sets their metadata."""
+
+    def hear(self, event: m.Event) -> None:
+        """Answer ``go`` to every other job."""
+        super().hear(event)
+        if isinstance(event, m.FromJobMsg):
+            even = int(event.job_id.partition("!")[2]) % 2 == 0
+            self.say(m.ToJobMsg, job_id=event.job_id, msg="go" if even else "stop")
+            self.say(m.SetJobMetadata, job_id=event.job_id, metadata=f"said {event.msg}")
+
+
+class Resubmitter(FirstFit):
+    """Registers each job once more when it ends, with a profile of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._not_yet_again: set[str] = set()
+
+    def hear(self, event: m.Event) -> None:
+        """Register a job anew at its first end."""
+        super().hear(event)
+        if isinstance(event, m.JobSubmitted) and event.job_id.startswith("w0!"):
+            self._not_yet_again.add(event.job_id)
+        elif isinstance(event, m.JobCompleted) and event.job_id in self._not_yet_again:
+            self._not_yet_again.remove(event.job_id)
+            self._register(int(event.job_id.partition("!")[2]))
+            if not self.more_to_come and not self._not_yet_again:
+                self.say(m.Notify, type="registration_finished")
+
+    def _register(self, number: int) -> None:
+        profile = {"type": "delay", "delay": 100.0 + number}
+        name = f"again{number}"
+        self.say(m.RegisterProfile, workload_name="dyn", profile_name=name, profile=profile)
+        again = m.JobDescription(f"dyn!{number}", self.now, 1 + number % 4, name)
+        self.say(m.RegisterJob, job_id=again.id, job=again)

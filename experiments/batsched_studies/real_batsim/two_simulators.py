@@ -1,0 +1,116 @@
+"""One case on one side: what the embedded simulator and real Batsim leave of it, as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, NamedTuple
+
+from batsched_py.errors import SimulationError
+from batsched_py.run.backends.child_processes import LocalProcess, cause, ending
+from batsched_py.run.backends.side_by_side import socket_folder
+from batsched_py.run.backends.watchdog import Watchdog
+from batsched_py.run.simulate import simulate
+from batsched_py.support.own_command import PROGRAM
+from batsched_py.transport import Partner
+from batsched_py.transport.conversation import Conversation, WaitLimits, serve
+from batsched_py.transport.recording import Recorder
+from batsched_py.transport.scheduler_socket import SchedulerSocket
+from batsched_py.workload import Workload
+from batsched_py.workload.batsim_workload import write_workload
+
+PROGRAMS = {"embedded": [*PROGRAM, "simulator"], "batsim": ["batsim"]}
+"""What simulates, by side: the same options and files go to both."""
+_LIMIT = 60.0
+"""Seconds for a program to ask or to end."""
+
+
+class Left(NamedTuple):
+    """What a side left of a case."""
+
+    prefix: Path
+    """Of ``PREFIX_jobs.csv`` and the other files."""
+    exchange: Path
+    """All messages."""
+
+
+Run = Callable[[str, Path], Left]
+"""Runs a case on a side, in a folder for it."""
+
+
+def simulated(source: str | Workload = "sample", batsim: str | None = None, **settings: Any) -> Run:
+    """Return how :func:`batsched_py.simulate` runs ``settings``, here and with Batsim.
+
+    ``batsim`` is its command line.
+    """
+
+    def run(side: str, folder: Path) -> Left:
+        left = Left(folder / "out", folder / "exchange.jsonl")
+        of_batsim: dict[str, Any] = (
+            {"folder": folder / "run", "batsim": batsim} if side == "batsim" else {}
+        )
+        result = simulate(
+            source, backend=side, record=left.exchange, progress=False, **of_batsim, **settings
+        )
+        result.write(left.prefix)
+        return left
+
+    return run
+
+
+def served(
+    scheduler: Callable[[], Partner],
+    workload: Workload,
+    platform: Path,
+    *options: str,
+    events: Sequence[str] = (),
+) -> Run:
+    """Return how a scheduler is served to a program with Batsim's command line.
+
+    ``options`` are Batsim's, ``events`` the lines of a file of external events.
+    """
+
+    def run(side: str, folder: Path) -> Left:
+        folder.mkdir(parents=True)
+        left = Left(folder / "out", folder / "exchange.jsonl")
+        write_workload(workload, folder / "workload.json")
+        command = [*PROGRAMS[side], "-p", str(platform), "-w", str(folder / "workload.json")]
+        command += ["-e", str(left.prefix), "-q", "--disable-schedule-tracing", *options]
+        if events:
+            (folder / "events.jsonl").write_text("\n".join(events) + "\n")
+            command += ["--events", str(folder / "events.jsonl")]
+        _serve(scheduler(), command, folder, left.exchange)
+        return left
+
+    return run
+
+
+def _serve(scheduler: Partner, command: list[str], folder: Path, exchange: Path) -> None:
+    """Run a simulator for a scheduler of this process; raises :class:`SimulationError`."""
+    log = folder / "simulator.log"
+    with ExitStack() as stack:
+        recorder = stack.enter_context(Recorder(exchange))
+        sockets = stack.enter_context(socket_folder())
+        socket = stack.enter_context(SchedulerSocket(f"ipc://{sockets}/batsim"))
+        watchdog = stack.enter_context(Watchdog())
+        program = LocalProcess([*command, "-s", socket.address], log, watchdog)
+        stack.callback(program.stop)
+        try:
+            conversation = Conversation(lambda begins: scheduler)
+            serve(socket, conversation, WaitLimits(first=_LIMIT, silence=_LIMIT), recorder)
+            code = _end_of(program)
+        except SimulationError as error:
+            raise SimulationError(f"{error}; the simulator said: {cause(log)}") from None
+    if code:
+        raise SimulationError(f"{command[0]} {ending(code)}: {cause(log)}")
+
+
+def _end_of(program: LocalProcess) -> int:
+    deadline = monotonic() + _LIMIT
+    while (code := program.poll()) is None:
+        if monotonic() > deadline:
+            raise SimulationError(f"it did not end within {_LIMIT:g} s after SIMULATION_ENDS")
+        sleep(0.01)
+    return code

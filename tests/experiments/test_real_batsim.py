@@ -1,0 +1,161 @@
+"""The study behind docs/real.md, with the embedded simulator in Batsim's place."""
+
+from __future__ import annotations
+
+import csv
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+from batsched_py.errors import SimulationError
+from batsched_py.protocol import messages as m
+from batsched_py.support.own_command import PROGRAM
+from batsched_py.support.plugins import RIGID, SCHEDULERS, USERS, names
+from batsched_py.support.shipped_files import platforms_folder
+from batsched_studies.real_batsim import page
+from batsched_studies.real_batsim.cases import CASES
+from batsched_studies.real_batsim.comparison import compared
+from batsched_studies.real_batsim.made_up_workloads import mixed
+from batsched_studies.real_batsim.two_simulators import Left, served, simulated
+
+IDEAL = platforms_folder() / "ideal_64.xml"
+BY_NAME = {case.name: case for case in CASES}
+PLUGINS = {case.plugin for case in CASES} - {""}
+
+
+def test_every_policy_and_every_user_model_has_a_line() -> None:
+    assert {*names(SCHEDULERS), *names(USERS)} - {RIGID} == PLUGINS
+
+
+def test_the_page_has_a_line_of_each_case() -> None:
+    """In their order; what the lines say is for those who have Batsim (tests/real)."""
+    lines = page.PAGE.read_text(encoding="utf-8").splitlines()
+    begin = next(row for row, line in enumerate(lines) if line.startswith("| case |")) + 2
+    cells = [line.split(" | ") for line in lines[begin : begin + len(CASES)]]
+    assert [(cell[0], cell[1]) for cell in cells] == [(f"| {c.name}", c.told) for c in CASES]
+    assert lines[begin + len(CASES)] == ""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("name", "words"),
+    {
+        "energy": ["wattmin"],
+        "pstates": ["SET_RESOURCE_STATE", "RESOURCE_STATE_CHANGED", '\\"state\\":\\"1\\"'],
+        "external events": ["event_machine_unavailable", "event_machine_available"],
+        "kills": ["JOB_KILLED", "current_task_index"],
+        "sharing": ["mapping"],
+        "sharing a network": ["mapping"],
+        "messages of jobs": ["FROM_JOB_MSG", '\\"msg\\":\\"go\\"', '\\"msg\\":\\"stop\\"'],
+        "dynamic jobs": ["REGISTER_JOB", "registration_finished"],
+    }.items(),
+)
+def test_cases_are_of_what_they_say(name: str, words: list[str], tmp_path: Path) -> None:
+    """The exchange or a table has it, and a second simulation is equal in all that is compared."""
+    first, second = (BY_NAME[name].run("embedded", tmp_path / side) for side in "ab")
+    tables = sorted(first.prefix.parent.glob("out_*.csv"))
+    text = "\n".join(path.read_text() for path in (first.exchange, *tables))
+    assert [word for word in words if word not in text] == []
+    comparison = compared(first, second)
+    assert (comparison.all_equal, comparison.jobs >= 200) == (True, True)
+    assert page.row(BY_NAME[name], comparison).endswith(
+        f"| equal | {comparison.messages[0]:,} |  |"
+    )
+
+
+@pytest.fixture
+def twice(tmp_path: Path) -> tuple[Left, Left]:
+    """The same twenty jobs on both sides."""
+    run = simulated(first=20)
+    return run("embedded", tmp_path / "a"), run("embedded", tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "words"),
+    [
+        ("allocated_resources", "60-63", "1 on other processors"),
+        ("finish_time", "99999.000000", "1 at other times"),
+        ("success", "0", "1 of another end or energy"),
+        ("stretch", "0.500000", "1 in `stretch` only"),
+    ],
+)
+def test_jobs_that_differ_are_counted(
+    twice: tuple[Left, Left], column: str, text: str, words: str
+) -> None:
+    path = Path(f"{twice[1].prefix}_jobs.csv")
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    rows[3][column] = text
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    row = page.row(BY_NAME["`easy`"], compared(*twice))
+    assert row.startswith("| `easy` | 600 jobs | 20 | 19 | ")
+    assert row.endswith(f" | {words}. {page.NOT_KNOWN}. |")
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "named"),
+    [
+        ("out_schedule.csv", "v4.2.0,0.000000,", "v4.2.0,1.000000,", "schedule"),
+        ("exchange.jsonl", '\\"return_code\\":0', '\\"return_code\\":1', "events"),
+        ("exchange.jsonl", "JOB_SUBMITTED", "JOB_FORGOTTEN", "events"),
+    ],
+)
+def test_what_differs_beside_the_jobs_is_named(
+    twice: tuple[Left, Left], file: str, old: str, new: str, named: str
+) -> None:
+    path = twice[1].prefix.with_name(file)
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+    comparison = compared(*twice)
+    assert (comparison.equal, comparison.others_beside) == (20, [named])
+    assert not comparison.all_equal
+
+
+BATSIM = """#!/bin/sh
+case $1 in
+--version) echo v4.2.0 ;;
+--simgrid-version) echo 3.32.0 ;;
+*) exec {program} simulator "$@" ;;
+esac
+"""
+
+
+@pytest.mark.process
+def test_the_whole_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a program ``batsim`` that is the embedded simulator."""
+    program = tmp_path / "batsim"
+    program.write_text(BATSIM.format(program=" ".join(PROGRAM)))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    told: list[str] = []
+    cases = [BY_NAME["users `weekly`"], BY_NAME["dynamic jobs"]]
+    text = page.page(told.append, cases)
+    assert "**2 cases with 783 jobs: 783 jobs are equal in all columns." in text
+    assert "Batsim 4.2.0 with SimGrid 3.32," in text
+    assert "{{" not in text
+    assert [line.startswith(f"{n} of 2: ") for n, line in enumerate(told, start=1)] == [True, True]
+    assert all(line.partition(": ")[2] in text for line in told)
+
+
+@pytest.mark.process
+def test_a_side_that_fails_says_why(tmp_path: Path) -> None:
+    """Nobody starts the jobs."""
+    run = served(lambda: lambda message: m.Message(message.now, []), mixed(["delay"]), IDEAL)
+    with pytest.raises(SimulationError, match=r"simulator said: .*deadlock"):
+        run("embedded", tmp_path / "x")
+
+
+def test_without_batsim_it_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "argv", ["real_batsim"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("batsched_studies.real_batsim", run_name="__main__")
+    assert ended.value.code == 2
+    assert "there is no program 'batsim' on PATH" in capsys.readouterr().err

@@ -1,0 +1,33 @@
+"""Real Batsim gives what docs/real.md says, line by line."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from batsched_studies.real_batsim import page
+from batsched_studies.real_batsim.cases import CASES, Case
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(shutil.which("batsim") is None, reason="there is no program batsim"),
+]
+LIKE_OTHERS = ("whole log", "whole log, users", "many users", "requested times", "delays")
+OF_PLUGINS = ("`easy`", "`conservative`", "`grid`, spread", "users `feedback`", "users `weekly`")
+"""Of the cases of policies and users, those that always run."""
+
+
+def marks(case: Case) -> list[pytest.MarkDecorator]:
+    is_long = case.name not in OF_PLUGINS if case.plugin else case.name in LIKE_OTHERS
+    return [pytest.mark.long] if is_long else []
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, id=case.name, marks=marks(case)) for case in CASES]
+)
+def test_the_line_of_the_page(case: Case, tmp_path: Path) -> None:
+    """The numbers are those of Batsim 4.2.0."""
+    lines = page.PAGE.read_text(encoding="utf-8").splitlines()
+    assert page.row(case, page.result(case, tmp_path)) in lines
