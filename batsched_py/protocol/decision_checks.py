@@ -60,6 +60,8 @@ class Referee:
         self._now = -inf
         self._ended = False
         self._jobs: dict[str, _LiveJob] = {}
+        self._rejected: list[tuple[str, str]] = []
+        """Ids of jobs and their profiles, which are released with the next message."""
         self._past = UsedNames()
         self._machines = 0
         self._used = 0
@@ -96,6 +98,8 @@ class Referee:
     def heard(self, message: m.Message) -> None:
         """Take note of a message from Batsim."""
         self._heard = self._now = message.now
+        while self._rejected:
+            self._release(*self._rejected.pop())
         for event in message.events:
             hear = self._hear.get(type(event))
             if hear is not None:
@@ -160,8 +164,11 @@ class Referee:
         if job is not None:
             self._past.add(event.job_id)
             self._used &= ~job.alloc
-            if self._registration.releases:
-                self._registration.release(event.job_id.partition("!")[0], job.profile)
+            self._release(event.job_id, job.profile)
+
+    def _release(self, job_id: str, profile: str) -> None:
+        if self._registration.releases:
+            self._registration.release(job_id.partition("!")[0], profile)
 
     def _notified(self, event: m.Notify) -> None:
         if event.type == "event_machine_unavailable":
@@ -254,7 +261,7 @@ class Referee:
 
     def _reject(self, decision: m.RejectJob) -> None:
         self._waiting(decision.job_id, "REJECT_JOB")
-        del self._jobs[decision.job_id]
+        self._rejected.append((decision.job_id, self._jobs.pop(decision.job_id).profile))
         self._past.add(decision.job_id)
 
     def _kill(self, decision: m.KillJob) -> None:

@@ -140,6 +140,7 @@ class Simulator:
     def _exchange(self, scheduler: SchedulerSide, events: list[m.Event]) -> None:
         self._nb_messages += 1
         reply = scheduler(m.Message(self.agenda.now, events))
+        self._registry.release_rejected()
         for event in events:
             if type(event) is m.JobCompleted:
                 self._registry.forget(event.job_id)

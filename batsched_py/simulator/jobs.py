@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from enum import Enum
 
 import msgspec
@@ -14,7 +15,13 @@ from batsched_py.protocol.batsim_jobs_columns import FAILED, SUCCESS, WALLTIME_R
 from batsched_py.protocol.dynamic_registration import Registration
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.options import Options
-from batsched_py.simulator.profiles import Profile, parse_profiles, parse_registered
+from batsched_py.simulator.profiles import (
+    Composed,
+    Profile,
+    Receive,
+    parse_profiles,
+    parse_registered,
+)
 from batsched_py.support.name_set import UsedNames
 from batsched_py.workload.workload import Workload, WorkloadJob
 
@@ -76,6 +83,8 @@ class JobRegistry:
         self._names = UsedNames()
         """Of all jobs that ever were, if jobs may be registered."""
         self._parsed: dict[tuple[str, str], Profile] = {}
+        self._rejected: list[tuple[str, SimulatedJob]] = []
+        """Jobs whose profiles are released with the next message."""
 
     def load(self, name: str, workload: Workload) -> list[SimulatedJob]:
         """Add a static workload under ``name`` (w0, w1, ...); return its jobs by submission.
@@ -89,6 +98,9 @@ class JobRegistry:
         except WorkloadError as error:
             raise WorkloadError(f"{workload.name}: {error}") from None
         self._parsed.update({(name, key): profile for key, profile in parsed.items()})
+        if not self.registration.profile_reuse:
+            # What a job receives may lead it to a profile that was released.
+            self._releases |= any(isinstance(found.body, Receive) for found in parsed.values())
         jobs = []
         for job in sorted(workload.jobs, key=lambda job: (job.submit_time, job.id)):
             profile = parsed.get(job.profile)
@@ -142,14 +154,26 @@ class JobRegistry:
         job.state = State.FORGOTTEN
         job.messages = None
         if self._releases:
-            workload, profile = job_id.partition("!")[0], job.description.profile
-            self.registration.release(workload, profile)
-            self._parsed.pop((workload, profile), None)
+            self._release(job_id, job)
 
     def forget_rejected(self, job_id: str) -> None:
-        """Forget a job that was rejected; its profile stays."""
-        if self._dynamic:
-            del self.jobs[job_id]
+        """Forget a job that was rejected; its profile stays until the next message."""
+        job = self.jobs.pop(job_id) if self._dynamic else self.jobs[job_id]
+        if self._releases:
+            self._rejected.append((job_id, job))
+
+    def release_rejected(self) -> None:
+        """Release the profiles of jobs that were rejected, since there is a message again."""
+        if self._rejected:
+            for job_id, job in self._rejected:
+                self._release(job_id, job)
+            self._rejected.clear()
+
+    def _release(self, job_id: str, job: SimulatedJob) -> None:
+        workload = job_id.partition("!")[0]
+        for name in _names(job.description.profile, job.profile):
+            self.registration.release(workload, name)
+            self._parsed.pop((workload, name), None)
 
     def add_profile(self, decision: m.RegisterProfile) -> None:
         """Carry out REGISTER_PROFILE; raises :class:`ProtocolError`."""
@@ -171,6 +195,14 @@ class JobRegistry:
         job = SimulatedJob(description, profile, State.SUBMITTED)
         self.jobs[job_id] = job
         return job
+
+
+def _names(name: str, profile: Profile) -> Iterator[str]:
+    """Yield the name of a profile, and those of its parts and of theirs."""
+    yield name
+    if isinstance(profile.body, Composed):
+        for part in dict(profile.body.parts).items():
+            yield from _names(*part)
 
 
 def _describe(workload: str, job: WorkloadJob) -> JobDescription:

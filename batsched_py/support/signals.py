@@ -48,9 +48,9 @@ def stop_signals() -> Iterator[None]:
 
 
 def ignore_stop_signals() -> None:
-    """Let requests to end change nothing any more: what the process is for is done, it is ending.
+    """Let requests to end change nothing any more: the process is ending, its result is known.
 
-    Docker Compose asks the others to end when the first container has.
+    Docker Compose asks the other containers to end when the first one has.
     """
     for number in _ENDING:
         signal.signal(number, signal.SIG_IGN)

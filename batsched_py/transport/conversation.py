@@ -129,7 +129,8 @@ def serve(
             socket.reply(request, reply)
             deadline = monotonic() + limits.silence
     except BaseException as error:
-        _take_leave(socket, simulator, refusal(str(error) or type(error).__name__))
+        with suppress(KeyboardInterrupt):  # nobody wants to wait; why we leave is still to be told
+            _take_leave(socket, simulator, refusal(str(error) or type(error).__name__))
         raise
 
 
@@ -200,7 +201,6 @@ def _take_leave(socket: SchedulerSocket, simulator: SocketRequest | None, reason
         socket.refuse(socket.unanswered, reason)
     elif simulator is None:
         deadline = monotonic() + LAST_CALL
-        with suppress(KeyboardInterrupt):  # nobody wants to wait; why we leave is still to be told
-            while (left := deadline - monotonic()) > 0:
-                if (request := socket.receive(left)) is not None:
-                    socket.refuse(request, reason)
+        while (left := deadline - monotonic()) > 0:
+            if (request := socket.receive(left)) is not None:
+                socket.refuse(request, reason)

@@ -17,36 +17,43 @@ import selectors
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 
 
 @contextmanager
-def handed_over(connections: Iterable[int], reply: bytes) -> Iterator[None]:
+def handed_over(
+    connections: Sequence[int], reply: bytes
+) -> Iterator[subprocess.Popen[bytes] | None]:
     """Hand file descriptors over to a process that replies, once the block has closed them.
 
-    Does nothing where file descriptors cannot be handed over (Windows).
+    None where file descriptors cannot be handed over (Windows), or no process started.
     """
-    copies = []
-    for connection in connections:
-        with suppress(OSError):  # closed meanwhile
-            copies.append(os.dup(connection))
-    if not copies or os.name != "posix":
-        yield
-        return
-    process = subprocess.Popen(
-        [sys.executable, "-I", "-S", __file__, reply[:255].hex(), *map(str, copies)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        pass_fds=copies,
-        start_new_session=True,  # it outlives a terminal that is closed
-    )
-    for copy in copies:
-        os.close(copy)
-    assert process.stdin is not None
-    with process.stdin:  # its end is the sign
-        yield
+    process = None
+    with ExitStack() as stack:
+        if connections and os.name == "posix":
+            with suppress(OSError):
+                process = _started(connections, reply)
+                assert process.stdin is not None
+                stack.enter_context(process.stdin)  # its end is the sign
+        yield process
+
+
+def _started(connections: Sequence[int], reply: bytes) -> subprocess.Popen[bytes]:
+    with ExitStack() as stack:
+        copies = []
+        for connection in connections:
+            with suppress(OSError):  # closed meanwhile
+                copies.append(os.dup(connection))
+                stack.callback(os.close, copies[-1])
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", __file__, reply[:255].hex(), *map(str, copies)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=copies,
+            start_new_session=True,  # it outlives a terminal that is closed
+        )
 
 
 def _reply_to_all(connections: Iterable[socket.socket], frames: bytes) -> None:

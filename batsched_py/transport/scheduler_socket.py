@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import re
 import socket
+import subprocess
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 
@@ -28,6 +30,8 @@ _TICK = 0.2
 """Seconds after which a wait looks whether the peer is still there."""
 _GONE = 0
 """Number of a connection that was closed before it was seen."""
+_FAREWELL = 2.0
+"""Seconds to stay until all had the last word: in a container nothing goes on after us."""
 _FLUSH = 2.0
 """Seconds to get the last reply out."""
 
@@ -82,13 +86,16 @@ class SchedulerSocket(Closing):
 
     def close(self) -> None:
         """Send what is still to be sent, and close."""
-        with held_signals(), handed_over(self._untold(), self.last_word or b""):
+        with held_signals(), handed_over(self._untold(), self.last_word or b"") as successor:
             self._socket.disable_monitor()
             self._monitor.close(linger=0)
             self._socket.close()
             self._context.term()
         if self._path is not None and self._bound:
             self._path.unlink(missing_ok=True)
+        if successor is not None:
+            with suppress(subprocess.TimeoutExpired):
+                successor.wait(_FAREWELL)
 
     def reply(self, request: SocketRequest, raw: bytes) -> None:
         """Answer a request; nothing happens if who asked is gone."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
+import itertools
 import logging
 import os
 import signal
@@ -19,7 +21,7 @@ import pytest
 
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.cluster import executor as module
-from batsched_py.campaign.cluster import node
+from batsched_py.campaign.cluster import node, queued_jobs
 from batsched_py.campaign.cluster.address import Request
 from batsched_py.campaign.cluster.executor import (
     ClusterLostError,
@@ -529,6 +531,213 @@ def test_jobs_that_all_end_in_vain() -> None:
             asyncio.run(jobs.renew(0))
         assert nothing.asked == expected
         jobs.run_ended()
+
+
+# What Slurm 22.05 says of jobs
+
+SCONTROL = """\
+JobId={job} JobName=dask-worker
+   UserId=root(0) GroupId=root(0) MCS_label=N/A
+   JobState=FAILED Reason=NonZeroExitCode Dependency=(null)
+   Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=127:0
+   StdErr={folder}/dask-worker-%J.err
+   StdIn=/dev/null
+   StdOut={folder}/dask-worker-%J.out
+"""
+
+
+class SlurmCommands:
+    """``squeue`` and ``scontrol``, which print what was recorded."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+        self.squeue()
+        self._say("scontrol", SCONTROL.format(job=7, folder=folder))
+        (folder / "dask-worker-7.err").write_text("slurm_script: line 11: /nonexistent: No such\n")
+
+    def squeue(self, *lines: str) -> None:
+        """Let Slurm know these jobs."""
+        self._say("squeue", "".join(f"{line}\n" for line in lines))
+
+    def is_down(self) -> None:
+        """Let the controller be stopped."""
+        text = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
+        self._say("squeue", "", f"echo '{text}' >&2; exit 1")
+
+    def _say(self, command: str, text: str, end: str = "") -> None:
+        (self.folder / command).write_text(f"#!/bin/sh\ncat <<'END'\n{text}END\n{end}\n")
+        (self.folder / command).chmod(0o755)
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SlurmCommands:
+    return SlurmCommands(tmp_path, monkeypatch)
+
+
+class SubmittedJob:
+    """A job as dask-jobqueue has it."""
+
+    status = distributed.Status.running
+
+    def __init__(self, job_id: str | None) -> None:
+        self.job_id = job_id
+
+
+class Submissions:
+    """A cluster of dask-jobqueue whose jobs are numbered from 7, and start no worker."""
+
+    def __init__(self, jobs: int) -> None:
+        self.workers: dict[str, SubmittedJob] = {}
+        self.worker_spec: dict[str, None] = {}
+        self.refuses = False
+        self._numbers = itertools.count(7)
+        self.scale(jobs)
+
+    def scale(self, jobs: int) -> None:
+        while len(self.workers) < jobs:
+            number = None if self.refuses else str(next(self._numbers))
+            name = f"job-{number}"
+            self.workers[name] = SubmittedJob(number)
+            self.worker_spec[name] = None
+
+    def __await__(self) -> Iterator[None]:
+        if self.refuses:
+            raise RuntimeError("Exit code: 1\nstdout:\n\nstderr:\nsbatch: error: it is down\n")
+        return iter(())
+
+    @property
+    def numbers(self) -> list[str | None]:
+        return [job.job_id for job in self.workers.values()]
+
+
+def test_how_a_job_ended_is_told_and_another_is_asked_for(
+    slurm: SlurmCommands, capfd: pytest.CaptureFixture[str]
+) -> None:
+    slurm.squeue("7|FAILED|NonZeroExitCode", "8|RUNNING|None", "1|PENDING|Resources")
+    submissions = Submissions(2)
+    jobs = QueuedJobs(submissions, Request("slurm", jobs=2))
+    asyncio.run(jobs.renew(0))
+    assert capfd.readouterr().err == (
+        "job 7 of slurm ended: FAILED (NonZeroExitCode), exit code 127; the end of "
+        f"{slurm.folder}/dask-worker-7.err:\n"
+        "    slurm_script: line 11: /nonexistent: No such\n"
+        "asked slurm for 1 job again\n"
+    )
+    assert submissions.numbers == ["8", "9"]
+    assert [*submissions.workers] == [*submissions.worker_spec]
+
+
+def test_what_a_job_waits_for_is_told_once(
+    slurm: SlurmCommands, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queued_jobs, "_UNCHANGED", 0.0)
+    jobs = QueuedJobs(Submissions(1), Request("slurm", jobs=1))
+    for reason in ("None", "Resources", "Resources", "Priority"):
+        slurm.squeue(f"7|PENDING|{reason}")
+        asyncio.run(jobs.renew(0))
+    assert capfd.readouterr().err.splitlines() == [
+        "jobs of slurm: 1 PENDING",
+        "jobs of slurm: 1 PENDING (Resources)",
+        "jobs of slurm: 1 PENDING (Priority)",
+    ]
+    assert "no worker: jobs of slurm: 1 PENDING (Priority); see" in asyncio.run(jobs.no_worker())
+
+
+def test_a_job_that_slurm_has_forgotten_is_over(
+    slurm: SlurmCommands, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not one that it does not know yet."""
+    monkeypatch.setattr(queued_jobs, "_UNCHANGED", 0.0)
+    submissions = Submissions(1)
+    jobs = QueuedJobs(submissions, Request("slurm", jobs=1))
+    for lines in ([], ["7|RUNNING|None"]):
+        slurm.squeue(*lines)
+        asyncio.run(jobs.renew(0))
+        assert submissions.numbers == ["7"]
+    assert "jobs of slurm: 1 RUNNING; those that run find no way" in asyncio.run(jobs.no_worker())
+    slurm.squeue()
+    asyncio.run(jobs.renew(0))
+    assert submissions.numbers == ["8"]
+    assert "job 7 of slurm ended: not in the queue any more" in capfd.readouterr().err
+
+
+def test_while_slurm_is_down_no_job_counts_as_in_vain(
+    slurm: SlurmCommands, capfd: pytest.CaptureFixture[str]
+) -> None:
+    slurm.is_down()
+    submissions = Submissions(1)
+    jobs = QueuedJobs(submissions, Request("slurm", jobs=1))
+    submissions.workers.clear()  # dask lost its worker
+    submissions.worker_spec.clear()
+    submissions.refuses = True
+    for _ in range(10):
+        asyncio.run(jobs.renew(0))
+    assert capfd.readouterr().err.splitlines() == [
+        "slurm does not answer: slurm_load_jobs error: Unable to contact slurm controller "
+        "(connect failure)",
+        "slurm takes no further job: sbatch: error: it is down",
+    ]
+    submissions.refuses = False
+    slurm.squeue("8|RUNNING|None")
+    asyncio.run(jobs.renew(0))
+    assert submissions.numbers == ["8"]
+
+
+def test_a_submission_is_not_cut_off_in_between(slurm: SlurmCommands) -> None:
+    """Else dask would not know of the job, and nobody would cancel it."""
+    ended = []
+
+    class Slow(Submissions):
+        def __await__(self) -> Iterator[None]:
+            yield from asyncio.sleep(0.2).__await__()
+            ended.append(self.numbers)
+
+    async def interrupted() -> None:
+        submissions = Slow(1)
+        watch = asyncio.create_task(QueuedJobs(submissions, Request("slurm", jobs=1)).renew(0))
+        while submissions.numbers == ["7"]:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        watch.cancel()
+        await asyncio.sleep(0.5)
+
+    slurm.squeue("7|FAILED|NonZeroExitCode")
+    asyncio.run(interrupted())
+    assert ended == [["8"]]
+
+
+def test_jobs_are_not_asked_about_while_all_have_workers(slurm: SlurmCommands) -> None:
+    slurm.squeue("7|FAILED|NonZeroExitCode")
+    submissions = Submissions(1)
+    asyncio.run(QueuedJobs(submissions, Request("slurm", jobs=1)).renew(1))
+    assert submissions.numbers == ["7"]
+
+
+def test_of_other_systems_the_status_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "oarstat").write_text("#!/bin/sh\necho $3: Waiting\n")
+    (tmp_path / "oarstat").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    jobs = QueuedJobs(Submissions(1), Request("oar", jobs=1))
+    assert "no way here; oarstat -s -j 7: 7: Waiting; see" in asyncio.run(jobs.no_worker())
+
+
+def test_logs_of_jobs_are_in_the_campaigns_folder(tmp_path: Path) -> None:
+    logs = f"#SBATCH -e {tmp_path}/job-logs/dask-worker-%J.err"
+    assert logs in describe(SLURM, tmp_path)
+    assert logs not in describe(f"{SLURM},log_directory={tmp_path}/mine", tmp_path)
+    assert "#SBATCH -e" not in describe(SLURM, tmp_path / "a b")  # no way to quote it
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_without_bokeh_there_is_no_dashboard(
+    address: str, study: Study, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with open_cluster(address, study.folder):
+        has_bokeh = importlib.util.find_spec("bokeh") is not None
+        assert ("dashboard of the cluster" in capfd.readouterr().err) == has_bokeh
 
 
 @pytest.mark.parametrize("queue", ["slurm"], indirect=True)

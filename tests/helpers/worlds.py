@@ -294,7 +294,7 @@ def worlds(draw: st.DrawFn, *, energy: bool | None = None, whole: bool = False) 
         each_event=draw(st.sampled_from([False, False, False, True])),
     )
     machine = draw(machines(energy=energy))
-    leads = reuse or not dynamic
+    leads = reuse  # else a profile may be released that one leads to
     registered = []
     for _ in range(draw(st.integers(1, 5)) if dynamic else 0):
         size = draw(st.integers(1, 3))

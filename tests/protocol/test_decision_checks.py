@@ -165,3 +165,18 @@ def test_finishing_takes_a_continuation_back() -> None:
     referee.check(m.Message(1.0, [m.Notify(timestamp=1.0, type=name) for name in names]))
     with pytest.raises(ProtocolError, match="declared finished"):
         referee.check(m.Message(1.0, [register("delay", delay=1)]))
+
+
+def test_the_profile_of_a_rejected_job_is_released_with_the_next_message() -> None:
+    """As in Batsim 4.2.0, where profiles are not reused; until then a job may still have it."""
+    referee = begun(dynamic_jobs_enabled=True)
+
+    def add(name: str) -> m.RegisterJob:
+        described = m.JobDescription(f"d!{name}", 1.0, 1, "x")
+        return m.RegisterJob(timestamp=1.0, job_id=f"d!{name}", job=described)
+
+    rejected = m.RejectJob(timestamp=1.0, job_id="d!a")
+    referee.check(m.Message(1.0, [register("delay", delay=1), add("a"), rejected, add("b")]))
+    referee.heard(m.Message(1.0, []))
+    with pytest.raises(ProtocolError, match="was released with its first job"):
+        referee.check(m.Message(1.0, [add("c")]))

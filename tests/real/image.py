@@ -1,8 +1,8 @@
 """An image of this interpreter and of the package that is tested, for an engine without registry.
 
 It holds the interpreter with its standard library, the package with what it needs to run (no
-extra), and the shared libraries of all that. Nothing is downloaded and nothing is built; there is
-no shell. The package is taken from where it is imported: an installation or a clone.
+extra), a shell and ``rm``, and the shared libraries of all that. Nothing is downloaded and nothing
+is built. The package is taken from where it is imported: an installation or a clone.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -72,7 +73,8 @@ def imported_image(tag: str, entry_point: Sequence[str]) -> Iterator[str]:
 def _tar() -> tuple[Any, str]:
     """Return a temporary file with all files, made once for all images; and library folders."""
     python = Path(sys._base_executable).resolve()
-    files = {str(python): python, **_standard_library(), **_packages()}
+    programs = {f"{PROGRAMS}/{name}": Path(shutil.which(name) or "") for name in ("sh", "rm")}
+    files = {str(python): python, **programs, **_standard_library(), **_packages()}
     libraries = _libraries(set(files.values()))
     made = NamedTemporaryFile(prefix="batsched-image-", suffix=".tar")  # noqa: SIM115
     contents = {**files, **libraries}

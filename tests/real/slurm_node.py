@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -86,6 +87,8 @@ def started(folder: Path) -> Iterator[dict[str, str]]:
     """
     conf = folder / "slurm.conf"
     conf.write_text(_configuration(folder))
+    if _version() >= (23, 11):  # before, it is used only if it is asked for
+        (folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
     key = folder / "munge.key"
     key.touch(0o600)
     key.write_bytes(secrets.token_bytes(128))
@@ -125,6 +128,12 @@ def _configuration(folder: Path) -> str:
 def _program(name: str) -> str | None:
     """Return its path; daemons are in folders that are not on every user's PATH."""
     return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+
+
+def _version() -> tuple[int, ...]:
+    """Return the year and month, from a line such as ``slurm-wlm 22.05.8``."""
+    said = _ask({}, _program("slurmd") or "", "-V")
+    return tuple(int(part) for part in re.findall(r"\d+", said)[:2])
 
 
 @contextmanager

@@ -1,10 +1,10 @@
 """A stand-in for the program Batsim: says over a real socket what was recorded of it.
 
-    recorded_batsim.py FOLDER [end=exit:3|kill|hang|exit:0] [at=N] -- Batsim's arguments
+    recorded_batsim.py FOLDER [end=exit:3|kill|hang|exit:0] [at=N] [says=TEXT] -- Batsim's arguments
 
 It asks the recorded questions, wants the recorded decisions as replies (on others it aborts, as
 Batsim might), leaves the recorded outputs, and ends as was recorded. ``end`` with ``at`` ends it
-otherwise, before message N.
+otherwise, before message N, ``says`` has it say something first.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ def main() -> None:
     print(f"stand-in for Batsim, {len(asked)} messages", flush=True)
     for number, (raw, recorded) in enumerate(zip(asked, replied, strict=False)):
         if number == int(wishes.get("at", -1)):
+            print(wishes.get("says", ""), flush=True)
             end(wishes["end"])
         socket.send_string(raw)
         reply = socket.recv_string()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tomllib
@@ -18,6 +20,7 @@ import yaml
 
 from batsched_py.campaign.campaign_file import find_campaign
 from helpers import calling
+from helpers.compose_tool import compose_tool
 from helpers.other_programs import free_address
 from helpers.waiting import LIMIT
 
@@ -71,7 +74,7 @@ def test_the_services_are_these(compose: dict[str, Any]) -> None:
     assert re.fullmatch(r"oarteam/batsim:4\.\d+\.\d+", compose["services"]["batsim"]["image"])
     for name, service in compose["services"].items():  # ours are built here and never pulled
         assert ("build" in service) == (name != "batsim")
-        assert service.get("pull_policy") == ("build" if "build" in service else None)
+        assert service.get("pull_policy") == ("never" if "build" in service else None)
 
 
 def test_services_are_confined(service: dict[str, Any], compose: dict[str, Any]) -> None:
@@ -81,6 +84,9 @@ def test_services_are_confined(service: dict[str, Any], compose: dict[str, Any])
     assert out["source"] == "./out"
     assert not out["bind"]["create_host_path"]
     for mount in mounts.values():
+        if mount["type"] == "tmpfs":
+            assert mount == {"type": "tmpfs", "target": "/data"}  # the volume of Batsim's image
+            continue
         assert mount["read_only"]
         assert (ROOT / mount["source"]).is_dir()
     command = shlex.split(service["command"])
@@ -114,7 +120,59 @@ def test_batsim_connects_to_where_our_process_binds(compose: dict[str, Any]) -> 
     assert bound[0].startswith("tcp://*:")
     assert connected[0].startswith("tcp://scheduler:")
     assert bound[1] == connected[1]
-    assert compose["services"]["batsim"]["depends_on"] == ["scheduler"]
+    waits_for = compose["services"]["batsim"]["depends_on"]
+    assert waits_for == {"scheduler": {"condition": "service_healthy"}}
+
+
+def test_our_process_is_healthy_while_it_listens(compose: dict[str, Any]) -> None:
+    kind, _, *arguments = compose["services"]["scheduler"]["healthcheck"]["test"]
+    assert kind == "CMD"
+    check = [sys.executable, *arguments]
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+        check[-1] = check[-1].replace(f"{28000:X}", f"{port:X}")  # any free one
+        assert subprocess.run(check, stderr=subprocess.DEVNULL).returncode == 1
+        listening.listen()
+        assert subprocess.run(check).returncode == 0
+
+
+def test_our_process_removes_the_tables_of_the_run_before(
+    compose: dict[str, Any], tmp_path: Path
+) -> None:
+    """Of Batsim's own, only that of the jobs is emptied when it starts."""
+    tables = [f"batsim_{name}.csv" for name in ("jobs", "schedule", "users")]
+    for name in [*tables, "batsim_notes.csv", "embedded_jobs.csv"]:
+        (tmp_path / name).touch()
+    shell, option, script, name = compose["services"]["scheduler"]["entrypoint"]
+    script = script.replace("$$", "$").replace("/data/out", str(tmp_path))
+    script = script.replace("exec batsched-py", "echo")
+    run = subprocess.run(
+        [shell, option, script, name, "serve", "a b"], capture_output=True, text=True
+    )
+    assert run.stdout == "serve a b\n"
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == ["batsim_notes.csv", "embedded_jobs.csv"]
+
+
+@pytest.mark.parametrize("extras", ["", "scipy parquet"])
+def test_the_image_has_what_the_package_needs(extras: str, tmp_path: Path) -> None:
+    """The lists of the first stage, made by its command as Docker hands it to a shell."""
+    dockerfile = (ROOT / "Dockerfile").read_text().replace("\\\n", "")
+    command = re.search(r"^RUN (python -c .*)$", dockerfile, re.M)
+    assert command is not None
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    line = command[1].replace("python", shlex.quote(sys.executable), 1)
+    environment = os.environ | {"EXTRAS": extras}
+    subprocess.run(["sh", "-c", line], cwd=tmp_path, env=environment, check=True)
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    needed = set(settings["project"]["dependencies"])
+    for extra in extras.split():
+        needed.update(settings["project"]["optional-dependencies"][extra])
+    assert (tmp_path / "run.txt").read_text().splitlines() == sorted(needed)
+    build = (tmp_path / "build.txt").read_text().splitlines()
+    assert build == settings["build-system"]["requires"]
 
 
 def test_the_build_context_holds_what_the_image_copies_and_the_package_needs() -> None:
@@ -144,7 +202,7 @@ def test_hadolint_finds_nothing() -> None:
 
 
 def test_compose_takes_the_file() -> None:
-    tool = next((t for t in (["docker", "compose"], ["docker-compose"]) if answers(t)), None)
+    tool = compose_tool()
     if tool is None:
         pytest.skip("neither `docker compose` nor `docker-compose` 2 is installed")
     for profile, names in {"": ["batsim", "scheduler"], "embedded": ["embedded"]}.items():
@@ -153,14 +211,6 @@ def test_compose_takes_the_file() -> None:
         run = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
         assert sorted(run.stdout.split()) == names
-
-
-def answers(tool: list[str]) -> bool:
-    """Whether ``tool`` is Compose 2 or later."""
-    if shutil.which(tool[0]) is None:
-        return False
-    run = subprocess.run([*tool, "version", "--short"], capture_output=True, text=True, check=False)
-    return run.returncode == 0 and not run.stdout.strip().lstrip("v").startswith("1.")
 
 
 def here(service: dict[str, Any], out: Path, endpoint: str = "") -> list[str]:

@@ -123,7 +123,7 @@ def test_one_variable_names_the_image(engine: MagicMock, monkeypatch: pytest.Mon
     assert DockerLauncher().check() == "sha256:2"
     engine.images.pull.assert_called_once_with("mine/batsim:4.1.0")
     engine.images.pull.side_effect = APIError("manifest unknown")
-    with pytest.raises(SimulationError, match=r"cannot be had .*BATSIM_IMAGE, such as"):
+    with pytest.raises(SimulationError, match=r"cannot be had .*another image .*BATSIM_IMAGE"):
         DockerLauncher().check()
 
 
@@ -138,6 +138,19 @@ def test_a_container_that_does_not_start_is_removed(engine: MagicMock, folder: R
     container.start.side_effect = APIError("no such entry point")
     with pytest.raises(SimulationError, match="does not start: no such entry point"):
         DockerLauncher().start(folder, "ipc:///x", MagicMock(spec=Watchdog))
+    container.remove.assert_called_once_with(v=True, force=True)
+
+
+def test_a_container_whose_making_is_interrupted_is_removed(
+    engine: MagicMock, folder: RunFolder
+) -> None:
+    """Ctrl-C ends the wait for the engine, which makes the container all the same."""
+    container = engine.containers.create.return_value
+    engine.containers.create.side_effect = KeyboardInterrupt
+    engine.containers.get.side_effect = [NotFound("not yet"), container]
+    with pytest.raises(KeyboardInterrupt):
+        DockerLauncher().start(folder, "ipc:///x", MagicMock(spec=Watchdog))
+    engine.containers.get.assert_called_with(folder.sockets.name)
     container.remove.assert_called_once_with(v=True, force=True)
 
 

@@ -149,6 +149,10 @@ def test_a_job_at_the_same_time_is_none(
     ("wishes", "message"),
     [
         (("end=exit:0", "at=20"), "Batsim exited with 0; our process exited with 1: .*deadlock"),
+        (
+            ("end=exit:0", "at=20", "says=[26186.000000] [ker_engine/CRITICAL] Oops! Deadlock"),
+            "Batsim exited with 0: Oops! Deadlock; our process exited with 1: ",
+        ),
         (("end=exit:3", "at=20"), "Batsim exited with 3: stand-in"),
         (("end=kill", "at=20"), "Batsim was killed by SIGKILL"),
         (("end=exit:134", "at=0"), "Batsim exited with 134 .SIGABRT."),

@@ -123,6 +123,7 @@ def test_dynamic_jobs_in_one_message() -> None:
 
 
 START_A = [profile(), job("a"), execute("dyn!a", 1)]
+REJECT_A = [say(m.RejectJob, job_id="dyn!a"), say(m.CallMeLater, time=9.0)]
 WRONG: dict[str, tuple[list[Make], str]] = {
     "dynamic jobs after the end of registration": ([FINISHED, profile()], "finished"),
     "continued in the same message": ([FINISHED, CONTINUE, profile()], "earlier message"),
@@ -166,11 +167,12 @@ def test_refuses_where_batsim_aborts(name: str) -> None:
     ("first", "second", "message"),
     [
         ([*START_A, job("b")], [job("c")], "released"),
+        ([profile(), job("a"), *REJECT_A], [job("c")], "released"),
         ([FINISHED], [say(m.CallMeLater, time=9.0)], "reply to SIMULATION_ENDS: .* too late"),
     ],
 )
 def test_refuses_in_a_later_message(first: list[Make], second: list[Make], message: str) -> None:
-    """A profile that its first job released, and a call in the reply to the end."""
+    """A profile that its first job released, ended or rejected; a call in the reply to the end."""
     with pytest.raises(ProtocolError, match=message):
         simulate(Script(first, second), options=DYNAMIC)
 

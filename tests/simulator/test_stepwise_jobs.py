@@ -251,6 +251,29 @@ def test_the_walltime_of_a_job_that_is_slowed() -> None:
     assert ends(outcome) == {"a": (WALLTIME, 1.5), "b": (SUCCESS, 1.75)}
 
 
+@pytest.mark.parametrize(("leads_to", "released"), [("x", True), ("y", True), ("z", False)])
+def test_a_profile_is_released_with_the_first_job_that_has_it(
+    leads_to: str, released: bool
+) -> None:
+    """Or has it as a part: in Batsim 4.2.0 no job comes to it any more by a ``recv`` profile."""
+    profiles = {
+        **{name: delay(1) for name in "xyz"},
+        "has y": composed("y"),
+        "recv": {"type": "recv", "regex": "a", "timeout": leads_to},
+        "later": composed("x", "x", "recv"),
+    }
+    jobs = [job("a", "x"), job("b", "has y"), job("c", "later"), job("d", "z")]
+    plan: dict[float, list[Make]] = {
+        0: [execute("w0!a", 1), execute("w0!b", 2), execute("w0!c", 4)],
+        9: [execute("w0!d", 1)],
+    }
+    if released:
+        with pytest.raises(ProtocolError, match=f"leads to '{leads_to}', which is not there at 2"):
+            simulate(Timetable(plan), workload(profiles, *jobs))
+    else:
+        assert ends(simulate(Timetable(plan), workload(profiles, *jobs)))["c"] == (SUCCESS, 3)
+
+
 # Killed -------------------------------------------------------------------------------------------
 
 

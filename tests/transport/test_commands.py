@@ -18,7 +18,7 @@ from batsched_py.support.shipped_files import platforms_folder
 from helpers.calling import Called, command
 from helpers.logs import small_log
 from helpers.waiting import LIMIT
-from helpers.wire import ask, begins, peer, submitted
+from helpers.wire import ask, begins, ends, peer, submitted
 
 pytestmark = pytest.mark.process
 
@@ -273,6 +273,29 @@ def test_a_scheduler_that_is_stopped_does_not_leave_batsim_waiting(
             assert ask(simulator, submitted("a")).startswith(b"batsched_py cannot answer")
     assert process.returncode == (130 if number != signal.SIGKILL else -9)
     assert "Traceback" not in (process.stderr.read() if process.stderr else "")
+
+
+def test_a_request_to_end_does_not_hide_why_it_leaves(folder: Path) -> None:
+    """Batsim, told so, has aborted; Compose then asks the other container to end."""
+    with serving(folder) as process, peer(f"ipc://{folder}/s") as simulator:
+        ask(simulator, begins())
+        assert ask(simulator, b"no JSON").startswith(b"batsched_py cannot answer")
+        os.kill(process.pid, signal.SIGTERM)
+    stderr = process.stderr.read() if process.stderr else ""
+    assert process.returncode != 130, stderr
+    assert "interrupted" not in stderr
+
+
+def test_a_request_to_end_after_the_simulation_comes_too_late(folder: Path) -> None:
+    with serving(folder, "-e", "o/b") as process:
+        with peer(f"ipc://{folder}/s") as simulator:
+            ask(simulator, begins())
+            ask(simulator, ends())
+        assert process.stdout is not None
+        assert any(line.startswith("the simulation ended") for line in process.stdout)
+        os.kill(process.pid, signal.SIGTERM)
+    assert process.returncode == 0
+    assert (folder / "o" / "b_users.csv").is_file()
 
 
 def test_nohup_is_respected(folder: Path) -> None:

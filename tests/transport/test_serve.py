@@ -38,6 +38,7 @@ from helpers.wire import (
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "_TICK", 0.02)
     monkeypatch.setattr(conversation, "LAST_CALL", 0.1)
+    monkeypatch.setattr(transport, "_FAREWELL", 0.1)
 
 
 def test_a_simulation_from_begin_to_end(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ from batsched_py.campaign.cluster.queue_commands import refusal
 from batsched_py.campaign.cluster.queued_jobs import (
     ClusterLostError,
     QueuedJobs,
+    closing_job_class,
     jobs_in_words,
     say,
 )
@@ -163,7 +164,8 @@ def _started(request: Request, stack: ExitStack) -> Any:
         stack.callback(_give_back, cluster)
         return cluster
     check_submission(request)
-    cluster = cluster_class(request)(**request.options)
+    cluster_cls = cluster_class(request)
+    cluster = cluster_cls(job_cls=closing_job_class(cluster_cls.job_cls), **request.options)
     stack.callback(_give_back, cluster)
 
     async def submit() -> None:
@@ -184,10 +186,6 @@ def _started(request: Request, stack: ExitStack) -> Any:
 
 
 def _give_back(cluster: Any) -> None:
-    distributed = needed("distributed")
-    for job in cluster.workers.values():
-        if not isinstance(cluster, distributed.LocalCluster):
-            job.status = distributed.Status.closing  # jobs do not, and dask asserts it
     try:
         cluster.close(timeout=_PATIENCE)
     except TimeoutError:

@@ -6,6 +6,7 @@ Slurm is asked what became of its jobs.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections import Counter
@@ -88,6 +89,8 @@ class QueuedJobs:
         why = f"{self.kind} has not started a job, or the jobs find no way here"
         if self.kind == "slurm":
             why = self._in_words() or why
+            if any(state.state == "RUNNING" for state in self._states.values()):
+                why += "; those that run find no way here"
         else:
             for job in [*self._cluster.workers.values()][:1]:
                 why += f"; {await quoted_status(self.kind, job.job_id)}"
@@ -100,7 +103,8 @@ class QueuedJobs:
             self._ask_at = 0.0
             self._cluster.scale(jobs=self._wanted)
             try:
-                await self._cluster
+                # Not cut off in between: a job would be submitted that nobody cancels.
+                await asyncio.shield(self._submitted())
             except (RuntimeError, ValueError) as error:  # the other jobs go on
                 self._left += gone * is_down  # it was not tried in vain: it was not tried
                 self._say_once(f"{self.kind} takes no further job: {refusal(error)}")
@@ -111,6 +115,9 @@ class QueuedJobs:
                 f"the jobs of {self.kind} end before they have ended a run{self._last_end}; read "
                 f"what they wrote (option log_directory), and try one job by hand; {SEE}"
             )
+
+    async def _submitted(self) -> None:
+        await self._cluster
 
     async def _ask(self) -> None:
         """Ask Slurm; tell what its jobs wait for and how they ended, and forget the latter."""
@@ -129,8 +136,10 @@ class QueuedJobs:
         for number in ended:
             self._forget(names[number])
             del states[number]
-        if any(state.waits for state in states.values()):
-            self._say_once(self._in_words())
+        waiting = {str(state) for state in states.values() if state.waits}
+        if waiting - self._told:
+            self._told |= waiting
+            say(self._in_words())
 
     async def _tell_ends(self, ended: dict[str, JobState]) -> None:
         """Say how jobs ended; the log is shown of one of those that ended alike."""
@@ -153,9 +162,10 @@ class QueuedJobs:
         return f"jobs of slurm: {text}" if text else ""
 
     def _forget(self, name: str) -> None:
-        """Let dask know that a job is over; the next one gets another name."""
-        self._cluster.workers.pop(name).status = needed("distributed").Status.closed
-        del self._cluster.worker_spec[name]
+        """Let dask know that a job is over, if it does not; the next one gets another name."""
+        if (job := self._cluster.workers.pop(name, None)) is not None:
+            job.status = needed("distributed").Status.closed
+        self._cluster.worker_spec.pop(name, None)
 
     def _say_once(self, text: str) -> None:
         if text not in self._told:
@@ -166,6 +176,17 @@ class QueuedJobs:
 def say(text: str) -> None:
     """Tell the user."""
     print(text, file=sys.stderr, flush=True)
+
+
+def closing_job_class(job_class: Any) -> Any:
+    """Return a class of jobs that note that they were closed, as dask wants and theirs do not."""
+
+    class ClosingJob(job_class):  # type: ignore[misc]
+        async def close(self) -> None:
+            await super().close()
+            self.status = needed("distributed").Status.closed
+
+    return ClosingJob
 
 
 def jobs_in_words(number: int) -> str:

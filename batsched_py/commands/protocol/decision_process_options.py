@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +17,7 @@ from batsched_py.run.settings import ProcessSettings, Run, Settings
 from batsched_py.workload.log_archive import find_log
 
 if TYPE_CHECKING:
+    from batsched_py.decision_process import DecisionProcess
     from batsched_py.protocol.messages import SimulationBegins
     from batsched_py.transport import Partner
     from batsched_py.workload import Workload
@@ -119,45 +120,51 @@ def users_workload(run: Run, log: str | None, log_dirs: Sequence[Path] | None) -
     )
 
 
-def scheduler_maker(
-    settings: ProcessSettings, workload: Workload | None, endpoint: str
-) -> Callable[[SimulationBegins], Partner]:
-    """Return what makes the decision process once Batsim has said how it was started.
+class SchedulerMaker:
+    """Makes the decision process once Batsim has said how it was started.
 
     Options in Batsim's ``--sched-cfg``, a JSON object, complete those of the command line. What
     does not fit is found at once: a first process is made here.
     """
-    from batsched_py.run.backends.batsim_arguments import batsim_arguments
-    from batsched_py.run.simulate import make_process
 
-    first = make_process(settings, workload, six_decimals=True)
+    def __init__(self, settings: ProcessSettings, workload: Workload | None, endpoint: str) -> None:
+        self._settings, self._workload, self._endpoint = settings, workload, endpoint
+        self._first = self._process(settings)
 
-    def make(begins: SimulationBegins) -> Partner:
+    def batsim_command(self, prefix: str = "PREFIX") -> str:
+        """Return the command line that Batsim is to be started with; capitals stand for files."""
+        from batsched_py.model.policy import may_dilate
+        from batsched_py.run.backends.batsim_arguments import batsim_arguments
+
+        arguments = batsim_arguments(
+            platform="PLATFORM.xml",
+            workloads=["WORKLOAD.json"] if self._workload is None else [],
+            endpoint=self._endpoint,
+            prefix=prefix,
+            registers=self._workload is not None
+            or may_dilate(self._first.scheduler, self._first.sites),
+        )
+        return shlex.join(["batsim", *arguments])
+
+    def __call__(self, begins: SimulationBegins) -> Partner:
+        """Return what answers the messages; raises :class:`ProtocolError` if nothing could."""
         config = begins.config
-        if workload is not None and not config.get("dynamic-jobs-enabled"):
-            arguments = batsim_arguments(
-                platform="PLATFORM.xml",
-                workloads=[],
-                endpoint=endpoint,
-                prefix="PREFIX",
-                registers=True,
-            )
+        if self._workload is not None and not config.get("dynamic-jobs-enabled"):
             raise ProtocolError(
                 "users who react submit their jobs during the simulation, and Batsim was started "
-                f"without that; start it as: batsim {shlex.join(arguments)}"
+                f"without that; start it as: {self.batsim_command()}"
             )
         text = config.get("sched-config")
         if not text:
-            return first.answer
+            return self._first.answer
+        settings = self._settings
         options = json_object(text, f"Batsim's --sched-cfg {text}") | settings.scheduler_options
-        process = make_process(
-            msgspec.structs.replace(settings, scheduler_options=options),
-            workload,
-            six_decimals=True,
-        )
-        return process.answer
+        return self._process(msgspec.structs.replace(settings, scheduler_options=options)).answer
 
-    return make
+    def _process(self, settings: ProcessSettings) -> DecisionProcess:
+        from batsched_py.run.simulate import make_process
+
+        return make_process(settings, self._workload, six_decimals=True)
 
 
 def read_text(path: str, option: str) -> str:

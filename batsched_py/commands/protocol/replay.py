@@ -42,7 +42,7 @@ def replay(
     workload = p.users_workload(run, log, log_dir)
     from batsched_py.transport.conversation import Conversation
 
-    conversation = Conversation(p.scheduler_maker(run, workload, "ENDPOINT"))
+    conversation = Conversation(p.SchedulerMaker(run, workload, "ENDPOINT"))
     difference = first_difference(exchange, conversation)
     if difference is None:
         print(f"{scheduler}: the same decisions in reply to all {len(exchange)} messages")

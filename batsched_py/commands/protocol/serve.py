@@ -124,7 +124,7 @@ def serve(
         stack.enter_context(stop_signals())
         socket = stack.enter_context(SchedulerSocket(endpoint))
         recorder = None if record is None else stack.enter_context(Recorder(record))
-        make = p.scheduler_maker(run, workload, socket.address)
+        make = p.SchedulerMaker(run, workload, socket.address)
 
         def begin(begins: m.SimulationBegins) -> Partner:
             _say(BEGUN, verbosity)
@@ -132,12 +132,17 @@ def serve(
 
         conversation = c.Conversation(begin, _observer(table, verbosity))
         _say(f"{LISTENING}{socket.address}", verbosity)
-        c.serve(
-            socket,
-            conversation,
-            c.WaitLimits(first=first_timeout or inf, silence=silence_timeout or inf),
-            recorder,
-        )
+        _say(f"start Batsim as: {make.batsim_command(prefix or 'PREFIX')}", verbosity)
+        try:
+            c.serve(
+                socket,
+                conversation,
+                c.WaitLimits(first=first_timeout or inf, silence=silence_timeout or inf),
+                recorder,
+            )
+        except Exception:  # what it is will be told, though somebody asks for the end meanwhile
+            ignore_stop_signals()
+            raise
     ignore_stop_signals()
     if table is not None:
         write_whole(f"{prefix}_users.csv", table.csv())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -13,7 +14,7 @@ from batsched_py.errors import SimulationError, parameter
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
 from batsched_py.run.backends.child_processes import Process
 from batsched_py.run.backends.launchers import RunFolder
-from batsched_py.run.backends.watchdog import Watchdog
+from batsched_py.run.backends.watchdog import Watchdog, remove_container
 from batsched_py.support.extras import extra
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 IMAGE_VARIABLE = "BATSIM_IMAGE"
 """Variable of the environment that names the image."""
-DEFAULT_IMAGE = "oarteam/batsim:4.2.0"
-"""Not ``latest``: that follows Batsim's master branch, now Batsim 5, with another protocol."""
+DEFAULT_IMAGE = "oarteam/batsim:4.0.0"
+"""The newest tag found in public use; ``latest`` is whatever the branch of 4.x was when built."""
 _LOOK = 0.2
 """Seconds between two looks at a container."""
 _LOST = 20.0
@@ -73,8 +74,8 @@ class DockerLauncher:
             return str(image.id)
         except (DockerException, OSError) as error:
             raise SimulationError(
-                f"the image {self.image} cannot be had ({_reason(error)}): name one of Batsim 4 "
-                f"in the variable {IMAGE_VARIABLE}, such as {DEFAULT_IMAGE}, or one that is here"
+                f"the image {self.image} cannot be had ({_reason(error)}): see that its registry "
+                f"is reached, or name another image of Batsim 4 in the variable {IMAGE_VARIABLE}"
             ) from None
 
     def listen_on(self, folder: RunFolder) -> str:
@@ -108,6 +109,10 @@ class DockerLauncher:
             )
         except (DockerException, OSError) as error:
             raise SimulationError(f"no container of {self.image}: {_reason(error)}") from None
+        except BaseException:  # interrupted
+            with suppress(DockerException, OSError):
+                remove_container(folder.sockets.name)
+            raise
         process = ContainerProcess(container, folder.batsim_log)
         try:
             container.start()

@@ -129,7 +129,7 @@ def _wait_for_both(
         if ended and not bounded:
             bounded = True
             rest = limits.success if ended[0] == 0 else limits.failure
-            if BEGUN not in _said(folder):  # our process would wait for a Batsim that is gone
+            if codes[1] is not None and BEGUN not in _said(folder):  # ours waits for who is gone
                 rest = min(rest, _UNHEARD)
             deadline = min(deadline, monotonic() + rest)
         sleep(_TICK)

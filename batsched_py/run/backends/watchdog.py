@@ -20,6 +20,8 @@ from typing import Self
 
 _GRACE = 1.0
 """Seconds that the guard leaves to processes between SIGTERM and SIGKILL."""
+_MADE = 2.0
+"""Seconds within which an engine makes a container."""
 
 
 class Watchdog:
@@ -83,17 +85,25 @@ def _guard() -> None:
     begin = time.monotonic()
     try:
         for name in containers:
-            _remove(name)
+            remove_container(name)
     finally:
         time.sleep(max(0.0, begin + _GRACE - time.monotonic()))
         os.killpg(0, signal.SIGKILL)
 
 
-def _remove(name: str) -> None:
+def remove_container(name: str) -> None:
+    """Remove a container of Docker, even one that is yet to come: an engine that was asked for it
+    makes it although nobody waits any more."""
     import docker
 
-    with suppress(docker.errors.NotFound):
-        docker.from_env().containers.get(name).remove(v=True, force=True)
+    client = docker.from_env()
+    deadline = time.monotonic() + _MADE
+    while time.monotonic() < deadline:
+        try:
+            client.containers.get(name).remove(v=True, force=True)
+            return
+        except docker.errors.NotFound:
+            time.sleep(0.1)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,177 @@
+"""How runs with a real Batsim end: with its errors, by signals, and from an empty folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from batsched_py.errors import SimulationError
+from batsched_py.run.settings import Timeouts
+from batsched_py.run.simulate import simulate
+from batsched_py.support.own_command import PROGRAM
+from batsched_py.transport import BEGUN, LISTENING
+from helpers.logs import small_log
+from helpers.waiting import LIMIT, is_alive, wait_until
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("batsim") is None, reason="no batsim is on PATH"),
+]
+ROOT = Path(__file__).parents[2]
+PATIENT = Timeouts(ready=LIMIT, run=LIMIT, success=LIMIT, failure=LIMIT)
+SOON = 30
+"""Seconds for all of a start that fails, on a slow machine; PATIENT would allow far more."""
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "small.swf"
+    path.write_text(small_log())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("batsim", "told"),
+    [
+        ("batsim -m wonder", 'Cannot find the "master" role in the platform file'),
+        ("batsim --foo", "exited with 255 before it sent a message: Unexpected argument: --foo"),
+        ("batsim -q -q", "Unexpected argument: -q, -q"),
+        ("batsim -v foo", "exited with 0 before it sent a message: Invalid <verbosity_level>"),
+        ("batsim --events nope.txt", "Events file 'nope.txt' cannot be read"),
+        ("batsim -w nope.json", "Workload file 'nope.json' cannot be read"),
+        ("batsim -w bad.json", "bad.json': could not be parsed"),
+        ("batsim -r node0:wonder", "Cannot create any role from string description 'wonder'"),
+        ("batsim --sg-cfg foo:bar", "Bad config key: foo"),
+        ("batsim -E", "No power range properties specified for host"),
+        ("true", "exited with 0 before it sent a message: its log is empty"),
+        ("ls --no-such", "exited with 2 before it sent a message: "),
+        ("sh -c 'kill -9 $$'", "was killed by SIGKILL before it sent a message"),
+        ("sh -c 'exec nowhere'", "exited with 127 before it sent a message: .*not found"),
+    ],
+)
+def test_its_first_error_is_told_soon(log: Path, batsim: str, told: str) -> None:
+    """And not the last line of a backtrace."""
+    Path("bad.json").write_text('{"jobs": [')
+    begin = time.monotonic()
+    with pytest.raises(SimulationError) as error:
+        simulate(log, backend="batsim", batsim=batsim, timeouts=PATIENT, folder=Path("run"))
+    assert time.monotonic() - begin < SOON
+    assert re.search(told.replace("(", r"\("), str(error.value)), str(error.value)
+    assert "libsimgrid" not in str(error.value)
+
+
+def test_a_malformed_platform_is_told(log: Path) -> None:
+    Path("p.xml").write_text('<?xml version="1.0"?><platform version="4.1"><what-is-this/>')
+    with pytest.raises(SimulationError, match=r"Parse error at .*p.*\.xml:1"):
+        simulate(log, backend="batsim", platform="p.xml", timeouts=PATIENT)
+
+
+def test_an_error_of_ours_is_told_beside_its_own(log: Path) -> None:
+    """It aborts on a reply that is none."""
+    Path("bad.py").write_text(
+        "class Bad:\n"
+        "    def schedule(self, now, queue, machine):\n"
+        "        raise ValueError('mine')\n"
+    )
+    with pytest.raises(SimulationError) as error:
+        simulate(log, backend="batsim", scheduler="bad.py:Bad", timeouts=PATIENT)
+    assert "Invalid JSON message: could not be parsed; our process exited" in str(error.value)
+    assert "mine" in str(error.value)
+
+
+def test_a_deadlock_is_told_although_it_exits_with_0(log: Path) -> None:
+    Path("idle.py").write_text(
+        "class Idle:\n    def schedule(self, now, queue, machine):\n        return ()\n"
+    )
+    with pytest.raises(SimulationError, match="exited with 0: Oops! Deadlock detected"):
+        simulate(log, backend="batsim", scheduler="idle.py:Idle", timeouts=PATIENT)
+
+
+def test_its_log_is_short_unless_all_of_it_is_asked_for(log: Path) -> None:
+    quiet, whole = (
+        simulate(log, backend="batsim", batsim_log=all_of_it, folder=Path(str(all_of_it)))
+        for all_of_it in (False, True)
+    )
+    assert quiet.jobs_csv() == whole.jobs_csv()
+    assert "network/INFO" not in Path("False/batsim.log").read_text()
+    assert "network/INFO" in Path("True/batsim.log").read_text()
+
+
+def has_begun(folder: Path) -> Callable[[], bool]:
+    return lambda: BEGUN in (folder / "serve.log").read_text()
+
+
+def at_begin(serve: subprocess.Popen[bytes], batsim: subprocess.Popen[bytes], folder: Path) -> None:
+    wait_until(has_begun(folder))
+
+
+def asleep(serve: subprocess.Popen[bytes], batsim: subprocess.Popen[bytes], folder: Path) -> None:
+    """Batsim computes for longer than anybody waits."""
+    wait_until(has_begun(folder))
+    batsim.send_signal(signal.SIGSTOP)
+    time.sleep(0.1)  # what was on its way is answered
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("when", [at_begin, asleep])
+@pytest.mark.parametrize("address", ["ipc://s", "tcp://127.0.0.1:*"])
+def test_it_does_not_wait_for_a_serve_that_was_ended(
+    log: Path, tmp_path: Path, address: str, when: Callable[..., None], number: int
+) -> None:
+    """It is refused when it asks next, while somebody else may listen there already."""
+    subprocess.run([*PROGRAM, "convert", "sample", "workload.json"], check=True)
+    with Path("serve.log").open("wb") as output:
+        serve = subprocess.Popen([*PROGRAM, "serve", "-s", address, "-e", "o/a"], stdout=output)
+    said = wait_until(lambda: re.search(f"{LISTENING}(.*)\n", Path("serve.log").read_text()))
+    files = ["-p", str(ROOT / "platforms/ideal_64.xml"), "-w", "workload.json"]
+    batsim = subprocess.Popen(["batsim", *files, "-s", said[1], "-e", "o/b", "-q"])
+    when(serve, batsim, tmp_path)
+    serve.send_signal(number)
+    assert serve.wait(LIMIT) == 130
+    batsim.send_signal(signal.SIGCONT)
+    assert batsim.wait(LIMIT) == -signal.SIGABRT
+
+
+def test_a_killed_simulation_leaves_neither_side(log: Path, tmp_path: Path) -> None:
+    line = [*PROGRAM, "simulate", "sample", "--backend", "batsim", "-e", "o/x"]
+    process = subprocess.Popen(line)
+    serve = wait_until(lambda: Path("o/x_batsim/batsim.log").exists() and children_of(process.pid))
+    process.kill()
+    process.wait(LIMIT)
+    assert len(serve) >= 3  # both sides, and the guard
+    wait_until(lambda: not any(map(is_alive, serve)))
+
+
+def children_of(pid: int) -> list[int] | None:
+    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True).stdout.split()
+    return [int(number) for number in found] if len(found) >= 3 else None
+
+
+def test_the_page_works_from_an_empty_folder(tmp_path: Path) -> None:
+    """All commands of "Two processes by hand", with an endpoint that nobody else has."""
+    page = (ROOT / "docs/batsim.md").read_text()
+    (section,) = re.findall(r"^## Two processes by hand\n(.*?)^## ", page, re.DOTALL | re.MULTILINE)
+    lines = re.findall(r"^\$ (.*)$", section, re.MULTILINE)
+    assert sum(line.startswith("batsim ") for line in lines) == 2
+    script = "set -e\n"
+    for line in lines:
+        line = re.sub(r" -s \S+", "", line)
+        line = re.sub(r"^(batsched-py serve|batsim) ", rf"\1 -s ipc://{tmp_path}/s ", line)
+        script += f"{line}\n"
+        if line.startswith("batsim "):
+            script += "wait $!\n"
+    (tmp_path / "platforms").symlink_to(ROOT / "platforms")
+    path = f"{Path(PROGRAM[0]).parent}:{os.environ['PATH']}"
+    subprocess.run(["sh", "-c", script], cwd=tmp_path, env={**os.environ, "PATH": path}, check=True)
+    tables = [(tmp_path / f"out/{name}_jobs.csv").read_text().splitlines() for name in "ab"]
+    assert [len(rows) for rows in tables] == [3431, 3431]
