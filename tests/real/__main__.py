@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,10 +16,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from real import docker_engine, slurm_node
+from real.packages import missing_packages
 
 ENGINES = {"Docker": docker_engine, "Slurm": slurm_node}
-PACKAGES = ("docker.io", "slurmctld", "slurmd", "slurm-client", "munge")
-"""Debian's and Ubuntu's."""
 INSTALL_LIMIT = 300
 """Seconds for each call of apt-get."""
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,13 +26,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def install() -> str | None:
     """Install the engines that are missing; return why not, None if all are there."""
-    if not any(engine.missing() for engine in ENGINES.values() if not engine.answers()):
+    wanted = [engine for engine in ENGINES.values() if not engine.answers()]
+    packages = [name for engine in wanted for name in missing_packages(engine.PROGRAMS)]
+    if not packages:
         return None
     if shutil.which("apt-get") is None or os.geteuid() != 0:
         return "only root may install with apt-get"
     quiet = ["apt-get", "--quiet=2", "--option=Dpkg::Use-Pty=0"]
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (["update"], ["install", "--yes", "--no-install-recommends", *PACKAGES]):
+    for command in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
         try:
             subprocess.run(
                 [*quiet, *command], env=environment, timeout=INSTALL_LIMIT, check=True, stdout=2
@@ -74,6 +76,7 @@ def main() -> int:
         print(f"not all engines could be installed: {reason}")
     batsim = shutil.which("batsim")
     print(f"Batsim: {batsim or 'its tests are skipped: there is no program batsim on PATH'}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started is ended
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="real-"))
         all_run = start(stack, Path(folder))

@@ -14,6 +14,7 @@ import docker
 from docker.errors import DockerException
 
 from helpers.waiting import wait_until
+from real.packages import what_to_install
 
 PROGRAMS = {"dockerd": "docker.io", "containerd": "containerd", "runc": "runc"}
 """What is needed, and the package of Debian that has it."""
@@ -23,9 +24,8 @@ ISOLATED = ["unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc"]
 
 def missing() -> str | None:
     """Say what is to be installed, or why no engine can be started here; None if one can."""
-    packages = sorted({PROGRAMS[name] for name in PROGRAMS if shutil.which(name) is None})
-    if packages:
-        return f"apt-get install --no-install-recommends {' '.join(packages)}"
+    if (packages := what_to_install(PROGRAMS)) is not None:
+        return packages
     if subprocess.run([*ISOLATED, "true"], capture_output=True).returncode:
         return "an engine can only be started by root, outside of containers without privileges"
     return None

@@ -10,7 +10,6 @@ import getpass
 import os
 import re
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
@@ -19,9 +18,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from real.packages import program as installed
+from real.packages import what_to_install
+
 _NAME = "batsched-tests"
 """The cluster's: tests submit jobs to no other one."""
-_PACKAGES = {
+PROGRAMS = {
     "munged": "munge",
     "slurmctld": "slurmctld",
     "slurmd": "slurmd",
@@ -63,8 +65,7 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 def missing() -> str | None:
     """Return what is to be installed, None if a Slurm can be started."""
-    packages = sorted({_PACKAGES[name] for name in _PACKAGES if _program(name) is None})
-    return f"not installed: {' '.join(packages)} (Debian's names)" if packages else None
+    return what_to_install(PROGRAMS)
 
 
 def answers() -> bool:
@@ -125,20 +126,15 @@ def _configuration(folder: Path) -> str:
         )
 
 
-def _program(name: str) -> str | None:
-    """Return its path; daemons are in folders that are not on every user's PATH."""
-    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-
-
 def _version() -> tuple[int, ...]:
     """Return the year and month, from a line such as ``slurm-wlm 22.05.8``."""
-    said = _ask({}, _program("slurmd") or "", "-V")
+    said = _ask({}, installed("slurmd") or "", "-V")
     return tuple(int(part) for part in re.findall(r"\d+", said)[:2])
 
 
 @contextmanager
 def _daemon(command: list[str], folder: Path) -> Iterator[None]:
-    program = _program(command[0])
+    program = installed(command[0])
     assert program is not None
     with open(folder / f"{command[0]}.said", "wb") as file:
         process = subprocess.Popen(
