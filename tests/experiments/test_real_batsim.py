@@ -59,10 +59,8 @@ def test_cases_are_of_what_they_say(name: str, words: list[str], tmp_path: Path)
     text = "\n".join(path.read_text() for path in (first.exchange, *tables))
     assert [word for word in words if word not in text] == []
     comparison = compared(first, second)
-    assert (comparison.all_equal, comparison.jobs >= 200) == (True, True)
-    assert page.row(BY_NAME[name], comparison).endswith(
-        f"| equal | {comparison.messages[0]:,} |  |"
-    )
+    assert comparison.all_equal
+    assert comparison.jobs >= 200
 
 
 @pytest.fixture

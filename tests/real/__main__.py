@@ -81,7 +81,9 @@ def main() -> int:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="real-"))
         all_run = start(stack, Path(folder))
         sys.stdout.flush()
-        command = [sys.executable, "-m", "pytest", "tests/real", "-rs", *arguments.rest]
+        # They wait more than they compute; a file's tests share what is made once.
+        command = [sys.executable, "-m", "pytest", "tests/real", "-rs", "--numprocesses=3"]
+        command += ["--dist=loadfile", *arguments.rest]
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
     return code or int(not all_run and not arguments.install)
 

@@ -24,8 +24,9 @@ microsecond: this is a chain of a thousand such jobs. The least that a decision 
 log is a second."""
 _TIMES = ("submission_time", "starting_time", "finish_time")
 _PROCESSORS = "allocated_resources"
-_RATIO = "stretch"
-_DERIVED = ("execution_time", "waiting_time", "turnaround_time", _RATIO)
+_DERIVED = ("execution_time", "waiting_time", "turnaround_time", "stretch")
+_RELATIVE = ("stretch", "consumed_energy")
+"""Numbers that may be large: a ratio, and joules since the beginning less joules until then."""
 
 
 class Kind(IntEnum):
@@ -80,8 +81,8 @@ class Difference(msgspec.Struct, frozen=True):
 def differences(one: Result, other: Result) -> list[Difference]:
     """Return the jobs that differ in Batsim's columns, in order of submission in ``one``.
 
-    Numbers are equal within :data:`TOLERANCE` (ratios relatively); the order of the rows does
-    not count. A job that only one of them has differs in ``job_id``.
+    Numbers are equal within :data:`TOLERANCE` (ratios and energies relatively); the order of the
+    rows does not count. A job that only one of them has differs in ``job_id``.
     """
     ones, others = _rows(one), _rows(other)
     different = []
@@ -148,7 +149,7 @@ def _field(column: str, one: str, other: str) -> Field | None:
     try:
         first = float(one)
         apart = abs(first - float(other))
-        if apart <= TOLERANCE * (max(1.0, abs(first)) if column == _RATIO else 1.0):
+        if apart <= TOLERANCE * (max(1.0, abs(first)) if column in _RELATIVE else 1.0):
             return None
     except ValueError:  # text, or nothing where the job was rejected
         apart = inf

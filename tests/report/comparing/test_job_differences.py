@@ -89,6 +89,13 @@ def test_what_is_below_the_digits_is_equal(tmp_path: Path) -> None:
     assert different(tmp_path, last(start=30.000001)) == []
 
 
+def test_energies_are_compared_relatively(tmp_path: Path) -> None:
+    """Two of the last digits were seen with real Batsim, of jobs that share hosts."""
+    ours = result(tmp_path, JOBS, {"consumed_energy": "48838.696426"})
+    theirs = result(tmp_path, JOBS, {"consumed_energy": "48838.696390"})
+    assert differences(ours, theirs) == []
+
+
 def test_each_kind_has_a_line_with_the_job_that_started_first(tmp_path: Path) -> None:
     """Jobs 2 and 4 have other times; 4 came later and started earlier."""
     rows = (JOBS[0]._replace(first=6), JOBS[1]._replace(start=101), JOBS[2], last(start=31)[-1])
