@@ -28,8 +28,9 @@ from batsched_py.run.backends.child_processes import LocalProcess
 from batsched_py.run.backends.watchdog import Watchdog
 watchdog = Watchdog()
 LocalProcess(["sh", "-c", {STUBBORN!r}], Path(sys.argv[1]), watchdog)
-watchdog.container("batsched-one")
-watchdog.container("batsched-two")
+watchdog.register("batsched-one")
+watchdog.register(sys.argv[2])
+watchdog.register("batsched-two")
 print(watchdog.group, flush=True)
 time.sleep(600)
 """
@@ -38,6 +39,7 @@ class errors:
     class NotFound(Exception): pass
 class from_env:
     containers = property(lambda self: self)
+    def close(self): pass
     def get(self, name):
         self.name = name
         return self
@@ -63,11 +65,13 @@ def test_leaving_it_ends_what_does_not_want_to_end(tmp_path: Path) -> None:
 
 
 def test_a_killed_run_leaves_nothing(tmp_path: Path) -> None:
-    """Not even processes that do not want to end, and what these have started; nor a container."""
-    log, removed = tmp_path / "log", tmp_path / "removed"
+    """Not even processes that do not want to end, and what these have started; no container, and
+    no folder."""
+    log, removed, folder = tmp_path / "log", tmp_path / "removed", tmp_path / "a folder\nof it"
+    (folder / "in it").mkdir(parents=True)
     (tmp_path / "docker.py").write_text(DOCKER.format(file=str(removed)))
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(log)],
+        [sys.executable, "-c", HOLDER, str(log), str(folder)],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )
@@ -79,6 +83,7 @@ def test_a_killed_run_leaves_nothing(tmp_path: Path) -> None:
     holder.communicate(timeout=LIMIT)
     wait_until(lambda: not any(map(is_alive, [guard, *processes])))
     assert removed.read_text().split() == ["batsched-one", "batsched-two"]
+    assert not folder.exists()
 
 
 def test_a_killed_guard_does_not_disturb_the_run(tmp_path: Path) -> None:
@@ -86,7 +91,7 @@ def test_a_killed_guard_does_not_disturb_the_run(tmp_path: Path) -> None:
         assert watchdog.group is not None
         os.kill(watchdog.group, signal.SIGKILL)
         wait_until(lambda: not is_alive(watchdog.group or 0))
-        watchdog.container("gone")
+        watchdog.register("gone")
         process = LocalProcess(["true"], tmp_path / "log", watchdog)
         assert wait_until(lambda: process.poll() is not None)
         assert process.poll() == 0
@@ -97,7 +102,7 @@ def test_without_process_groups_it_guards_nothing(
 ) -> None:
     monkeypatch.delattr(os, "killpg")
     with Watchdog() as watchdog:
-        watchdog.container("unheard")
+        watchdog.register("unheard")
         process = LocalProcess(["sleep", "600"], tmp_path / "log", watchdog)
         process.stop()
     assert process.poll() == -signal.SIGTERM
