@@ -364,11 +364,13 @@ def test_what_makes_no_sense_is_said_at_once(
         simulate(small(tmp_path), **settings)
 
 
-def test_a_policy_that_fails_is_told_from_batsim(tmp_path: Path) -> None:
+def test_a_policy_that_fails_is_told_before_what_batsim_says(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text(
         "class Bad:\n    def schedule(self, now, queue, machine):\n        return None\n"
     )
-    with pytest.raises(BatschedError, match=r"Bad.schedule returned None"):
+    with pytest.raises(
+        BatschedError, match=r"^our process .*Bad.schedule returned None.*; Batsim "
+    ):
         simulate(
             small(tmp_path), backend="socket", scheduler=f"{tmp_path}/bad.py:Bad", timeouts=QUICK
         )

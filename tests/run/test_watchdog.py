@@ -12,7 +12,6 @@ import pytest
 
 from batsched_py.run.backends.child_processes import LocalProcess
 from batsched_py.run.backends.watchdog import Watchdog
-from batsched_py.support.own_command import PROGRAM
 from helpers.logs import small_log
 from helpers.waiting import LIMIT, is_alive, wait_until
 
@@ -108,17 +107,26 @@ def test_without_process_groups_it_guards_nothing(
     assert process.poll() == -signal.SIGTERM
 
 
-def test_a_killed_simulation_leaves_neither_side(tmp_path: Path) -> None:
+def test_a_killed_simulation_leaves_neither_side_nor_its_folders(tmp_path: Path) -> None:
     (tmp_path / "small.swf").write_text(small_log())
     batsim = tmp_path / "batsim"
-    batsim.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 611\n")
+    batsim.write_text(f"#!/bin/sh\necho $$ $* > {tmp_path}/said\nexec sleep 611\n")
     batsim.chmod(0o755)
-    line = [*PROGRAM, "simulate", "small.swf", "--backend", "batsim", "--batsim", str(batsim)]
-    process = subprocess.Popen([*line, "-e", "out/x"], cwd=tmp_path)
-    pid = int(wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text()))
-    group = os.getpgid(pid)
-    process.kill()
-    process.wait(LIMIT)
-    wait_until(lambda: not is_alive(pid))
+    call = f"simulate('small.swf', backend='batsim', batsim='{batsim}')"
+    line = [sys.executable, "-c", f"from batsched_py.run.simulate import simulate; {call}"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(line, cwd=tmp_path, env=environment) as process:
+        try:
+            said = tmp_path / "said"
+            pid, *words = wait_until(lambda: said.exists() and said.read_text().split())
+            socket, prefix = (words[words.index(option) + 1] for option in ("-s", "-e"))
+            folders = [Path(socket.removeprefix("ipc://")).parent, Path(prefix).parents[1]]
+            assert [folder.name.startswith("batsched-") for folder in folders] == [True, True]
+            assert all(map(Path.is_dir, folders))
+            group = os.getpgid(int(pid))
+        finally:
+            process.kill()
+    wait_until(lambda: not is_alive(int(pid)))
     left = f"pgrep -g {group}"  # our process and the guard too
     wait_until(lambda: not subprocess.run(left.split(), stdout=subprocess.PIPE).stdout)
+    assert not any(map(Path.exists, folders))
