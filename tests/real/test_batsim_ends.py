@@ -36,6 +36,7 @@ SOON = 30
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # what failed is kept there
     path = tmp_path / "small.swf"
     path.write_text(small_log())
     return path
