@@ -330,6 +330,25 @@ def test_the_kept_commands_can_be_run_by_hand(tmp_path: Path) -> None:
     assert note.read_text() == "mine"
 
 
+def test_the_kept_commands_end_if_one_side_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They run where the first run did, and a side whose other one is gone does not wait on."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("from batsched_py.schedulers.fcfs import Fcfs\n")
+    log = small(tmp_path)
+    simulate(log, backend="socket", scheduler="mine.py:Fcfs", folder="run")
+    again = ["sh", tmp_path / "run/commands.sh"]
+    assert subprocess.run(again, cwd="/", timeout=LIMIT).returncode == 0
+    (tmp_path / "run/input/platform.xml").rename(tmp_path / "platform.xml")
+    done = subprocess.run(again, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode != 0 and "there is no file" in done.stderr
+    (tmp_path / "platform.xml").rename(tmp_path / "run/input/platform.xml")
+    (tmp_path / "mine.py").unlink()
+    done = subprocess.run(again, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 2 and "there is no file 'mine.py'" in done.stderr
+
+
 def test_without_a_folder_only_a_failure_leaves_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,7 +91,8 @@ class DockerLauncher:
 
     def command(self, folder: RunFolder, endpoint: str) -> list[str]:
         """Return the command line that does the same as :meth:`start`."""
-        command = ["docker", "run", "--rm", "--workdir", "/data"]
+        # --init passes signals on to Batsim, which as the first process of a container hears none
+        command = ["docker", "run", "--rm", "--init", "--workdir", "/data"]
         options = self._options(folder)
         if options["user"]:
             command += ["--user", options["user"]]

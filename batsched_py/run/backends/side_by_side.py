@@ -7,6 +7,7 @@ process ends well only after SIMULATION_ENDS.
 
 from __future__ import annotations
 
+import os
 import shlex
 import tempfile
 from collections.abc import Callable
@@ -111,13 +112,23 @@ def _keep_commands(folder: RunFolder, scheduler: list[str], batsim: list[str]) -
     write_whole(
         folder.root / "commands.sh",
         "#!/bin/sh\n"
-        "# What was run, side by side. The socket's folder is gone by now: it is made again.\n"
+        "# What was run, side by side: if one fails, the other is ended. The socket's folder is gone\n"
+        "# by now: it is made again.\n"
+        f"cd {shlex.quote(os.getcwd())} || exit\n"
         f"mkdir -p {shlex.quote(str(folder.sockets))}\n"
         f"{shlex.join(scheduler)} &\n"
         "ours=$!\n"
-        f"{shlex.join(batsim)} || kill $ours\n"
+        "trap 'kill $ours' INT TERM\n"
+        "(\n"
+        "trap 'kill $batsim' TERM\n"
+        f"{shlex.join(batsim)} &\n"
+        "batsim=$!\n"
+        "wait $batsim || kill $ours 2>/dev/null\n"
+        ") &\n"
         "wait $ours\n"
         "code=$?\n"
+        "[ $code = 0 ] || kill $! 2>/dev/null\n"
+        "wait $!\n"
         f"rmdir {shlex.quote(str(folder.sockets))}\n"
         "exit $code\n",
     )
