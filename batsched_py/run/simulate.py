@@ -34,7 +34,7 @@ from batsched_py.simulator.platform.hosts import (
     sites_of,
     with_sites,
 )
-from batsched_py.simulator.platform.platform_reader import read_platform
+from batsched_py.simulator.platform.platform_reader import check_well_formed, read_platform
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.plugins import RIGID
 from batsched_py.support.setting_fields import of_their_types
@@ -329,6 +329,7 @@ def at_sites(run: Run) -> tuple[Run, Platform | None, list[str]]:
     """
     if run.platform is None:
         return run, None, []
+    check_well_formed(run.platform)
     platform = read_platform(run.platform) if _must_read(run) else None
     if run.sites is not None:
         size = nb_processors(described_sites(run.sites))

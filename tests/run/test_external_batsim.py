@@ -376,6 +376,16 @@ def test_the_kept_commands_end_if_one_side_fails(
     assert "there is no file 'mine.py'" in done.stderr
 
 
+@pytest.mark.parametrize("sites", [None, "4"])
+def test_a_platform_that_is_not_xml_is_told_at_once(tmp_path: Path, sites: str | None) -> None:
+    """By its own name, with the words of the embedded simulator."""
+    path = tmp_path / "broken.xml"
+    path.write_text("<platform>")
+    for backend, batsim in (("embedded", None), ("batsim", "false")):
+        with pytest.raises(PlatformError, match=f"^{path}: not a well-formed XML file: no element"):
+            simulate(small(tmp_path), platform=path, sites=sites, backend=backend, batsim=batsim)
+
+
 def test_without_a_folder_only_a_failure_leaves_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
