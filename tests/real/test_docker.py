@@ -142,10 +142,12 @@ def test_the_commands_that_are_kept_do_it_again(image: str, tmp_path: Path) -> N
     jobs = tmp_path / "x_docker/output/out_jobs.csv"
     first = jobs.read_text()
     jobs.unlink()
-    again = ["sh", str(tmp_path / "x_docker/commands.sh")]
-    done = subprocess.run(again, capture_output=True, text=True, timeout=LIMIT)
+    commands = tmp_path / "x_docker/commands.sh"
+    done = subprocess.run(["sh", commands], capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stderr
     assert jobs.read_text() == first
+    commands.write_text(commands.read_text().replace(" serve ", " serve --nonsense "))
+    assert subprocess.run(["sh", commands], timeout=LIMIT).returncode == 2  # the container ends too
 
 
 def test_ctrl_c_leaves_nothing(waiting: Waiting) -> None:

@@ -35,7 +35,7 @@ class RunFolder(msgspec.Struct, frozen=True):
     registers: bool
     """Whether jobs may be registered during the simulation."""
     quiet: bool = True
-    """Whether Batsim is to log errors only."""
+    """Whether Batsim is to log its start and errors only."""
 
     @property
     def inputs(self) -> Path:
