@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.errors import SimulationError
+from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.run.settings import Timeouts
 from batsched_py.run.simulate import simulate
 from batsched_py.support.own_command import PROGRAM
@@ -128,18 +129,26 @@ def asleep(serve: subprocess.Popen[bytes], batsim: subprocess.Popen[bytes], fold
 def test_it_does_not_wait_for_a_serve_that_was_ended(
     log: Path, tmp_path: Path, address: str, when: Callable[..., None], number: int
 ) -> None:
-    """It is refused when it asks next, while somebody else may listen there already."""
+    """It is refused when it asks next; serve stays until then."""
     subprocess.run([*PROGRAM, "convert", "sample", "workload.json"], check=True)
-    with Path("serve.log").open("wb") as output:
-        serve = subprocess.Popen([*PROGRAM, "serve", "-s", address, "-e", "o/a"], stdout=output)
-    said = wait_until(lambda: re.search(f"{LISTENING}(.*)\n", Path("serve.log").read_text()))
-    files = ["-p", str(ROOT / "platforms/ideal_64.xml"), "-w", "workload.json"]
-    batsim = subprocess.Popen(["batsim", *files, "-s", said[1], "-e", "o/b", "-q"])
-    when(serve, batsim, tmp_path)
-    serve.send_signal(number)
-    assert serve.wait(LIMIT) == 130
-    batsim.send_signal(signal.SIGCONT)
-    assert batsim.wait(LIMIT) == -signal.SIGABRT
+    serve_line = [*PROGRAM, "serve", "-s", address, "-e", "o/a"]
+    line = ["batsim", "-p", str(ROOT / "platforms/ideal_64.xml"), "-w", "workload.json"]
+    with (
+        Path("serve.log").open("wb") as log_file,
+        Watchdog() as watchdog,
+    ):  # ends who is stopped too
+        output = {"stdout": log_file, "stderr": log_file}
+        serve = subprocess.Popen(serve_line, **output, process_group=watchdog.group)
+        said = wait_until(lambda: re.search(f"{LISTENING}(.*)\n", Path("serve.log").read_text()))
+        line += ["-s", said[1], "-e", "o/b", "-q"]
+        batsim = subprocess.Popen(line, process_group=watchdog.group)
+        when(serve, batsim, tmp_path)
+        serve.send_signal(number)
+        if when is asleep:
+            wait_until(lambda: "Batsim computes" in Path("serve.log").read_text())
+            batsim.send_signal(signal.SIGCONT)
+        assert batsim.wait(LIMIT) == -signal.SIGABRT
+        assert serve.wait(LIMIT) == 130
 
 
 def test_a_killed_simulation_leaves_neither_side(log: Path, tmp_path: Path) -> None:
