@@ -8,6 +8,8 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 # A file's tests stay in one process: what they share is made once. One process more than
 # simulations, since many tests wait for another process.
 PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadscope-reorder
+# The tests with the real thing are run by `make real`: they import images into engines.
+WITHOUT_REAL := --ignore tests/real
 
 .PHONY: help campaign test test-long real coverage check format benchmarks conformance user-models real-page architecture docs clean
 
@@ -47,17 +49,18 @@ campaign: $(if $(wildcard $(VENV)/installed),$(VENV)/installed,$(VENV)/base-inst
 	$(BIN)/batsched-py campaign experiments/batsched_studies/replay_feedback/campaign.toml --jobs $(JOBS)
 
 test: $(VENV)/installed
-	$(BIN)/python -m pytest $(PARALLEL)
+	$(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_REAL)
 
 test-long: $(VENV)/installed
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest $(PARALLEL) -m 'hypothesis or long'
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_REAL) -m 'hypothesis or long'
 
-# What is installed and does not run is started for the tests. REAL=--install installs it, too.
+# What is installed and does not run is started for the tests. REAL=--install installs it, too, as
+# root; what else REAL says is for pytest: REAL='-k slurm'.
 real: $(VENV)/installed
 	PYTHONPATH=tests $(BIN)/python -m real $(REAL)
 
 coverage: $(VENV)/installed
-	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report term --cov-report html
+	$(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_REAL) --cov --cov-report term --cov-report html
 
 check: $(VENV)/installed
 	$(BIN)/ruff format --check .
