@@ -73,10 +73,10 @@ def twice(tmp_path: Path) -> tuple[Left, Left]:
 @pytest.mark.parametrize(
     ("column", "text", "words"),
     [
-        ("allocated_resources", "60-63", "1 on other processors"),
-        ("finish_time", "99999.000000", "1 at other times"),
-        ("success", "0", "1 of another end or energy"),
-        ("stretch", "0.500000", "1 in `stretch` only"),
+        ("allocated_resources", "60-63", "same times, other processors: 1"),
+        ("finish_time", "99999.000000", "other times: 1"),
+        ("success", "0", "same times, but another request, end or energy: 1"),
+        ("stretch", "0.500000", "same times, other derived columns: 1"),
     ],
 )
 def test_jobs_that_differ_are_counted(

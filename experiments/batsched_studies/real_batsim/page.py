@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from batsched_py.report.comparing.job_differences import Kind
+from batsched_py.report.comparing.job_differences import MEANING
 from batsched_studies.filled_page import DOCS, filled, line
 from batsched_studies.real_batsim.cases import CASES, Case
 from batsched_studies.real_batsim.comparison import Comparison, compared
@@ -23,14 +23,6 @@ from batsched_studies.real_batsim.comparison import Comparison, compared
 PAGE = DOCS / "real.md"
 TEXT = Path(__file__).with_name("template.md")
 NOT_KNOWN = "The cause is not known"
-_IN_WORDS = {
-    Kind.MISSING: "in one only",
-    Kind.TIMES: "at other times",
-    Kind.CONTENT: "of another end or energy",
-    Kind.PROCESSORS: "on other processors",
-    Kind.ROUNDING: "by rounding",
-    Kind.DERIVED: "in `stretch` only",
-}
 
 
 def result(case: Case, folder: Path) -> Comparison:
@@ -57,9 +49,9 @@ def row(case: Case, compared: Comparison) -> str:
 
 def _differences(compared: Comparison) -> str:
     """Return what differs, in words."""
-    jobs = [f"{count:,} {_IN_WORDS[kind]}" for kind, count in sorted(compared.kinds.items())]
-    beside = [f"`{name}`" for name in compared.others_beside]
-    return "; ".join(", ".join(part) for part in (jobs, beside) if part)
+    jobs = [f"{MEANING[kind]}: {count:,}" for kind, count in sorted(compared.kinds.items())]
+    beside = ", ".join(f"`{name}`" for name in compared.others_beside)
+    return "; ".join([*jobs, beside] if beside else jobs)
 
 
 def page(tell: Callable[[str], None], cases: Sequence[Case] = CASES) -> str:
