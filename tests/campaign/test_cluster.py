@@ -107,10 +107,7 @@ def test_where_runs_would_be_is_told(text: str, place: str, tmp_path: Path) -> N
         ("slurm:cores=4", "memory of a job not given"),
         (f"{SLURM},quue=main", "there is no option 'quue' (did you mean 'queue'?)"),
         (f"{SLURM},resource_spec=x", "there is no option 'resource_spec'"),  # of OAR and PBS
-        (
-            "slurm:memroy=1GB",
-            "expected one of account, cores, interface, job_extra_directives, job_sc",
-        ),
+        ("slurm:memroy=1GB", "expected one of account, cores, interface, job_extra_directives, "),
         ("slurm:memroy=1GB", "memory, python, queue, walltime"),  # no old names, no internals
         (f"{SLURM},scheduler=x", "there is no option 'scheduler'"),  # is for us to say
         (f"{SLURM},job_extra=x", "there is no option 'job_extra'"),  # its old name

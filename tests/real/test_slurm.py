@@ -196,6 +196,9 @@ def test_a_worker_that_cannot_start(campaign: CampaignFolder) -> None:
             rf"{campaign.out}/job-logs/dask-worker-{job}.err:\n"
             r".*/nonexistent: No such file or directory"
         )
+        command.wait_for(
+            r"job \d+ of slurm ended: again FAILED \(NonZeroExitCode\), exit code 127\n"
+        )
         command.stop()
 
 
@@ -220,4 +223,5 @@ def test_a_job_that_can_never_run(campaign: CampaignFolder) -> None:
 def test_a_queue_that_does_not_exist(campaign: CampaignFolder) -> None:
     refused = campaign.run("--cluster", f"{SLURM},queue=nowhere")
     assert refused.returncode == 2
-    assert "sbatch: error: invalid partition specified: nowhere" in refused.stderr
+    assert "sbatch: error: invalid partition specified: nowhere; " in refused.stderr
+    assert refused.stderr.count("sbatch: error: ") == 1
