@@ -51,10 +51,8 @@ def row(case: Case, compared: Comparison) -> str:
     """Return the line of a case that is not equal in all."""
     sentences = [_differences(compared), case.note or NOT_KNOWN, *_waits(compared)]
     return line(
-        case.name,
-        "; ".join(filter(None, (case.group, case.told))),
-        f"{compared.jobs:,}",
-        f"{compared.equal:,}",
+        f"**{case.name}**: {'; '.join(filter(None, (case.group, case.told)))}",
+        f"{compared.equal:,} of {compared.jobs:,}",
         " ".join(f"{sentence}." for sentence in sentences),
     )
 
@@ -92,7 +90,7 @@ def equal_row(group: str, equal: Sequence[tuple[Case, Comparison]]) -> str:
     """Return the line of the cases of a group that are equal in all."""
     entries = "; ".join(entry(case) for case, _ in equal)
     jobs = sum(compared.jobs for _, compared in equal)
-    return line(group, entries, len(equal), f"{jobs:,}")
+    return line(f"{group}: {len(equal)} cases, {jobs:,} jobs", entries)
 
 
 def page(tell: Callable[[str], None], cases: Sequence[Case] = CASES) -> str:
