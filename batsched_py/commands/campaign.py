@@ -15,6 +15,7 @@ import typer
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import SimulationError, UsageError
+from batsched_py.run.settings import check_outside
 from batsched_py.support.atomic_files import locked, make_folder_of
 from batsched_py.workload.log_archive import SAMPLE
 
@@ -87,6 +88,8 @@ def campaign(
     outside: dict[str, Any] = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
     outside["batsim_log"] = batsim_log or None
     spec = read_campaign(find_campaign(file), log, outside, quick=quick)
+    backends = {run.settings.backend for run in spec.runs}
+    check_outside(backends, batsim_log=batsim_log, timeouts=timeouts)
     folder = Path(out) if out is not None else Path("campaigns") / spec.name
     runs = prepare(spec, folder, log_dir or [])
     for note in spec.notes:

@@ -12,7 +12,7 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import SimulationError, UsageError
-from batsched_py.run.settings import BACK_END, EMBEDDED, Run, Settings
+from batsched_py.run.settings import BACK_END, Run, Settings, check_outside
 from batsched_py.support.atomic_files import keep_inputs, make_folder_of, write_whole
 from batsched_py.support.signals import stop_signals
 from batsched_py.units import DAY, HOUR
@@ -81,10 +81,8 @@ def simulate(
     batsim = run.batsim
     if check_against == "batsim":
         run = msgspec.structs.replace(run, batsim=None)
-    given = "--batsim-log" if settings.batsim_log else f"--timeouts {settings.timeouts}"
-    outside = settings.batsim_log or settings.timeouts is not None
-    if outside and {run.backend, check_against or EMBEDDED} == {EMBEDDED}:
-        raise UsageError(f"{given}: only another process as back end has limits and a log")
+    backends = {run.backend, check_against or run.backend}
+    check_outside(backends, batsim_log=settings.batsim_log, timeouts=settings.timeouts)
     other = None
     if check_against is not None:
         if check_against == run.backend:

@@ -7,7 +7,7 @@ to, a :class:`Run`, which is stored with the results: a new setting is a field o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -387,6 +387,17 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
             raise UsageError(
                 f"{parameter('each_event')} works with {parameter('backend')} {EMBEDDED} only, and "
                 f"not with {parameter('shake')}"
+            )
+
+
+def check_outside(
+    backends: Collection[str], *, batsim_log: bool, timeouts: Timeouts | str | None
+) -> None:
+    """Raise :class:`UsageError` for what only another process has, if no back end is one."""
+    for name, given in (("batsim_log", batsim_log), ("timeouts", timeouts is not None)):
+        if given and set(backends) == {EMBEDDED}:
+            raise UsageError(
+                f"{parameter(name)}: only another process as back end has limits and a log"
             )
 
 

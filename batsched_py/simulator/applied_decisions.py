@@ -11,10 +11,10 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import KILLED
 from batsched_py.protocol.decision_checks import check_metadata
 from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.energy.power_states import PowerManagement
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.jobs import JobRegistry, SimulatedJob, State
 from batsched_py.simulator.options import Options
+from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 
 

@@ -10,8 +10,7 @@ from batsched_py.errors import DeadlockError, ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.applied_decisions import Decisions
-from batsched_py.simulator.energy.consumption import Energy
-from batsched_py.simulator.energy.power_states import PowerManagement
+from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.external_events import ExternalEvent, schedule_events
 from batsched_py.simulator.finished_jobs import FinishedJobs
@@ -21,6 +20,7 @@ from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.outcome import Outcome
 from batsched_py.simulator.platform.hosts import Platform
+from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.simulator.simulation_begins import simulation_begins
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.workload.workload import Workload

@@ -11,7 +11,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import KILLED, REJECTED
 from batsched_py.protocol.decision_checks import check_mapping
 from batsched_py.simulator.agenda import Agenda, Timer
-from batsched_py.simulator.energy.consumption import Energy
+from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import SimulatedJob, State, final_state
 from batsched_py.simulator.machines import Machines
@@ -63,8 +63,7 @@ class Execution:
         alloc, now = decision.alloc, self._agenda.now
         self._check(job, decision)
         if self._energy is not None:
-            job.consumed_energy = self._energy.consumed(alloc, now)
-            self._energy.note("s", now)
+            self._energy.job_starts(job.description.id, alloc, now)
         self._machines.occupy(alloc, now)
         job.alloc = alloc
         job.state = State.RUNNING
@@ -115,8 +114,7 @@ class Execution:
         now = job.finish_time
         self._machines.release(job.alloc, now)
         if self._energy is not None:
-            job.consumed_energy = float(self._energy.consumed(job.alloc, now) - job.consumed_energy)
-            self._energy.note("e", now)
+            job.consumed_energy = self._energy.job_ends(job.description.id, job.alloc, now)
         self.finished.append(job)
         return [
             m.JobCompleted(
@@ -186,8 +184,6 @@ class Execution:
             )
         job.state = State.RUNNING
         job.start_time, job.finish_time = self._agenda.now, inf
-        if self._energy is not None:
-            job.consumed_energy = 0.0  # of no machines, until now
 
     def _duration(self, job: SimulatedJob) -> float:
         speed = self._speed

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from enum import Enum
 
 import msgspec
-import numpy as np
 
 from batsched_py.errors import ProtocolError, WorkloadError
 from batsched_py.protocol import messages as m
@@ -51,8 +49,8 @@ class SimulatedJob(msgspec.Struct, eq=False, gc=False):
     final_state: str = ""
     return_code: int = 0
     metadata: str = ""
-    consumed_energy: float | np.longdouble = -1.0
-    """Joules of its machines while it ran (until its start: what they had consumed before)."""
+    consumed_energy: float = -1.0
+    """Joules of its machines while it ran."""
     messages: deque[str] | None = None
     """What the scheduler has said to it and it has not taken yet."""
 
@@ -197,12 +195,17 @@ class JobRegistry:
         return job
 
 
-def _names(name: str, profile: Profile) -> Iterator[str]:
-    """Yield the name of a profile, and those of its parts and of theirs."""
-    yield name
-    if isinstance(profile.body, Composed):
-        for part in dict(profile.body.parts).items():
-            yield from _names(*part)
+def _names(name: str, profile: Profile) -> set[str]:
+    """Return the name of a profile, and those of its parts and of theirs."""
+    names, left = {name}, [profile]
+    while left:
+        body = left.pop().body
+        if isinstance(body, Composed):
+            for part, inner in body.parts:
+                if part not in names:  # once, of however many profiles it is a part
+                    names.add(part)
+                    left.append(inner)
+    return names
 
 
 def _describe(workload: str, job: WorkloadJob) -> JobDescription:

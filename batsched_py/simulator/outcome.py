@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from batsched_py.simulator.energy.power_states import PowerManagement
     from batsched_py.simulator.jobs import SimulatedJob
     from batsched_py.simulator.machine_states import TracedMachines
+    from batsched_py.simulator.power_states import PowerManagement
 
 
 class Outcome(msgspec.Struct):

@@ -11,26 +11,32 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 _ENDING = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
 
 
+class Terminated(KeyboardInterrupt):
+    """A request to end that is no Ctrl-C: whoever made it does not stay to make a second one."""
+
+
 class _Request:
     """A request to end, of which there is one for the process."""
 
     held = False
     """Whether it has to wait."""
-    waits = False
+    waits: type[KeyboardInterrupt] | None = None
 
 
 def _interrupt(number: int, frame: object) -> None:
+    kind = KeyboardInterrupt if number == signal.SIGINT else Terminated
     if not _Request.held:
-        raise KeyboardInterrupt
-    _Request.waits = True
+        raise kind
+    _Request.waits = kind
 
 
 @contextmanager
 def stop_signals() -> Iterator[None]:
     """Raise KeyboardInterrupt on a request to end, but not amid :func:`held_signals`.
 
-    What runs on its behalf (children, a simulator that waits for a reply) can then be told.
-    Does nothing outside the main thread, where signals cannot be handled.
+    It is :class:`Terminated` unless somebody pressed Ctrl-C. What runs on its behalf (children, a
+    simulator that waits for a reply) can then be told. Does nothing outside the main thread, where
+    signals cannot be handled.
     """
     if current_thread() is not main_thread():
         yield
@@ -44,16 +50,19 @@ def stop_signals() -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if signal.getsignal(number) is _interrupt:  # not ignored since
+                signal.signal(number, handler)
 
 
 def ignore_stop_signals() -> None:
-    """Let requests to end change nothing any more: the process is ending, its result is known.
+    """Let requests to end change nothing until the process is gone: its result is known.
 
-    Docker Compose asks the other containers to end when the first one has.
+    Docker Compose asks the other containers to end when the first one has; Python itself takes a
+    while to end. Does nothing outside the main thread.
     """
-    for number in _ENDING:
-        signal.signal(number, signal.SIG_IGN)
+    if current_thread() is main_thread():
+        for number in _ENDING:
+            signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
@@ -70,6 +79,6 @@ def held_signals() -> Iterator[None]:
         yield
     finally:
         _Request.held = False
-        if _Request.waits:
-            _Request.waits = False
-            raise KeyboardInterrupt
+        kind, _Request.waits = _Request.waits, None
+        if kind is not None:
+            raise kind

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from time import monotonic
 
 import msgspec
@@ -20,6 +21,8 @@ from batsched_py.transport.scheduler_socket import SchedulerSocket, SocketReques
 
 LAST_CALL = 0.3
 """Seconds in which a Batsim that waited for somebody to listen finds us (it tries every 0.1 s)."""
+_PATIENCE = 8.0
+"""Seconds to stay for a Batsim that computes: `docker stop` kills after 10."""
 ExchangeObserver = Callable[[m.Message, m.Message], None]
 """Sees every message and its reply."""
 
@@ -113,7 +116,8 @@ def serve(
 
     What comes before a simulation begins, or from others while it goes on, is refused and noted.
     Raises :class:`SimulationError` when a limit passes or the simulator goes away, and what
-    answering raises; the simulator is told then, or when it asks next.
+    answering raises; the simulator is told then, or when it asks next. That is waited for, after
+    Ctrl-C for as long as it takes or until the next Ctrl-C.
     """
     simulator: SocketRequest | None = None
     deadline = monotonic() + limits.first
@@ -130,7 +134,7 @@ def serve(
             deadline = monotonic() + limits.silence
     except BaseException as error:
         with suppress(KeyboardInterrupt):  # nobody wants to wait; why we leave is still to be told
-            _take_leave(socket, simulator, refusal(str(error) or type(error).__name__))
+            _take_leave(socket, simulator, error)
         raise
 
 
@@ -174,7 +178,8 @@ def _next(
         if request is None and simulator is None:
             raise SimulationError(
                 f"no simulation began at {socket.address} within {limits.first:g} s: start "
-                f"Batsim with -s {socket.address}; {parameter('first_timeout')} allows more time"
+                f"Batsim with -s {socket.batsims_endpoint}; "
+                f"{parameter('first_timeout')} allows more time"
             )
         if request is None:
             raise SimulationError(
@@ -188,19 +193,36 @@ def _next(
 
 def _refuse(socket: SchedulerSocket, request: SocketRequest, reason: str) -> None:
     print(f"note: refused a message: {reason}", file=sys.stderr)
-    socket.refuse(request, refusal(reason))
+    socket.reply(request, refusal(reason))
 
 
-def _take_leave(socket: SchedulerSocket, simulator: SocketRequest | None, reason: bytes) -> None:
+def _take_leave(
+    socket: SchedulerSocket, simulator: SocketRequest | None, error: BaseException
+) -> None:
     """Tell the simulator that there will be no more answers: now, or when it asks next.
 
     It may have begun just now, and not be known yet.
     """
-    socket.last_word = reason
+    reason = refusal(str(error) or type(error).__name__)
     if socket.unanswered is not None:
-        socket.refuse(socket.unanswered, reason)
-    elif simulator is None:
-        deadline = monotonic() + LAST_CALL
-        while (left := deadline - monotonic()) > 0:
-            if (request := socket.receive(left)) is not None:
-                socket.refuse(request, reason)
+        socket.reply(socket.unanswered, reason)
+        return
+    with suppress(SimulationError):  # it is gone
+        if _tell(socket, simulator, reason, LAST_CALL) or simulator is None:
+            return
+        note = "note: Batsim computes; it is told when it asks next; Ctrl-C again leaves it waiting"
+        print(note, file=sys.stderr, flush=True)
+        _tell(socket, simulator, reason, inf if type(error) is KeyboardInterrupt else _PATIENCE)
+
+
+def _tell(
+    socket: SchedulerSocket, simulator: SocketRequest | None, reason: bytes, timeout: float
+) -> bool:
+    """Refuse whatever is asked within ``timeout`` seconds; return whether the simulator asked."""
+    deadline = monotonic() + timeout
+    while (left := deadline - monotonic()) > 0:
+        if (request := socket.receive(left, simulator)) is not None:
+            socket.reply(request, reason)
+            if simulator is not None and request.sender == simulator.sender:
+                return True
+    return False

@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import re
 import socket
-import subprocess
-from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 
@@ -21,7 +19,6 @@ from zmq.utils.monitor import recv_monitor_message
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.support.signals import held_signals
 from batsched_py.transport.closing import Closing
-from batsched_py.transport.farewell import handed_over
 
 DEFAULT = "tcp://127.0.0.1:28000"
 """Where Batsim connects unless told otherwise; nobody outside the machine can."""
@@ -30,8 +27,6 @@ _TICK = 0.2
 """Seconds after which a wait looks whether the peer is still there."""
 _GONE = 0
 """Number of a connection that was closed before it was seen."""
-_FAREWELL = 2.0
-"""Seconds to stay until all had the last word: in a container nothing goes on after us."""
 _FLUSH = 2.0
 """Seconds to get the last reply out."""
 
@@ -41,8 +36,6 @@ class SocketRequest(msgspec.Struct):
 
     sender: bytes
     frames: list[bytes]
-    connection: int | None
-    """Number of the connection it came by, None if not known."""
 
 
 class SchedulerSocket(Closing):
@@ -65,12 +58,8 @@ class SchedulerSocket(Closing):
         self._connections: dict[int, int] = {}
         """Numbers of the open connections by their file descriptors, which are used again."""
         self._nb_accepted = 0
-        self._senders: dict[bytes, int | None] = {}
+        self._senders: dict[bytes, int] = {}
         """Numbers of the connections of those who have asked."""
-        self._told: set[int | None] = set()
-        """Numbers of connections by which there will be no further reply, and it was said."""
-        self.last_word: bytes | None = None
-        """A reply to all others who are connected when it is closed, or who ask after that."""
         self._bound = False
         try:
             # ZeroMQ binds to addresses, not to names.
@@ -81,32 +70,26 @@ class SchedulerSocket(Closing):
         self._bound = True
         self.address = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
         """The address as it was bound, with the port that was found."""
+        self.batsims_endpoint = self.address.replace("//0.0.0.0:", "//THIS-MACHINE:")
+        """Where Batsim connects; THIS-MACHINE stands for any of the names that this one has."""
         self.unanswered: SocketRequest | None = None
         """The last request, until its reply is sent."""
 
     def close(self) -> None:
         """Send what is still to be sent, and close."""
-        with held_signals(), handed_over(self._untold(), self.last_word or b"") as successor:
+        with held_signals():
             self._socket.disable_monitor()
             self._monitor.close(linger=0)
             self._socket.close()
             self._context.term()
-        if self._path is not None and self._bound:
-            self._path.unlink(missing_ok=True)
-        if successor is not None:
-            with suppress(subprocess.TimeoutExpired):
-                successor.wait(_FAREWELL)
+            if self._path is not None and self._bound:
+                self._path.unlink(missing_ok=True)
 
     def reply(self, request: SocketRequest, raw: bytes) -> None:
         """Answer a request; nothing happens if who asked is gone."""
         with held_signals():
             self._socket.send_multipart([request.sender, b"", raw])
             self.unanswered = None
-
-    def refuse(self, request: SocketRequest, raw: bytes) -> None:
-        """Answer a request for the last time."""
-        self.reply(request, raw)
-        self._told.add(request.connection)
 
     def receive(
         self, timeout: float, simulator: SocketRequest | None = None
@@ -132,7 +115,7 @@ class SchedulerSocket(Closing):
 
     def _is_lost(self, request: SocketRequest) -> bool:
         self._look_around()
-        return request.connection not in (None, *self._connections.values())
+        return self._senders[request.sender] not in self._connections.values()
 
     def _look_around(self) -> None:
         """Note who has come and gone."""
@@ -144,13 +127,6 @@ class SchedulerSocket(Closing):
             else:
                 self._connections.pop(event["value"], None)
 
-    def _untold(self) -> list[int]:
-        """Return the file descriptors of the connections that a last word is for."""
-        if self.last_word is None:
-            return []
-        self._look_around()
-        return [file for file, number in self._connections.items() if number not in self._told]
-
     def _request(self, frames: list[zmq.Frame]) -> SocketRequest | None:
         """Return what a message asks, None for what is no request."""
         if len(frames) < 3 or frames[1].bytes:
@@ -158,18 +134,9 @@ class SchedulerSocket(Closing):
         sender = frames[0].bytes
         if sender not in self._senders:
             self._look_around()
-            file = _file_descriptor(frames[2])
-            self._senders[sender] = None if file is None else self._connections.get(file, _GONE)
-        contents = [frame.bytes for frame in frames[2:]]
-        return SocketRequest(sender, contents, self._senders[sender])
-
-
-def _file_descriptor(frame: zmq.Frame) -> int | None:
-    """Return what the connection had by which a frame came, None if that is not known."""
-    try:
-        return int(frame.get(zmq.SRCFD))
-    except (zmq.ZMQError, TypeError, ValueError):
-        return None
+            file = int(frames[2].get(zmq.SRCFD))
+            self._senders[sender] = self._connections.get(file, _GONE)
+        return SocketRequest(sender, [frame.bytes for frame in frames[2:]])
 
 
 def check_address(address: str) -> None:

@@ -18,10 +18,11 @@ from batsched_py.workload.conversion_rules import (
     job_number_range,
 )
 from batsched_py.workload.drop_rules import kept_rows
+from batsched_py.workload.profile_types import run_time_profile
 from batsched_py.workload.site_rules import give_homes, split_jobs
 from batsched_py.workload.sites import Sites
 from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.workload import REFERENCE_SPEED, Workload, WorkloadJob
+from batsched_py.workload.workload import Workload, WorkloadJob
 
 
 def workload_from_log(
@@ -119,7 +120,7 @@ class _Columns:
         for number, submitted, size, run, finished, walltime, user in values:
             name = f"r{whole(run)}"
             if name not in profiles:
-                profiles[name] = self._profile(run)
+                profiles[name] = run_time_profile(rules.profile, run)
             job_id = str(int(number)) if number == int(number) else repr(number)
             jobs.append(
                 WorkloadJob(
@@ -149,9 +150,3 @@ class _Columns:
         if rule == "double":
             wall = np.maximum(wall, 2 * self.recorded[rows])
         return [value if value > 0 else None for value in wall.tolist()]
-
-    def _profile(self, run: float) -> dict[str, Any]:
-        if self.rules.profile == "delay" and run > 0:  # Batsim refuses a delay of 0
-            return {"type": "delay", "delay": whole(run)}
-        flops = whole(run * REFERENCE_SPEED)
-        return {"type": "parallel_homogeneous", "cpu": flops, "com": 0}

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from batsched_py.support.json_values import whole
+from batsched_py.workload.workload import REFERENCE_SPEED
+
 
 class ProfileType(NamedTuple):
     """What is known of a type of profiles without running it."""
@@ -17,6 +20,17 @@ class ProfileType(NamedTuple):
 def profile_type(name: Any) -> ProfileType | None:
     """Return the type that a profile says it is of, None if there is no such type."""
     return PROFILE_TYPES.get(name) if isinstance(name, str) else None
+
+
+def run_time_profile(kind: str, run_time: float) -> dict[str, Any]:
+    """Return the profile of a job with a run time (seconds) on the log's machine.
+
+    ``kind`` is ``delay``, which lasts so long on every machine, or ``parallel_homogeneous``, which
+    computes; so does a job of no length in any case, since Batsim refuses a delay of 0.
+    """
+    if kind == "delay" and run_time > 0:
+        return {"type": "delay", "delay": whole(run_time)}
+    return {"type": "parallel_homogeneous", "cpu": whole(run_time * REFERENCE_SPEED), "com": 0}
 
 
 PROFILE_TYPES = {

@@ -274,6 +274,8 @@ def test_labels_of_several_types(study: CampaignFolder) -> None:
         ("--backend batzim", "did you mean 'batsim'"),
         ("--backend batsim --batsim /no/such/batsim", "/no/such/batsim"),
         ("--backend socket --timeouts run=never", "expected NAME=SECONDS"),
+        ("--dry-run --timeouts run=5", "--timeouts: only another process"),
+        ("--dry-run --batsim-log", "--batsim-log: only another process"),
     ],
 )
 def test_options_that_make_no_sense(study: CampaignFolder, arguments: str, message: str) -> None:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 from typing import ClassVar
@@ -331,6 +332,23 @@ def test_a_run_that_comes_after_the_stop_does_not_begin(study: Study) -> None:
     assert study.runs() == []
 
 
+def test_a_fault_in_watching_over_the_jobs_ends_the_runs_and_is_told_as_what_it_is(
+    address: str, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not as a scheduler that does not answer."""
+
+    async def renew(self: QueuedJobs, nb_workers: int) -> None:
+        raise KeyError("job-7")
+
+    monkeypatch.setattr(module, "_PULSE", 0.2)
+    monkeypatch.setattr(QueuedJobs, "renew", renew)
+    with open_cluster(address, study.folder) as executor:
+        wait_until(executor._gone.done)  # type: ignore[attr-defined]
+        future = executor.submit(perform, study.task())
+        with pytest.raises(ClusterLostError, match=r"watched over: KeyError\('job-7'\)"):
+            future.result(LIMIT)
+
+
 def test_nothing_is_taken_after_the_end(address: str, study: Study) -> None:
     with open_cluster(address, study.folder) as executor:
         executor.shutdown()
@@ -553,12 +571,16 @@ class SlurmCommands:
         self.folder = folder
         monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
         self.squeue()
-        self._say("scontrol", SCONTROL.format(job=7, folder=folder))
+        self.scontrol()
         (folder / "dask-worker-7.err").write_text("slurm_script: line 11: /nonexistent: No such\n")
 
     def squeue(self, *lines: str) -> None:
         """Let Slurm know these jobs."""
         self._say("squeue", "".join(f"{line}\n" for line in lines))
+
+    def scontrol(self, wait: str = "") -> None:
+        """Let Slurm answer how a job ended, after what it does first."""
+        self._say("scontrol", SCONTROL.format(job=7, folder=self.folder), wait)
 
     def is_down(self) -> None:
         """Let the controller be stopped."""
@@ -626,6 +648,25 @@ def test_how_a_job_ended_is_told_and_another_is_asked_for(
     )
     assert submissions.numbers == ["8", "9"]
     assert [*submissions.workers] == [*submissions.worker_spec]
+
+
+def test_slurm_is_asked_for_one_of_the_jobs_that_ended_alike_and_for_all_ways_at_once(
+    slurm: SlurmCommands, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A controller that hangs is waited for once."""
+    slurm.squeue("7|FAILED|NonZeroExitCode", "8|FAILED|NonZeroExitCode", "9|CANCELLED|None")
+    until_both_are_asked = (
+        f"cd {slurm.folder}; touch asked-$3; while [ ! -e asked-9 ]; do sleep 0.05; done"
+    )
+    slurm.scontrol(until_both_are_asked)
+    asyncio.run(QueuedJobs(Submissions(3), Request("slurm", jobs=3)).renew(0))
+    assert sorted(path.name for path in slurm.folder.glob("asked-*")) == ["asked-8", "asked-9"]
+    assert capfd.readouterr().err.splitlines() == [
+        "jobs 7 8 of slurm ended: FAILED (NonZeroExitCode), the last with exit code 127; "
+        f"{slurm.folder}/dask-worker-8.err cannot be read",
+        "job 9 of slurm ended: CANCELLED, exit code 127",
+        "asked slurm for 3 jobs again",
+    ]
 
 
 def test_what_a_job_waits_for_is_told_once(
@@ -738,6 +779,17 @@ def test_without_bokeh_there_is_no_dashboard(
     with open_cluster(address, study.folder):
         has_bokeh = importlib.util.find_spec("bokeh") is not None
         assert ("dashboard of the cluster" in capfd.readouterr().err) == has_bokeh
+
+
+def test_what_speaks_no_http_is_no_dashboard() -> None:
+    """Only the printed link is lost, not the campaign."""
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        port = server.getsockname()[1]
+        answer = pool.submit(module._is_dashboard, f"http://127.0.0.1:{port}/status")
+        with server.accept()[0] as connection:
+            connection.recv(1000)
+            connection.sendall(b"SSH-2.0-OpenSSH\r\n")
+        assert answer.result(LIMIT) is False
 
 
 @pytest.mark.parametrize("queue", ["slurm"], indirect=True)

@@ -91,10 +91,10 @@ def twice(tmp_path: Path) -> tuple[Left, Left]:
 @pytest.mark.parametrize(
     ("column", "text", "words", "kind"),
     [
-        ("allocated_resources", "60-63", "1 on other processors", Kind.PROCESSORS),
-        ("finish_time", "99999.000000", "1 at other times", Kind.TIMES),
-        ("success", "0", "1 of another end or energy", Kind.CONTENT),
-        ("stretch", "0.500000", "1 in `stretch` only", Kind.DERIVED),
+        ("allocated_resources", "60-63", "same times, other processors: 1", Kind.PROCESSORS),
+        ("finish_time", "99999.000000", "other times: 1", Kind.TIMES),
+        ("success", "0", "same times, but another request, end or energy: 1", Kind.CONTENT),
+        ("stretch", "0.500000", "same times, other derived columns: 1", Kind.DERIVED),
     ],
 )
 def test_jobs_that_differ_are_counted(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -12,6 +14,7 @@ from unittest.mock import patch
 import pytest
 
 from batsched_py.cli import main
+from batsched_py.support.signals import _ENDING
 
 
 class Called(NamedTuple):
@@ -30,6 +33,7 @@ def command(folder: Path | None, *arguments: object) -> Called:
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         patch.object(sys, "argv", ["batsched-py", *map(str, arguments)]),
+        _handlers_kept(),
         pytest.raises(SystemExit) as ended,
     ):
         main()
@@ -41,9 +45,20 @@ def command(folder: Path | None, *arguments: object) -> Called:
 def call(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
     """Call the command line; what it prints goes to where the test's own prints go."""
     monkeypatch.setattr(sys, "argv", ["batsched-py", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
+    with _handlers_kept(), pytest.raises(SystemExit) as ended:
         main()
     return _exit_code(ended.value)
+
+
+@contextlib.contextmanager
+def _handlers_kept() -> Iterator[None]:
+    """Undo what a command that is the end of its process does to signals; here it is not."""
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _exit_code(ended: SystemExit) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -31,9 +29,3 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def children(name: str) -> list[int]:
-    """Return the processes that this one has started with ``name`` in their command lines."""
-    found = ["pgrep", "-P", str(os.getpid()), "-f", name]
-    return [int(pid) for pid in subprocess.run(found, capture_output=True).stdout.split()]

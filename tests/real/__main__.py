@@ -16,8 +16,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from batsched_py.support.signals import stop_signals
+from helpers.compose_tool import compose_tool
 from real import docker_engine, slurm_node
-from real.packages import missing_packages
+from real.packages import has_compose_2, missing_packages
 
 ENGINES = {"Docker": docker_engine, "Slurm": slurm_node}
 INSTALL_LIMIT = 300
@@ -31,20 +32,28 @@ def install() -> str | None:
     """Install the engines that are missing; return why not, None if all are there."""
     wanted = [engine for engine in ENGINES.values() if not engine.answers()]
     packages = [name for engine in wanted for name in missing_packages(engine.PROGRAMS)]
-    if not packages:
+    if not packages and compose_tool():
         return None
     if shutil.which("apt-get") is None or os.geteuid() != 0:
         return "only root may install with apt-get"
-    quiet = ["apt-get", "--quiet=2", "--option=Dpkg::Use-Pty=0"]
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
-        try:
-            subprocess.run(
-                [*quiet, *command], env=environment, timeout=INSTALL_LIMIT, check=True, stdout=2
-            )
-        except (subprocess.SubprocessError, OSError) as error:
-            return str(error)
+    try:
+        _apt_get("update")
+        if not compose_tool() and has_compose_2():
+            packages.append("docker-compose")
+        _apt_get("install", "--yes", "--no-install-recommends", *packages)
+    except (subprocess.SubprocessError, OSError) as error:
+        return str(error)
     return None
+
+
+def _apt_get(*command: str) -> None:
+    subprocess.run(
+        ["apt-get", "--quiet=2", "--option=Dpkg::Use-Pty=0", *command],
+        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+        timeout=INSTALL_LIMIT,
+        check=True,
+        stdout=2,
+    )
 
 
 def start(stack: ExitStack, folder: Path) -> bool:
@@ -100,6 +109,8 @@ def main() -> int:
         print(f"not all engines could be installed: {reason}")
     batsim = shutil.which("batsim")
     print(f"Batsim: {batsim or 'its tests are skipped: there is no program batsim on PATH'}")
+    compose = compose_tool() or ["its tests are skipped: there is no Compose 2 (docker-compose)"]
+    print(f"Compose: {' '.join(compose)}")
     with stop_signals(), ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="real-"))
         all_run = start(stack, Path(folder))

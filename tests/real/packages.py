@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Mapping
 
 
@@ -21,3 +22,10 @@ def what_to_install(programs: Mapping[str, str]) -> str | None:
     """Say what to install, None if all is there."""
     packages = missing_packages(programs)
     return f"apt-get install --no-install-recommends {' '.join(packages)}" if packages else None
+
+
+def has_compose_2() -> bool:
+    """Whether this Debian's package of Compose is of version 2 or later (Debian 13's is)."""
+    command = ["apt-cache", "madison", "docker-compose"]  # docker-compose | 2.26.1-4 | where
+    lines = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+    return any(not line.split("|")[1].strip().startswith("1.") for line in lines if "|" in line)

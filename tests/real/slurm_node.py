@@ -6,8 +6,8 @@ cluster that this machine submits to.
 
 from __future__ import annotations
 
-import getpass
 import os
+import pwd
 import re
 import secrets
 import signal
@@ -64,7 +64,11 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 
 def missing() -> str | None:
-    """Return what is to be installed, None if a Slurm can be started."""
+    """Return what is to be done, None if a Slurm can be started."""
+    try:
+        _user()
+    except KeyError:
+        return f"user {os.getuid()} has no name, by which Slurm knows users: add it to /etc/passwd"
     return what_to_install(PROGRAMS)
 
 
@@ -118,12 +122,17 @@ def _configuration(folder: Path) -> str:
         return _CONF.format(
             name=_NAME,
             folder=folder,
-            user=getpass.getuser(),
+            user=_user(),
             controller_port=one.getsockname()[1],
             node_port=other.getsockname()[1],
             cores=os.cpu_count(),
             megabytes=pages * size * 9 // 10 // 2**20,
         )
+
+
+def _user() -> str:
+    """Return the name of who runs this, whatever the environment says; raises KeyError."""
+    return pwd.getpwuid(os.getuid()).pw_name
 
 
 def _version() -> tuple[int, ...]:

@@ -8,6 +8,7 @@ import shlex
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import MagicMock
 
 import docker
@@ -15,6 +16,7 @@ import pytest
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container, ContainerCollection
 from docker.models.images import ImageCollection
+from requests import ReadTimeout
 
 from batsched_py.errors import SimulationError
 from batsched_py.run.backends import docker as backend
@@ -36,10 +38,11 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> MagicMock:
     engine.images.pull.return_value.id = "sha256:2"
     engine.containers = MagicMock(spec=ContainerCollection)
     container = engine.containers.create.return_value = MagicMock(spec=Container, id="c0ffee")
+    container.client = engine
     states = [{"Status": "running"}] * 2 + [{"Status": "exited", "ExitCode": 0}]
     container.reload.side_effect = lambda: setattr(container, "attrs", {"State": states.pop(0)})
     container.logs.return_value = [b"Batsim said\n", b"this\n"]
-    monkeypatch.setattr(docker, "from_env", lambda: engine)
+    monkeypatch.setattr(docker, "from_env", MagicMock(return_value=engine))
     return engine
 
 
@@ -60,6 +63,7 @@ def test_the_container_is_confined_and_its_log_kept(engine: MagicMock, folder: R
     while (code := process.poll()) is None:
         pass
     process.stop()
+    assert engine.close.call_count == docker.from_env.call_count == 2
     process.stop()  # twice is once
     assert code == 0
     engine.containers.create.return_value.remove.assert_called_once_with(v=True, force=True)
@@ -134,24 +138,29 @@ def test_the_default_is_that_of_compose() -> None:
 
 
 def test_a_container_that_does_not_start_is_removed(engine: MagicMock, folder: RunFolder) -> None:
-    container = engine.containers.create.return_value
+    container = engine.containers.get.return_value = engine.containers.create.return_value
     container.start.side_effect = APIError("no such entry point")
     with pytest.raises(SimulationError, match="does not start: no such entry point"):
         DockerLauncher().start(folder, "ipc:///x", MagicMock(spec=Watchdog))
     container.remove.assert_called_once_with(v=True, force=True)
 
 
-def test_a_container_whose_making_is_interrupted_is_removed(
-    engine: MagicMock, folder: RunFolder
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [(KeyboardInterrupt, KeyboardInterrupt), (ReadTimeout("timed out"), SimulationError)],
+)
+def test_a_container_whose_making_is_not_awaited_is_removed(
+    engine: MagicMock, folder: RunFolder, end: Any, told: type[BaseException]
 ) -> None:
-    """Ctrl-C ends the wait for the engine, which makes the container all the same."""
+    """Ctrl-C or a limit ends the wait for the engine, which makes the container all the same."""
     container = engine.containers.create.return_value
-    engine.containers.create.side_effect = KeyboardInterrupt
+    engine.containers.create.side_effect = end
     engine.containers.get.side_effect = [NotFound("not yet"), container]
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(told):
         DockerLauncher().start(folder, "ipc:///x", MagicMock(spec=Watchdog))
     engine.containers.get.assert_called_with(folder.sockets.name)
     container.remove.assert_called_once_with(v=True, force=True)
+    assert engine.close.call_count == docker.from_env.call_count
 
 
 @pytest.mark.parametrize("seen", ["removing", "dead", None])
@@ -166,6 +175,7 @@ def test_a_container_that_somebody_removed_is_gone_at_once(
     with pytest.raises(SimulationError, match="was removed while it ran"):
         process.poll()
     process.stop()
+    assert engine.close.call_count == docker.from_env.call_count
     container.logs.assert_not_called()
     container.remove.assert_not_called()
 

@@ -364,13 +364,18 @@ def test_what_makes_no_sense_is_said_at_once(
         simulate(small(tmp_path), **settings)
 
 
-def test_a_policy_that_fails_is_told_from_batsim(tmp_path: Path) -> None:
+def test_a_policy_that_fails_is_told_before_what_batsim_says(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text(
         "class Bad:\n    def schedule(self, now, queue, machine):\n        return None\n"
     )
-    with pytest.raises(BatschedError, match=r"Bad.schedule returned None"):
+    told = r"^our process .*Bad.schedule returned None.*; Batsim "
+    with pytest.raises(BatschedError, match=told):
         simulate(
-            small(tmp_path), backend="socket", scheduler=f"{tmp_path}/bad.py:Bad", timeouts=QUICK
+            small(tmp_path),
+            backend="socket",
+            scheduler=f"{tmp_path}/bad.py:Bad",
+            timeouts=QUICK,
+            folder=tmp_path / "run",
         )
 
 
@@ -404,4 +409,6 @@ def test_a_platform_that_only_batsim_understands_is_left_to_batsim(tmp_path: Pat
     with pytest.raises(PlatformError, match="what-is-this"):
         simulate(small(tmp_path), **settings)
     with pytest.raises(SimulationError, match="Batsim exited with 1"):
-        simulate(small(tmp_path), backend="batsim", batsim="false", **settings)
+        simulate(
+            small(tmp_path), backend="batsim", batsim="false", folder=tmp_path / "run", **settings
+        )

@@ -95,6 +95,8 @@ def test_a_converted_workload_gives_the_same_schedule(tmp_path: Path, sample: Pa
         ("sample --no-such-option", 2, "--no-such-option"),
         ("nobody.swf --users feedback", 2, "--unknown-user"),
         ("sample --each-event --check-against socket", 2, "--backend embedded only"),
+        ("sample --timeouts run=5", 2, "--timeouts: only another process"),
+        ("sample --batsim-log", 2, "--batsim-log: only another process"),
     ],
 )
 def test_wrong_usage_is_one_line(tmp_path: Path, line: str, code: int, message: str) -> None:

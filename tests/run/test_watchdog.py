@@ -12,7 +12,6 @@ import pytest
 
 from batsched_py.run.backends.child_processes import LocalProcess
 from batsched_py.run.backends.watchdog import Watchdog
-from batsched_py.support.own_command import PROGRAM
 from helpers.logs import small_log
 from helpers.waiting import LIMIT, is_alive, wait_until
 
@@ -28,8 +27,9 @@ from batsched_py.run.backends.child_processes import LocalProcess
 from batsched_py.run.backends.watchdog import Watchdog
 watchdog = Watchdog()
 LocalProcess(["sh", "-c", {STUBBORN!r}], Path(sys.argv[1]), watchdog)
-watchdog.container("batsched-one")
-watchdog.container("batsched-two")
+watchdog.register("batsched-one")
+watchdog.register(sys.argv[2])
+watchdog.register("batsched-two")
 print(watchdog.group, flush=True)
 time.sleep(600)
 """
@@ -38,6 +38,7 @@ class errors:
     class NotFound(Exception): pass
 class from_env:
     containers = property(lambda self: self)
+    def close(self): pass
     def get(self, name):
         self.name = name
         return self
@@ -63,11 +64,13 @@ def test_leaving_it_ends_what_does_not_want_to_end(tmp_path: Path) -> None:
 
 
 def test_a_killed_run_leaves_nothing(tmp_path: Path) -> None:
-    """Not even processes that do not want to end, and what these have started; nor a container."""
-    log, removed = tmp_path / "log", tmp_path / "removed"
+    """Not even processes that do not want to end, and what these have started; no container, and
+    no folder."""
+    log, removed, folder = tmp_path / "log", tmp_path / "removed", tmp_path / "a folder\nof it"
+    (folder / "in it").mkdir(parents=True)
     (tmp_path / "docker.py").write_text(DOCKER.format(file=str(removed)))
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(log)],
+        [sys.executable, "-c", HOLDER, str(log), str(folder)],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )
@@ -79,6 +82,7 @@ def test_a_killed_run_leaves_nothing(tmp_path: Path) -> None:
     holder.communicate(timeout=LIMIT)
     wait_until(lambda: not any(map(is_alive, [guard, *processes])))
     assert removed.read_text().split() == ["batsched-one", "batsched-two"]
+    assert not folder.exists()
 
 
 def test_a_killed_guard_does_not_disturb_the_run(tmp_path: Path) -> None:
@@ -86,7 +90,7 @@ def test_a_killed_guard_does_not_disturb_the_run(tmp_path: Path) -> None:
         assert watchdog.group is not None
         os.kill(watchdog.group, signal.SIGKILL)
         wait_until(lambda: not is_alive(watchdog.group or 0))
-        watchdog.container("gone")
+        watchdog.register("gone")
         process = LocalProcess(["true"], tmp_path / "log", watchdog)
         assert wait_until(lambda: process.poll() is not None)
         assert process.poll() == 0
@@ -97,23 +101,32 @@ def test_without_process_groups_it_guards_nothing(
 ) -> None:
     monkeypatch.delattr(os, "killpg")
     with Watchdog() as watchdog:
-        watchdog.container("unheard")
+        watchdog.register("unheard")
         process = LocalProcess(["sleep", "600"], tmp_path / "log", watchdog)
         process.stop()
     assert process.poll() == -signal.SIGTERM
 
 
-def test_a_killed_simulation_leaves_neither_side(tmp_path: Path) -> None:
+def test_a_killed_simulation_leaves_neither_side_nor_its_folders(tmp_path: Path) -> None:
     (tmp_path / "small.swf").write_text(small_log())
     batsim = tmp_path / "batsim"
-    batsim.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 611\n")
+    batsim.write_text(f"#!/bin/sh\necho $$ $* > {tmp_path}/said\nexec sleep 611\n")
     batsim.chmod(0o755)
-    line = [*PROGRAM, "simulate", "small.swf", "--backend", "batsim", "--batsim", str(batsim)]
-    process = subprocess.Popen([*line, "-e", "out/x"], cwd=tmp_path)
-    pid = int(wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text()))
-    group = os.getpgid(pid)
-    process.kill()
-    process.wait(LIMIT)
-    wait_until(lambda: not is_alive(pid))
+    call = f"simulate('small.swf', backend='batsim', batsim='{batsim}')"
+    line = [sys.executable, "-c", f"from batsched_py.run.simulate import simulate; {call}"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(line, cwd=tmp_path, env=environment) as process:
+        try:
+            said = tmp_path / "said"
+            pid, *words = wait_until(lambda: said.exists() and said.read_text().split())
+            socket, prefix = (words[words.index(option) + 1] for option in ("-s", "-e"))
+            folders = [Path(socket.removeprefix("ipc://")).parent, Path(prefix).parents[1]]
+            assert [folder.name.startswith("batsched-") for folder in folders] == [True, True]
+            assert all(map(Path.is_dir, folders))
+            group = os.getpgid(int(pid))
+        finally:
+            process.kill()
+    wait_until(lambda: not is_alive(int(pid)))
     left = f"pgrep -g {group}"  # our process and the guard too
     wait_until(lambda: not subprocess.run(left.split(), stdout=subprocess.PIPE).stdout)
+    assert not any(map(Path.exists, folders))

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from batsched_py.errors import PlatformError, ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.energy.consumption import (
+from batsched_py.simulator.energy import (
     SleepState,
     Watts,
     power_states,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.errors import PlatformError
-from batsched_py.simulator.energy.consumption import power_states
+from batsched_py.simulator.energy import power_states
 from batsched_py.simulator.platform.hosts import homogeneous, scaled
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml, scaled_xml

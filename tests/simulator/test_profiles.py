@@ -131,12 +131,14 @@ def test_profiles_that_are_kept(sentence: str, tmp_path: Path) -> None:
     assert read_workload(path).profiles.keys() == kept
 
 
-def test_two_to_the_sixtieth_parts_are_read_at_once() -> None:
-    """Each profile is read once, however often others are composed of it."""
-    profiles = {f"p{at}": composed(f"p{at + 1}", f"p{at + 1}") for at in range(60)}
-    profiles["p60"] = delay(1)
+def test_two_to_the_sixtieth_parts_are_read_and_released_at_once() -> None:
+    """Each profile is read once, however often others are composed of it; so it is released."""
+    profiles = {
+        f"{name}{at}": composed(f"a{at + 1}", f"b{at + 1}") for at in range(60) for name in "ab"
+    }
+    profiles |= {"a60": delay(1), "b60": delay(1), "r": {"type": "recv", "success": "a60"}}
     outcome = simulate(
-        Timetable({0: [execute("w0!j", 1)]}), workload(profiles, job("j", "p0", 1000.5))
+        Timetable({0: [execute("w0!j", 1)]}), workload(profiles, job("j", "a0", 1000.5))
     )
     assert ends(outcome) == {"j": ("WALLTIME_REACHED", 1000.5)}
 

@@ -6,6 +6,7 @@ import csv
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -275,15 +276,42 @@ def test_a_scheduler_that_is_stopped_does_not_leave_batsim_waiting(
     assert "Traceback" not in (process.stderr.read() if process.stderr else "")
 
 
-def test_a_request_to_end_does_not_hide_why_it_leaves(folder: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_request_to_end_waits_for_nobody(folder: Path, number: int) -> None:
+    with serving(folder) as process, peer(f"ipc://{folder}/s") as simulator:
+        ask(simulator, begins())
+        os.kill(process.pid, signal.SIGINT)
+        assert process.stderr is not None
+        assert "Ctrl-C again leaves it waiting" in process.stderr.readline()
+        os.kill(process.pid, number)
+        assert process.wait(LIMIT) == 130
+    assert not (folder / "s").exists()
+
+
+def test_sigterm_has_an_end_while_batsim_computes(folder: Path) -> None:
+    with serving(folder) as process, peer(f"ipc://{folder}/s") as simulator:
+        ask(simulator, begins())
+        os.kill(process.pid, signal.SIGTERM)
+        assert process.wait(LIMIT) == 130
+
+
+@pytest.mark.parametrize("after", [0, 0.02, 0.05, 0.1])
+def test_a_request_to_end_does_not_hide_why_it_leaves(folder: Path, after: float) -> None:
     """Batsim, told so, has aborted; Compose then asks the other container to end."""
     with serving(folder) as process, peer(f"ipc://{folder}/s") as simulator:
         ask(simulator, begins())
         assert ask(simulator, b"no JSON").startswith(b"batsched_py cannot answer")
+        time.sleep(after)
         os.kill(process.pid, signal.SIGTERM)
     stderr = process.stderr.read() if process.stderr else ""
-    assert process.returncode != 130, stderr
-    assert "interrupted" not in stderr
+    assert process.returncode == 1, stderr
+    assert "not one of the protocol" in stderr
+
+
+def test_where_everybody_may_connect_batsim_is_given_a_name(folder: Path) -> None:
+    done = command(folder, "serve", "-s", "tcp://*:*", "--first-timeout", "0.1")
+    assert " -s tcp://THIS-MACHINE:" in done.stdout
+    assert "start Batsim with -s tcp://THIS-MACHINE:" in one_line(done.stderr)
 
 
 def test_a_request_to_end_after_the_simulation_comes_too_late(folder: Path) -> None:

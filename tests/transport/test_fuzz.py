@@ -124,7 +124,6 @@ def test_never_hangs_over_a_socket(
     monkeypatch.setattr(transport, "_TICK", 0.01)
     monkeypatch.setattr(conversation, "LAST_CALL", 0.02)
     monkeypatch.setattr(transport, "_FLUSH", 0.1)
-    monkeypatch.setattr(transport, "_FAREWELL", 0.1)
     folder = next(folders)
     folder.mkdir()
     with (

@@ -19,7 +19,7 @@ from batsched_py.support.signals import stop_signals
 from batsched_py.transport import conversation
 from batsched_py.transport import scheduler_socket as transport
 from batsched_py.transport.scheduler_socket import SchedulerSocket
-from helpers.waiting import LIMIT, children, is_alive, wait_until
+from helpers.waiting import LIMIT, wait_until
 from helpers.wire import (
     ask,
     begins,
@@ -38,7 +38,7 @@ from helpers.wire import (
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "_TICK", 0.02)
     monkeypatch.setattr(conversation, "LAST_CALL", 0.1)
-    monkeypatch.setattr(transport, "_FAREWELL", 0.1)
+    monkeypatch.setattr(conversation, "_PATIENCE", 0.1)
 
 
 def test_a_simulation_from_begin_to_end(tmp_path: Path) -> None:
@@ -126,48 +126,61 @@ def test_nonsense_in_the_middle_ends_it_on_both_sides(tmp_path: Path, raw: bytes
     assert isinstance(server.error, ProtocolError)
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("address", ["ipc://{}/s", "tcp://127.0.0.1:*"])
-def test_a_simulator_that_computes_is_told_when_it_asks(tmp_path: Path, address: str) -> None:
-    """It was silent for too long; nobody listens any more when it asks, and it gets a refusal."""
+def test_a_simulator_that_computes_is_told_when_it_asks(
+    tmp_path: Path,
+    address: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It was silent for too long; others who ask before it are refused."""
+    monkeypatch.setattr(conversation, "_PATIENCE", LIMIT)
     with conversing(tmp_path, silence_timeout=0.1, address=address) as (server, batsim):
         ask(batsim, begins())
-        server.join(LIMIT)
-        with SchedulerSocket(server.endpoint.address):  # for the next simulation
-            time.sleep(0.1)
-            assert b"said nothing for 0.1 s" in ask(batsim, submitted("a"))
+        wait_until(lambda: "Batsim computes" in capsys.readouterr().err)
+        with peer(server.endpoint.address) as stranger:
+            assert b"said nothing for 0.1 s" in ask(stranger, b"hello")
+        assert b"said nothing for 0.1 s" in ask(batsim, submitted("a"))
     assert isinstance(server.error, SimulationError)
 
 
-@pytest.mark.process
-def test_a_simulator_that_has_not_asked_yet_is_told_too(tmp_path: Path) -> None:
-    with conversing(tmp_path, first_timeout=0.3) as (server, batsim):
-        server.join(LIMIT)
+def test_a_simulator_that_goes_without_asking_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(conversation, "_PATIENCE", 2 * LIMIT)
+    with conversing(tmp_path, silence_timeout=0.1) as (server, batsim):
+        ask(batsim, begins())
+        wait_until(lambda: "Batsim computes" in capsys.readouterr().err)
+    assert "said nothing for 0.1 s" in str(server.error)
+
+
+def test_a_simulator_that_asks_as_the_limit_passes_is_told_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def limit_passes(endpoint: SchedulerSocket, *_: object) -> None:
+        assert endpoint._socket.poll(round(LIMIT * 1000))
+        raise SimulationError("no simulation began")
+
+    monkeypatch.setattr(conversation, "_next", limit_passes)
+    with conversing(tmp_path) as (_, batsim):
         assert b"no simulation began" in ask(batsim, begins())
 
 
-@pytest.mark.process
-def test_who_tells_it_ends_with_it(tmp_path: Path) -> None:
-    """A simulator that is gone needs no last word."""
-    with conversing(tmp_path, silence_timeout=0.1) as (server, batsim):
-        ask(batsim, begins())
-        server.join(LIMIT)
-        told = children("farewell")
-        assert len(told) == 1
-    wait_until(lambda: not any(map(is_alive, told)))
-
-
 def test_a_stranger_who_is_gone_is_not_taken_for_the_simulator(tmp_path: Path) -> None:
-    """File descriptors are used again: the simulator's may be the one that a stranger had."""
+    """File descriptors are used again: the simulator has one that a stranger had."""
+    strangers: set[int] = set()
     with serving(tmp_path) as server:
-        for _ in range(3):
-            with peer(server.endpoint.address) as stranger:
-                ask(stranger, b"hello")
-            time.sleep(0.05)
-        with peer(server.endpoint.address) as batsim:
-            ask(batsim, begins())
-            time.sleep(0.1)  # several looks at whether it is there
-            ask(batsim, ends())
+        while not server.conversation.ended:
+            with peer(server.endpoint.address) as batsim:
+                ask(batsim, b"hello")
+                connections = server.endpoint._connections
+                file = max(connections, key=connections.__getitem__)
+                if file in strangers:
+                    ask(batsim, begins())
+                    time.sleep(0.1)  # several looks at whether it is there
+                    ask(batsim, ends())
+                strangers.add(file)
+            assert len(strangers) < 100
     assert server.error is None
 
 

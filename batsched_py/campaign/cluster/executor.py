@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from concurrent.futures import wait as wait_for
 from contextlib import ExitStack, contextmanager, suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.request import ProxyHandler, build_opener
@@ -115,7 +116,7 @@ def _is_dashboard(link: str) -> bool:
     try:
         with build_opener(ProxyHandler({})).open(link, timeout=_DASHBOARD) as page:
             return b"needs bokeh" not in page.read(1000)
-    except (OSError, ValueError):  # HTTP errors are of the first kind
+    except (OSError, ValueError, HTTPException):  # HTTP errors are of the first kind
         return False
 
 
@@ -306,25 +307,32 @@ class ClusterExecutor(Executor):
 
     async def _look(self) -> None:
         """Watch over the scheduler and the jobs until the end."""
+        try:
+            await self._watch_over()
+        except ClusterLostError as error:
+            self._end(error)
+        except Exception as error:  # else runs would wait for ever
+            self._end(ClusterLostError(f"the cluster cannot be watched over: {error!r}; {SEE}"))
+
+    async def _watch_over(self) -> None:
         alone_since = time.monotonic()
         while not self._gone.done():
             await asyncio.sleep(_PULSE)
-            try:
-                workers = await asyncio.wait_for(self._client.scheduler.ncores(), _PATIENCE)
-                await self._jobs.renew(len(workers))
-            except ClusterLostError as error:
-                self._end(error)
-                return
-            except Exception as error:  # whatever it is: it does not answer
-                self._end(_lost(f"no answer for {_PATIENCE:g} s: {type(error).__name__}"))
-                return
+            nb_workers = await self._nb_workers()
+            await self._jobs.renew(nb_workers)
             now = time.monotonic()
             waiting = any(not future.done() for future in list(self._futures))
-            if workers or not waiting:
+            if nb_workers or not waiting:
                 alone_since = now
             elif now > alone_since + _ALONE:
                 say(await self._jobs.no_worker())
                 alone_since = now
+
+    async def _nb_workers(self) -> int:
+        try:
+            return len(await asyncio.wait_for(self._client.scheduler.ncores(), _PATIENCE))
+        except Exception as error:  # whatever it is: it does not answer
+            raise _lost(f"no answer for {_PATIENCE:g} s: {type(error).__name__}") from None
 
     def _end(self, error: BatschedError) -> None:
         """Let all calls end with an error."""

@@ -142,19 +142,19 @@ class QueuedJobs:
             say(self._in_words())
 
     async def _tell_ends(self, ended: dict[str, JobState]) -> None:
-        """Say how jobs ended; the log is shown of one of those that ended alike."""
-        alike: dict[str, list[str]] = {}
-        tails: dict[str, str] = {}
+        """Say how jobs ended; of those that ended alike Slurm is asked for the last one only, and
+        its log is shown."""
+        alike: dict[JobState, list[str]] = {}
         for number, state in ended.items():
-            end = await slurm_end(number)
-            how = ", ".join(text for text in (str(state), end.how) if text)
-            alike.setdefault(how, []).append(number)
-            if end.log is not None and not state.was_cut_short and how not in tails:
-                tails[how] = _tail(end.log)
-        for how, numbers in alike.items():
-            self._last_end = f" (job {numbers[-1]}: {how})"
-            jobs = f"job{'s' * (len(numbers) > 1)} {' '.join(numbers)} of slurm ended"
-            say(f"{jobs}: {how}{tails.get(how, '')}")
+            alike.setdefault(state, []).append(number)
+        ends = await asyncio.gather(*(slurm_end(numbers[-1]) for numbers in alike.values()))
+        for (state, numbers), end in zip(alike.items(), ends, strict=True):
+            several = len(numbers) > 1
+            jobs = f"job{'s' * several} {' '.join(numbers)}"
+            how = f"{state}, {'the last with ' * several}{end.how}" if end.how else f"{state}"
+            self._last_end = f" ({jobs}: {how})"
+            tail = "" if end.log is None or state.was_cut_short else _tail(end.log)
+            say(f"{jobs} of slurm ended: {how}{tail}")
 
     def _in_words(self) -> str:
         states = Counter(map(str, self._states.values()))

@@ -17,7 +17,7 @@ from batsched_py.commands.protocol import decision_process_options as p
 from batsched_py.errors import UsageError
 from batsched_py.protocol import messages as m
 from batsched_py.results.columns_beyond_batsim import UsersTable
-from batsched_py.run.settings import Settings
+from batsched_py.run.settings import Run, Settings
 from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.support.signals import ignore_stop_signals, stop_signals
 from batsched_py.transport import BEGUN, LISTENING
@@ -25,6 +25,7 @@ from batsched_py.transport import BEGUN, LISTENING
 if TYPE_CHECKING:
     from batsched_py.transport import Partner
     from batsched_py.transport.conversation import ExchangeObserver
+    from batsched_py.workload import Workload
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -113,9 +114,21 @@ def serve(
     workload = p.users_workload(run, log, log_dir)
     if prefix is not None:
         make_folder_of(f"{prefix}_users.csv")
-    from batsched_py.transport import (
-        conversation as c,  # ZeroMQ is imported here, after the mistakes
-    )
+    _serve(run, workload, endpoint, first_timeout, silence_timeout, prefix, record, verbosity)
+
+
+def _serve(
+    run: Run,
+    workload: Workload | None,
+    endpoint: str,
+    first_timeout: float,
+    silence_timeout: float,
+    prefix: str | None,
+    record: Path | None,
+    verbosity: BatschedVerbosity,
+) -> None:
+    # ZeroMQ is imported here, after the mistakes.
+    from batsched_py.transport import conversation as c
     from batsched_py.transport.recording import Recorder
     from batsched_py.transport.scheduler_socket import SchedulerSocket
 
@@ -124,7 +137,7 @@ def serve(
         stack.enter_context(stop_signals())
         socket = stack.enter_context(SchedulerSocket(endpoint))
         recorder = None if record is None else stack.enter_context(Recorder(record))
-        make = p.SchedulerMaker(run, workload, socket.address)
+        make = p.SchedulerMaker(run, workload, socket.batsims_endpoint)
 
         def begin(begins: m.SimulationBegins) -> Partner:
             _say(BEGUN, verbosity)
@@ -133,17 +146,11 @@ def serve(
         conversation = c.Conversation(begin, _observer(table, verbosity))
         _say(f"{LISTENING}{socket.address}", verbosity)
         _say(f"start Batsim as: {make.batsim_command(prefix or 'PREFIX')}", verbosity)
+        limits = c.WaitLimits(first=first_timeout or inf, silence=silence_timeout or inf)
         try:
-            c.serve(
-                socket,
-                conversation,
-                c.WaitLimits(first=first_timeout or inf, silence=silence_timeout or inf),
-                recorder,
-            )
-        except Exception:  # what it is will be told, though somebody asks for the end meanwhile
+            c.serve(socket, conversation, limits, recorder)
+        finally:  # how it ended is told, though somebody asks for the end meanwhile
             ignore_stop_signals()
-            raise
-    ignore_stop_signals()
     if table is not None:
         write_whole(f"{prefix}_users.csv", table.csv())
     _say(f"the simulation ended at {conversation.now:f} s", verbosity)

@@ -45,7 +45,7 @@ class Kind(IntEnum):
         return self <= Kind.CONTENT
 
 
-_MEANING = {
+MEANING = {
     Kind.MISSING: "in one only",
     Kind.TIMES: "other times",
     Kind.CONTENT: "same times, but another request, end or energy",
@@ -123,7 +123,7 @@ def lines_by_kind(different: list[Difference], one: str, other: str) -> list[str
         first = min(those, key=lambda job: job.parted)
         field = first.gravest
         lines.append(
-            f"{_MEANING[kind]}: {len(those)} {'job' if len(those) == 1 else 'jobs'}, first "
+            f"{MEANING[kind]}: {len(those)} {'job' if len(those) == 1 else 'jobs'}, first "
             f"{first.job} ({field.column} {field.one} in {one}, {field.other} in {other})"
         )
     return lines

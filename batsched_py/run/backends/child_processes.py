@@ -6,7 +6,8 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from textwrap import shorten
 from typing import Protocol
@@ -62,9 +63,15 @@ class LocalProcess:
         return self._process.poll()
 
     def stop(self) -> None:
-        """End it, even if the wait for that is interrupted; the watchdog ends what it started."""
-        if not self._watchdog.terminate():
+        """End it, even if the wait for that is interrupted.
+
+        Asked to end is all that the run has started, the other side too: this one may be a shell
+        that does not pass it on. Whatever of that stays is ended by the watchdog.
+        """
+        if self._watchdog.group is None:
             self._process.terminate()
+        else:
+            self._watchdog.terminate()
         try:
             self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
@@ -106,12 +113,14 @@ def cause(log: Path) -> str:
     """
     if (error := error_line(log)) is not None:
         return error
-    lines = _lines(log)
-    own_words = [line for line in lines if not _LOGGED.match(line)]
-    if not own_words:
-        return "its log names no cause" if lines else "its log is empty"
-    shows_usage = any(line.startswith("Usage:") for line in own_words[1:])
-    return shorten(own_words[0 if shows_usage else -1], _WIDTH)
+    own_words = (line for line in _lines(log) if not _LOGGED.match(line))
+    first = last = next(own_words, "")
+    if not first:
+        return "its log names no cause" if any(_lines(log)) else "its log is empty"
+    for last in own_words:
+        if last.startswith("Usage:"):
+            return shorten(first, _WIDTH)
+    return shorten(last, _WIDTH)
 
 
 def error_line(log: Path) -> str | None:
@@ -126,9 +135,6 @@ def error_line(log: Path) -> str | None:
     return None
 
 
-def _lines(log: Path) -> list[str]:
-    try:
-        text = log.read_text(errors="replace")
-    except OSError:
-        return []
-    return [stripped for line in text.splitlines() if (stripped := line.strip())]
+def _lines(log: Path) -> Iterator[str]:
+    with suppress(OSError), log.open(errors="replace") as file:
+        yield from filter(None, map(str.strip, file))

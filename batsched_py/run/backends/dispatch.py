@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,12 @@ from batsched_py.run.backends.launchers import (
     ProgramLauncher,
     RunFolder,
 )
-from batsched_py.run.backends.side_by_side import prepare_folder, run_side_by_side, socket_folder
+from batsched_py.run.backends.side_by_side import (
+    prepare_folder,
+    run_side_by_side,
+    socket_folder,
+    start_watchdog,
+)
 from batsched_py.run.described_sites import described_sites
 from batsched_py.run.settings import EMBEDDED, SETTINGS, Run
 from batsched_py.simulator.platform.platform_writer import (
@@ -72,20 +78,25 @@ def run_outside(
     """
     batsim = launcher(run.backend, run.batsim, run.shake)
     identity = batsim.check()
-    place = (root or Path(mkdtemp(prefix="batsched-run-", dir=temporary_place()))).resolve()
-    with locked(place), socket_folder() as sockets:
-        folder = RunFolder(place, Path(sockets), run.dynamic, registers, quiet=not run.batsim_log)
+    with ExitStack() as stack:
+        watchdog = stack.enter_context(start_watchdog())
+        sockets = Path(stack.enter_context(socket_folder(watchdog)))
+        place = (root or Path(mkdtemp(prefix="batsched-run-", dir=temporary_place()))).resolve()
+        if root is None:
+            watchdog.register(place)
+        stack.enter_context(locked(place))
+        folder = RunFolder(place, sockets, run.dynamic, registers, quiet=not run.batsim_log)
         prepare_folder(folder.root)
         write_workload(workload, folder.inputs / "workload.json")
         write_whole(
             folder.inputs / "platform.xml",
             _platform_xml(run, nb_hosts),
         )
-        run_side_by_side(_scheduler(run, folder, record), batsim, folder, run.timeouts)
+        run_side_by_side(_scheduler(run, folder, record), batsim, folder, run.timeouts, watchdog)
         output = BatsimOutput(folder.outputs, described_sites(run.sites))
         commands = (folder.root / "commands.sh").read_text()
-    if root is None:
-        shutil.rmtree(place, ignore_errors=True)
+        if root is None:
+            shutil.rmtree(place, ignore_errors=True)
     details = {"batsim_version": output.batsim_version, "batsim": identity, "commands": commands}
     return output, details
 

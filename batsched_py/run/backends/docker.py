@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -44,7 +44,6 @@ class DockerLauncher:
     def __init__(self) -> None:
         self.image = os.environ.get(IMAGE_VARIABLE) or DEFAULT_IMAGE
         self._unix_sockets = sys.platform == "linux"
-        self._client: DockerClient | None = None
         self._security: frozenset[str] = frozenset()
 
     @extra("docker")
@@ -53,30 +52,38 @@ class DockerLauncher:
 
         Raises :class:`MissingExtraError` without the library that speaks with the daemon.
         """
-        import docker
         from docker.errors import DockerException, ImageNotFound
 
+        with self._engine() as client:
+            try:
+                try:
+                    image = client.images.get(self.image)
+                except ImageNotFound:
+                    print(f"pulling {self.image}", file=sys.stderr)
+                    image = client.images.pull(self.image)
+                return str(image.id)
+            except (DockerException, OSError) as error:
+                raise SimulationError(
+                    f"the image {self.image} cannot be had ({_reason(error)}): see that its "
+                    "registry is reached, or name another image of Batsim 4 in the variable "
+                    f"{IMAGE_VARIABLE}"
+                ) from None
+
+    def _engine(self) -> closing[DockerClient]:
+        """Return a client that is to be closed, and note what its engine does with users."""
+        import docker
+        from docker.errors import DockerException
+
         try:
-            self._client = docker.from_env()
-            self._security = frozenset(self._client.info().get("SecurityOptions") or ())
+            client = docker.from_env()
+            self._security = frozenset(client.info().get("SecurityOptions") or ())
         except (DockerException, OSError) as error:
             raise SimulationError(
                 f"Docker does not answer ({_reason(error)}): start its daemon, see that this user "
                 "may use it, and set DOCKER_HOST where the socket is not the usual one; or use "
                 f"{parameter('backend')} batsim or embedded"
             ) from None
-        try:
-            try:
-                image = self._client.images.get(self.image)
-            except ImageNotFound:
-                print(f"pulling {self.image}", file=sys.stderr)
-                image = self._client.images.pull(self.image)
-            return str(image.id)
-        except (DockerException, OSError) as error:
-            raise SimulationError(
-                f"the image {self.image} cannot be had ({_reason(error)}): see that its registry "
-                f"is reached, or name another image of Batsim 4 in the variable {IMAGE_VARIABLE}"
-            ) from None
+        return closing(client)
 
     def listen_on(self, folder: RunFolder) -> str:
         """Return a Unix socket of this run; where containers cannot reach one, a free port."""
@@ -99,31 +106,25 @@ class DockerLauncher:
         """Run it."""
         from docker.errors import DockerException
 
-        if self._client is None:
-            self.check()
-        assert self._client is not None  # check() made it
-        watchdog.container(folder.sockets.name)
-        try:
-            container = self._client.containers.create(
-                self.image, command=self._arguments(folder, endpoint), **self._options(folder)
-            )
-        except (DockerException, OSError) as error:
-            raise SimulationError(f"no container of {self.image}: {_reason(error)}") from None
-        except BaseException:  # interrupted
-            with suppress(DockerException, OSError):
-                remove_container(folder.sockets.name)
-            raise
-        process = ContainerProcess(container, folder.batsim_log)
-        try:
-            container.start()
-        except BaseException as error:
-            process.stop()
-            if isinstance(error, DockerException | OSError):
-                raise SimulationError(
-                    f"the container of {self.image} does not start: {_reason(error)}"
-                ) from None
-            raise
-        return process
+        name = folder.sockets.name
+        watchdog.register(name)
+        with ExitStack() as stack:
+            client = stack.enter_context(self._engine())
+            try:
+                container = client.containers.create(
+                    self.image, command=self._arguments(folder, endpoint), **self._options(folder)
+                )
+                container.start()
+            except BaseException as error:
+                with suppress(DockerException, OSError):
+                    remove_container(name)  # even if no answer came, it is there soon
+                if isinstance(error, DockerException | OSError):
+                    raise SimulationError(
+                        f"the container of {self.image} does not start: {_reason(error)}"
+                    ) from None
+                raise
+            stack.pop_all()  # the container is asked by it, until it is stopped
+        return ContainerProcess(container, folder.batsim_log)
 
     def _arguments(self, folder: RunFolder, endpoint: str) -> list[str]:
         return batsim_arguments(
@@ -209,13 +210,14 @@ class ContainerProcess:
 
     def stop(self) -> None:
         """Keep its log and remove it."""
-        if self._gone:
-            return
-        try:
-            if self._code is None:
-                self._keep_log()
-        finally:
-            self._remove()
+        with closing(self._container.client):
+            if self._gone:
+                return
+            try:
+                if self._code is None:
+                    self._keep_log()
+            finally:
+                self._remove()
 
     def _remove(self) -> None:
         from docker.errors import DockerException, NotFound

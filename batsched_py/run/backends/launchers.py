@@ -97,7 +97,7 @@ class ProgramLauncher:
         path = shutil.which(name)
         if path is None:
             raise UsageError(
-                f"there is no program {name!r}: install Batsim 4.2 (docs/batsim.md), say where it "
+                f"there is no program {name!r}: install Batsim 4 (docs/batsim.md), say where it "
                 f"is with {parameter('batsim')}, or use {parameter('backend')} docker"
             )
         return path

@@ -31,6 +31,8 @@ from batsched_py.transport import BEGUN, LISTENING
 _TICK = 0.02
 _UNHEARD = 0.5
 """Seconds in which our process may yet hear a Batsim that has ended."""
+_CLOSED = "the connection was closed"
+"""What our process says if Batsim left first."""
 _WRITTEN = (
     "input/platform.xml",
     "input/workload.json",
@@ -42,17 +44,20 @@ _WRITTEN = (
 
 
 def run_side_by_side(
-    scheduler: Callable[[str], list[str]], launcher: Launcher, folder: RunFolder, limits: Timeouts
+    scheduler: Callable[[str], list[str]],
+    launcher: Launcher,
+    folder: RunFolder,
+    limits: Timeouts,
+    watchdog: Watchdog,
 ) -> None:
     """Run our process and Batsim to their ends.
 
     ``scheduler`` gives the command of our process for an endpoint. The folder keeps the exact
-    commands and both logs. Raises :class:`SimulationError` unless both sides ended well; nothing
-    goes on running.
+    commands and both logs. Raises :class:`SimulationError` unless both sides ended well; neither
+    goes on running, and what they have started ends with ``watchdog``.
     """
     command = scheduler(launcher.listen_on(folder))
     with ExitStack() as stack:
-        watchdog = stack.enter_context(_watchdog())
         ours = LocalProcess(command, folder.scheduler_log, watchdog)
         stack.callback(ours.stop)
         endpoint = _wait_until_it_listens(ours, folder, limits.ready)
@@ -65,18 +70,21 @@ def run_side_by_side(
         raise SimulationError(f"{problem}; both logs are in {folder.root}")
 
 
-def _watchdog() -> Watchdog:
+def start_watchdog() -> Watchdog:
+    """Return the guard of one run; raises :class:`SimulationError` if it cannot be started."""
     try:
         return Watchdog()
     except OSError as error:
         raise SimulationError(f"no process can be started: {error.strerror}") from None
 
 
-def socket_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a new folder for the socket of one run, with a short name."""
+def socket_folder(watchdog: Watchdog) -> tempfile.TemporaryDirectory[str]:
+    """Return a new folder for the socket of the run of ``watchdog``, with a short name."""
     usual = temporary_place()
     short = "/tmp" if len(usual) > 60 and Path("/tmp").is_dir() else None
-    return tempfile.TemporaryDirectory(prefix="batsched-", dir=short)
+    folder = tempfile.TemporaryDirectory(prefix="batsched-", dir=short)
+    watchdog.register(folder.name)
+    return folder
 
 
 def _wait_until_it_listens(ours: Process, folder: RunFolder, timeout: float) -> str:
@@ -162,6 +170,8 @@ def _problem(
         else:
             error = error_line(log)
             parts.append(f"{name} exited with 0{f': {error}' if error else ''}")
+    if ours and _CLOSED not in parts[1]:
+        parts.reverse()  # the cause is ours, and Batsim complains of what it was told of it
     return "; ".join(parts)
 
 

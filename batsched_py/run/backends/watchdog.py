@@ -11,11 +11,13 @@ As a process it needs the standard library only, and Docker's if there is a cont
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
+from pathlib import Path
 from typing import Self
 
 _GRACE = 1.0
@@ -25,7 +27,7 @@ _MADE = 2.0
 
 
 class Watchdog:
-    """Guards the processes and containers of one run; raises OSError if it cannot be started.
+    """Guards what one run starts and makes; raises OSError if it cannot be started.
 
     A context manager: leaving it ends the processes. Where there are no process groups (Windows) it
     guards nothing.
@@ -61,16 +63,16 @@ class Watchdog:
             self._signal("SIGKILL")
             self._guard.communicate()
 
-    def container(self, name: str) -> None:
-        """Guard a container of Docker, by its name or id; best before it is made."""
+    def register(self, what: str | Path) -> None:
+        """Have a container of Docker (by its name, best before it is made) or a folder (by its
+        absolute path) removed if the run is gone."""
         if self._guard is not None and self._guard.stdin is not None:
             with suppress(OSError):  # somebody has killed the guard: that is no reason to fail
-                self._guard.stdin.write(f"{name}\n".encode())
+                self._guard.stdin.write(os.fsencode(what) + b"\0")
 
-    def terminate(self) -> bool:
-        """Ask all processes of the run to end; return whether it is there to do so."""
+    def terminate(self) -> None:
+        """Ask all processes of the run to end."""
         self._signal("SIGTERM")
-        return self.group is not None
 
     def _signal(self, name: str) -> None:
         if self.group is not None:
@@ -80,14 +82,18 @@ class Watchdog:
 
 def _guard() -> None:
     """Wait until the run is gone, then end what it has left, and itself."""
-    containers = sys.stdin.read().split()
+    registered = [os.fsdecode(name) for name in sys.stdin.buffer.read().split(b"\0")[:-1]]
+    folders = [name for name in registered if os.path.isabs(name)]
     os.killpg(0, signal.SIGTERM)
     begin = time.monotonic()
     try:
-        for name in containers:
-            remove_container(name)
+        for name in registered:
+            if name not in folders:
+                remove_container(name)
     finally:
         time.sleep(max(0.0, begin + _GRACE - time.monotonic()))
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
         os.killpg(0, signal.SIGKILL)
 
 
@@ -96,14 +102,14 @@ def remove_container(name: str) -> None:
     makes it although nobody waits any more."""
     import docker
 
-    client = docker.from_env()
     deadline = time.monotonic() + _MADE
-    while time.monotonic() < deadline:
-        try:
-            client.containers.get(name).remove(v=True, force=True)
-            return
-        except docker.errors.NotFound:
-            time.sleep(0.1)
+    with closing(docker.from_env()) as client:
+        while time.monotonic() < deadline:
+            try:
+                client.containers.get(name).remove(v=True, force=True)
+                return
+            except docker.errors.NotFound:
+                time.sleep(0.1)
 
 
 if __name__ == "__main__":

@@ -17,10 +17,10 @@ from batsched_py.protocol.batsim_jobs_columns import (
     REJECTED,
     SUCCESS,
 )
-from batsched_py.simulator.energy.power_states import PowerManagement
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.machine_states import LastTimes, MachineState, TracedMachines
 from batsched_py.simulator.outcome import Outcome
+from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.support.atomic_files import write_lines
 from batsched_py.support.processor_sets import to_text
 

@@ -8,15 +8,16 @@ parts of a composed profile come: :mod:`batsched_py.simulator.tasks.composed_pro
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import floor, inf
-from typing import Any, Protocol
+from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda, Timer
+from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.jobs import SimulatedJob, final_state
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.profiles import DEEPEST, Profile, Receive, Send
@@ -30,17 +31,6 @@ _MOST_LOOKS = 2.0**52
 
 FindProfile = Callable[[str, str], Profile | None]
 """Returns a profile by workload and name, None if there is none."""
-
-
-class HostLoads(Protocol):
-    """Wants to know what hosts do."""
-
-    def set_load(self, host: int, load: float) -> None:
-        """Take note of a host's load (0 to 1) from now on."""
-
-    def account(self, hosts: Sequence[int], now: float) -> None:
-        """Take note that SimGrid accounts for hosts at a time (seconds): a task there has ended,
-        or the one executor of a task begins."""
 
 
 @dataclass(slots=True, eq=False)
@@ -75,7 +65,8 @@ class StepwiseJob:
 class StepwiseJobs:
     """Runs the jobs that need it; those that have ended are put into ``ended``.
 
-    ``loads`` is told what hosts do, if somebody wants to know.
+    ``energy`` is told the loads of hosts, and when SimGrid accounts for them: where a task ends,
+    and where the one executor of a task begins.
     """
 
     def __init__(
@@ -83,14 +74,14 @@ class StepwiseJobs:
         agenda: Agenda,
         platform: Platform,
         find: FindProfile,
-        loads: HostLoads | None = None,
+        energy: Energy | None = None,
     ) -> None:
         self.tasks = ParallelTasks(platform)
         self.ended: list[SimulatedJob] = []
         """At this instant; who takes them removes them."""
         self.in_use = False
         """Whether there was ever such a job, so that there is something to settle."""
-        self._agenda, self._find, self._loads = agenda, find, loads
+        self._agenda, self._find, self._energy = agenda, find, energy
         self._running: dict[str, StepwiseJob] = {}
         self._by_task: dict[ParallelTask, StepwiseJob] = {}
         self._next_end = inf
@@ -129,9 +120,9 @@ class StepwiseJobs:
         To be called where SimGrid finds the rates of its tasks: before the time moves on, and
         before a message, which takes it a step of no length.
         """
-        if self._loads is not None:
+        if self._energy is not None:
             for host in self.tasks.changed_loads():
-                self._loads.set_load(host, self.tasks.load(host))
+                self._energy.set_load(host, self.tasks.load(host))
 
     def kill(self, job: SimulatedJob) -> bool:
         """Stop a job; tell whether it had a parallel task just now."""
@@ -183,8 +174,8 @@ class StepwiseJobs:
                 self._cancel_task(running)
                 self._finish(running, WALLTIME_REACHED)
             return
-        if self._loads is not None:  # it slept in SimGrid, on the first of its hosts
-            self._loads.account([next(numbers(running.job.alloc))], self._agenda.now)
+        if self._energy is not None:  # it slept in SimGrid, on the first of its hosts
+            self._energy.account([next(numbers(running.job.alloc))], self._agenda.now)
         if isinstance(running.profile.body, Receive):
             self._look(running)
         elif not running.has_time_for(running.length):
@@ -249,8 +240,8 @@ class StepwiseJobs:
                 f"job {running.job.description.id}: its profile {running.position.name!r} is for "
                 f"{len(flops)} executors, it has {nb_executors}"
             )
-        if self._loads is not None and nb_executors == 1:
-            self._loads.account(running.hosts, running.begin)
+        if self._energy is not None and nb_executors == 1:
+            self._energy.account(running.hosts, running.begin)
         running.task = self.tasks.start(running.begin, running.hosts, flops, com)
         self._by_task[running.task] = running
         self._set_timer_at_walltime(running)
@@ -287,8 +278,8 @@ class StepwiseJobs:
         """Forget a task that ended or was cancelled; return the job whose task it was."""
         running = self._by_task.pop(task)
         running.task = None
-        if self._loads is not None:
-            self._loads.account(running.hosts, self._agenda.now)
+        if self._energy is not None:
+            self._energy.account(running.hosts, self._agenda.now)
         return running
 
     # Messages ------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from batsched_py.report.comparing.job_differences import Kind
+from batsched_py.report.comparing.job_differences import MEANING
 from batsched_py.run.result import Result
 from batsched_studies.filled_page import DOCS, filled, line
 from batsched_studies.real_batsim.cases import CASES, Case
@@ -25,14 +25,6 @@ from batsched_studies.real_batsim.comparison import Comparison, compared, mean_w
 PAGE = DOCS / "real.md"
 TEXT = Path(__file__).with_name("template.md")
 NOT_KNOWN = "The cause is not known"
-_IN_WORDS = {
-    Kind.MISSING: "in one only",
-    Kind.TIMES: "at other times",
-    Kind.CONTENT: "of another end or energy",
-    Kind.PROCESSORS: "on other processors",
-    Kind.ROUNDING: "by rounding",
-    Kind.DERIVED: "in `stretch` only",
-}
 
 
 def result(case: Case, folder: Path) -> Comparison:
@@ -59,9 +51,9 @@ def row(case: Case, compared: Comparison) -> str:
 
 def _differences(compared: Comparison) -> str:
     """Return what differs, in words."""
-    jobs = [f"{count:,} {_IN_WORDS[kind]}" for kind, count in sorted(compared.kinds.items())]
-    beside = [f"`{name}`" for name in compared.others_beside]
-    return "; ".join(", ".join(part) for part in (jobs, beside) if part)
+    jobs = [f"{MEANING[kind]}: {count:,}" for kind, count in sorted(compared.kinds.items())]
+    beside = ", ".join(f"`{name}`" for name in compared.others_beside)
+    return "; ".join([*jobs, beside] if beside else jobs)
 
 
 def _waits(compared: Comparison) -> list[str]:
@@ -69,11 +61,11 @@ def _waits(compared: Comparison) -> list[str]:
     if compared.same_schedule:
         return []
     here, there, *shaken = (wait / 3600 for wait in (*compared.waits, *compared.shaken_waits))
-    told = f"Mean waiting times: embedded {here:.1f} h, Batsim {there:.1f} h"
+    sentence = f"Mean waiting times: embedded {here:.1f} h, Batsim {there:.1f} h"
     if shaken:
         seeds = f"{len(shaken)} seeds of `--shake`"
-        told += f"; embedded with {seeds} {min(shaken):.1f} to {max(shaken):.1f} h"
-    return [told]
+        sentence += f"; embedded with {seeds} {min(shaken):.1f} to {max(shaken):.1f} h"
+    return [sentence]
 
 
 def entry(case: Case) -> str:

@@ -92,9 +92,9 @@ def _serve(scheduler: Partner, command: list[str], folder: Path, exchange: Path)
     log = folder / "simulator.log"
     with ExitStack() as stack:
         recorder = stack.enter_context(Recorder(exchange))
-        sockets = stack.enter_context(socket_folder())
-        socket = stack.enter_context(SchedulerSocket(f"ipc://{sockets}/batsim"))
         watchdog = stack.enter_context(Watchdog())
+        sockets = stack.enter_context(socket_folder(watchdog))
+        socket = stack.enter_context(SchedulerSocket(f"ipc://{sockets}/batsim"))
         program = LocalProcess([*command, "-s", socket.address], log, watchdog)
         stack.callback(program.stop)
         try:

@@ -112,6 +112,14 @@ def test_same_seed_same_jobs(model: str, log: Workload, tmp_path: Path) -> None:
         assert jobs(1) != jobs(2)
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_jobs_last_where_those_of_the_log_do(model: str, tmp_path: Path) -> None:
+    """The rule ``profile`` holds for jobs that are made up too, so no speed changes them."""
+    rules = make_rules(first=600, drop="zero-runtime", profile="delay")
+    users = make(model, load_workload(cached_sample_log(), rules), tmp_path, seed=1)
+    assert {users.profiles[p.job.profile]["type"] for p in play(users)} == {"delay"}
+
+
 @pytest.mark.parametrize("model", ["site", "synthetic", "weekly"])
 def test_the_jobs_of_a_user_are_the_same_whatever_the_system_does(
     model: str, log: Workload, tmp_path: Path

@@ -7,6 +7,7 @@ from math import nan
 from typing import Any
 
 from batsched_py.support.json_values import whole
+from batsched_py.workload.profile_types import run_time_profile
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 
@@ -31,12 +32,15 @@ def run_time_of(profile: Mapping[str, Any]) -> float:
 
 
 class RunTimeProfiles(Mapping[str, dict[str, Any]]):
-    """The profile of every run time: ``r60`` computes for 60 s on the log's machine.
+    """The profile of every run time: ``r60`` runs for 60 s on the log's machine.
 
-    It is as those that logs get by default (``parallel_homogeneous`` without communication), so
-    that on processors twice as fast the run time is the half. It has no length and no list of
-    names, for it would be endless.
+    It is as those that the log's jobs get by its rules: the setting ``profile`` holds for both. It
+    has no length and no list of names, for it would be endless.
     """
+
+    def __init__(self, rules: Mapping[str, Any] | None = None) -> None:
+        """``rules`` are those of a workload (None: the default ones)."""
+        self._kind = (rules or {}).get("profile", "parallel_homogeneous")
 
     def __getitem__(self, name: str) -> dict[str, Any]:
         """Return the profile called ``name``; raises KeyError."""
@@ -46,7 +50,7 @@ class RunTimeProfiles(Mapping[str, dict[str, Any]]):
             raise KeyError(name) from None
         if not name.startswith("r") or not 0 <= run_time < float("inf"):
             raise KeyError(name)
-        return {"type": "parallel_homogeneous", "cpu": whole(run_time * REFERENCE_SPEED), "com": 0}
+        return run_time_profile(self._kind, run_time)
 
     def __iter__(self) -> Iterator[str]:
         """Nothing is listed."""

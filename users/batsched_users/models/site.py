@@ -163,7 +163,8 @@ class SiteUsers:
     first seven days, or at the next opening, as if the work had always gone on. Times drawn are
     rounded to seconds, run times are at least one.
 
-    ``workload`` gives the machine size and the calendar; its jobs are not looked at.
+    ``workload`` gives the machine size, the calendar and the kind of profiles; its jobs are not
+    looked at.
     ``distributions`` is a folder of files, or the name of one of :data:`SETS` (None: ``pooled``);
     ``continuation`` a function of minutes, or a number for a probability that does not depend on
     the response. ``last_job`` is the job that is waited for: the last ``submitted``, as the think
@@ -202,7 +203,7 @@ class SiteUsers:
         longest_run_time: float | None = None,
         seed: Seed = 0,
     ) -> None:
-        self.profiles = RunTimeProfiles()
+        self.profiles = RunTimeProfiles(workload.rules)
         self._until = number("weeks", weeks, 0) * WEEK
         self._calendar = Calendar.of(workload)
         self._all_must_end = one_of("last_job", last_job, (SUBMITTED, ENDED)) == ENDED

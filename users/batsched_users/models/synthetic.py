@@ -65,7 +65,7 @@ class Synthetic:
         seed: Seed = 0,
     ) -> None:
         """Learn from ``workload``; raises :class:`UsageError` and :class:`InputError`."""
-        self.profiles = RunTimeProfiles()
+        self.profiles = RunTimeProfiles(workload.rules)
         self._nb_jobs = whole_number("jobs", jobs, 0)
         self._shrink = number("shrink", shrink, 0)
         self._split = None if split is None else whole_number("split", split, 1)

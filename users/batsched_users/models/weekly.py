@@ -151,7 +151,8 @@ class WeeklyUsers:
         first: str = "begin",
         seed: Seed = 0,
     ) -> None:
-        """Prepare the users; of ``workload`` only the machine's size and the clock are used.
+        """Prepare the users; of ``workload`` only the machine's size, the clock and the
+        kind of profiles are used.
 
         ``nb_users`` (None: as many as ``parameters`` has) are shared among the classes in
         proportion to their counts. ``think`` is a text for
@@ -161,7 +162,7 @@ class WeeklyUsers:
 
         Raises :class:`UsageError` for options and :class:`InputError` for files that are wrong.
         """
-        self.profiles = RunTimeProfiles()
+        self.profiles = RunTimeProfiles(workload.rules)
         self._most = workload.nb_res
         self._calendar = Calendar.of(workload)
         self._horizon = number("weeks", weeks, 0) * WEEK

@@ -134,6 +134,8 @@ class Energy:
         self._events: SpooledList[tuple[float, float, str, float, float | None]] = SpooledList()
         self._last = (0.0, np.longdouble(0))
         """Time and energy of the last event."""
+        self._at_start: dict[str, np.longdouble] = {}
+        """What the machines of a job that runs had consumed before."""
         self._at_first_submission = self._at_last_end = np.longdouble(-1)
 
     def pstate(self, host: int) -> int:
@@ -177,6 +179,20 @@ class Energy:
         """Return the joules that all hosts have consumed until now."""
         self.account(_ALL, now)
         return np.longdouble(self._joules.sum(dtype=np.longdouble))
+
+    def job_starts(self, job: str, hosts: int, now: float) -> None:
+        """Note what the hosts of a job have consumed before it, and the event."""
+        self._at_start[job] = self.consumed(hosts, now)
+        self.note("s", now)
+
+    def job_ends(self, job: str, hosts: int, now: float) -> float:
+        """Return the joules that its hosts consumed while a job ran, and note the event.
+
+        Without a start (it was only said to run) it has no hosts.
+        """
+        joules = self.consumed(hosts, now) - self._at_start.pop(job, 0.0)
+        self.note("e", now)
+        return float(joules)
 
     def note_submission(self, now: float) -> None:
         """Note the energy at the submission of a static job, if it is the first."""

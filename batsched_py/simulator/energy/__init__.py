@@ -1,1 +1,0 @@
-"""What the machine consumes, and its power states."""
