@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import current_thread, main_thread
+from typing import ClassVar
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 _ENDING = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
@@ -15,19 +16,19 @@ class Terminated(KeyboardInterrupt):
     """A request to end that is no Ctrl-C: whoever made it does not stay to make a second one."""
 
 
-class _Request:
-    """A request to end, of which there is one for the process."""
+class _Requests:
+    """The requests to end of this process."""
 
     held = False
-    """Whether it has to wait."""
-    waits: type[KeyboardInterrupt] | None = None
+    """Whether they have to wait."""
+    waiting: ClassVar[list[type[KeyboardInterrupt]]] = []
 
 
 def _interrupt(number: int, frame: object) -> None:
     kind = KeyboardInterrupt if number == signal.SIGINT else Terminated
-    if not _Request.held:
+    if not _Requests.held:
         raise kind
-    _Request.waits = kind
+    _Requests.waiting.append(kind)
 
 
 @contextmanager
@@ -49,6 +50,7 @@ def stop_signals() -> Iterator[None]:
     try:
         yield
     finally:
+        _Requests.waiting.clear()
         for number, handler in before.items():
             if signal.getsignal(number) is _interrupt:  # not ignored since
                 signal.signal(number, handler)
@@ -69,16 +71,16 @@ def ignore_stop_signals() -> None:
 def held_signals() -> Iterator[None]:
     """Let a request to end wait until the block is over, then raise KeyboardInterrupt.
 
+    A second one waits until the end of the next block.
     It is for blocks of the main thread that no exception may tear apart; other threads see none.
     """
     if current_thread() is not main_thread():
         yield
         return
-    _Request.held = True
+    _Requests.held = True
     try:
         yield
     finally:
-        _Request.held = False
-        kind, _Request.waits = _Request.waits, None
-        if kind is not None:
-            raise kind
+        _Requests.held = False
+        if _Requests.waiting:
+            raise _Requests.waiting.pop(0)
