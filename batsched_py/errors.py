@@ -38,6 +38,8 @@ from collections.abc import Callable, Sequence
 
 _MARK = "\x1f"
 _PARAMETER = re.compile(f"{_MARK}([^{_MARK}]*){_MARK}")
+_NAMED = 10
+"""Jobs that a message names."""
 
 
 def parameter(name: str) -> str:
@@ -143,6 +145,25 @@ class DeadlockError(SimulationError):
     def __init__(self, message: str, waiting: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.waiting = waiting
+
+
+def jobs_wait(
+    jobs: Sequence[str],
+    nb_processors: int,
+    nb_free: int,
+    head: tuple[str, int] | None,
+    *,
+    any_started: bool,
+    reason: str = "",
+) -> str:
+    """Say which jobs wait, what the first that was not started (id, size) wants, and what it could
+    have had, for messages."""
+    named = ", ".join(jobs[:_NAMED]) + (", ..." if len(jobs) > _NAMED else "")
+    text = f"{'1 job waits' if len(jobs) == 1 else f'{len(jobs)} jobs wait'}{reason}: {named}"
+    if head is None:
+        return text
+    text += f"; of {nb_processors} processors {nb_free} are free, {head[0]} wants {head[1]}"
+    return text if any_started else f"{text}, and the scheduler has started no job at all"
 
 
 def unreadable(

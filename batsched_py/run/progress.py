@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from batsched_py.decision_process import DecisionProcess
 from batsched_py.units import DAY, MINUTE
 
+if TYPE_CHECKING:
+    from batsched_py.decision_process import DecisionProcess
+
+SIMULATED = "simulated "
+"""Begin of what is told of a process."""
 _LOOK = 0.5
 """Seconds between two looks."""
 _PATIENCE = 3.0
@@ -23,12 +28,10 @@ _BETWEEN_LINES = MINUTE
 
 
 @contextmanager
-def progress_shown(
-    process: DecisionProcess, nb_jobs: int | None, shown: bool | None = None
-) -> Iterator[None]:
+def progress_shown(tell: Callable[[], str], shown: bool | None = None) -> Iterator[None]:
     """Show on standard error how far a simulation is, while it lasts more than a few seconds.
 
-    ``nb_jobs`` is how many jobs there will be, None if that is up to the users. ``shown`` is None
+    ``tell`` returns that; the seconds since the beginning are put before it. ``shown`` is None
     for a line in place on a terminal and in a notebook, a line after ten seconds and then one
     a minute elsewhere; True for the same from the beginning, False for none.
     """
@@ -36,9 +39,7 @@ def progress_shown(
         yield
         return
     ended = Event()
-    thread = Thread(
-        target=_show, args=(process, nb_jobs, bool(shown), sys.stderr, ended), daemon=True
-    )
+    thread = Thread(target=_show, args=(tell, bool(shown), sys.stderr, ended), daemon=True)
     thread.start()
     try:
         yield
@@ -47,19 +48,18 @@ def progress_shown(
         thread.join()
 
 
-def progress_line(process: DecisionProcess, nb_jobs: int | None, seconds: float) -> str:
-    """Return what the process has done in so many seconds."""
+def progress_of(process: DecisionProcess, nb_jobs: int | None = None) -> str:
+    """Return what the process has done; ``nb_jobs`` is how many jobs there will be, None if that
+    is up to the users or not known."""
     of_all = "" if nb_jobs is None else f" of {nb_jobs:,}"
     return (
-        f"{seconds:.0f} s: simulated {process.now / DAY:.1f} days, "
+        f"{SIMULATED}{process.now / DAY:.1f} days, "
         f"{process.machine.nb_ended:,}{of_all} jobs ended, {process.nb_running:,} run, "
         f"{len(process.queue):,} wait, {process.nb_passes:,} calls of the policy"
     )
 
 
-def _show(
-    process: DecisionProcess, nb_jobs: int | None, at_once: bool, stream: TextIO, ended: Event
-) -> None:
+def _show(tell: Callable[[], str], at_once: bool, stream: TextIO, ended: Event) -> None:
     begin = time.monotonic()
     in_place = stream.isatty() or "ipykernel" in sys.modules
     due = 0.0 if at_once else _PATIENCE if in_place else _PATIENCE_ELSEWHERE
@@ -68,8 +68,9 @@ def _show(
         seconds = time.monotonic() - begin
         if seconds < due:
             continue
-        line = progress_line(process, nb_jobs, seconds)
+        line = f"{seconds:.0f} s: {tell()}"
         if in_place:
+            line = line[: shutil.get_terminal_size().columns - 1]  # only one line is replaced
             _write(stream, f"\r{line:{width}}")
             width = len(line)
         else:

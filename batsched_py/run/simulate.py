@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from inspect import Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, get_type_hints
@@ -23,7 +23,7 @@ from batsched_py.results.run_files import stored_sites
 from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
 from batsched_py.run.described_sites import described_sites
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
-from batsched_py.run.progress import progress_shown
+from batsched_py.run.progress import progress_of, progress_shown
 from batsched_py.run.result import Output, Result, versions
 from batsched_py.run.settings import EMBEDDED, SETTINGS, ProcessSettings, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
@@ -34,7 +34,7 @@ from batsched_py.simulator.platform.hosts import (
     sites_of,
     with_sites,
 )
-from batsched_py.simulator.platform.platform_reader import read_platform
+from batsched_py.simulator.platform.platform_reader import check_well_formed, read_platform
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.plugins import RIGID
 from batsched_py.support.setting_fields import of_their_types
@@ -230,8 +230,9 @@ def execute(
     else:
         root = None if folder is None else Path(folder)
         registers = run.dynamic or may_dilate(process.scheduler, process.sites)
+        nb_hosts = nodes or workload.nb_res
         output, details = run_outside(
-            run, workload, nodes or workload.nb_res, root, part, registers=registers
+            run, workload, nb_hosts, root, part, registers=registers, progress=progress
         )
     wall_time = time.perf_counter() - begin
     if part is not None and record is not None:
@@ -300,7 +301,8 @@ def _embedded(
             each_event=run.each_event,
         ),
     )
-    with progress_shown(process, None if run.dynamic else len(workload.jobs), progress):
+    nb_jobs = None if run.dynamic else len(workload.jobs)
+    with progress_shown(partial(progress_of, process, nb_jobs), progress):
         if record is None:
             return EmbeddedOutput(simulator.run(process.answer), sites)
         with Recorder(record) as recorder:
@@ -327,6 +329,7 @@ def at_sites(run: Run) -> tuple[Run, Platform | None, list[str]]:
     """
     if run.platform is None:
         return run, None, []
+    check_well_formed(run.platform)
     platform = read_platform(run.platform) if _must_read(run) else None
     if run.sites is not None:
         size = nb_processors(described_sites(run.sites))

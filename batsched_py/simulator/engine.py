@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 
-from batsched_py.errors import DeadlockError, ProtocolError
+from batsched_py.errors import DeadlockError, ProtocolError, jobs_wait
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.applied_decisions import Decisions
@@ -14,7 +14,7 @@ from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.external_events import ExternalEvent, schedule_events
 from batsched_py.simulator.finished_jobs import FinishedJobs
-from batsched_py.simulator.jobs import JobRegistry, SimulatedJob, State
+from batsched_py.simulator.jobs import JobRegistry, State
 from batsched_py.simulator.machine_states import TracedMachines
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.options import Options
@@ -29,8 +29,6 @@ __all__ = ["Options", "Outcome", "Simulator"]
 
 SchedulerSide = Callable[[m.Message], m.Message]
 """Takes each message and returns the scheduler's reply."""
-_NAMED = 10
-"""Jobs that a deadlock names."""
 
 
 class Simulator:
@@ -195,31 +193,23 @@ class Simulator:
         unfinished = self._registry.unfinished()
         if unfinished:
             waiting = [job.description.id for job in unfinished]
-            first = ", ".join(waiting[:_NAMED]) + (", ..." if len(waiting) > _NAMED else "")
             listening = self._stepwise.nb_waiting()
-            reason = f" ({listening} for a message, running)" if listening else ""
-            jobs = "1 job waits" if len(waiting) == 1 else f"{len(waiting)} jobs wait"
-            raise DeadlockError(
-                f"deadlock at {now}: nothing can happen any more, but {jobs}{reason}: {first}"
-                + self._head_wants(unfinished),
+            head = next((job for job in unfinished if job.state is State.SUBMITTED), None)
+            told = jobs_wait(
                 waiting,
+                len(self.platform.hosts),
+                self._execution.nb_free,
+                None if head is None else (head.description.id, head.description.size),
+                any_started=self._execution.any_started,
+                reason=f" ({listening} for a message, running)" if listening else "",
+            )
+            raise DeadlockError(
+                f"deadlock at {now}: nothing can happen any more, but {told}", waiting
             )
         if not self._registry.registration.finished:
             raise DeadlockError(
                 f"deadlock at {now}: the scheduler never sent registration_finished"
             )
-
-    def _head_wants(self, unfinished: Iterable[SimulatedJob]) -> str:
-        """Say what the first job that was not started wants, and what it could have had."""
-        head = next((job for job in unfinished if job.state is State.SUBMITTED), None)
-        if head is None:
-            return ""
-        started = self._execution.any_started
-        return (
-            f"; of {len(self.platform.hosts)} processors {self._execution.nb_free} are free, "
-            f"{head.description.id} wants {head.description.size}"
-            + ("" if started else ", and the scheduler has started no job at all")
-        )
 
 
 class _StaticJobs:

@@ -36,13 +36,15 @@ class Conversation:
 
     ``make_scheduler`` is called with SIMULATION_BEGINS, which says what the machine is and how
     Batsim was started; what it returns answers the messages. Every reply is checked before it
-    leaves.
+    leaves. ``stuck`` says which jobs wait while nothing runs, None if there are none: this explains
+    why a simulator goes away.
     """
 
     def __init__(
         self,
         make_scheduler: Callable[[m.SimulationBegins], Partner],
         observe: ExchangeObserver | None = None,
+        stuck: Callable[[], str | None] = lambda: None,
     ) -> None:
         self.now = 0.0
         """Simulated time of the last message (seconds)."""
@@ -50,6 +52,7 @@ class Conversation:
         """Whether SIMULATION_ENDS was answered."""
         self._make_scheduler = make_scheduler
         self._observe = observe
+        self.stuck = stuck
         self._scheduler: Partner | None = None
         self._referee = Referee(strict=True)
 
@@ -171,10 +174,11 @@ def _next(
         try:
             request = socket.receive(deadline - monotonic(), simulator)
         except SimulationError as error:
-            raise SimulationError(
-                f"{error} {where}: Batsim was stopped, crashed, or ended in a deadlock (jobs wait "
-                "and nothing can happen; it exits with 0 then); its log says which"
-            ) from None
+            reason = conversation.stuck() or (
+                "Batsim was stopped, crashed, or ended in a deadlock (jobs wait and nothing can "
+                "happen; it exits with 0 then); its log says which"
+            )
+            raise SimulationError(f"{error} {where}: {reason}") from None
         if request is None and simulator is None:
             raise SimulationError(
                 f"no simulation began at {socket.address} within {limits.first:g} s: start "

@@ -18,7 +18,7 @@ from docker.models.containers import Container, ContainerCollection
 from docker.models.images import ImageCollection
 from requests import ReadTimeout
 
-from batsched_py.errors import SimulationError
+from batsched_py.errors import SimulationError, UsageError
 from batsched_py.run.backends import docker as backend
 from batsched_py.run.backends.docker import DEFAULT_IMAGE, IMAGE_VARIABLE, DockerLauncher
 from batsched_py.run.backends.launchers import RunFolder
@@ -128,6 +128,25 @@ def test_one_variable_names_the_image(engine: MagicMock, monkeypatch: pytest.Mon
     engine.images.pull.assert_called_once_with("mine/batsim:4.1.0")
     engine.images.pull.side_effect = APIError("manifest unknown")
     with pytest.raises(SimulationError, match=r"cannot be had .*another image .*BATSIM_IMAGE"):
+        DockerLauncher().check()
+    engine.images.get.side_effect = APIError("400", explanation="invalid reference format")
+    with pytest.raises(UsageError, match=r"BATSIM_IMAGE = 'mine/batsim:4.1.0': invalid ref"):
+        DockerLauncher().check()
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("tcp://127.0.0.1:1", "Connection refused"),
+        ("unix:///nowhere.sock", "No such file or directory"),
+        ("nonsense", "Invalid bind address format: port is required: nonsense"),
+    ],
+)
+def test_without_a_daemon_the_address_and_the_reason_are_told(
+    monkeypatch: pytest.MonkeyPatch, address: str, reason: str
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", address)
+    with pytest.raises(SimulationError, match=rf"does not answer at {address} \({reason}\): start"):
         DockerLauncher().check()
 
 

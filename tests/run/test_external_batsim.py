@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from batsched_py.errors import BatschedError, PlatformError, SimulationError, UsageError
+from batsched_py.run import progress
 from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.settings import Timeouts
 from batsched_py.run.simulate import simulate
@@ -179,7 +180,7 @@ def test_exit_code_0_of_batsim_proves_nothing(
 def test_a_recorded_deadlock_is_a_failure(shared: Path, tmp_path: Path) -> None:
     """The real Batsim exited with 0 there; only the missing SIMULATION_ENDS tells."""
     (tmp_path / "idle.py").write_text(IDLE)
-    with pytest.raises(SimulationError, match="exited with 0; our process exited with 1"):
+    with pytest.raises(SimulationError, match=r"exited with 1: .* SIMULATION_ENDS: \d+ jobs? wait"):
         run(shared, "17_err_noop_stall", tmp_path, scheduler=f"{tmp_path}/idle.py:Idle")
 
 
@@ -319,6 +320,30 @@ def test_runs_at_once_do_not_collide(tmp_path: Path) -> None:
     assert len(tables) == 1
 
 
+def test_it_is_told_how_far_the_other_process_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Where more is told, until our process has told it."""
+    (tmp_path / "slow.py").write_text(
+        "import time\n"
+        "from batsched_py.run import progress\n"
+        "from batsched_py.schedulers.fcfs import Fcfs\n"
+        "progress._LOOK = progress._PATIENCE_ELSEWHERE = 0.3\n"
+        "class Slow(Fcfs):\n"
+        "    def schedule(self, now, queue, machine):\n"
+        "        time.sleep(0 if machine.nb_ended else 0.7)\n"
+        "        return super().schedule(now, queue, machine)\n"
+    )
+    monkeypatch.setattr(progress, "_LOOK", 0.1)
+    monkeypatch.setattr(progress, "_BETWEEN_LINES", 0.1)
+    slow = f"{tmp_path}/slow.py:Slow"
+    for asked in (True, False):
+        simulate(small(tmp_path), backend="socket", scheduler=slow, progress=asked)
+        told = capfd.readouterr().err
+        assert ("s: Batsim simulates (logs in " in told) is asked
+        assert ("s: Batsim simulates; at 0 s: simulated 0.0 days, " in told) is asked
+
+
 def test_the_kept_commands_can_be_run_by_hand(tmp_path: Path) -> None:
     """In a folder of the user's, in which only what an earlier run wrote is replaced."""
     folder = tmp_path / "a run"
@@ -332,6 +357,37 @@ def test_the_kept_commands_can_be_run_by_hand(tmp_path: Path) -> None:
     again = (folder / "output/out_jobs.csv").read_text().splitlines()
     assert again == [line.rsplit(",", 4)[0] for line in result.jobs_csv().splitlines()]
     assert note.read_text() == "mine"
+
+
+def test_the_kept_commands_end_if_one_side_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They run where the first run did, and a side whose other one is gone does not wait on."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("from batsched_py.schedulers.fcfs import Fcfs\n")
+    log = small(tmp_path)
+    simulate(log, backend="socket", scheduler="mine.py:Fcfs", folder="run")
+    again = ["sh", tmp_path / "run/commands.sh"]
+    assert subprocess.run(again, cwd="/", timeout=LIMIT).returncode == 0
+    (tmp_path / "run/input/platform.xml").rename(tmp_path / "platform.xml")
+    done = subprocess.run(again, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode != 0
+    assert "there is no file" in done.stderr
+    (tmp_path / "platform.xml").rename(tmp_path / "run/input/platform.xml")
+    (tmp_path / "mine.py").unlink()
+    done = subprocess.run(again, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 2
+    assert "there is no file 'mine.py'" in done.stderr
+
+
+@pytest.mark.parametrize("sites", [None, "4"])
+def test_a_platform_that_is_not_xml_is_told_at_once(tmp_path: Path, sites: str | None) -> None:
+    """By its own name, with the words of the embedded simulator."""
+    path = tmp_path / "broken.xml"
+    path.write_text("<platform>")
+    for backend, batsim in (("embedded", None), ("batsim", "false")):
+        with pytest.raises(PlatformError, match=f"^{path}: not a well-formed XML file: no element"):
+            simulate(small(tmp_path), platform=path, sites=sites, backend=backend, batsim=batsim)
 
 
 def test_without_a_folder_only_a_failure_leaves_one(

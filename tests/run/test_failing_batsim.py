@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.errors import SimulationError
+from batsched_py.errors import SimulationError, UsageError
 from batsched_py.run.backends.child_processes import cause
 from batsched_py.run.backends.launchers import ProgramLauncher, RunFolder
 from batsched_py.run.settings import Timeouts
@@ -94,7 +94,7 @@ FAILURES = {
         "Unexpected argument: --foo, -p, platform.xml, -q\n"
         "A tool to simulate (via SimGrid) the behaviour of scheduling algorithms.\n\n"
         "Usage:\n  batsim -p <platform_file>\n\n  -h, --help    Shows this help.\n",
-        "Unexpected argument: --foo, -p, platform.xml, -q",
+        "Unexpected argument: --foo",
     ),
     "missing library": (
         "batsim: error while loading shared libraries: libsimgrid.so.3.32: cannot open shared "
@@ -160,3 +160,10 @@ def test_batsim_is_quiet_unless_a_log_is_asked_for(
     folder = RunFolder(tmp_path, tmp_path, dynamic=False, registers=False, quiet=quiet)
     command = ProgramLauncher(program).command(folder, "ipc:///x")
     assert ("-q" in command[len(program.split()) :]) is given
+
+
+@pytest.mark.parametrize("option", ["-s tcp://127.0.0.1:1", "-Eeout", "--platform=p.xml", "-w w"])
+def test_options_that_are_always_given_are_refused(option: str) -> None:
+    with pytest.raises(UsageError, match=f"{option.split()[0]} is given"):
+        ProgramLauncher(f"batsim -m master {option}")
+    ProgramLauncher(f"wrapper {option} batsim")

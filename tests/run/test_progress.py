@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -43,7 +44,8 @@ def shown(
     monkeypatch.setattr(sys, "stderr", stream)
     process = DecisionProcess(Slow())
     jobs = [J(0, 3, 86_400), J(0, 1, 200_000), J(172_800, 4, 5), J(172_800, 4, 5)]
-    with progress.progress_shown(process, nb_jobs, asked):
+    monkeypatch.setenv("COLUMNS", "100")
+    with progress.progress_shown(partial(progress.progress_of, process, nb_jobs), asked):
         Simulator(homogeneous(4), [workload(jobs, 4)]).run(process.answer)
     return stream.getvalue()
 

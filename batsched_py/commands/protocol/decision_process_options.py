@@ -129,7 +129,8 @@ class SchedulerMaker:
 
     def __init__(self, settings: ProcessSettings, workload: Workload | None, endpoint: str) -> None:
         self._settings, self._workload, self._endpoint = settings, workload, endpoint
-        self._first = self._process(settings)
+        self.process = self._process(settings)
+        """The latest process that was made."""
 
     def batsim_command(self, prefix: str = "PREFIX") -> str:
         """Return the command line that Batsim is to be started with; capitals stand for files."""
@@ -142,7 +143,8 @@ class SchedulerMaker:
             endpoint=self._endpoint,
             prefix=prefix,
             registers=self._workload is not None
-            or may_dilate(self._first.scheduler, self._first.sites),
+            or may_dilate(self.process.scheduler, self.process.sites),
+            quiet=True,
         )
         return shlex.join(["batsim", *arguments])
 
@@ -156,10 +158,11 @@ class SchedulerMaker:
             )
         text = config.get("sched-config")
         if not text:
-            return self._first.answer
+            return self.process.answer
         settings = self._settings
         options = json_object(text, f"Batsim's --sched-cfg {text}") | settings.scheduler_options
-        return self._process(msgspec.structs.replace(settings, scheduler_options=options)).answer
+        self.process = self._process(msgspec.structs.replace(settings, scheduler_options=options))
+        return self.process.answer
 
     def _process(self, settings: ProcessSettings) -> DecisionProcess:
         from batsched_py.run.simulate import make_process

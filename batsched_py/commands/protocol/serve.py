@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 from enum import StrEnum
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,15 +15,17 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.protocol import decision_process_options as p
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, jobs_wait
 from batsched_py.protocol import messages as m
 from batsched_py.results.columns_beyond_batsim import UsersTable
+from batsched_py.run.progress import progress_of, progress_shown
 from batsched_py.run.settings import Run, Settings
 from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.support.signals import ignore_stop_signals, stop_signals
 from batsched_py.transport import BEGUN, LISTENING
 
 if TYPE_CHECKING:
+    from batsched_py.decision_process import DecisionProcess
     from batsched_py.transport import Partner
     from batsched_py.transport.conversation import ExchangeObserver
     from batsched_py.workload import Workload
@@ -141,9 +144,14 @@ def _serve(
 
         def begin(begins: m.SimulationBegins) -> Partner:
             _say(BEGUN, verbosity)
-            return make(begins)
+            partner = make(begins)
+            if verbosity is BatschedVerbosity.info:
+                tell = partial(progress_of, make.process)
+                stack.enter_context(progress_shown(tell))
+            return partner
 
-        conversation = c.Conversation(begin, _observer(table, verbosity))
+        observer = _observer(table, verbosity)
+        conversation = c.Conversation(begin, observer, lambda: _stuck(make.process))
         _say(f"{LISTENING}{socket.address}", verbosity)
         _say(f"start Batsim as: {make.batsim_command(prefix or 'PREFIX')}", verbosity)
         limits = c.WaitLimits(first=first_timeout or inf, silence=silence_timeout or inf)
@@ -154,6 +162,20 @@ def _serve(
     if table is not None:
         write_whole(f"{prefix}_users.csv", table.csv())
     _say(f"the simulation ended at {conversation.now:f} s", verbosity)
+
+
+def _stuck(process: DecisionProcess) -> str | None:
+    """Say which jobs wait while nothing runs, None if there are none."""
+    if process.nb_running or not len(process.queue):
+        return None
+    jobs, machine = list(process.queue), process.machine
+    return jobs_wait(
+        [job.id for job in jobs],
+        machine.nb_processors,
+        machine.free,
+        (jobs[0].id, jobs[0].size),
+        any_started=machine.nb_ended > 0,
+    )
 
 
 def _order_option(variant: str, queue_order: str, options: dict[str, Any]) -> dict[str, str]:

@@ -119,6 +119,8 @@ def cause(log: Path) -> str:
         return "its log names no cause" if any(_lines(log)) else "its log is empty"
     for last in own_words:
         if last.startswith("Usage:"):
+            if first.startswith("Unexpected argument: "):  # all that follow it are named too
+                first = first.partition(",")[0]
             return shorten(first, _WIDTH)
     return shorten(last, _WIDTH)
 

@@ -67,13 +67,14 @@ def run_outside(
     record: str | Path | None = None,
     *,
     registers: bool,
+    progress: bool | None = None,
 ) -> tuple[BatsimOutput, dict[str, Any]]:
     """Simulate with the back end of ``run``; return what it leaves, and what was run.
 
     ``nb_hosts`` is for a run without platform file. ``registers`` says that jobs are registered
     during the simulation, by users or since they run longer in some places. ``root`` is the folder
     of inputs, outputs, logs and commands; None: a temporary one, which is left only where something
-    failed. ``record`` is a file for the exchange. Raises
+    failed. ``record`` is a file for the exchange, ``progress`` as in :func:`progress_shown`. Raises
     :class:`~batsched_py.errors.BatschedError` unless both sides ended well.
     """
     batsim = launcher(run.backend, run.batsim, run.shake)
@@ -92,7 +93,8 @@ def run_outside(
             folder.inputs / "platform.xml",
             _platform_xml(run, nb_hosts),
         )
-        run_side_by_side(_scheduler(run, folder, record), batsim, folder, run.timeouts, watchdog)
+        scheduler = _scheduler(run, folder, record)
+        run_side_by_side(scheduler, batsim, folder, run.timeouts, watchdog, progress)
         output = BatsimOutput(folder.outputs, described_sites(run.sites))
         commands = (folder.root / "commands.sh").read_text()
         if root is None:

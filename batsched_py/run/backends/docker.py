@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from batsched_py.errors import SimulationError, parameter
+from batsched_py.errors import SimulationError, UsageError, parameter
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
 from batsched_py.run.backends.child_processes import Process
 from batsched_py.run.backends.launchers import RunFolder
@@ -63,8 +63,13 @@ class DockerLauncher:
                     image = client.images.pull(self.image)
                 return str(image.id)
             except (DockerException, OSError) as error:
+                if "invalid reference" in (reason := _reason(error)):
+                    raise UsageError(
+                        f"{IMAGE_VARIABLE} = {self.image!r}: {reason}; expected such as "
+                        f"{DEFAULT_IMAGE}"
+                    ) from None
                 raise SimulationError(
-                    f"the image {self.image} cannot be had ({_reason(error)}): see that its "
+                    f"the image {self.image} cannot be had ({reason}): see that its "
                     "registry is reached, or name another image of Batsim 4 in the variable "
                     f"{IMAGE_VARIABLE}"
                 ) from None
@@ -72,16 +77,18 @@ class DockerLauncher:
     def _engine(self) -> closing[DockerClient]:
         """Return a client that is to be closed, and note what its engine does with users."""
         import docker
+        from docker.constants import DEFAULT_UNIX_SOCKET
         from docker.errors import DockerException
 
         try:
             client = docker.from_env()
             self._security = frozenset(client.info().get("SecurityOptions") or ())
         except (DockerException, OSError) as error:
+            address = os.environ.get("DOCKER_HOST") or DEFAULT_UNIX_SOCKET.removeprefix("http+")
             raise SimulationError(
-                f"Docker does not answer ({_reason(error)}): start its daemon, see that this user "
-                "may use it, and set DOCKER_HOST where the socket is not the usual one; or use "
-                f"{parameter('backend')} batsim or embedded"
+                f"Docker does not answer at {address} ({_reason(error)}): start its daemon, see "
+                "that this user may use it, and set DOCKER_HOST where the socket is not the usual "
+                f"one; or use {parameter('backend')} batsim or embedded"
             ) from None
         return closing(client)
 
@@ -91,7 +98,8 @@ class DockerLauncher:
 
     def command(self, folder: RunFolder, endpoint: str) -> list[str]:
         """Return the command line that does the same as :meth:`start`."""
-        command = ["docker", "run", "--rm", "--workdir", "/data"]
+        # --init passes signals on to Batsim, which as the first process of a container hears none
+        command = ["docker", "run", "--rm", "--init", "--workdir", "/data"]
         options = self._options(folder)
         if options["user"]:
             command += ["--user", options["user"]]
@@ -245,6 +253,10 @@ class ContainerProcess:
 
 
 def _reason(error: BaseException) -> str:
-    """Return what a failure of Docker says, in one short line."""
-    text = str(getattr(error, "explanation", None) or error)
-    return " ".join(text.split())[:200]
+    """Return what a failure says, in one short line: the engine, the system, or the library."""
+    text = getattr(error, "explanation", None) or str(error)
+    cause: BaseException | None = None if hasattr(error, "explanation") else error
+    while cause is not None:
+        text = getattr(cause, "strerror", None) or text
+        cause = cause.__cause__ or cause.__context__
+    return " ".join(str(text).split())[:200]

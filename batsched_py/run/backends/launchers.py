@@ -20,6 +20,8 @@ from batsched_py.support.setting_fields import arguments, setting_fields
 
 _VERBOSITY = re.compile(r"-E*[qv]|--q|--verb")
 """Begin of Batsim's options for how much it logs, of which it takes one only."""
+_OURS = re.compile(r"-E*[sepw]|--(socket|export|platform|workload)")
+"""Begin of those of its options that are always given here."""
 
 
 class RunFolder(msgspec.Struct, frozen=True):
@@ -90,6 +92,11 @@ class ProgramLauncher:
                 f"{parameter('batsim')} {program}: {error}; expected a program or a command line"
             ) from None
         self._further: list[str] = []
+        if self._program and Path(self._program[0]).name.startswith("batsim"):
+            for option in filter(_OURS.match, self._program[1:]):
+                raise UsageError(
+                    f"{parameter('batsim')} {program}: {option} is given to Batsim by this program"
+                )
 
     def check(self) -> str:
         """Return the path of the program; raises :class:`UsageError` if there is none."""

@@ -7,10 +7,12 @@ process ends well only after SIMULATION_ENDS.
 
 from __future__ import annotations
 
+import os
 import shlex
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -24,6 +26,7 @@ from batsched_py.run.backends.child_processes import (
 )
 from batsched_py.run.backends.launchers import Launcher, RunFolder
 from batsched_py.run.backends.watchdog import Watchdog
+from batsched_py.run.progress import SIMULATED, progress_shown
 from batsched_py.run.settings import Timeouts
 from batsched_py.support.atomic_files import temporary_place, write_whole
 from batsched_py.transport import BEGUN, LISTENING
@@ -49,8 +52,9 @@ def run_side_by_side(
     folder: RunFolder,
     limits: Timeouts,
     watchdog: Watchdog,
+    progress: bool | None = None,
 ) -> None:
-    """Run our process and Batsim to their ends.
+    """Run our process and Batsim to their ends, and show the ``progress`` meanwhile.
 
     ``scheduler`` gives the command of our process for an endpoint. The folder keeps the exact
     commands and both logs. Raises :class:`SimulationError` unless both sides ended well; neither
@@ -64,7 +68,8 @@ def run_side_by_side(
         _keep_commands(folder, command, launcher.command(folder, endpoint))
         batsim = launcher.start(folder, endpoint, watchdog)
         stack.callback(batsim.stop)
-        codes = _wait_for_both(ours, batsim, folder, limits)
+        with progress_shown(partial(_progress, folder), progress):
+            codes = _wait_for_both(ours, batsim, folder, limits)
     problem = _problem(*codes, folder, limits)
     if problem is not None:
         raise SimulationError(f"{problem}; both logs are in {folder.root}")
@@ -107,17 +112,35 @@ def _said(folder: RunFolder) -> list[str]:
     return folder.scheduler_log.read_text(errors="replace").split("\n")[:-1]
 
 
+def _progress(folder: RunFolder) -> str:
+    """Return the last that our process told of its progress; before that, where more is told."""
+    for line in reversed(_said(folder)):
+        if f" s: {SIMULATED}" in line:
+            return f"Batsim simulates; at {line}"
+    return f"Batsim simulates (logs in {folder.root})"
+
+
 def _keep_commands(folder: RunFolder, scheduler: list[str], batsim: list[str]) -> None:
     write_whole(
         folder.root / "commands.sh",
         "#!/bin/sh\n"
-        "# What was run, side by side. The socket's folder is gone by now: it is made again.\n"
+        "# What was run, side by side; if one fails, the other is ended.\n"
+        "# The socket's folder is gone by now: it is made again.\n"
+        f"cd {shlex.quote(os.getcwd())} || exit\n"
         f"mkdir -p {shlex.quote(str(folder.sockets))}\n"
         f"{shlex.join(scheduler)} &\n"
         "ours=$!\n"
-        f"{shlex.join(batsim)} || kill $ours\n"
+        "trap 'kill $ours' INT TERM\n"
+        "(\n"
+        "trap 'kill $batsim' TERM\n"
+        f"{shlex.join(batsim)} &\n"
+        "batsim=$!\n"
+        "wait $batsim || kill $ours 2>/dev/null\n"
+        ") &\n"
         "wait $ours\n"
         "code=$?\n"
+        "[ $code = 0 ] || kill $! 2>/dev/null\n"
+        "wait $!\n"
         f"rmdir {shlex.quote(str(folder.sockets))}\n"
         "exit $code\n",
     )

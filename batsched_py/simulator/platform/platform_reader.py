@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.parsers import expat
 
 from msgspec.structs import replace
 
@@ -90,12 +91,7 @@ def _parse(path: str | Path) -> Element | None:
     parser = ElementTree.DefusedXMLParser()
     parser.parser.AttlistDeclHandler = _refuse_defaults
     try:
-        text = Path(path).read_bytes()
-        if (rest := text.lstrip(_BLANK)).startswith(b"<?xml"):
-            text = rest  # as Batsim, some of whose own platforms begin with an empty line
-        root: Element | None = ElementTree.parse(BytesIO(text), parser).getroot()
-    except OSError as error:
-        raise unreadable(path, error, PlatformError) from None
+        root: Element | None = ElementTree.parse(BytesIO(_read_bytes(path)), parser).getroot()
     except PlatformError as error:
         raise PlatformError(f"{path}: {error}") from None
     except DefusedXmlException as error:
@@ -104,6 +100,23 @@ def _parse(path: str | Path) -> Element | None:
     except (ElementTree.ParseError, LookupError, ValueError) as error:  # of unusual encodings, too
         raise PlatformError(f"{path}: not a well-formed XML file: {error}") from None
     return root
+
+
+def check_well_formed(path: str | Path) -> None:
+    """Raise :class:`PlatformError` for a file that is not XML; what it holds may be for Batsim."""
+    try:
+        expat.ParserCreate().Parse(_read_bytes(path), True)
+    except expat.ExpatError as error:
+        raise PlatformError(f"{path}: not a well-formed XML file: {error}") from None
+
+
+def _read_bytes(path: str | Path) -> bytes:
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise unreadable(path, error, PlatformError) from None
+    # as Batsim, some of whose own platforms begin with an empty line
+    return rest if (rest := text.lstrip(_BLANK)).startswith(b"<?xml") else text
 
 
 def _refuse_defaults(element: str, attribute: str, *declared: Any) -> None:
