@@ -15,7 +15,8 @@ import typer
 from batsched_py.errors import UsageError
 from batsched_py.metrics import COUNTS, METRICS, JobTable, Metric, overall, per_site, per_user
 from batsched_py.results.jobs_file import read_jobs
-from batsched_py.results.run_files import SUFFIX, machine_size
+from batsched_py.results.run_files import machine_size
+from batsched_py.run.stored_run import jobs_file
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.text_table import print_table
 
@@ -83,8 +84,7 @@ def metrics(
 
 def _of_prefix(file: Path) -> Path:
     """Return PREFIX_jobs.csv if PREFIX is given."""
-    jobs = Path(f"{file}{SUFFIX}")
-    return jobs if jobs.is_file() and not file.exists() else file
+    return jobs_file(file) if file.is_dir() or not file.exists() else file
 
 
 def _table(file: Path, nodes: int | None) -> JobTable:

@@ -97,23 +97,33 @@ def simulate(
         keep_inputs(swf, path, *(Path(f"{prefix}_{name}") for name in FILES))
     with stop_signals():
         exchange = Path(f"{prefix}_exchange.jsonl") if record else None
-        result = _execute(path, run, prefix, f"{prefix}_{run.backend}", exchange)
+        folder, headed = f"{prefix}_{run.backend}", other is not None
+        result = _execute(path, run, prefix, folder, exchange, headed=headed)
         print(f"for a page with figures: batsched-py report {shlex.quote(prefix)}")
         if swf is not None:
             write_result_log(result.table_as_written(), result.settings, swf)
             print(f"wrote {swf}, a log of the simulated jobs")
         if other is not None:
             second = f"{prefix}_{other.backend}"
-            _compare(result, run, _execute(path, other, second, second), other, prefix)
+            other_result = _execute(path, other, second, second, headed=True)
+            _compare(result, run, other_result, other, prefix)
 
 
 def _execute(
-    path: Path, run: Run, prefix: str, folder: str, exchange: Path | None = None
+    path: Path,
+    run: Run,
+    prefix: str,
+    folder: str,
+    exchange: Path | None = None,
+    *,
+    headed: bool,
 ) -> Result:
-    """Simulate, write the files and say what came out."""
+    """Simulate, write the files and say what came out, under the name of the back end if asked."""
     from batsched_py.results.run_files import replaced_run
     from batsched_py.run.simulate import execute
 
+    if headed:
+        print(f"back end {run.backend}:", flush=True)
     result = execute(path, run, folder, exchange)
     if replaced := replaced_run(prefix, result.settings):
         print(f"note: {replaced}", file=sys.stderr)
@@ -147,7 +157,8 @@ def _compare(result: Result, run: Run, other: Result, other_run: Run, prefix: st
         else ""
     )
     raise SimulationError(
-        f"{elsewhere} of {total} jobs differ between {names[0]} and {names[1]} ({path}){hint}"
+        f"{elsewhere} of {total} jobs differ between {names[0]} and {names[1]} in times, request, "
+        f"end or energy, or are in one only ({path}){hint}"
     )
 
 
@@ -177,6 +188,6 @@ def _report(result: Result, run: Run, paths: list[Path]) -> None:
         ("mean_lateness", "h", HOUR),
     ):
         value = overall[name]
-        shown = "-" if value is None else f"{value / scale:.3f} {unit}"
+        shown = "-" if value is None else f"{value / scale:.3f} {unit}".rstrip()
         print(f"{name.replace('_', ' ')}: {shown}")
     print("wrote " + ", ".join(str(path) for path in paths))

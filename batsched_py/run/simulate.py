@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import PlatformError, UsageError, parameter
+from batsched_py.errors import InputError, PlatformError, UsageError, parameter
 from batsched_py.model.policy import CountingScheduler, Scheduler, may_dilate
 from batsched_py.model.user_model import UserModel
 from batsched_py.results.embedded_output import EmbeddedOutput
@@ -360,14 +360,20 @@ def _too_wide(workload: Workload, nb_processors: int) -> list[str]:
 
 
 def _few_submitted(run: Run, workload: Workload, table: JobTable) -> list[str]:
-    """Return a note if there were no jobs, or users who replay a log did not submit all of it."""
+    """Return a note if users who replay a log did not submit all of it, perhaps nothing.
+
+    Raises :class:`InputError` if there was nothing to submit, and nobody made up jobs.
+    """
     nb_jobs, left_early = len(workload.jobs), "next_submission() returned inf"
     if not len(table.submit):
         reason = f": its {left_early} at the start" if run.dynamic else ""
-        return [
+        text = (
             f"there were no jobs: {workload.name} has {nb_jobs}, and the users ({run.users}) "
             f"submitted none{reason}"
-        ]
+        )
+        if not nb_jobs:
+            raise InputError(text)
+        return [text]
     replayed = table.original_submit[~np.isnan(table.original_submit)].round(6)
     recorded = np.round([job.submit_time for job in workload.jobs], 6)
     if not 0 < len(replayed) < nb_jobs or not np.isin(replayed, recorded).all():

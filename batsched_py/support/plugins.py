@@ -95,9 +95,14 @@ def load_file(place: str) -> Any:
     if module is None:
         raise PluginError(f"{place}: {path_text!r} is not a Python file")
     if not hasattr(module, attribute):
-        classes = ", ".join(n for n, v in vars(module).items() if inspect.isclass(v))
-        missing = f": no {attribute!r} in the file" if attribute else "Class: give a class of it"
-        raise PluginError(f"{place}{missing}; its classes are: {classes or 'none'}")
+        classes = [
+            name
+            for name, value in vars(module).items()
+            if inspect.isclass(value) and value.__module__ == module.__name__
+        ]
+        missing = f": no {attribute!r} in the file{did_you_mean(attribute, classes)}"
+        problem = missing if attribute else "Class: give a class of it"
+        raise PluginError(f"{place}{problem}; its classes are: {', '.join(classes) or 'none'}")
     return getattr(module, attribute)
 
 

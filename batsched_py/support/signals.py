@@ -68,7 +68,6 @@ def ignore_stop_signals() -> None:
 @contextmanager
 def held_signals() -> Iterator[None]:
     """Let a request to end wait until the block is over, then raise KeyboardInterrupt.
-
     It is for blocks of the main thread that no exception may tear apart; other threads see none.
     """
     if current_thread() is not main_thread():

@@ -21,7 +21,7 @@ from batsched_py.transport.scheduler_socket import SchedulerSocket, SocketReques
 
 LAST_CALL = 0.3
 """Seconds in which a Batsim that waited for somebody to listen finds us (it tries every 0.1 s)."""
-_PATIENCE = 8.0
+_PATIENCE = 7.0
 """Seconds to stay for a Batsim that computes: `docker stop` kills after 10."""
 ExchangeObserver = Callable[[m.Message, m.Message], None]
 """Sees every message and its reply."""

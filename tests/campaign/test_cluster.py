@@ -107,6 +107,8 @@ def test_where_runs_would_be_is_told(text: str, place: str, tmp_path: Path) -> N
         ("slurm:cores=4", "memory of a job not given"),
         (f"{SLURM},quue=main", "there is no option 'quue' (did you mean 'queue'?)"),
         (f"{SLURM},resource_spec=x", "there is no option 'resource_spec'"),  # of OAR and PBS
+        ("slurm:memroy=1GB", "expected one of account, cores, interface, job_extra_directives, "),
+        ("slurm:memroy=1GB", "memory, python, queue, walltime"),  # no old names, no internals
         (f"{SLURM},scheduler=x", "there is no option 'scheduler'"),  # is for us to say
         (f"{SLURM},job_extra=x", "there is no option 'job_extra'"),  # its old name
         (f"{SLURM},queue", "'queue'; expected NAME=VALUE"),
@@ -414,6 +416,16 @@ def test_a_scheduler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(module, "_CONNECT", 1.0)
     address = free_address().replace("tcp", "dask")
     cannot_open(address, tmp_path, r"no dask scheduler answers at tcp://127\.0\.0\.1")
+
+
+def test_a_host_that_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told before the seconds that a scheduler has for its answer."""
+
+    def no_client(*arguments: object, **options: object) -> None:
+        pytest.fail("nothing is there to connect to")
+
+    monkeypatch.setattr(distributed, "Client", no_client)
+    cannot_open("dask://nohost.invalid:8786", tmp_path, r"no host 'nohost\.invalid' is known here")
 
 
 @pytest.mark.parametrize("end", ["SIGKILL", "SIGSTOP"])
@@ -725,6 +737,53 @@ def test_while_slurm_is_down_no_job_counts_as_in_vain(
     assert submissions.numbers == ["8"]
 
 
+def test_the_same_end_again_is_one_line_until_a_run_ended(
+    slurm: SlurmCommands, capfd: pytest.CaptureFixture[str]
+) -> None:
+    jobs = QueuedJobs(Submissions(1), Request("slurm", jobs=1))
+    said = []
+    for number in (7, 8, 9):
+        slurm.squeue(f"{number}|FAILED|NonZeroExitCode")
+        asyncio.run(jobs.renew(0))
+        said.append(capfd.readouterr().err.splitlines())
+        if number == 8:
+            jobs.run_ended()
+    assert said[1] == [
+        "job 8 of slurm ended: again FAILED (NonZeroExitCode), exit code 127",
+        "asked slurm for 1 job again",
+    ]
+    assert "job 9 of slurm ended: FAILED (NonZeroExitCode), exit code 127; " in said[2][0]
+
+
+@pytest.mark.parametrize(
+    ("reason", "obstacle"),
+    [
+        ("PartitionConfig", "no node of the partition"),
+        ("QOSMaxWallDurationPerJobLimit", "the walltime"),
+        ("AssocMaxCpuPerJobLimit", "more than the site's limit"),
+        ("QOSMaxMemoryPerNode", "more than the site's limit"),
+        ("InvalidAccount", "account"),
+        # Other jobs end, nodes return.
+        ("AssocMaxJobsLimit", ""),
+        ("QOSMaxCpuPerUserLimit", ""),
+        ("AssocGrpCpuLimit", ""),
+        ("ReqNodeNotAvail, Reserved for maintenance", ""),
+        ("Resources", ""),
+    ],
+)
+def test_what_does_not_pass_by_itself_is_said_in_plain_words(
+    slurm: SlurmCommands, capfd: pytest.CaptureFixture[str], reason: str, obstacle: str
+) -> None:
+    slurm.squeue(f"7|PENDING|{reason}", f"8|PENDING|{reason}")
+    jobs = QueuedJobs(Submissions(2), Request("slurm", jobs=2))
+    asyncio.run(jobs.renew(0))
+    line = capfd.readouterr().err
+    assert line.startswith(f"jobs of slurm: 2 PENDING ({reason})" + "; " * bool(obstacle))
+    assert obstacle in line
+    assert line.count("; see 'Troubleshooting'") == bool(obstacle)
+    assert asyncio.run(jobs.no_worker()).count("see 'Troubleshooting'") == 1
+
+
 def test_a_submission_is_not_cut_off_in_between(slurm: SlurmCommands) -> None:
     """Else dask would not know of the job, and nobody would cancel it."""
     ended = []
@@ -795,8 +854,10 @@ def test_what_speaks_no_http_is_no_dashboard() -> None:
 @pytest.mark.parametrize("queue", ["slurm"], indirect=True)
 def test_a_job_that_is_refused(queue: str, study: Study) -> None:
     command = study.folder / "bin" / "sbatch"
-    command.write_text("#!/bin/sh\necho 'sbatch: error: invalid partition' >&2\nexit 1\n")
-    cannot_open(f"{SLURM},interface=lo", study.folder, "invalid partition")
+    said = "sbatch: error: invalid partition x\nsbatch: error: submission failed"
+    command.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")
+    message = ": sbatch: error: invalid partition x; submission failed$"
+    cannot_open(f"{SLURM},interface=lo", study.folder, message)
 
 
 def test_where_jobs_cannot_be_submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -11,11 +12,12 @@ import pytest
 
 from batsched_py.errors import SimulationError
 from batsched_py.protocol import messages as m
+from batsched_py.report.comparing.job_differences import Kind
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.plugins import RIGID, SCHEDULERS, USERS, names
 from batsched_py.support.shipped_files import platforms_folder
 from batsched_studies.real_batsim import page
-from batsched_studies.real_batsim.cases import CASES
+from batsched_studies.real_batsim.cases import CASES, Case
 from batsched_studies.real_batsim.comparison import compared
 from batsched_studies.real_batsim.made_up_workloads import mixed
 from batsched_studies.real_batsim.two_simulators import Left, served, simulated
@@ -29,13 +31,29 @@ def test_every_policy_and_every_user_model_has_a_line() -> None:
     assert {*names(SCHEDULERS), *names(USERS)} - {RIGID} == PLUGINS
 
 
-def test_the_page_has_a_line_of_each_case() -> None:
-    """In their order; what the lines say is for those who have Batsim (tests/real)."""
+def test_the_page_has_each_case_once() -> None:
+    """In their order; what it says of them is for those who have Batsim (tests/real)."""
     lines = page.PAGE.read_text(encoding="utf-8").splitlines()
-    begin = next(row for row, line in enumerate(lines) if line.startswith("| case |")) + 2
-    cells = [line.split(" | ") for line in lines[begin : begin + len(CASES)]]
-    assert [(cell[0], cell[1]) for cell in cells] == [(f"| {c.name}", c.told) for c in CASES]
-    assert lines[begin + len(CASES)] == ""
+    different = [case for case, _, _ in table(lines, "| case |")]
+    equal = [case for case in CASES if beginning(case) not in different]
+    assert different == [beginning(case) for case in CASES if case not in equal]
+    groups = {of: cases.split("; ") for of, cases in table(lines, "| of what |")}
+    assert {of.rpartition(": ")[0]: cases for of, cases in groups.items()} == {
+        group: [page.entry(case) for case in equal if case.group == group]
+        for group in dict.fromkeys(case.group for case in equal)
+    }
+
+
+def beginning(case: Case) -> str:
+    """Return the first cell of a case that differs."""
+    return f"**{case.name}**: {case.group}; {case.told}"
+
+
+def table(lines: list[str], head: str) -> list[list[str]]:
+    """Return the cells of a table of the page."""
+    begin = next(number for number, line in enumerate(lines) if line.startswith(head)) + 2
+    rows = lines[begin : lines.index("", begin)]
+    return [row.removeprefix("| ").removesuffix(" |").split(" | ") for row in rows]
 
 
 @pytest.mark.process
@@ -71,16 +89,16 @@ def twice(tmp_path: Path) -> tuple[Left, Left]:
 
 
 @pytest.mark.parametrize(
-    ("column", "text", "words"),
+    ("column", "text", "words", "kind"),
     [
-        ("allocated_resources", "60-63", "same times, other processors: 1"),
-        ("finish_time", "99999.000000", "other times: 1"),
-        ("success", "0", "same times, but another request, end or energy: 1"),
-        ("stretch", "0.500000", "same times, other derived columns: 1"),
+        ("allocated_resources", "60-63", "same times, other processors: 1", Kind.PROCESSORS),
+        ("finish_time", "99999.000000", "other times: 1", Kind.TIMES),
+        ("success", "0", "same times, but another request, end or energy: 1", Kind.CONTENT),
+        ("stretch", "0.500000", "same times, other derived columns: 1", Kind.DERIVED),
     ],
 )
 def test_jobs_that_differ_are_counted(
-    twice: tuple[Left, Left], column: str, text: str, words: str
+    twice: tuple[Left, Left], column: str, text: str, words: str, kind: Kind
 ) -> None:
     path = Path(f"{twice[1].prefix}_jobs.csv")
     with path.open(newline="") as file:
@@ -90,9 +108,11 @@ def test_jobs_that_differ_are_counted(
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    row = page.row(BY_NAME["`easy`"], compared(*twice))
-    assert row.startswith("| `easy` | 600 jobs | 20 | 19 | ")
-    assert row.endswith(f" | {words}. {page.NOT_KNOWN}. |")
+    case = BY_NAME["delays"]
+    row = page.row(case, compared(*twice))
+    assert row.startswith(f"| {beginning(case)} | 19 of 20 | {words}. ")
+    assert page.NOT_KNOWN in row
+    assert ("Mean waiting times: embedded " in row) is (kind <= Kind.CONTENT)
 
 
 @pytest.mark.parametrize(
@@ -131,13 +151,38 @@ def test_the_whole_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     told: list[str] = []
-    cases = [BY_NAME["users `weekly`"], BY_NAME["dynamic jobs"]]
+    cases = [BY_NAME["`weekly`"], BY_NAME["dynamic jobs"]]
     text = page.page(told.append, cases)
     assert "**2 cases with 783 jobs: 783 jobs are equal in all columns." in text
     assert "Batsim 4.2.0 with SimGrid 3.32," in text
     assert "{{" not in text
     assert [line.startswith(f"{n} of 2: ") for n, line in enumerate(told, start=1)] == [True, True]
-    assert all(line.partition(": ")[2] in text for line in told)
+    assert table(text.splitlines(), "| of what |") == [
+        [f"{case.group}: 1 cases, {jobs} jobs", page.entry(case)]
+        for case, jobs in zip(cases, (383, 400), strict=True)
+    ]
+
+
+def test_shaken_orders_are_beside_another_schedule(tmp_path: Path) -> None:
+    """Here in the place of Batsim: another order too, in which other jobs come."""
+
+    def run(side: str, folder: Path) -> Left:
+        shake = {"embedded": None, "batsim": 7}[side]
+        return simulated(users="weekly", user_options=users, shake=shake)("embedded", folder)
+
+    users = {"nb_users": 40, "weeks": 1}
+    seeds = [simulated(users="weekly", user_options=users, shake=seed) for seed in range(2)]
+    case = Case("users", "shaken", "", run, shaken=seeds)
+    comparison = page.result(case, tmp_path)
+    assert not comparison.same_schedule
+    row = page.row(case, comparison)
+    assert re.search(
+        r"Mean waiting times: embedded [\d.]+ h, Batsim [\d.]+ h; "
+        r"embedded with 2 seeds of `--shake` [\d.]+ to [\d.]+ h\. \|$",
+        row,
+    )
+    low, high = sorted(comparison.shaken_waits)
+    assert row.endswith(f" {low / 3600:.1f} to {high / 3600:.1f} h. |")
 
 
 @pytest.mark.process

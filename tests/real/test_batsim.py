@@ -1,4 +1,4 @@
-"""Real Batsim gives what docs/real.md says, line by line."""
+"""Real Batsim gives what docs/real.md says, case by case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("batsim") is None, reason="there is no program batsim"),
 ]
 LIKE_OTHERS = ("whole log", "whole log, users", "many users", "requested times", "delays")
-OF_PLUGINS = ("`easy`", "`conservative`", "`grid`, spread", "users `feedback`", "users `weekly`")
+OF_PLUGINS = ("`easy`", "`conservative`", "`grid` (spread)", "`feedback`", "`weekly`")
 """Of the cases of policies and users, those that always run."""
 
 
@@ -27,7 +27,12 @@ def marks(case: Case) -> list[pytest.MarkDecorator]:
 @pytest.mark.parametrize(
     "case", [pytest.param(case, id=case.name, marks=marks(case)) for case in CASES]
 )
-def test_the_line_of_the_page(case: Case, tmp_path: Path) -> None:
+def test_what_the_page_says(case: Case, tmp_path: Path) -> None:
     """The numbers are those of Batsim 4.2.0."""
     lines = page.PAGE.read_text(encoding="utf-8").splitlines()
-    assert page.row(case, page.result(case, tmp_path)) in lines
+    comparison = page.result(case, tmp_path)
+    if comparison.all_equal:
+        group = next(line for line in lines if line.startswith(f"| {case.group}: "))
+        assert page.entry(case) in group.removesuffix(" |").split(" | ")[1].split("; ")
+    else:
+        assert page.row(case, comparison) in lines

@@ -130,18 +130,21 @@ def asleep(serve: subprocess.Popen[bytes], batsim: subprocess.Popen[bytes], fold
 def test_it_does_not_wait_for_a_serve_that_was_ended(
     log: Path, tmp_path: Path, address: str, when: Callable[..., None], number: int
 ) -> None:
-    """It is refused when it asks next."""
+    """It is refused when it asks next; serve stays until then."""
     subprocess.run([*PROGRAM, "convert", "sample", "workload.json"], check=True)
     serve_line = [*PROGRAM, "serve", "-s", address, "-e", "o/a"]
     line = ["batsim", "-p", str(ROOT / "platforms/ideal_64.xml"), "-w", "workload.json"]
     with Path("serve.log").open("wb") as output, Watchdog() as watchdog:  # ends who is stopped too
-        serve = subprocess.Popen(serve_line, stdout=output, process_group=watchdog.group)
+        out = {"stdout": output, "stderr": output}
+        serve = subprocess.Popen(serve_line, **out, process_group=watchdog.group)
         said = wait_until(lambda: re.search(f"{LISTENING}(.*)\n", Path("serve.log").read_text()))
         line += ["-s", said[1], "-e", "o/b", "-q"]
         batsim = subprocess.Popen(line, process_group=watchdog.group)
         when(serve, batsim, tmp_path)
         serve.send_signal(number)
-        batsim.send_signal(signal.SIGCONT)
+        if when is asleep:
+            wait_until(lambda: "Batsim computes" in Path("serve.log").read_text())
+            batsim.send_signal(signal.SIGCONT)
         assert serve.wait(LIMIT) == 130
         assert batsim.wait(LIMIT) == -signal.SIGABRT
 

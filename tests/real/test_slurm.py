@@ -97,7 +97,7 @@ class RunningCampaign:
 
     def job(self) -> str:
         """Return the number of its job, once there is one."""
-        return self.wait_for(r"asked slurm for 1 job of \d+ cores each: (\d+)")[1]
+        return self.wait_for(r"asked slurm for 1 job of \d+ cores? each: (\d+)")[1]
 
     def stop(self) -> None:
         """Ask it to end; it cancels its jobs."""
@@ -124,7 +124,7 @@ def running(folder: CampaignFolder, cluster: str) -> Iterator[RunningCampaign]:
     finally:
         process.kill()
         process.wait()
-    jobs = re.findall(r"asked slurm for 1 job of \d+ cores each: (\d+)", started.said)
+    jobs = re.findall(r"asked slurm for 1 job of \d+ cores? each: (\d+)", started.said)
     wait_until(lambda: not any(job in queue() for job in jobs))
 
 
@@ -156,7 +156,7 @@ def test_runs_are_those_of_this_machine(campaign: CampaignFolder) -> None:
     runs = files_of_runs(campaign.out)
     assert runs == files_of_runs(campaign.path / "here")
     assert len({path.split("/")[1] for path in runs}) == 18
-    assert "asked slurm for 2 jobs of 1 cores each" in there.stderr
+    assert "asked slurm for 2 jobs of 1 core each" in there.stderr
     assert [path.name for path in campaign.path.glob("slurm-*.out")] == []
     assert "Registered to" in "".join(
         path.read_text() for path in campaign.out.glob("job-logs/*.err")
@@ -196,6 +196,9 @@ def test_a_worker_that_cannot_start(campaign: CampaignFolder) -> None:
             rf"{campaign.out}/job-logs/dask-worker-{job}.err:\n"
             r".*/nonexistent: No such file or directory"
         )
+        command.wait_for(
+            r"job \d+ of slurm ended: again FAILED \(NonZeroExitCode\), exit code 127\n"
+        )
         command.stop()
 
 
@@ -213,10 +216,12 @@ def test_a_job_that_can_never_run(campaign: CampaignFolder) -> None:
     with running(campaign, too_many) as command:
         told = command.wait_for(r"1 (PENDING) \(PartitionConfig\)|CPU count per node can not be")
         if told[1]:
+            assert "PENDING (PartitionConfig); no node of the partition has what" in command.said
             command.stop()
 
 
 def test_a_queue_that_does_not_exist(campaign: CampaignFolder) -> None:
     refused = campaign.run("--cluster", f"{SLURM},queue=nowhere")
     assert refused.returncode == 2
-    assert "sbatch: error: invalid partition specified: nowhere" in refused.stderr
+    assert "sbatch: error: invalid partition specified: nowhere; " in refused.stderr
+    assert refused.stderr.count("sbatch: error: ") == 1

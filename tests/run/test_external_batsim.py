@@ -98,7 +98,11 @@ def test_the_embedded_simulator_gives_what_batsim_gave(shared: Path, tmp_path: P
     folder = shared / "batsim_transcripts" / FCFS
     done = checked(folder, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "embedded and batsim: all 300 jobs are equal" in done.stdout
+    lines = done.stdout.splitlines()
+    assert lines[-1] == "embedded and batsim: all 300 jobs are equal"
+    heads = [lines.index(f"back end {name}:") for name in ("embedded", "batsim")]
+    assert heads == [0, lines.index("for a page with figures: batsched-py report out/x") + 1]
+    assert [line for line in lines if line != line.rstrip()] == []
     log = (tmp_path / "out/x_batsim/batsim.log").read_text()
     assert "stand-in for Batsim" in log
 
@@ -122,7 +126,7 @@ def test_a_job_at_another_time_is_a_failure(shared: Path, tmp_path: Path) -> Non
     job, done = altered(shared, tmp_path, "starting_time", "1.000000")
     assert done.returncode == 1
     assert f"other times: 1 job, first {job} (starting_time " in done.stdout
-    assert "1 of 300 jobs differ between embedded and batsim" in done.stderr
+    assert "1 of 300 jobs differ between embedded and batsim in times, request" in done.stderr
     (row,) = csv.DictReader((tmp_path / "out/x_differences.csv").open())
     assert (row["job"], row["kind"], row["column"]) == (job, "times", "starting_time")
     assert row["batsim"] == "1.000000" != row["embedded"]

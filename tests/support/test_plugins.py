@@ -51,6 +51,10 @@ def test_by_name() -> None:
         ("class Mine:\n def schedule(self, now, queue, machine, *, more): yield", "expected def"),
         ("Mine = 3", "expected a class"),
         ("class Other: pass", "no 'Mine' in the file; its classes are: Other"),
+        (
+            "from enum import Enum\nclass Min: pass",
+            r"no 'Mine' in the file \(did you mean 'Min'\?\); its classes are: Min$",
+        ),
         ("import nothing_like_this", "ModuleNotFoundError"),
         ("def broken(:", "SyntaxError"),
         ("raise SystemExit(0)", "SystemExit"),

@@ -7,6 +7,7 @@ import inspect
 import re
 import shutil
 import signal
+import socket
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -38,6 +39,12 @@ _SWITCHES = ("nanny", "use_stdin")
 # What dask-jobqueue sets itself, has renamed, or what is no text.
 _OURS = {"self", "scheduler", "name", "protocol", "security", "worker_command"}
 _RENAMED = {"extra", "job_extra", "env_extra", "header_skip", "base_class_kwargs"}
+_DOCUMENTED = {
+    *("cores", "memory", _JOBS, "walltime", "queue", "account", "project", "resource_spec"),
+    *("job_extra_directives", "job_script_prologue", "python", "interface", "local_directory"),
+    "log_directory",
+}
+"""Those of the table in docs/clusters.md."""
 _JOB_LOGS = "job-logs"
 _PLAIN = re.compile(r"[\w/.,:+~-]+")
 """A path that needs no quotes in the header of a job."""
@@ -148,6 +155,15 @@ def check_submission(request: Request) -> None:
         )
 
 
+def check_host(request: Request) -> None:
+    """Raise :class:`UsageError` if the name of the scheduler's host is not known here."""
+    host, _, port = request.address.partition("://")[2].rpartition(":")
+    try:
+        socket.getaddrinfo(host.strip("[]"), int(port))
+    except OSError as error:
+        raise UsageError(f"{CLUSTER}: no host {host!r} is known here: {error.strerror}") from None
+
+
 def _mistake(seen: str, expected: str) -> UsageError:
     return UsageError(f"{seen}; expected {expected}")
 
@@ -187,7 +203,10 @@ def _options(kind: str, text: str, allowed: list[str]) -> dict[str, Any]:
             raise _mistake(f"{CLUSTER} {kind}: {item!r}", f"NAME=VALUE, as in {_EXAMPLE}")
         if name not in allowed:
             seen = f"{CLUSTER} {kind}: there is no option {name!r}{did_you_mean(name, allowed)}"
-            raise _mistake(seen, f"one of {', '.join(sorted(allowed))}")
+            shown = set(allowed) if kind == LOCAL else _DOCUMENTED & set(allowed)
+            if "account" in shown:
+                shown.discard("project")  # its old name
+            raise _mistake(seen, f"one of {', '.join(sorted(shown))}")
         if name in options:
             raise UsageError(f"{CLUSTER} {kind}: {name} is given twice")
         options[name] = _value(kind, name, value)

@@ -29,6 +29,7 @@ from batsched_py.campaign.cluster.address import (
     CLUSTER,
     LOCAL,
     Request,
+    check_host,
     check_submission,
     cluster_class,
     job_script,
@@ -42,7 +43,7 @@ from batsched_py.campaign.cluster.queued_jobs import (
     ClusterLostError,
     QueuedJobs,
     closing_job_class,
-    jobs_in_words,
+    in_words,
     say,
 )
 from batsched_py.campaign.worker_processes import WorkerLost
@@ -153,6 +154,7 @@ def _session(folder: Path, inputs: Iterable[str]) -> Iterator[str]:
 def _started(request: Request, stack: ExitStack) -> Any:
     """Return the cluster object of dask, None where a scheduler is running."""
     if request.kind == "dask":
+        check_host(request)
         return None
     if request.kind == LOCAL:
         workers, threads = request.options["workers"], request.options["threads"]
@@ -180,8 +182,8 @@ def _started(request: Request, stack: ExitStack) -> Any:
         raise UsageError(f"{seen}: {refusal(error)}") from None
     jobs = [*cluster.workers.values()]
     say(
-        f"asked {request.kind} for {jobs_in_words(len(jobs))} of {jobs[0].worker_cores} cores "
-        f"each: {' '.join(job.job_id for job in jobs)}"
+        f"asked {request.kind} for {in_words(len(jobs), 'job')} of "
+        f"{in_words(jobs[0].worker_cores, 'core')} each: {' '.join(job.job_id for job in jobs)}"
     )
     return cluster
 
@@ -197,10 +199,10 @@ def _connected(request: Request, cluster: Any, stack: ExitStack) -> Any:
     place = request.address if cluster is None else cluster
     try:
         client = needed("distributed").Client(place, timeout=_CONNECT, set_as_default=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError):
         raise UsageError(
-            f"{CLUSTER}: no dask scheduler answers at {place} within {_CONNECT:g} s "
-            f"({type(error).__name__}); is it running, and is its port open to this machine? {SEE}"
+            f"{CLUSTER}: no dask scheduler answers at {place} within {_CONNECT:g} s; "
+            f"is it running, and is its port open to this machine? {SEE}"
         ) from None
 
     def close() -> None:

@@ -24,6 +24,20 @@ _STATUS = {
 }
 _CUT_SHORT = {"CANCELLED", "DEADLINE", "PREEMPTED", "REVOKED", "TIMEOUT"}
 _ENDED = {*_CUT_SHORT, "BOOT_FAIL", "COMPLETED", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY"}
+# Job reason codes of squeue's manual that pass only if the request or the site's limits change.
+_LASTING = {
+    r"PartitionConfig|BadConstraints|PartitionNodeLimit": (
+        "no node of the partition has what a job asks for: fewer cores, less memory, another queue?"
+    ),
+    r"PartitionTimeLimit|(Assoc|QOS)MaxWall\w*": "the walltime is longer than the site allows",
+    r"(Assoc|QOS)Max\w+Per(Job|Node)(Limit)?": "a job asks for more than the site's limit for one",
+    r"QOSMin\w+": "a job asks for less than the site's limit for one",
+    r"AccountNotAllowed|InvalidAccount|QOSNotAllowed|InvalidQOS": (
+        "the account or the quality of service (--qos) may not be used there"
+    ),
+    r"JobHeld(User|Admin)": "the job is held until somebody releases it (scontrol release)",
+    r"DependencyNeverSatisfied": "the job depends on one that did not end as it should",
+}
 _EXIT = re.compile(r"\bExitCode=(\d+):(\d+)")
 _LOG = re.compile(r"^\s*StdErr=(.+)$", re.MULTILINE)
 
@@ -53,6 +67,12 @@ class JobState(NamedTuple):
     def was_cut_short(self) -> bool:
         """Whether somebody, or its time limit, ended it: its log tells nothing more."""
         return self.state in _CUT_SHORT
+
+    @property
+    def obstacle(self) -> str:
+        """What a job that waits would wait for without end; empty if that may pass by itself."""
+        matching = (text for codes, text in _LASTING.items() if re.fullmatch(codes, self.reason))
+        return next(matching, "") if self.waits else ""
 
     def __str__(self) -> str:
         return f"{self.state} ({self.reason})" if self.reason else self.state
@@ -135,4 +155,6 @@ async def _answer(*command: str) -> str:
 
 
 def _in_one_line(text: str) -> str:
+    """Return the lines as one, which says once that a command tells of an error."""
+    text = re.sub(r"\n\s*\w+: error: ", "\n", text.strip())
     return "; ".join(line.strip() for line in text.splitlines() if line.strip())

@@ -56,10 +56,13 @@ class QueuedJobs:
         self._told: set[str] = set()
         """What was said, and is not to be said again."""
         self._last_end = ""
+        self._ends: set[str] = set()
+        """How jobs ended in vain, of which a log was shown."""
 
     def run_ended(self) -> None:
         """Note that jobs are not in vain."""
         self._left = _IN_VAIN * self._wanted
+        self._ends.clear()
 
     async def renew(self, nb_workers: int) -> None:
         """Ask for jobs that ended; raises :class:`ClusterLostError` if all end in vain.
@@ -109,7 +112,7 @@ class QueuedJobs:
                 self._left += gone * is_down  # it was not tried in vain: it was not tried
                 self._say_once(f"{self.kind} takes no further job: {refusal(error)}")
             else:
-                say(f"asked {self.kind} for {jobs_in_words(gone)} again")
+                say(f"asked {self.kind} for {in_words(gone, 'job')} again")
         elif gone == self._wanted:
             raise ClusterLostError(
                 f"the jobs of {self.kind} end before they have ended a run{self._last_end}; read "
@@ -139,7 +142,8 @@ class QueuedJobs:
         waiting = {str(state) for state in states.values() if state.waits}
         if waiting - self._told:
             self._told |= waiting
-            say(self._in_words())
+            stuck = any(state.obstacle for state in states.values())
+            say(self._in_words() + f"; {SEE}" * stuck)
 
     async def _tell_ends(self, ended: dict[str, JobState]) -> None:
         """Say how jobs ended; of those that ended alike Slurm is asked for the last one only, and
@@ -153,13 +157,16 @@ class QueuedJobs:
             jobs = f"job{'s' * several} {' '.join(numbers)}"
             how = f"{state}, {'the last with ' * several}{end.how}" if end.how else f"{state}"
             self._last_end = f" ({jobs}: {how})"
-            tail = "" if end.log is None or state.was_cut_short else _tail(end.log)
-            say(f"{jobs} of slurm ended: {how}{tail}")
+            is_known = how in self._ends
+            self._ends.add(how)
+            tail = "" if end.log is None or state.was_cut_short or is_known else _tail(end.log)
+            say(f"{jobs} of slurm ended: {'again ' * is_known}{how}{tail}")
 
     def _in_words(self) -> str:
         states = Counter(map(str, self._states.values()))
         text = ", ".join(f"{number} {state}" for state, number in states.items())
-        return f"jobs of slurm: {text}" if text else ""
+        obstacles = {state.obstacle: None for state in self._states.values() if state.obstacle}
+        return "; ".join([f"jobs of slurm: {text}", *obstacles]) if text else ""
 
     def _forget(self, name: str) -> None:
         """Let dask know that a job is over, if it does not; the next one gets another name."""
@@ -189,9 +196,9 @@ def closing_job_class(job_class: Any) -> Any:
     return ClosingJob
 
 
-def jobs_in_words(number: int) -> str:
-    """Return how many jobs."""
-    return "1 job" if number == 1 else f"{number} jobs"
+def in_words(number: int, noun: str) -> str:
+    """Return how many there are of something."""
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _tail(log: Path) -> str:

@@ -30,15 +30,16 @@ def find_source(text: str | Path) -> Source:
     Raises :class:`UsageError` if there is nothing, or not one thing, of that name.
     """
     path, name = Path(text), str(text)
-    if path.is_dir():
-        if (path / STORED).is_file():
-            return Source("campaign", name, path)
+    jobs = Path(f"{path}{SUFFIX}")
+    if (path / STORED).is_file():
+        return Source("campaign", name, path)
+    # The folder of a back end has the prefix of its run, and is none.
+    if path.is_dir() and (any(path.glob(f"*{SUFFIX}")) or not jobs.is_file()):
         return Source("run", name, _only_run(path))
     if path.is_file():
         if not path.name.endswith(".csv"):
             raise UsageError(f"{path}: expected a PREFIX{SUFFIX}, its PREFIX, or a folder")
         return Source("run", name.removesuffix(SUFFIX), path)
-    jobs = Path(f"{path}{SUFFIX}")
     if jobs.is_file():
         return Source("run", name, jobs)
     if Path(f"{path}{_RUN}").is_file():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,50 +19,70 @@ from batsched_studies.real_batsim.two_simulators import Run, served, simulated
 class Case(NamedTuple):
     """A simulation, to be run on both sides."""
 
+    group: str
     name: str
     told: str
-    """What is simulated."""
+    """What is simulated, beside what the name and the group say."""
     run: Run
     plugin: str = ""
     """The policy or user model that it is of."""
     note: str = ""
     """Why something differs, where it does."""
+    shaken: Sequence[Run] = ()
+    """The same with other orders of simultaneous events: how much such an order matters."""
 
 
+_POLICIES = "policies; jobs at their recorded times"
+_USERS = "users who react; policy `easy`"
+_OTHER_POLICIES = "users who react; other policies"
+_LARGE = "more jobs; policy `easy`"
+_MACHINES = "machines and run times; policy `easy`"
+_PROFILES = "made-up jobs; policy `easy`"
+_OWN_OPTIONS = "made-up jobs; Batsim's options, and small schedulers that use them"
 _PLATFORMS = platforms_folder()
-_SAMPLE = "600 jobs"
-_SIX_DECIMALS = "Times are between two microseconds, and Batsim's messages have six decimals"
+_SIX_DECIMALS = "Times fall between two microseconds, and Batsim's messages have six decimals"
 
 
 # With batsched_py.simulate ------------------------------------------------------------------------
 
 
 def _policy(name: str, how: str = "", **settings: Any) -> Case:
-    title = f"`{name}`, {how}" if how else f"`{name}`"
-    return Case(title, _SAMPLE, simulated(first=600, scheduler=name, **settings), name)
+    title = f"`{name}` ({how})" if how else f"`{name}`"
+    return Case(_POLICIES, title, "", simulated(first=600, scheduler=name, **settings), name)
 
 
 def _grid(how: str, **options: Any) -> Case:
     return _policy("grid", how, sites="big:48,small:16@0.5", scheduler_options=options)
 
 
-def _users(name: str, told: str = _SAMPLE, first: int | None = 600, **options: Any) -> Case:
+def _users(name: str, told: str = "", first: int | None = 600, **options: Any) -> Case:
     run = simulated(first=first, users=name, user_options=options)
-    return Case(f"users `{name}`", told, run, name)
+    return Case(_USERS, f"`{name}`", told, run, name)
+
+
+def _feedback(scheduler: str) -> Case:
+    run = simulated(first=600, users="feedback", scheduler=scheduler)
+    return Case(_OTHER_POLICIES, f"`feedback` with `{scheduler}`", "", run, "feedback")
+
+
+def _large(name: str, told: str, note: str = "", shaken: int = 0, **settings: Any) -> Case:
+    seeds = [simulated(shake=seed, **settings) for seed in range(shaken)]
+    return Case(_LARGE, name, told, simulated(**settings), note=note, shaken=seeds)
 
 
 def _machine(name: str, told: str, note: str = "", **settings: Any) -> Case:
-    return Case(name, told, simulated(first=600, **settings), note=note)
+    return Case(_MACHINES, name, told, simulated(first=600, **settings), note=note)
 
 
 def _jobs(name: str, told: str, kinds: list[str], platform: str, widest: int = 8) -> Case:
     run = simulated(mixed(kinds, widest=widest), platform=str(_PLATFORMS / platform))
-    return Case(name, f"200 jobs {told}; `{platform}`", run)
+    return Case(_PROFILES, name, f"{told}, `{platform}`", run)
 
 
 _COMPUTE = ["compute", "uneven", "total", "delay", "composed", "failing"]
 _COMMUNICATE = ["communicating", "matrix", "composed"]
-_MONTHS = {"weeks": 1, "edge_weeks": 1, "long_weeks": 3}
+_WEEK = {"weeks": 1, "edge_weeks": 1, "long_weeks": 3}
+_MANY_USERS: dict[str, Any] = {"users": "site", "user_options": {"weeks": 3}}
 _POPULATION = str(studies_folder() / "real_batsim" / "population.toml")
 
 _SIMULATED = (
@@ -83,8 +103,9 @@ _SIMULATED = (
     _grid("shared", scenario="sharing"),
     _grid("spread", scenario="multi_site", overhead=0.3),
     Case(
-        "`grid`, a site each cluster",
-        "600 jobs; `m64-8.xml`",
+        _POLICIES,
+        "`grid` (a site each cluster)",
+        "`m64-8.xml`",
         simulated(first=600, scheduler="grid", platform=str(_PLATFORMS / "m64-8.xml")),
         note="Batsim's own messages take 3e-10 s on this network, so an end is told "
         "after a submission of the same second",
@@ -93,40 +114,39 @@ _SIMULATED = (
     _users("adjusted"),
     _users("distribution"),
     _users("fluid"),
-    _users("population", "of 600 jobs and others, `population.toml`", file=_POPULATION),
-    _users("resampled", "a week, drawn from the log", None, **_MONTHS),
-    _users("tbuos", "a week, drawn from the log", None, **_MONTHS),
+    _users("population", "of the 600 jobs and others, `population.toml`", file=_POPULATION),
+    _users("resampled", "a week, drawn from the log", None, **_WEEK),
+    _users("tbuos", "a week, drawn from the log", None, **_WEEK),
     _users("synthetic", "600 jobs, drawn from the log", None, jobs=600),
     _users("site", "20 users, a week", nb_users=20, weeks=1),
     _users("weekly", "40 users, two weeks", nb_users=40, weeks=2),
-    Case("whole log", "the sample log", simulated()),
-    Case("whole log, users", "the sample log, `feedback`", simulated(users="feedback")),
-    Case(
+    *map(_feedback, ("fcfs", "conservative", "dynp")),
+    _large("whole log", "the sample log"),
+    _large("whole log, users", "`feedback`", users="feedback"),
+    _large(
         "many users",
         "250 users `site`, three weeks",
-        simulated(users="site", user_options={"weeks": 3}),
-        note="The clock: two ends of one second are told one after the other, see below",
+        "The clock: two ends of one second are told one after the other, see below",
+        shaken=10,
+        **_MANY_USERS,
     ),
-    Case(
+    _large(
         "many users, rounded clock",
-        "the same; Batsim with `--sg-cfg surf/precision:1e-6`",
-        simulated(
-            users="site",
-            user_options={"weeks": 3},
-            batsim="batsim --sg-cfg surf/precision:1e-6",
-        ),
+        "250 users `site`, three weeks, Batsim with `--sg-cfg surf/precision:1e-6`",
+        batsim="batsim --sg-cfg surf/precision:1e-6",
+        **_MANY_USERS,
     ),
-    _machine("small machine", f"{_SAMPLE} on 16 processors, wide ones are refused", nodes=16),
-    _machine("fast machine", f"{_SAMPLE}, 1.3 times as fast", _SIX_DECIMALS, speed_factor=1.3),
+    _machine("small machine", "16 processors, wide jobs are refused", nodes=16),
+    _machine("fast machine", "1.3 times as fast", _SIX_DECIMALS, speed_factor=1.3),
     _machine(
         "fast machine, users",
-        "the same, `feedback`",
+        "1.3 times as fast, users `feedback`",
         _SIX_DECIMALS,
         speed_factor=1.3,
         users="feedback",
     ),
-    _machine("requested times", f"{_SAMPLE}, killed at what they asked for", walltime="requested"),
-    _machine("delays", f"{_SAMPLE} that last and do not compute", profile="delay"),
+    _machine("requested times", "jobs are killed at what they asked for", walltime="requested"),
+    _machine("delays", "jobs that last and do not compute", profile="delay"),
     _jobs("profiles", "of all kinds that compute", _COMPUTE, "ideal_64.xml"),
     _jobs("refused jobs", "of up to 80 processors", _COMPUTE, "ideal_64.xml", widest=80),
     _jobs("network", "that communicate", _COMMUNICATE, "m128.xml"),
@@ -151,7 +171,8 @@ def _served(
     workload = mixed(kinds, widest=widest)
     run = served(scheduler, workload, _PLATFORMS / platform, *options, events=events)
     shown = [f"`{option}`" for option in (*options, *(["--events"] if events else []))]
-    return Case(name, "; ".join((f"200 jobs, {told}", *shown, f"`{platform}`")), run, note=note)
+    told = ", ".join((told, *shown, f"`{platform}`"))
+    return Case(_OWN_OPTIONS, name, told, run, note=note)
 
 
 def _event(kind: str, time: float, resources: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from math import isclose
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,8 +34,10 @@ class Comparison(NamedTuple):
     """How many jobs differ, by the gravest difference."""
     others_beside: list[str]
     """What else differs: Batsim's other tables, by name, and the ``events`` of all messages."""
-    messages: tuple[int, int]
-    """From the embedded simulator and from Batsim."""
+    waits: tuple[float, float]
+    """The mean waiting times, in seconds, with the embedded simulator and with Batsim."""
+    shaken_waits: Sequence[float] = ()
+    """With the embedded simulator and other orders of simultaneous events."""
 
     @property
     def equal(self) -> int:
@@ -60,15 +63,20 @@ def compared(embedded: Left, batsim: Left) -> Comparison:
         for name in _FILES
         if not _same(_table(embedded.prefix, name), _table(batsim.prefix, name))
     ]
-    here_said, there_said = _messages(embedded.exchange), _messages(batsim.exchange)
-    if not _same_events(_events(here_said), _events(there_said)):
+    if not _same_events(_events(embedded.exchange), _events(batsim.exchange)):
         beside.append("events")
     return Comparison(
         jobs=len(here.table.submit),
         kinds=Counter(job.gravest.kind for job in differences(here, there)),
         others_beside=beside,
-        messages=(len(here_said), len(there_said)),
+        waits=(mean_wait(here), mean_wait(there)),
     )
+
+
+def mean_wait(result: Result) -> float:
+    """Return the mean waiting time, in seconds."""
+    wait: float = result.measured["overall"]["mean_waiting_time"]
+    return wait
 
 
 def _table(prefix: Path, name: str) -> list[list[Any]]:
@@ -91,18 +99,14 @@ def _number(text: str) -> float | str:
         return text
 
 
-def _messages(exchange: Path) -> list[dict[str, Any]]:
-    """Return what the simulator said."""
-    records = read_exchange(exchange)
-    return [msgspec.json.decode(it.raw) for it in records if it.sender == "batsim"]
-
-
-def _events(messages: list[dict[str, Any]]) -> dict[str, list[tuple[float, Any]]]:
-    """Return times and contents of the events by type and job, in however many messages.
+def _events(exchange: Path) -> dict[str, list[tuple[float, Any]]]:
+    """Return times and contents of the simulator's events by type and job, in whatever messages.
 
     Not the first, which says how the simulator was started, and not the recorded end of a job,
     which is told to users only.
     """
+    records = read_exchange(exchange)
+    messages = [msgspec.json.decode(it.raw) for it in records if it.sender == "batsim"]
     events = defaultdict(list)
     for message in messages[1:]:
         for event in message["events"]:

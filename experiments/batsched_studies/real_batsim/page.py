@@ -12,13 +12,15 @@ import subprocess
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from batsched_py.report.comparing.job_differences import MEANING
+from batsched_py.run.result import Result
 from batsched_studies.filled_page import DOCS, filled, line
 from batsched_studies.real_batsim.cases import CASES, Case
-from batsched_studies.real_batsim.comparison import Comparison, compared
+from batsched_studies.real_batsim.comparison import Comparison, compared, mean_wait
 
 PAGE = DOCS / "real.md"
 TEXT = Path(__file__).with_name("template.md")
@@ -31,19 +33,19 @@ def result(case: Case, folder: Path) -> Comparison:
     Raises :class:`~batsched_py.errors.BatschedError` for a side that does not come to its end.
     """
     embedded, batsim = (case.run(side, folder / side) for side in ("embedded", "batsim"))
-    return compared(embedded, batsim)
+    shaken = [run("embedded", folder / str(seed)) for seed, run in enumerate(case.shaken)]
+    return compared(embedded, batsim)._replace(
+        shaken_waits=[mean_wait(Result.load(left.prefix)) for left in shaken]
+    )
 
 
 def row(case: Case, compared: Comparison) -> str:
-    """Return the line of a case."""
-    here, there = compared.messages
+    """Return the line of a case that is not equal in all."""
+    sentences = [_differences(compared), case.note or NOT_KNOWN, *_waits(compared)]
     return line(
-        case.name,
-        case.told,
-        f"{compared.jobs:,}",
-        "**all**" if compared.equal == compared.jobs else f"{compared.equal:,}",
-        f"{here:,}" if here == there else f"{here:,} / {there:,}",
-        "" if compared.all_equal else f"{_differences(compared)}. {case.note or NOT_KNOWN}.",
+        f"**{case.name}**: {'; '.join(filter(None, (case.group, case.told)))}",
+        f"{compared.equal:,} of {compared.jobs:,}",
+        " ".join(f"{sentence}." for sentence in sentences),
     )
 
 
@@ -54,9 +56,41 @@ def _differences(compared: Comparison) -> str:
     return "; ".join([*jobs, beside] if beside else jobs)
 
 
+def _waits(compared: Comparison) -> list[str]:
+    """Return what another schedule changes, in words."""
+    if compared.same_schedule:
+        return []
+    here, there, *shaken = (wait / 3600 for wait in (*compared.waits, *compared.shaken_waits))
+    sentence = f"Mean waiting times: embedded {here:.1f} h, Batsim {there:.1f} h"
+    if shaken:
+        seeds = f"{len(shaken)} seeds of `--shake`"
+        sentence += f"; embedded with {seeds} {min(shaken):.1f} to {max(shaken):.1f} h"
+    return [sentence]
+
+
+def entry(case: Case) -> str:
+    """Return the name of a case among those that are equal in all."""
+    return f"{case.name} ({case.told})" if case.told else case.name
+
+
+def told(case: Case, compared: Comparison) -> str:
+    """Return what the page says of a case, in one of its tables."""
+    return entry(case) if compared.all_equal else row(case, compared)
+
+
+def equal_row(group: str, equal: Sequence[tuple[Case, Comparison]]) -> str:
+    """Return the line of the cases of a group that are equal in all."""
+    entries = "; ".join(entry(case) for case, _ in equal)
+    jobs = sum(compared.jobs for _, compared in equal)
+    return line(f"{group}: {len(equal)} cases, {jobs:,} jobs", entries)
+
+
 def page(tell: Callable[[str], None], cases: Sequence[Case] = CASES) -> str:
     """Return the whole page; ``tell`` hears of each case as it is done."""
     results = _results(tell, cases)
+    done = list(zip(cases, results, strict=True))
+    equal = [(case, compared) for case, compared in done if compared.all_equal]
+    groups = groupby(equal, key=lambda it: it[0].group)
     return filled(
         TEXT,
         {
@@ -66,10 +100,11 @@ def page(tell: Callable[[str], None], cases: Sequence[Case] = CASES) -> str:
             "ours": version("batsched_py"),
             "cases": str(len(cases)),
             "jobs": f"{sum(it.jobs for it in results):,}",
-            "all_equal": str(sum(it.all_equal for it in results)),
+            "all_equal": str(len(equal)),
             "equal_jobs": f"{sum(it.equal for it in results):,}",
             "same_schedule": str(sum(it.same_schedule for it in results)),
-            "table": "\n".join(map(row, cases, results)),
+            "different": "\n".join(row(*it) for it in done if not it[1].all_equal),
+            "equal": "\n".join(equal_row(group, list(them)) for group, them in groups),
         },
     )
 
@@ -81,7 +116,7 @@ def _results(tell: Callable[[str], None], cases: Sequence[Case]) -> list[Compari
             folder = Path(root, str(number))
             results.append(result(case, folder))
             shutil.rmtree(folder)
-            tell(f"{number} of {len(cases)}: {row(case, results[-1])}")
+            tell(f"{number} of {len(cases)}: {told(case, results[-1])}")
     return results
 
 
