@@ -33,7 +33,7 @@ _LASTING = {
     r"(Assoc|QOS)Max\w+Per(Job|Node)(Limit)?": "a job asks for more than the site's limit for one",
     r"QOSMin\w+": "a job asks for less than the site's limit for one",
     r"AccountNotAllowed|InvalidAccount|QOSNotAllowed|InvalidQOS": (
-        "the account or the quality of service (--qos) may not be used there"
+        "the account or the quality of service may not be used there"
     ),
     r"JobHeld(User|Admin)": "the job is held until somebody releases it (scontrol release)",
     r"DependencyNeverSatisfied": "the job depends on one that did not end as it should",
