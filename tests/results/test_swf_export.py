@@ -223,7 +223,7 @@ def test_gzip_by_name_and_the_same_bytes(tmp_path: Path) -> None:
 def test_nothing_is_left_of_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError):
-        export(simulate(log_of()), tmp_path / "file" / "log.swf")
+        export(simulate(log_of(("1", 0, 4, 10, None, "3"))), tmp_path / "file" / "log.swf")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
