@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from batsched_studies.real_batsim import page
 from batsched_studies.real_batsim.cases import CASES, Case
+from helpers.batsim_program import needs_batsim
 
 pytestmark = [
     pytest.mark.process,
-    pytest.mark.skipif(shutil.which("batsim") is None, reason="there is no program batsim"),
+    needs_batsim,
 ]
 LIKE_OTHERS = ("whole log", "whole log, users", "many users", "requested times", "delays")
 OF_PLUGINS = ("`easy`", "`conservative`", "`grid` (spread)", "`feedback`", "`weekly`")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -19,13 +18,14 @@ from batsched_py.run.settings import Timeouts
 from batsched_py.run.simulate import simulate
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.transport import BEGUN, LISTENING
+from helpers.batsim_program import needs_batsim
 from helpers.logs import small_log
 from helpers.waiting import LIMIT, wait_until
 
 pytestmark = [
     pytest.mark.process,
     pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("batsim") is None, reason="no batsim is on PATH"),
+    needs_batsim,
 ]
 ROOT = Path(__file__).parents[2]
 PATIENT = Timeouts(ready=LIMIT, run=LIMIT, success=LIMIT, failure=LIMIT)

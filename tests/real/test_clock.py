@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
+from helpers.batsim_program import needs_batsim
 from helpers.calling import Called, command
 
 pytestmark = [
     pytest.mark.process,
-    pytest.mark.skipif(shutil.which("batsim") is None, reason="there is no program batsim"),
+    needs_batsim,
 ]
 
 

@@ -10,13 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import docker
 import pytest
 from docker import DockerClient
 
 from helpers.compose_tool import compose_tool
 from helpers.waiting import LIMIT
-from real import docker_engine
 from real.image import imported_image
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -31,15 +29,6 @@ class Bad:
     def schedule(self, now, queue, machine):
         raise ValueError("oh")
 """
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[DockerClient]:
-    if not docker_engine.answers():
-        pytest.skip(docker_engine.missing() or "no Docker engine runs: `make real` starts one")
-    client = docker.from_env()
-    yield client
-    client.close()
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import docker
 import pytest
 from docker import DockerClient
 from docker.errors import NotFound
@@ -20,7 +19,6 @@ from batsched_py.run.backends.docker import IMAGE_VARIABLE
 from batsched_py.support.own_command import PROGRAM
 from helpers.logs import small_log
 from helpers.waiting import LIMIT, wait_until
-from real import docker_engine
 from real.image import imported_image
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -39,15 +37,6 @@ class Waiting(Fcfs):
         return super().schedule(now, queue, machine)
 """
 """FCFS that decides nothing before there is a file ``go``."""
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[DockerClient]:
-    if not docker_engine.answers():
-        pytest.skip(docker_engine.missing() or "no Docker engine runs: `make real` starts one")
-    client = docker.from_env()
-    yield client
-    client.close()
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from batsched_py.run.simulate import simulate
+from helpers.batsim_program import needs_batsim
 from helpers.calling import command
 from helpers.logs import swf_line, swf_text
 
@@ -47,7 +47,7 @@ def test_behind_a_socket(tmp_path: Path, scenario: str, users: str) -> None:
     assert embedded.jobs.dilation.notna().any()
 
 
-@pytest.mark.skipif(shutil.which("batsim") is None, reason="there is no program batsim")
+@needs_batsim
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_under_batsim(tmp_path: Path, scenario: str) -> None:
     line = ["simulate", "sample", "--first", "300", "--sites", "96,16,2x8", "--scheduler", "grid"]
