@@ -12,8 +12,10 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.help_text import CommandHelp
-from batsched_py.errors import ProtocolError, UsageError, parameter
+from batsched_py.errors import BatschedError, ProtocolError, UsageError, parameter
 from batsched_py.run.settings import ProcessSettings, Run, Settings
+from batsched_py.support import file_readers
+from batsched_py.support.file_readers import parse_json
 from batsched_py.workload.log_archive import find_log
 
 if TYPE_CHECKING:
@@ -76,16 +78,8 @@ def json_options(text: str | None, path: str | None) -> dict[str, Any]:
 
 def json_object(text: str, what: str) -> dict[str, Any]:
     """Read a JSON object; raises :class:`UsageError`."""
-    try:
-        content = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        content = error
-    if not isinstance(content, dict):
-        raise UsageError(
-            f"{what}: expected a JSON object with options of the policy, such as "
-            '{"extra_nodes": "instant"}'
-        )
-    return content
+    example = 'a JSON object with options of the policy, such as {"extra_nodes": "instant"}'
+    return parse_json(text, dict[str, Any], what, UsageError, expected=example)
 
 
 def run_of(settings: Settings) -> Run:
@@ -173,8 +167,6 @@ class SchedulerMaker:
 def read_text(path: str, option: str) -> str:
     """Return the content of the file that ``option`` names; raises :class:`UsageError`."""
     try:
-        return Path(path).read_text()
-    except OSError as error:
-        raise UsageError(f"{option}: {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{option}: {path} is not a text file") from None
+        return file_readers.read_text(path)
+    except BatschedError as error:
+        raise UsageError(f"{option}: {error}") from None
