@@ -16,7 +16,7 @@ from batsched_py.errors import ProtocolError
 if TYPE_CHECKING:
     from procset import ProcSet
 
-_TEXT = re.compile(r"{0}(-{0})?( +{0}(-{0})?)*".format("[0-9]{1,18}"))
+_TEXT = re.compile(r"[0-9]+(-[0-9]+)?( +[0-9]+(-[0-9]+)?)*")
 MOST_PROCESSORS = 10_000_000
 """More are taken for a mistake: a set of them would take all the memory."""
 

@@ -18,7 +18,7 @@ import msgspec
 
 from batsched_py.errors import InputError, LogError, UsageError, parameter
 from batsched_py.support.extras import extra
-from batsched_py.support.file_readers import read_bytes, unpacked
+from batsched_py.support.file_readers import read_bytes, read_toml, unpacked
 from batsched_py.support.json_values import did_you_mean
 
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
@@ -43,9 +43,7 @@ class ArchiveLog(msgspec.Struct, frozen=True):
     """Of the decompressed log: compression may differ between servers. None where not seen."""
 
 
-CATALOGUE = msgspec.toml.decode(
-    Path(__file__).with_suffix(".toml").read_bytes(), type=dict[str, ArchiveLog]
-)
+CATALOGUE = msgspec.convert(read_toml(Path(__file__).with_suffix(".toml")), dict[str, ArchiveLog])
 
 
 def cache_folder() -> Path:

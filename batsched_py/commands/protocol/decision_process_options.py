@@ -14,8 +14,7 @@ from batsched_py.commands import shared_options as o
 from batsched_py.commands.help_text import CommandHelp
 from batsched_py.errors import BatschedError, ProtocolError, UsageError, parameter
 from batsched_py.run.settings import ProcessSettings, Run, Settings
-from batsched_py.support import file_readers
-from batsched_py.support.file_readers import parse_json
+from batsched_py.support.file_readers import parse_json, read_text
 from batsched_py.workload.log_archive import find_log
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class ArgumentsFromFiles(CommandHelp):
 
 def _arguments(argument: str) -> list[str]:
     try:
-        return shlex.split(read_text(argument[1:], argument), comments=True)
+        return shlex.split(text_of_file(argument[1:], argument), comments=True)
     except ValueError as error:
         raise UsageError(f"{argument}: {error}; expected arguments as a shell takes them") from None
 
@@ -71,7 +70,7 @@ def json_options(text: str | None, path: str | None) -> dict[str, Any]:
         ("--variant_options", text),
     ):
         if given is not None:
-            content = read_text(given[1:], flag) if given.startswith("@") else given
+            content = text_of_file(given[1:], flag) if given.startswith("@") else given
             options |= json_object(content, f"{flag} {given}")
     return options
 
@@ -164,9 +163,9 @@ class SchedulerMaker:
         return make_process(settings, self._workload, six_decimals=True)
 
 
-def read_text(path: str, option: str) -> str:
+def text_of_file(path: str, option: str) -> str:
     """Return the content of the file that ``option`` names; raises :class:`UsageError`."""
     try:
-        return file_readers.read_text(path)
+        return read_text(path)
     except BatschedError as error:
         raise UsageError(f"{option}: {error}") from None
