@@ -18,7 +18,6 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.campaign.imported_files import imported_files
 from batsched_py.errors import BatschedError
 from batsched_py.run.backends.dispatch import launcher
 from batsched_py.run.result import versions
@@ -27,6 +26,7 @@ from batsched_py.run.simulate import sha256
 from batsched_py.support import plugins
 from batsched_py.support.code_places import is_installed
 from batsched_py.support.file_readers import read_bytes, read_toml
+from batsched_py.support.imported_files import imported_files
 
 _OUTSIDE = {"timeouts": None, "batsim_log": False}  # settings that do not change what a run gives
 _DETERMINING = {
