@@ -21,7 +21,7 @@ from fuzz.contract import SECONDS, Target
 from fuzz.fuzzer import Fault, Fuzzer, limit_memory, store
 from fuzz.targets import TARGETS
 
-_AT_ONCE = 500
+_AT_ONCE = 2000
 """Inputs after which the limit of memory is set anew."""
 _HUNG = 6 * SECONDS
 """A process that says nothing for so long is stuck where no signal interrupts it."""
