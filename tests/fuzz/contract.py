@@ -11,7 +11,7 @@ from batsched_py.errors import BatschedError
 from fuzz.forms import Form
 
 SECONDS = 5.0
-"""How long one input may take."""
+"""How long one input may keep the processor."""
 MEGABYTES = 300
 """By so much memory may grow with one input."""
 LONGEST = 100_000
@@ -53,15 +53,15 @@ def same(before: Any, after: Any, what: str) -> None:
 
 @contextmanager
 def in_time(seconds: float = SECONDS) -> Iterator[None]:
-    """Raise :class:`TooSlow` in what takes longer."""
+    """Raise :class:`TooSlow` in what computes for longer; what others compute is not counted."""
 
     def stop(*_: Any) -> None:
         raise TooSlow(f"more than {seconds:g} s")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

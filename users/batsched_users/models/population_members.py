@@ -65,7 +65,7 @@ def read_members(path: Path) -> list[Member]:
         raise InputError(f"{path}: not a TOML file: {error}") from None
     _check_keys(str(path), content, ["member"])
     tables = content.get("member")
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+    if not (tables and isinstance(tables, list) and all(isinstance(t, dict) for t in tables)):
         raise InputError(f"{path}: there are no members; {_FORM}")
     members: list[Member] = []
     for place, table in enumerate(tables, start=1):
