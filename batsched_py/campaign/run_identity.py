@@ -27,7 +27,8 @@ from batsched_py.run.simulate import sha256
 from batsched_py.support import plugins
 from batsched_py.support.code_places import is_installed
 
-_OUTSIDE = {"timeouts": None, "batsim_log": False}  # settings that do not change what a run gives
+_OUTSIDE = {"timeouts": None, "batsim_log": False, "budgets": None}
+"""Settings that do not change what a run gives."""
 _DETERMINING = {
     "batsched_py": (
         *("decision_process.py", "errors.py", "units.py", "campaign/run_task.py"),

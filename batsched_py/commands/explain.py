@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,6 +30,7 @@ from batsched_py.figures.chart_files import format_of
 from batsched_py.run.settings import ProcessSettings, Settings
 from batsched_py.run.simulate import make_process
 from batsched_py.support.atomic_files import make_folder_of
+from batsched_py.support.budgets import Budgets
 from batsched_py.support.option_values import parse_options
 from batsched_py.support.signals import stop_signals
 
@@ -199,6 +201,8 @@ def _make(exchange: Path, turns: list[Turn], settings: ProcessSettings) -> Decis
     if text := config.get("sched-config"):
         options = json_object(text, f"Batsim's --sched-cfg {text}") | settings.scheduler_options
         settings = msgspec.structs.replace(settings, scheduler_options=options)
+    recorded = Budgets(idle_time=inf, messages=inf, jobs=inf, jobs_at_once=inf)  # it has an end
+    settings = msgspec.structs.replace(settings, budgets=recorded)
     return make_process(settings, None, six_decimals=has_six_decimals(turns))
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.support.option_values import parse_time
+from batsched_py.support.budgets import Budgets, parse_budgets
+from batsched_py.support.option_values import named_limits, parse_time
 from batsched_py.support.plugins import RIGID
 from batsched_py.support.setting_fields import Setting, setting_fields
 from batsched_py.units import MINUTE, WEEK
@@ -37,6 +38,7 @@ MACHINE = "Machine"
 RULES = "How a log becomes jobs (rules)"
 SAME_TIME = "Events at the same time"
 MEASURED = "What is measured"
+ENDLESS = "How long work may go on"
 BACK_END = "What simulates"
 """Headings under which a help has the settings."""
 
@@ -210,6 +212,15 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             group=MEASURED,
         ),
     ] = None
+    budgets: Annotated[
+        Budgets | str | None,
+        Setting(
+            "What is taken for endless work: more than so much idle_time (seconds), messages, "
+            "decisions, jobs, jobs_at_once; inf: nothing.",
+            "NAME=N,...",
+            group=ENDLESS,
+        ),
+    ] = None
     backend: Annotated[
         str,
         Setting(
@@ -276,7 +287,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
                     self.rules, **{name: getattr(self, name) for name in SINGLE_RULES}
                 ),
                 "platform": None if self.platform is None else str(self.platform),
-                "timeouts": parse_timeouts(self.timeouts),
+                "budgets": parse_budgets(self.budgets),
+                "timeouts": named_limits("timeouts", self.timeouts, Timeouts, "seconds"),
                 "warm_up": parse_time(parameter("warm_up"), self.warm_up),
                 "cool_down": parse_time(parameter("cool_down"), self.cool_down),
             }
@@ -311,6 +323,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     shake: int | None = None
     sites: str | None = None
     speed_factor: float = 1.0
+    budgets: Budgets = Budgets()
 
     @property
     def dynamic(self) -> bool:
@@ -378,11 +391,6 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
         for name, seconds in (("warm_up", self.warm_up), ("cool_down", self.cool_down)):
             if not 0 <= seconds < inf:
                 raise UsageError(f"{parameter(name)} {seconds}: expected a time of at least 0 s")
-        for name, seconds in msgspec.structs.asdict(self.timeouts).items():
-            if not seconds > 0:
-                raise UsageError(
-                    f"{parameter('timeouts')} {name}={seconds}: expected seconds above 0"
-                )
         if self.each_event and (self.backend != EMBEDDED or self.shake is not None):
             raise UsageError(
                 f"{parameter('each_event')} works with {parameter('backend')} {EMBEDDED} only, and "
@@ -399,24 +407,3 @@ def check_outside(
             raise UsageError(
                 f"{parameter(name)}: only another process as back end has limits and a log"
             )
-
-
-def parse_timeouts(limits: Timeouts | str | None) -> Timeouts:
-    """Read ``ready=60,run=3600,success=60,failure=5`` (seconds, any of them)."""
-    if not isinstance(limits, str):
-        return limits or Timeouts()
-    given = f"{parameter('timeouts')} {limits}"
-    seconds: dict[str, float] = {}
-    for part in limits.split(",") if limits else []:
-        name, _, number = part.strip().partition("=")
-        if name in seconds:
-            raise UsageError(f"{given}: {name} was given twice")
-        try:
-            seconds[name] = float(number)
-        except ValueError:
-            raise UsageError(f"{given}: {part!r}, expected NAME=SECONDS") from None
-    try:
-        return Timeouts(**seconds)
-    except TypeError:
-        names = ", ".join(Timeouts.__struct_fields__)
-        raise UsageError(f"{given}: expected some of {names}") from None

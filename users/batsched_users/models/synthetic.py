@@ -90,12 +90,11 @@ class Synthetic:
         return float(round(self._time * self._shrink)) if self._made < self._nb_jobs else inf
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        """Return the jobs due by ``now``, in the order in which they are drawn."""
-        jobs = []
+        """Yield the jobs due by ``now``, in the order in which they are drawn."""
         while self.next_submission() <= now:
-            jobs.append(self._job())
+            job = self._job()
             self._time += self.gaps.at(self._arrivals.random())
-        return jobs if self._split is None else split_jobs(jobs, self._split, (), [])
+            yield from [job] if self._split is None else split_jobs([job], self._split, (), [])
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Nobody reacts."""
