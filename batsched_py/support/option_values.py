@@ -16,6 +16,10 @@ from batsched_py.errors import UsageError, parameter
 from batsched_py.support.json_values import did_you_mean, is_number
 from batsched_py.units import DAY, HOUR, MINUTE, WEEK
 
+MOST_USERS = 100_000
+"""Users that a model may make up: each takes some 5 kB, for a chance of its own."""
+MOST_WEEKS = 10_000.0
+"""Weeks that users may go on for: two centuries."""
 L = TypeVar("L", bound=msgspec.Struct)
 """Limits with names."""
 
@@ -44,13 +48,14 @@ def number(option: str, value: Any, least: float, most: float = inf) -> float:
     return float(value)
 
 
-def whole_number(option: str, value: Any, least: int) -> int:
-    """Return ``value``, a whole number from ``least`` on; raises :class:`UsageError`.
+def whole_number(option: str, value: Any, least: int, most: float = inf) -> int:
+    """Return ``value``, a whole number from ``least`` to ``most``; raises :class:`UsageError`.
 
     A float such as 5.0 is one too.
     """
-    if not is_number(value) or value != int(value) or value < least:
-        raise UsageError(f"{option}={value}: expected a whole number, at least {least}")
+    if not is_number(value) or value != int(value) or not least <= value <= most:
+        limits = f", at least {least}" if most == inf else f" from {least} to {most}"
+        raise UsageError(f"{option}={value}: expected a whole number{limits}")
     return int(value)
 
 
