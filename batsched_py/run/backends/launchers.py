@@ -136,8 +136,8 @@ class ProgramLauncher:
 class EmbeddedLauncher(ProgramLauncher):
     """The embedded simulator behind a socket, in Batsim's place."""
 
-    def __init__(self, shake: int | None = None) -> None:
+    def __init__(self, shake: int | None = None, budgets: str = "") -> None:
         super().__init__()
         self._program = [*PROGRAM, "simulator"]
-        options = {"exact_times": True, "shake": shake}
+        options = {"exact_times": True, "shake": shake, "budgets": budgets or None}
         self._further = arguments(setting_fields(Options), options)
