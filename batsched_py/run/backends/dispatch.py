@@ -99,7 +99,7 @@ def run_outside(
         commands = (folder.root / "commands.sh").read_text()
         if root is None:
             shutil.rmtree(place, ignore_errors=True)
-    details = {"batsim_version": output.batsim_version, "batsim": identity, "commands": commands}
+    details = {"batsim_version": output.batsim_version, **identity, "commands": commands}
     return output, details
 
 
