@@ -100,7 +100,7 @@ def run_outside(
         commands = read_text(folder.root / "commands.sh")
         if root is None:
             shutil.rmtree(place, ignore_errors=True)
-    details = {"batsim_version": output.batsim_version, "batsim": identity, "commands": commands}
+    details = {"batsim_version": output.batsim_version, **identity, "commands": commands}
     return output, details
 
 
