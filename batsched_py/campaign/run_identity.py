@@ -147,7 +147,7 @@ def _digest_of_version(path: Path, mtime_ns: int) -> str:
 @cache
 def _batsim(backend: str, batsim: str | None) -> str:
     """Return what identifies a Batsim that is not this code; raises if it cannot be run."""
-    identifier = launcher(backend, batsim).check()
+    identifier = launcher(backend, batsim).check()["batsim"]
     return digest(Path(identifier)) if Path(identifier).is_file() else identifier
 
 
