@@ -28,7 +28,8 @@ from batsched_py.support.code_places import is_installed
 from batsched_py.support.file_readers import read_bytes, read_toml
 from batsched_py.support.imported_files import imported_files
 
-_OUTSIDE = {"timeouts": None, "batsim_log": False}  # settings that do not change what a run gives
+_OUTSIDE = {"timeouts": None, "batsim_log": False, "budgets": None}
+"""Settings that do not change what a run gives."""
 _DETERMINING = {
     "batsched_py": (
         *("decision_process.py", "errors.py", "units.py", "campaign/run_task.py"),
@@ -146,7 +147,7 @@ def _digest_of_version(path: Path, mtime_ns: int) -> str:
 @cache
 def _batsim(backend: str, batsim: str | None) -> str:
     """Return what identifies a Batsim that is not this code; raises if it cannot be run."""
-    identifier = launcher(backend, batsim).check()
+    identifier = launcher(backend, batsim).check()["batsim"]
     return digest(Path(identifier)) if Path(identifier).is_file() else identifier
 
 

@@ -27,6 +27,8 @@ OF_USERS = ("users", "sessions", "user_options", "seed", "shake", *o.RULES, "ski
 """Settings of the users of a decision process, and of the log that they replay."""
 OF_SITES = ("sites", "speed_factor")
 """What a decision process knows of the machine beside Batsim's messages."""
+BUDGETS = "budgets"
+"""What it takes for endless work."""
 Log = Annotated[
     str | None,
     typer.Option(

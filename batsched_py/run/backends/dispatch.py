@@ -78,7 +78,7 @@ def run_outside(
     failed. ``record`` is a file for the exchange, ``progress`` as in :func:`progress_shown`. Raises
     :class:`~batsched_py.errors.BatschedError` unless both sides ended well.
     """
-    batsim = launcher(run.backend, run.batsim, run.shake)
+    batsim = launcher(run.backend, run.batsim, run.shake, str(run.budgets))
     identity = batsim.check()
     with ExitStack() as stack:
         watchdog = stack.enter_context(start_watchdog())
@@ -100,7 +100,7 @@ def run_outside(
         commands = read_text(folder.root / "commands.sh")
         if root is None:
             shutil.rmtree(place, ignore_errors=True)
-    details = {"batsim_version": output.batsim_version, "batsim": identity, "commands": commands}
+    details = {"batsim_version": output.batsim_version, **identity, "commands": commands}
     return output, details
 
 
@@ -112,14 +112,16 @@ def _platform_xml(run: Run, nb_hosts: int) -> str:
     return homogeneous_xml(nb_hosts, run.speed_factor)
 
 
-def launcher(backend: str, batsim: str | None, shake: int | None = None) -> Launcher:
+def launcher(
+    backend: str, batsim: str | None, shake: int | None = None, budgets: str = ""
+) -> Launcher:
     """Return how Batsim is started; raises :class:`UsageError` for an unknown back end."""
     if backend == "docker":
         from batsched_py.run.backends.docker import DockerLauncher
 
         return DockerLauncher()
     if backend == SOCKET:
-        return EmbeddedLauncher(shake)
+        return EmbeddedLauncher(shake, budgets)
     if backend == "batsim":
         return ProgramLauncher(batsim)
     raise UsageError(
@@ -138,6 +140,8 @@ def _scheduler(
         parts += ["-e", str(folder.outputs / "out")]
         parts += ["--first-timeout", str(run.timeouts.ready)]
         parts += ["--silence-timeout", str(run.timeouts.run)]
+        if given := str(run.budgets):
+            parts += arguments(SETTINGS, {"budgets": given})
         if run.scheduler_options:
             parts += ["--variant_options", json_text(run.scheduler_options)]
         if record is not None:

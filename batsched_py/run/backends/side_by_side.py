@@ -122,13 +122,14 @@ def _progress(folder: RunFolder) -> str:
 
 
 def _keep_commands(folder: RunFolder, scheduler: list[str], batsim: list[str]) -> None:
+    sockets = shlex.quote(str(folder.sockets))
     write_whole(
         folder.root / "commands.sh",
         "#!/bin/sh\n"
         "# What was run, side by side; if one fails, the other is ended.\n"
-        "# The socket's folder is gone by now: it is made again.\n"
         f"cd {shlex.quote(os.getcwd())} || exit\n"
-        f"mkdir -p {shlex.quote(str(folder.sockets))}\n"
+        "# The socket's folder is gone by now. It is made again, unless another user was faster.\n"
+        f"[ -O {sockets} ] || mkdir -m 700 {sockets} || exit\n"
         f"{shlex.join(scheduler)} &\n"
         "ours=$!\n"
         "trap 'kill $ours' INT TERM\n"
@@ -142,7 +143,7 @@ def _keep_commands(folder: RunFolder, scheduler: list[str], batsim: list[str]) -
         "code=$?\n"
         "[ $code = 0 ] || kill $! 2>/dev/null\n"
         "wait $!\n"
-        f"rmdir {shlex.quote(str(folder.sockets))}\n"
+        f"rmdir {sockets}\n"
         "exit $code\n",
     )
 

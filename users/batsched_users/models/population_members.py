@@ -62,7 +62,7 @@ def read_members(path: Path) -> list[Member]:
     content = read_toml(path)
     _check_keys(str(path), content, ["member"])
     tables = content.get("member")
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+    if not (tables and isinstance(tables, list) and all(isinstance(t, dict) for t in tables)):
         raise InputError(f"{path}: there are no members; {_FORM}")
     members: list[Member] = []
     for place, table in enumerate(tables, start=1):
