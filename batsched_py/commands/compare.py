@@ -11,6 +11,7 @@ import typer
 from batsched_py.errors import OutputError, UsageError
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.terminal_text import console, print_exactly
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +67,7 @@ def compare(
     if as_json:
         _print_json(compared, tables)
     elif csv is not None:
-        print(tables[csv].to_csv(index=False), end="")
+        print_exactly(tables[csv].to_csv(index=False), end="")
     else:
         _show(report, compared.identical)
     if out is not None and not as_json and csv is None:
@@ -89,14 +90,12 @@ def _compared(a: str, b: str) -> _Comparison:
 
 
 def _show(report: Report, identical: bool) -> None:
-    from rich.console import Console
-
     from batsched_py.report.forms.terminal import print_report
 
     if identical:
         print(report.summary)
     else:
-        print_report(_short(report), Console())
+        print_report(_short(report), console())
 
 
 def _short(report: Report) -> Report:
@@ -127,7 +126,7 @@ def _print_json(compared: _Comparison, tables: dict[str, pd.DataFrame]) -> None:
             for name, frame in tables.items()
         },
     }
-    print(msgspec.json.format(msgspec.json.encode(content), indent=1).decode())
+    print_exactly(msgspec.json.format(msgspec.json.encode(content), indent=1).decode())
 
 
 def _check_table(name: str, tables: dict[str, pd.DataFrame]) -> None:

@@ -25,6 +25,7 @@ from batsched_py.report.formatting import (
     tally,
     verdict,
 )
+from batsched_py.support.terminal_text import one_line, shown
 
 if TYPE_CHECKING:
     from batsched_py.report.document import Report, Verdict
@@ -109,10 +110,10 @@ def _columns(table: Table) -> list[_Column]:
     emphasised = marked(table)
     return [
         _Column(
-            title,
+            one_line(title),
             column.kind,
             is_numeric(table, column),
-            list(cells),
+            list(map(shown, cells)),
             frozenset(row for row, at in emphasised if at == place),
         )
         for place, (title, column, cells) in enumerate(
