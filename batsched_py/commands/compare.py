@@ -11,6 +11,7 @@ import typer
 from batsched_py.errors import OutputError, UsageError
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.spreadsheet_cells import csv_of
 from batsched_py.support.terminal_text import console, print_exactly
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def compare(
     if as_json:
         _print_json(compared, tables)
     elif csv is not None:
-        print_exactly(tables[csv].to_csv(index=False), end="")
+        print_exactly(csv_of(tables[csv]), end="")
     else:
         _show(report, compared.identical)
     if out is not None and not as_json and csv is None:
@@ -142,6 +143,6 @@ def _write(report: Report, whole: dict[str, pd.DataFrame], out: Path) -> int:
 
     written = write_files(report, out / FOLDER)
     for name, frame in whole.items():
-        write_whole(out / FOLDER / f"{name}.csv", frame.to_csv(index=False))
+        write_whole(out / FOLDER / f"{name}.csv", csv_of(frame))
     write_whole(out / PAGE, page(report))
     return len(written) + len(whole) + 1

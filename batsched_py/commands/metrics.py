@@ -17,6 +17,7 @@ from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.run_files import machine_size
 from batsched_py.run.stored_run import jobs_file
 from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.spreadsheet_cells import as_text
 from batsched_py.support.terminal_text import print_exactly, say
 from batsched_py.support.text_table import print_table
 
@@ -186,9 +187,9 @@ def _show(rows: _Rows, form: str) -> None:
         print_exactly(msgspec.json.format(msgspec.json.encode(rows), indent=1).decode())
     elif rows and form == "csv":
         buffer = io.StringIO()
-        writer = csv.DictWriter(buffer, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow(rows[0])
+        writer.writerows(map(as_text, row.values()) for row in rows)
         print_exactly(buffer.getvalue(), end="")
     elif rows:
         _show_text(rows)

@@ -11,6 +11,7 @@ from batsched_py.figures.chart_files import drawn_as
 from batsched_py.report.document import Figure, Report, Table, Text
 from batsched_py.report.formatting import headings, is_numeric, marked, rows_of, tally, verdict
 from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.spreadsheet_cells import csv_of
 
 PAGE = "report.html"
 """The page, in the folder of the campaign."""
@@ -33,14 +34,14 @@ def write_files(report: Report, folder: Path) -> list[Path]:
         written.append(folder / name)
 
     for table in report.tables:
-        write(f"{table.name}.csv", table.frame.to_csv(index=False))
+        write(f"{table.name}.csv", csv_of(table.frame))
     write(TABLES, markdown(report))
     for figure in report.figures:
         for suffix, content in drawn(figure).items():
             write(f"{figure.name}.{suffix}", content)
         data = data_of(figure.spec)
         if data is not None:
-            write(f"{figure.name}.csv", data.to_csv(index=False))
+            write(f"{figure.name}.csv", csv_of(data))
     return written
 
 

@@ -35,6 +35,7 @@ from batsched_py.report.formatting import (
 )
 from batsched_py.report.runs_table import ShownRuns, provenance, runs_table, stored_of
 from batsched_py.report.schedule_view import schedules_of
+from batsched_py.support.spreadsheet_cells import csv_of
 
 MOST_ROWS = 1_000
 """Rows of a table in the page; its CSV file has all."""
@@ -185,7 +186,7 @@ def _table(table: Table) -> dict[str, Any]:
         ]
         for at, row in enumerate(zip(*values, strict=True))
     ]
-    csv = quote(table.frame.to_csv(index=False))
+    csv = quote(csv_of(table.frame))
     return {
         "columns": columns,
         "rows": rows,
