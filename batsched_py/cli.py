@@ -122,6 +122,8 @@ def _root(
 
 def main() -> None:
     """Run the command line; exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+    from batsched_py.support.memory_limit import no_memory
+
     with standard_streams():
         try:
             _run()
@@ -129,6 +131,8 @@ def main() -> None:
             _fail(str(error), error.exit_code)
         except OSError as error:
             _fail(str(error), 1)
+        except MemoryError:
+            _fail(no_memory(), 1)
         except Exception as error:  # a fault of ours, or of a plug-in
             if os.environ.get(TRACEBACK):
                 traceback.print_exc()
@@ -139,7 +143,10 @@ def main() -> None:
 
 
 def _run() -> None:
+    from batsched_py.support.memory_limit import limit_memory
+
     try:
+        limit_memory()
         app()
     finally:
         flush()
