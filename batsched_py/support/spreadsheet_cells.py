@@ -22,20 +22,26 @@ T = TypeVar("T")
 _NO_TEXTS = "biufcmM"
 """Kinds of numpy's types: numbers, and times."""
 _FORMULA = re.compile(
-    "[=+@\t\r\n\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}"
+    "[=+@\t\n\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}"
     "\N{FULLWIDTH COMMERCIAL AT}\N{FULLWIDTH HYPHEN-MINUS}-].",
     re.DOTALL,
 )
 
 
 def as_text(value: T) -> T | str:
-    """Return the value of a cell: a text that would be a formula with an apostrophe before it."""
-    if not isinstance(value, str) or not _FORMULA.match(value):
+    """Return the value of a cell: a text that would be a formula with an apostrophe before it.
+
+    A carriage return, which would begin a row, is a line feed, which is quoted.
+    """
+    if not isinstance(value, str):
         return value
+    text = value.replace("\r\n", "\n").replace("\r", "\n") if "\r" in value else value
+    if not _FORMULA.match(text):
+        return text
     with suppress(ValueError):
-        float(value)
-        return value
-    return f"'{value}"
+        float(text)
+        return text
+    return f"'{text}"
 
 
 def csv_of(frame: pd.DataFrame) -> str:

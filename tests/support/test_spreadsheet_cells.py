@@ -18,7 +18,6 @@ from batsched_py.support.spreadsheet_cells import as_text, csv_of
         "@SUM(1)",
         "-2+3",
         "\t=1",
-        "\r=1",
         "\n=1",
         "\N{FULLWIDTH EQUALS SIGN}1",
         "=\n1",
@@ -28,6 +27,12 @@ from batsched_py.support.spreadsheet_cells import as_text, csv_of
 )
 def test_a_formula_becomes_a_text(text: str) -> None:
     assert as_text(text) == f"'{text}"
+
+
+def test_a_carriage_return_begins_no_row() -> None:
+    assert as_text("\r=1") == "'\n=1"
+    frame = pd.DataFrame({"a": ["x\r=1", "y\r\nz"]})
+    assert csv_of(frame) == 'a\n"x\n=1"\n"y\nz"\n'
 
 
 @pytest.mark.parametrize("value", ["", "-", "=", "-5", "+1.5", "-1e-9", "a=b", "user 7", -5, None])

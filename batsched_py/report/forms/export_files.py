@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ PAGE = "report.html"
 FOLDER = "report"
 """The folder beside it that holds the other files."""
 TABLES = "tables.md"
+_HTML = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])(?!https?:)")
 
 
 def write_files(report: Report, folder: Path) -> list[Path]:
@@ -46,7 +48,7 @@ def write_files(report: Report, folder: Path) -> list[Path]:
 
 
 def markdown(report: Report) -> str:
-    """Return title, summary, verdicts and tables as Markdown."""
+    """Return title, summary, verdicts and tables as Markdown; HTML in their texts is text."""
     parts = [f"# {report.title}", report.source, report.summary]
     if report.terms:
         parts += ["## Terms", "\n".join(f"- **{term}**: {means}" for term, means in report.terms)]
@@ -58,7 +60,8 @@ def markdown(report: Report) -> str:
             parts.append(f"## {section.title}")
         for part in shown:
             parts += [part.markdown] if isinstance(part, Text) else _table(part)
-    return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+    text = "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+    return _HTML.sub(r"\\<", text)
 
 
 def drawn(figure: Figure) -> dict[str, bytes]:

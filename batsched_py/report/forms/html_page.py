@@ -21,6 +21,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
+from batsched_py.figures.chart_texts import drawable
 from batsched_py.report.document import Column, Figure, Report, Table, Text
 from batsched_py.report.formatting import (
     SYMBOLS,
@@ -150,7 +151,7 @@ def _asset(name: str) -> str:
 
 def _described(figure: Figure) -> dict[str, Any]:
     """Return the specification, which says what it shows to those who cannot see it."""
-    spec = dict(figure.spec)
+    spec: dict[str, Any] = drawable(figure.spec)
     spec.pop("$schema", None)  # an address, that nobody is to ask
     spec.setdefault("description", f"{figure.title}. {figure.caption}".strip())
     return spec

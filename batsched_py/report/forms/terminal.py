@@ -25,7 +25,7 @@ from batsched_py.report.formatting import (
     tally,
     verdict,
 )
-from batsched_py.support.terminal_text import one_line, shown
+from batsched_py.support.terminal_text import one_line
 
 if TYPE_CHECKING:
     from batsched_py.report.document import Report, Verdict
@@ -113,7 +113,7 @@ def _columns(table: Table) -> list[_Column]:
             one_line(title),
             column.kind,
             is_numeric(table, column),
-            list(map(shown, cells)),
+            list(cells),
             frozenset(row for row, at in emphasised if at == place),
         )
         for place, (title, column, cells) in enumerate(
