@@ -47,7 +47,7 @@ def shown_value(value: Any, column: Column) -> str:
 
 def spoken(name: str) -> str:
     """Return the name of a metric or an axis as words."""
-    return name.replace("_", " ")
+    return one_line(name.replace("_", " "))
 
 
 def listed(items: Iterable[Any]) -> str:
@@ -74,7 +74,7 @@ def is_numeric(table: Table, column: Column) -> bool:
 
 def heading(column: Column) -> str:
     """Return the heading of a column."""
-    return column.title or column.name
+    return one_line(column.title or column.name)
 
 
 def headings(table: Table) -> list[str]:

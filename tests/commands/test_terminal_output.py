@@ -59,7 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "broken.swf").write_text("\n".join([*lines, f"1 2 {EVIL}", ""]))
     text = json.dumps(FORGED)  # which is one of TOML, too
     (made / "campaign.toml").write_text(
-        f'name = "evil"\ntitle = {text}\nhint = {text}\n[run]\nlog = ["jobs.json"]\n'
+        f'name = "evil"\ntitle = {text}\nhint = {json.dumps(EVIL)}\n[run]\nlog = ["jobs.json"]\n'
         f'{text} = ["=1+1", "plain"]\n'
         f'[{text}."=1+1"]\nscheduler = "fcfs"\n[{text}.plain]\nscheduler = "easy"\n'
     )
@@ -131,7 +131,7 @@ def test_what_is_read_back_is_what_was_there(folder: Path) -> None:
     users = json.loads(command(folder, "metrics", "easy", "--per-user", "--json").stdout)
     assert {row["user"] for row in users} == {f"={line_feeds}", f"+{line_feeds}"}
     told = json.loads(command(folder, "explain", "easy", "--job", f"w0!3{FORGED}", "--json").stdout)
-    assert told["job_id"] == f"w0!3{FORGED}"
+    assert told["job"] == f"w0!3{FORGED}"
 
 
 def test_no_cell_of_ours_is_a_formula(folder: Path) -> None:

@@ -67,7 +67,7 @@ def _lines(text: str) -> list[str]:
 
 def print_report(report: Report, console: Console) -> None:
     """Print title, summary, verdicts and all tables but those for reference."""
-    console.print(RichText(report.title, style="bold"))
+    console.print(RichText(one_line(report.title), style="bold"))
     if report.source:
         console.print(RichText(report.source, style="dim"))
     _markdown(report.summary, console)
@@ -77,7 +77,7 @@ def print_report(report: Report, console: Console) -> None:
         if not shown or section.for_reference:
             continue
         console.print()
-        console.print(RichText(section.title, style="bold underline"))
+        console.print(RichText(one_line(section.title), style="bold underline"))
         for part in shown:
             if isinstance(part, Text):
                 _markdown(part.markdown, console)
@@ -110,7 +110,7 @@ def _columns(table: Table) -> list[_Column]:
     emphasised = marked(table)
     return [
         _Column(
-            one_line(title),
+            title,
             column.kind,
             is_numeric(table, column),
             list(cells),
@@ -153,7 +153,7 @@ def _print_blocks(
 ) -> None:
     for number, block in enumerate(blocks):
         console.print()
-        title = table.title + (" (continued)" if number else "")
+        title = one_line(table.title) + (" (continued)" if number else "")
         console.print(RichText(title, style="italic"))
         _whole(block, width, console)
     _markdown(table.note, console)
