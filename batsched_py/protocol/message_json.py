@@ -100,16 +100,17 @@ def encode_events(message: m.Message, *, exact: bool = False) -> bytes:
     return msgspec.json.encode(content if exact else _six_decimals(content))
 
 
-def job_from_json(job: dict[str, Any]) -> m.JobDescription:
-    """Read the JSON of a job; raises :class:`ProtocolError` if a field is missing or wrong."""
+def job_from_json(job: dict[str, Any], where: str = "") -> m.JobDescription:
+    """Read the JSON of a job; raises :class:`ProtocolError` if a field is missing or wrong, with
+    ``where`` before what is wrong."""
     if not isinstance(job, dict):
-        raise ProtocolError(f"job is {shown(job)}, expected an object")
+        raise ProtocolError(f"{where}job is {shown(job)}, expected an object")
     fields = {name: job[name] for name in _JOB_FIELDS if name in job}
     extra = {name: value for name, value in job.items() if name not in _JOB_FIELDS}
     if fields.get("walltime") == -1:  # Batsim's way to say: none; goes on as it came
         extra["walltime"] = fields.pop("walltime")
     fields["extra"] = extra
-    return _convert(fields, m.JobDescription, f"job {shown(job.get('id'))}")
+    return _convert(fields, m.JobDescription, f"{where}job {shown(job.get('id'))}")
 
 
 def job_to_json(job: m.JobDescription) -> dict[str, Any]:
@@ -248,7 +249,7 @@ def _fields(
         if name in data:
             data[name] = _machines(data[name], f"{where}: {name}", nb_resources)
     if "job" in data:
-        data["job"] = job_from_json(data["job"])
+        data["job"] = job_from_json(data["job"], f"{where}: ")
     return data
 
 
