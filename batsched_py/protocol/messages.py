@@ -38,7 +38,7 @@ class JobDescription(
     size: Annotated[int, msgspec.Meta(ge=0)]
     """Number of processors. Batsim loads jobs of none, which cannot run."""
     profile: str
-    walltime: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    walltime: Annotated[float, msgspec.Meta(ge=0)] | None = None
     """Kill limit, None = no limit."""
     estimate: float | None = None
     """Run time that policies are told; None = they are told the walltime."""

@@ -114,7 +114,7 @@ class Tracker:
 
     def job_submitted(self, data: Event, at: float) -> bool:
         job = data["job"]
-        if job["id"] != data["job_id"] or job["res"] < 0 or job.get("walltime", 1) <= 0:
+        if job["id"] != data["job_id"] or job["res"] < 0 or job.get("walltime", 0) < 0:
             return False
         if self.told_of("JOB_SUBMITTED", job_id=data["job_id"]):
             return False

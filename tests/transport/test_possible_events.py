@@ -119,7 +119,7 @@ def submissions(tracker: Tracker, at: float) -> Iterator[Event]:
     for name in NAMES:
         job = {"id": name, "subtime": at, "res": 2, "profile": "p", "walltime": 10}
         registered = [data["job"] for data in tracker.asked_for("REGISTER_JOB", job_id=name)]
-        for change in ({}, {"id": "w0!x"}, {"walltime": 0}, *changes):
+        for change in ({}, {"id": "w0!x"}, {"walltime": -2}, *changes):
             for described in (job, *registered):
                 yield {"job_id": name, "job": {**described, **change}}
 
