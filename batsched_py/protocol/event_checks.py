@@ -52,29 +52,21 @@ class EventChecks:
 
     def check(self, message: m.Message) -> None:
         """Take note of a message; raises :class:`ProtocolError` if it cannot be."""
-        state, now = self._state, message.now
-        time = state.last_event if state.slow else state.heard
-        if state.ended:
-            raise ProtocolError("a message came after SIMULATION_ENDS")
+        state, now, events = self._state, message.now, message.events
         if now < state.heard:
             raise ProtocolError(f"time went back from {state.heard} to {now}")
-        if not state.begun and not (
-            message.events and type(message.events[0]) is m.SimulationBegins
-        ):
+        if state.ended and not events:
+            raise ProtocolError("a message came after SIMULATION_ENDS")
+        if not state.begun and not (events and type(events[0]) is m.SimulationBegins):
             raise ProtocolError("the first event is not SIMULATION_BEGINS")
         while state.rejected:
             state.release(*state.rejected.pop())
+        time = state.last_event if state.slow else state.heard
         checks = self._checks
-        for event in message.events:
+        for event in events:
             timestamp = event.timestamp
-            if not time <= timestamp <= now:
-                what = event.type if isinstance(event, m.UnknownEvent) else event.tag
-                raise ProtocolError(
-                    f"{what} has the timestamp {timestamp}: expected one from {time}, when the "
-                    f"last message or event was, to {now}, which is the message's now"
-                )
-            if state.ended:
-                raise ProtocolError(f"{event.tag} came after SIMULATION_ENDS")
+            if not time <= timestamp <= now or state.ended:
+                raise ProtocolError(_out_of_place(event, time, now, ended=state.ended))
             time = timestamp
             check = checks.get(type(event))
             if check is not None:  # else it says nothing that could be wrong
@@ -245,7 +237,10 @@ class EventChecks:
         state = self._state
         if not state.more_external_events:
             raise ProtocolError(f"NOTIFY: {event.type} came after no_more_external_event_to_occur")
-        machines = from_text(event.details.get("resources", ""), state.nb_resources)
+        try:
+            machines = from_text(event.details.get("resources", ""), state.nb_resources)
+        except ProtocolError as error:
+            raise ProtocolError(f"NOTIFY: {event.type}: {error}") from None
         changed = ~state.unavailable if event.type.endswith("unavailable") else state.unavailable
         if machines & ~changed:
             raise ProtocolError(
@@ -253,6 +248,16 @@ class EventChecks:
                 "already"
             )
         state.unavailable ^= machines
+
+
+def _out_of_place(event: m.Event, time: float, now: float, *, ended: bool) -> str:
+    what = event.type if isinstance(event, m.UnknownEvent) else event.tag
+    if ended:
+        return f"{what} came after SIMULATION_ENDS"
+    return (
+        f"{what} has the timestamp {event.timestamp}: expected one from {time}, when the last "
+        f"message or event was, to {now}, which is the message's now"
+    )
 
 
 def _check_echo(job: m.JobDescription, registered: m.JobDescription) -> None:
