@@ -25,13 +25,15 @@ from batsched_py.campaign.run_identity import (
 )
 from batsched_py.campaign.run_task import Task
 from batsched_py.campaign.toml_lines import line_with
-from batsched_py.errors import PluginError, UsageError
+from batsched_py.errors import BatschedError, PluginError, UsageError
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.simulate import check
 from batsched_py.support import plugins
+from batsched_py.support.file_readers import parse_json, read_log
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.plugins import load_file
 from batsched_py.support.setting_fields import arguments
+from batsched_py.support.trusted_code import remember
 from batsched_py.workload.load import size_of_machine
 from batsched_py.workload.log_archive import find_log
 
@@ -56,8 +58,8 @@ class PreparedRun(msgspec.Struct):
     def failure(self) -> str | None:
         """What the run said last when it was tried and failed, else None."""
         try:
-            return None if self.done else (self.folder / ERROR).read_text().strip()
-        except OSError:
+            return None if self.done else read_log(self.folder / ERROR).strip()
+        except BatschedError:
             return None
 
 
@@ -71,8 +73,9 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
     """
     _check_encoding(campaign.path.absolute(), out.absolute())
     folders = list(log_dirs)
-    measure = _beside(campaign, "measure")
-    _beside(campaign, "report")
+    measure = beside(campaign, "measure")
+    if report := beside(campaign, "report"):
+        remember(report)  # who names the campaign file names the report, be it made later
     if measure is not None and not callable(load_file(measure)):
         raise PluginError(f"{measure} is not a function: expected measure(result) -> dict")
     folder_of = _known_folders(out)
@@ -141,7 +144,7 @@ def _check(settings: Settings) -> None:
 @cache
 def _check_once(encoded: bytes) -> None:
     """Raise :class:`UsageError` for what makes no sense, or for plug-ins that do not fit."""
-    settings = msgspec.json.decode(encoded, type=Settings)
+    settings = parse_json(encoded, Settings, "settings")
     run = settings.run()
     check(run)
     policy = plugins.load(plugins.SCHEDULERS, run.scheduler)
@@ -162,8 +165,11 @@ def _file(place: str) -> Path:
     return Path(place.rpartition(":")[0])
 
 
-def _beside(campaign: Campaign, key: Literal["measure", "report"]) -> str | None:
-    """Return the ``file.py:function`` of a key with the file's absolute path."""
+def beside(campaign: Campaign, key: Literal["measure", "report"]) -> str | None:
+    """Return the ``file.py:function`` of a key with the file's absolute path, None if it has none.
+
+    Raises :class:`UsageError` for a file that is not there.
+    """
     place: str | None = getattr(campaign, key)
     if place is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from contextlib import suppress
 from math import inf
@@ -27,12 +28,14 @@ from batsched_py.explain.replayed_exchange import (
 from batsched_py.explain.waiting_lines import MOST, Explanation, explanation
 from batsched_py.explain.wording import in_words, on_the_clock
 from batsched_py.figures.chart_files import format_of
-from batsched_py.run.settings import ProcessSettings, Settings
+from batsched_py.run.settings import SETTINGS, ProcessSettings, Settings
 from batsched_py.run.simulate import make_process
 from batsched_py.support.atomic_files import make_folder_of
 from batsched_py.support.budgets import Budgets
 from batsched_py.support.option_values import parse_options
+from batsched_py.support.setting_fields import arguments
 from batsched_py.support.signals import stop_signals
+from batsched_py.support.trusted_code import reason_not_to_run
 
 MARGIN = 0.05
 """Share of the time from submission to end that a picture shows before and after it."""
@@ -189,7 +192,20 @@ def _read_run(path: Path) -> tuple[ProcessSettings, int | None]:
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise InputError(f"{path} is not the description of a run: {error}") from None
     settings = ProcessSettings(**msgspec.structs.asdict(described.run))
+    _check_trusted(settings, path)
     return settings, described.nb_messages
+
+
+def _check_trusted(settings: ProcessSettings, path: Path) -> None:
+    """Raise :class:`UsageError` for a policy that may not be run only because a run names it."""
+    policy = settings.scheduler
+    if ".py" in policy and (reason := reason_not_to_run(policy)):
+        given = {name: getattr(settings, name) for name in settings.__struct_fields__}
+        given = {name: value for name, value in given.items() if value != SETTINGS[name].default}
+        raise UsageError(
+            f"{path} names the policy {policy}, which was not run: {reason}. If you trust that "
+            f"code, name it: {shlex.join(arguments(SETTINGS, given))}"
+        )
 
 
 def _make(exchange: Path, turns: list[Turn], settings: ProcessSettings) -> DecisionProcess:

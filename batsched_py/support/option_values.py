@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from batsched_py.errors import UsageError, parameter
+from batsched_py.errors import InputError, UsageError, parameter
+from batsched_py.support.file_readers import parse_json
 from batsched_py.support.json_values import did_you_mean, is_number
 from batsched_py.units import DAY, HOUR, MINUTE, WEEK
 
@@ -201,7 +202,7 @@ def parse_options(texts: Sequence[str], flag: str) -> dict[str, Any]:
         if key in options:
             raise UsageError(f"{flag} {key} was given twice")
         try:
-            options[key] = msgspec.json.decode(value)
-        except msgspec.DecodeError:
+            options[key] = parse_json(value, Any, text)
+        except InputError:
             options[key] = float(value) if _POINT_AT_AN_END.fullmatch(value) else value
     return options

@@ -31,6 +31,7 @@ from batsched_py.simulator.platform.platform_writer import (
     sites_xml,
 )
 from batsched_py.support.atomic_files import locked, temporary_place, write_whole
+from batsched_py.support.file_readers import read_text
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.setting_fields import arguments, json_text
@@ -96,10 +97,10 @@ def run_outside(
         scheduler = _scheduler(run, folder, record)
         run_side_by_side(scheduler, batsim, folder, run.timeouts, watchdog, progress)
         output = BatsimOutput(folder.outputs, described_sites(run.sites))
-        commands = (folder.root / "commands.sh").read_text()
+        commands = read_text(folder.root / "commands.sh")
         if root is None:
             shutil.rmtree(place, ignore_errors=True)
-    details = {"batsim_version": output.batsim_version, "batsim": identity, "commands": commands}
+    details = {"batsim_version": output.batsim_version, **identity, "commands": commands}
     return output, details
 
 

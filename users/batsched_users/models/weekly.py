@@ -16,9 +16,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from batsched_py.errors import InputError, UsageError
+from batsched_py.errors import UsageError
 from batsched_py.model.user_model import EndedJob
 from batsched_py.support import option_values as options
+from batsched_py.support.file_readers import read_json
 from batsched_py.support.option_values import (
     MOST_USERS,
     MOST_WEEKS,
@@ -95,10 +96,7 @@ def read_parameters(path: str | Path) -> Parameters:
     path = Path(path)
     if not path.is_file():
         raise UsageError(f"parameters={path}: there is no such file; expected JSON as {PUBLISHED}")
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Parameters)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from None
+    return read_json(path, Parameters)
 
 
 class _WeeklyUser(msgspec.Struct, eq=False, kw_only=True):
