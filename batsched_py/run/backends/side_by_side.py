@@ -29,6 +29,7 @@ from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.run.progress import SIMULATED, progress_shown
 from batsched_py.run.settings import Timeouts
 from batsched_py.support.atomic_files import temporary_place, write_whole
+from batsched_py.support.file_readers import read_log
 from batsched_py.transport import BEGUN, LISTENING
 
 _TICK = 0.02
@@ -109,7 +110,7 @@ def _wait_until_it_listens(ours: Process, folder: RunFolder, timeout: float) -> 
 
 def _said(folder: RunFolder) -> list[str]:
     """Return the whole lines that our process has written."""
-    return folder.scheduler_log.read_text(errors="replace").split("\n")[:-1]
+    return read_log(folder.scheduler_log).split("\n")[:-1]
 
 
 def _progress(folder: RunFolder) -> str:
