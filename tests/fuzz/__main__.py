@@ -15,6 +15,7 @@ import tempfile
 import time
 import warnings
 from collections import deque
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
@@ -57,15 +58,16 @@ class Work:
             self.target.check(data)  # imports what is needed, and is not measured
         fuzzer = Fuzzer(self.target, seed, pipe.send)
         begin = time.monotonic()
-        for number, data in enumerate(fuzzer.inputs()):
-            if number >= len(self.target.seeds()) and number % _AT_ONCE == 0:
-                limit_memory()
-            self._current.write_bytes(data)
-            self._beat.value = time.monotonic()
-            fuzzer.feed(data)
-            self.cases.value = fuzzer.nb_cases
-            if time.monotonic() - begin - fuzzer.seconds_minimising > seconds:
-                break
+        with suppress(KeyboardInterrupt):
+            for number, data in enumerate(fuzzer.inputs()):
+                if number % _AT_ONCE == 0:
+                    limit_memory()
+                self._current.write_bytes(data)
+                self._beat.value = time.monotonic()
+                fuzzer.feed(data)
+                self.cases.value = fuzzer.nb_cases
+                if time.monotonic() - begin - fuzzer.seconds_minimising > seconds:
+                    break
         assert fuzzer.lines is not None
         pipe.send((fuzzer.lines.count, fuzzer.causes))
 
@@ -116,7 +118,11 @@ def run(targets: list[Target], seconds: float, jobs: int, seed: int, folder: Pat
     while todo or works:
         while todo and len(works) < jobs:
             works.append(Work(todo.popleft(), seed, share, folder))
-        ready = wait([work.pipe for work in works], timeout=1)
+        try:
+            ready = wait([work.pipe for work in works], timeout=1)
+        except KeyboardInterrupt:  # those that run have got it too, and tell what they know
+            todo.clear()
+            continue
         for work in list(works):
             if work.pipe in ready:
                 work.receive()
