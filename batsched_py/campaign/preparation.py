@@ -25,10 +25,11 @@ from batsched_py.campaign.run_identity import (
 )
 from batsched_py.campaign.run_task import Task
 from batsched_py.campaign.toml_lines import line_with
-from batsched_py.errors import PluginError, UsageError
+from batsched_py.errors import BatschedError, PluginError, UsageError
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.simulate import check
 from batsched_py.support import plugins
+from batsched_py.support.file_readers import parse_json, read_log
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.plugins import load_file
 from batsched_py.support.setting_fields import arguments
@@ -57,8 +58,8 @@ class PreparedRun(msgspec.Struct):
     def failure(self) -> str | None:
         """What the run said last when it was tried and failed, else None."""
         try:
-            return None if self.done else (self.folder / ERROR).read_text().strip()
-        except OSError:
+            return None if self.done else read_log(self.folder / ERROR).strip()
+        except BatschedError:
             return None
 
 
@@ -143,7 +144,7 @@ def _check(settings: Settings) -> None:
 @cache
 def _check_once(encoded: bytes) -> None:
     """Raise :class:`UsageError` for what makes no sense, or for plug-ins that do not fit."""
-    settings = msgspec.json.decode(encoded, type=Settings)
+    settings = parse_json(encoded, Settings, "settings")
     run = settings.run()
     check(run)
     policy = plugins.load(plugins.SCHEDULERS, run.scheduler)

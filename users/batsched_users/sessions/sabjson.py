@@ -17,8 +17,9 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from batsched_py.errors import UsageError, WorkloadError, unreadable
+from batsched_py.errors import UsageError, WorkloadError
 from batsched_py.support.atomic_files import make_folder_of, write_whole
+from batsched_py.support.file_readers import read_json
 from batsched_py.support.json_values import shown, whole
 from batsched_py.workload import WorkloadJob
 from batsched_users.sessions.delimitation import Delimitation, Session, make_session
@@ -189,12 +190,7 @@ def read_sabjson(path: Path, workload: Path | None = None) -> UserFile:
 
 
 def _decode(path: Path) -> Any:
-    try:
-        return msgspec.json.decode(path.read_bytes())
-    except OSError as error:
-        raise unreadable(path, error, WorkloadError) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise WorkloadError(f"{path}: not JSON: {error}") from None
+    return read_json(path, Any, WorkloadError)
 
 
 def _convert(raw: Any, kind: type[_T], where: str) -> _T:
