@@ -15,7 +15,9 @@ import tempfile
 import time
 import warnings
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
@@ -109,7 +111,14 @@ class Work:
         return "\n".join(told)
 
 
-def run(targets: list[Target], seconds: float, jobs: int, seed: int, folder: Path) -> int:
+def run(
+    targets: list[Target],
+    seconds: float,
+    jobs: int,
+    seed: int,
+    folder: Path,
+    tell: Callable[[str], None],
+) -> int:
     """Return the number of faults; ``seconds`` are for all together."""
     todo = deque(targets)
     share = seconds * min(jobs, len(targets)) / len(targets)
@@ -128,7 +137,7 @@ def run(targets: list[Target], seconds: float, jobs: int, seed: int, folder: Pat
                 work.receive()
             work.end_if_hung()
             if work.result is not None:
-                print(work.line(), flush=True)
+                tell(work.line())
                 faults += len(work.faults)
                 works.remove(work)
     return faults
@@ -149,7 +158,8 @@ def main() -> int:
     print(f"seed {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=_memory_disk()) as folder:
         chosen = [TARGETS[name] for name in names]
-        faults = run(chosen, arguments.minutes * 60, arguments.jobs, seed, Path(folder))
+        tell = partial(print, flush=True)
+        faults = run(chosen, arguments.minutes * 60, arguments.jobs, seed, Path(folder), tell)
     return 1 if faults else 0
 
 
