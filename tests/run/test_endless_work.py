@@ -196,6 +196,7 @@ def test_a_job_of_more_seconds_than_the_world_has() -> None:
         ("jobs=many", "NAME=NUMBER"),
         ("jobs=0", "jobs=0.0: expected a number above 0"),
         ("jobs=nan", "jobs=nan: expected a number above 0"),
+        (Budgets(jobs="5"), "jobs=5: expected a number above 0"),  # type: ignore[arg-type]
         (5, "budgets 5: expected"),
     ],
 )
