@@ -339,26 +339,9 @@ def completed(name: str, alloc: int, now: float) -> m.JobCompleted:
     )
 
 
-@pytest.mark.parametrize(
-    ("messages", "error_text"),
-    [
-        ([m.Message(0.0, [])], "first message"),
-        ([m.Message(5.0, [begins()]), m.Message(4.0, [])], "went back"),
-        ([m.Message(5.0, [begins()])] * 2, "came twice"),
-        (
-            [m.Message(1.0, [begins(), m.SimulationEnds(timestamp=1.0)]), m.Message(1.0, [])],
-            "after SIMULATION_ENDS",
-        ),
-        ([m.Message(0.0, [begins(**{"redis-enabled": True})])], "--enable-redis"),
-    ],
-)
-def test_messages_come_in_order(messages: list[m.Message], error_text: str) -> None:
-    *before, wrong = messages
-    process = DecisionProcess(Fcfs())
-    for message in before:
-        process.answer(message)
-    with pytest.raises(ProtocolError, match=error_text):
-        process.answer(wrong)
+def test_redis_is_not_read() -> None:
+    with pytest.raises(ProtocolError, match="--enable-redis"):
+        DecisionProcess(Fcfs()).answer(m.Message(0.0, [begins(**{"redis-enabled": True})]))
 
 
 def test_without_users_registration_is_declared_finished() -> None:
