@@ -143,7 +143,7 @@ def test_a_campaign_on_dask_workers_of_this_machine(study: Path, temporary: Path
     line = [*US, "campaign", "test.toml", "-e", "out", "--no-report", "--cluster", "local"]
     with started(study, temporary, *line) as program:
         program.wait_for_file(study / "began")
-        assert len(program.ports()) >= 4  # scheduler, nanny, worker, pages of two of them
+        assert len(program.ports()) >= 4  # scheduler, nanny, worker and its page
         assert is_closed_to_others(program, temporary)
         assert b"PRIVATE KEY" not in program.texts_others_may_see()
         assert others_files(temporary, study / "out") == []
