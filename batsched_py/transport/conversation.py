@@ -12,8 +12,8 @@ import msgspec
 from batsched_py.errors import ProtocolError, SimulationError, parameter
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.decision_checks import Referee
 from batsched_py.protocol.handshake import check_version
+from batsched_py.protocol.referee import Referee
 from batsched_py.support.terminal_text import say
 from batsched_py.transport import Partner
 from batsched_py.transport.recording import Recorder
@@ -71,11 +71,11 @@ class Conversation:
             check_version(raw)
             message, self._scheduler = self._begin(raw)
         else:
-            message = codec.decode_events(raw)
+            message = codec.decode_events(raw, self._referee.nb_resources)
         self._referee.heard(message)
         self.now = message.now
         reply = self._scheduler(message)
-        self.ended = any(type(event) is m.SimulationEnds for event in message.events)
+        self.ended = self._referee.ended
         self._referee.check(reply)
         if self._observe is not None:
             self._observe(message, reply)
