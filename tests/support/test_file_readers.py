@@ -224,6 +224,21 @@ def test_json_of_another_shape_is_told_with_its_member(file: Path) -> None:
     assert told == f"{file}: Expected `int`, got `str` - at `$.nodes`"
 
 
+@pytest.mark.parametrize(
+    "double",
+    [b'{"a": 1, "a": 2}', b'[{"b": {"a": ":", "a": ":"}}]', rb'{"a": 1, "\u0061": "\u003a"}'],
+)
+def test_a_name_that_comes_twice_is_told_if_it_is_asked_for(double: bytes) -> None:
+    parse_json(double, Any, "here")
+    told = message(lambda: parse_json(double, Any, "here", unique_names=True))
+    assert told.endswith("the name 'a' comes twice in one object")
+
+
+@given(json_values)
+def test_names_that_differ_are_no_fault(value: Any) -> None:
+    assert parse_json(msgspec.json.encode(value), Any, "x", unique_names=True) == value
+
+
 # TOML --------------------------------------------------------------------------------------------
 
 
