@@ -171,6 +171,7 @@ def parse_json(
     ``unique_names`` nor is an object with a name twice, of which readers take one or the other.
     Raises ``kind``.
     """
+    place = ""
     try:
         value = _decoder(type).decode(raw)
         fault = None if len(raw) <= _SMALL else _excess(raw)
@@ -179,15 +180,15 @@ def parse_json(
         if fault is None:
             return value
         problem = f"no JSON that is read here: {fault}"
-    except msgspec.ValidationError as error:
-        problem = str(error)
+        place = _place(raw, fault)
     except (msgspec.DecodeError, UnicodeError) as error:
-        where = f"{where}{_place(raw, error)}" if isinstance(where, Path) else where
-        problem = f"no JSON: {error}"
+        problem = str(error) if isinstance(error, msgspec.ValidationError) else f"no JSON: {error}"
+        place = _place(raw, error)
     except RecursionError:
         problem = f"no JSON that is read here: {_DEEP}"
     except MemoryError:
         problem = "there is not enough memory for it"
+    where = f"{where}{place}" if isinstance(where, Path) else where
     raise kind(f"{where}: {problem}{'' if expected is None else f'; expected {expected}'}")
 
 
@@ -258,13 +259,20 @@ def _double_name(raw: bytes | str, value: Any) -> str | None:
     return f"the name {shown(twice[0])} comes twice in one object" if twice else None
 
 
-def _place(raw: bytes | str, error: Exception) -> str:
-    """Return ``:line:column`` for the byte that the decoder complains about."""
+def _place(raw: bytes | str, error: Exception | str) -> str:
+    """Return ``:line:column`` of the byte that an error is about, nothing if it is not known."""
     content = raw.encode(errors="replace") if isinstance(raw, str) else raw
-    match = re.search(r"byte (\d+)", str(error))
-    offset = int(match[1]) if match else len(content)
+    offset = -1
     if isinstance(error, UnicodeDecodeError):  # its places are those within a text
         offset = content.find(error.object) + error.start
+    elif match := re.search(r"byte (\d+)", str(error)):
+        offset = int(match[1])
+    elif "truncated" in str(error):
+        offset = len(content)
+    elif "out of range" in str(error) or error == _LONG:
+        offset = content.translate(_DIGITS_TO_0).find(_TOO_LONG)
+    if offset < 0:
+        return ""
     line = content.count(b"\n", 0, offset) + 1
     column = offset - content.rfind(b"\n", 0, offset)
     return f":{line}:{column}"

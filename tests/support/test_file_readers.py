@@ -211,11 +211,13 @@ def test_all_usual_json_is_read(value: Any) -> None:
         (b'{"a": 1,\n "b": "\xff"}', ":2:8"),
         (b'{"a": 1,\n "b": "1', ":2:9"),
         (b"", ":1:1"),
+        (b'{"a": 1,\n "b": ' + b"9" * 400 + b"}", ":2:7"),
+        (b'{"a": 1,\n "b": ' + b"9" * 5000 + b"}", ":2:7"),
     ],
 )
 def test_the_place_in_a_file_is_told(file: Path, content: bytes, place: str) -> None:
     file.write_bytes(content)
-    assert message(read_json, file, Any).startswith(f"{file}{place}: no JSON: ")
+    assert message(read_json, file, Any).startswith(f"{file}{place}: ")
 
 
 def test_json_of_another_shape_is_told_with_its_member(file: Path) -> None:
