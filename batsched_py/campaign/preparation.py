@@ -14,28 +14,26 @@ import msgspec
 
 from batsched_py.campaign.campaign_file import Campaign
 from batsched_py.campaign.file_places import located
-from batsched_py.campaign.finished_runs import ERROR, PREFIX, is_finished
+from batsched_py.campaign.finished_runs import HASH, PREFIX, failure, finished_run, hash_in
 from batsched_py.campaign.planned_runs import Label, PlannedRun
 from batsched_py.campaign.run_identity import (
     code_digest,
-    digest,
     identity,
     input_files,
     provenance,
 )
 from batsched_py.campaign.run_task import Task
 from batsched_py.campaign.toml_lines import line_with
-from batsched_py.errors import PluginError, UsageError
+from batsched_py.errors import InputError, PluginError, UsageError
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.simulate import check
 from batsched_py.support import plugins
+from batsched_py.support.file_digest import digest
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.plugins import load_file
 from batsched_py.support.setting_fields import arguments
 from batsched_py.workload.load import size_of_machine
 from batsched_py.workload.log_archive import find_log
-
-_HASH = 12
 
 
 class PreparedRun(msgspec.Struct):
@@ -50,15 +48,24 @@ class PreparedRun(msgspec.Struct):
     @property
     def done(self) -> bool:
         """Whether the run ended well before, and its files are still there and whole."""
-        return is_finished(self.folder, self.task.keep)
+        try:
+            return finished_run(self.folder) is not None
+        except InputError:
+            return False
+
+    @property
+    def damage(self) -> str | None:
+        """What is wrong with the files of a run that ended well, else None."""
+        try:
+            finished_run(self.folder)
+        except InputError as error:
+            return str(error)
+        return None
 
     @property
     def failure(self) -> str | None:
         """What the run said last when it was tried and failed, else None."""
-        try:
-            return None if self.done else (self.folder / ERROR).read_text().strip()
-        except OSError:
-            return None
+        return failure(self.folder)
 
 
 def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> list[PreparedRun]:
@@ -107,8 +114,8 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
             provenance={
                 **provenance(),
                 "hash": run_hash,
-                "code": code_digest()[:_HASH],
-                "files": {Path(path).name: content[:_HASH] for path, content in files.items()},
+                "code": code_digest()[:HASH],
+                "files": {Path(path).name: content[:HASH] for path, content in files.items()},
             },
         )
         command = [*PROGRAM, "simulate", str(log), *_arguments(resolved)]
@@ -178,7 +185,7 @@ def _known_folders(out: Path) -> dict[str, Path]:
     """Return the folders of runs by hash: labels may have other names than before."""
     if not (out / "runs").is_dir():
         return {}
-    return {folder.name[-_HASH:]: folder for folder in (out / "runs").iterdir()}
+    return {hash_in(folder): folder for folder in (out / "runs").iterdir()}
 
 
 def nb_other_folders(runs: Iterable[PreparedRun], out: Path) -> int:

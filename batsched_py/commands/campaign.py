@@ -98,6 +98,7 @@ def campaign(
     missing = _chosen(undone, retry_failed, only_missing)
     done = len(runs) - len(undone)
     _say(f"{spec.name}: {_runs(len(runs))}, {done} of them done before")
+    _say_damaged(undone)
     if left := nb_other_folders(runs, folder):
         _say(
             f"note: {left} folders in {folder / 'runs'} are of other settings, inputs or code than "
@@ -158,6 +159,15 @@ def _runs(number: int) -> str:
     return "1 run" if number == 1 else f"{number} runs"
 
 
+def _say_damaged(undone: list[PreparedRun]) -> None:
+    """Say which runs were done and are not whole any more."""
+    damaged = [damage for damage in (run.damage for run in undone) if damage is not None]
+    for damage in damaged[:_SHOWN]:
+        _say(f"note: damaged: {damage}")
+    if len(damaged) > _SHOWN:
+        _say(f"note: {len(damaged) - _SHOWN} damaged runs more")
+
+
 def _say_failures(failures: list[Failure]) -> None:
     """Print each message with the first run that had it, and how many others did."""
     alike: dict[str, list[Failure]] = {}
@@ -196,6 +206,7 @@ def _show(
     chosen = {str(run.folder) for run in missing}
     for run in runs:
         state = "done" if run.done else "failed before" if run.failure else "missing"
+        state = "damaged" if run.damage else state
         left = "" if str(run.folder) in chosen or state == "done" else ", left out"
         labels = " ".join(f"{key}={value}" for key, value in run.planned.labels.items())
         print(f"{state}{left}: {labels}: {run.folder}")

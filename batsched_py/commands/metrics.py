@@ -15,7 +15,7 @@ import typer
 from batsched_py.errors import UsageError
 from batsched_py.metrics import COUNTS, METRICS, JobTable, Metric, overall, per_site, per_user
 from batsched_py.results.jobs_file import read_jobs
-from batsched_py.results.run_files import machine_size
+from batsched_py.results.run_files import machine_size, unknown_whole
 from batsched_py.run.stored_run import jobs_file
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.text_table import print_table
@@ -92,6 +92,8 @@ def _table(file: Path, nodes: int | None) -> JobTable:
     if nodes is not None and nodes < 1:
         raise UsageError(f"--nodes {nodes}: expected a number of processors, at least 1")
     table = read_jobs(file, machine_size(file) if nodes is None else nodes)
+    if note := unknown_whole(file):
+        print(f"note: {note}", file=sys.stderr)
     widest = int(table.size.max(initial=0))
     if table.nb_processors is not None and widest > table.nb_processors:
         raise UsageError(

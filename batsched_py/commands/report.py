@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from threading import Event
 from typing import Annotated
@@ -82,7 +83,12 @@ def _write(folder: Path, output: Path | None, nodes: int | None) -> None:
     make_folder_of(output or folder / PAGE)
     make_folder_of(folder / FOLDER / "_")
     if results.runs.empty:
-        raise UsageError(f"{folder}: no run has finished yet; watch it with --serve")
+        raise UsageError(
+            f"{folder}: no run that its {STORED} names has finished yet; watch it with --serve"
+        )
+    if left := results.unfinished:
+        number = f"{len(left)} of {results.nb_planned}"
+        print(f"note: {number} runs have not finished: there is no {left[0]}", file=sys.stderr)
     made = report_of(results)
     say_replaced([output or folder / PAGE, *folder.glob(f"{FOLDER}/*")])
     for path in publish(made, results, output):

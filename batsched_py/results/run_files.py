@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import InputError, ProtocolError, parameter, unreadable
+from batsched_py.errors import InputError, ProtocolError, UsageError, parameter, unreadable
+from batsched_py.results.whole_run import RUN_JSON, read_sealed, run_settings
 from batsched_py.support.processor_sets import from_text, to_text
 from batsched_py.workload.sites import SiteDescription, Sites
 
@@ -40,15 +41,18 @@ def read_text(path: Path) -> str:
 def stored_settings(path: Path) -> dict[str, Any]:
     """Return what ``PREFIX_run.json`` beside ``PREFIX_jobs.csv`` holds, nothing if there is none.
 
-    Raises :class:`InputError` for one that is not what ``simulate`` writes.
+    Raises :class:`InputError` unless the run is whole, see :mod:`.whole_run`.
     """
     stored = beside(path, "run.json")
-    if stored is None:
-        return {}
-    try:
-        return msgspec.json.decode(read_text(stored), type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise InputError(f"{stored}: not what simulate writes: {error}") from None
+    return {} if stored is None else run_settings(stored)
+
+
+def unknown_whole(path: Path) -> str | None:
+    """Return a note if ``PREFIX_jobs.csv`` is one of ours without its ``PREFIX_run.json``."""
+    header = read_text(path).partition("\n")[0].split(",")
+    if "session" not in header or beside(path, "run.json") is not None:
+        return None
+    return f"whether {path} is whole is not known: no _run.json is beside it"
 
 
 def replaced_run(prefix: str, settings: Mapping[str, Any]) -> str | None:
@@ -61,21 +65,14 @@ def replaced_run(prefix: str, settings: Mapping[str, Any]) -> str | None:
         return None
     when = datetime.fromtimestamp(path.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
     try:
-        before = stored_settings(path)
+        before = read_sealed(Path(f"{prefix}{RUN_JSON}"), dict[str, Any])
         run, log = before["run"], before["input"]
         same = all(before[key] == settings[key] for key in ("run", "rules", "input"))
         other = f"another run ({run['scheduler']}, users {run['users']}, on {log['name']})"
         what = "a run with the same settings" if same else other
-    except (InputError, KeyError, TypeError):  # of an older version, or of Batsim
+    except (InputError, UsageError, KeyError, TypeError):  # of an older version, or of Batsim
         what = "another run"
     return f"replaced {prefix}_* of {when}: {what}"
-
-
-def ends_of(path: Path) -> tuple[float, float]:
-    """Return warm-up and cool-down (seconds) of the run that left ``PREFIX_jobs.csv``."""
-    run = stored_settings(path).get("run")
-    settings = run if isinstance(run, dict) else {}
-    return float(settings.get("warm_up") or 0), float(settings.get("cool_down") or 0)
 
 
 class StoredSite(msgspec.Struct, frozen=True):

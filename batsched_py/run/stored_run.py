@@ -17,6 +17,7 @@ from batsched_py.results.run_files import (
     machine_size,
     read_text,
     stored_settings,
+    unknown_whole,
 )
 from batsched_py.support.json_values import did_you_mean, shown
 
@@ -55,7 +56,8 @@ class RunFiles:
         self.nb_processors = size
         self.settings: dict[str, Any] = stored
         stored.setdefault("input", {}).setdefault("name", self.path.name)
-        stored.setdefault("notes", [])
+        note = unknown_whole(self.path)
+        stored.setdefault("notes", [] if note is None else [note])
         stored["nb_processors"] = size
 
     @cached_property

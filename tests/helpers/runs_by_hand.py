@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from math import isnan
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS
 from batsched_py.results.job_table import ADDED_COLUMNS
 from batsched_py.support.processor_sets import to_text
+from helpers.sealed_runs import seal
 
 _HEADER = ",".join(BATSIM_COLUMNS)
 _OURS = "," + ",".join(ADDED_COLUMNS)
@@ -42,7 +42,7 @@ def write_run(
     prefix.parent.mkdir(parents=True, exist_ok=True)
     Path(f"{prefix}_jobs.csv").write_text("\n".join(lines) + "\n")
     if settings is not None:
-        Path(f"{prefix}_run.json").write_text(json.dumps(settings))
+        seal(Path(f"{prefix}_run.json"), settings)
 
 
 def settings(scheduler: str = "easy", nb: int = 8, seed: int = 0, **run: Any) -> dict[str, Any]:
