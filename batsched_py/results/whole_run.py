@@ -149,7 +149,7 @@ def _sealed_content(path: Path) -> bytes:
     body, seal = content[:-_LENGTH], content[-_LENGTH:]
     if seal == _SEAL % hashlib.sha256(body).hexdigest().encode():
         return content
-    if b'"sha256"' in seal:
+    if seal.startswith(_SEAL.partition(b"%")[0]):
         raise InputError(f"{path} is damaged: it does not have the SHA-256 that it ends with")
     raise InputError(
         f"{path} does not end with its SHA-256: it is damaged, or of another version of batsched-py"

@@ -112,6 +112,7 @@ def test_a_date_beyond_the_calendar_is_not_told(folder: Path, tmp_path: Path) ->
 def test_errors_are_one_line(folder: Path, arguments: list[str], code: int, message: str) -> None:
     exchange, run = (folder / "users_exchange.jsonl").read_bytes(), folder / "users_run.json"
     lines = exchange.splitlines(keepends=True)
+    (folder / "mixed_exchange.jsonl").write_bytes(lines[0])
     seal(folder / "mixed_run.json", unsealed(folder / "rigid_run.json"))
     (folder / "mixed_exchange.jsonl").write_bytes(exchange)
     (folder / "alone_exchange.jsonl").write_bytes(exchange)

@@ -32,13 +32,18 @@ class Row(NamedTuple):
     workload: str = "w0"
     profile: str = "p"
     first: int = 0
+    measured: bool = True
 
 
 def write_run(
     prefix: Path, rows: Iterable[Row], settings: dict[str, Any] | None = None, ours: bool = True
 ) -> None:
     """Write ``PREFIX_jobs.csv``, and ``PREFIX_run.json`` if there are settings."""
+    rows = list(rows)
     lines = [_HEADER + (_OURS if ours else ""), *(_line(row, ours) for row in rows)]
+    if not all(row.measured for row in rows):
+        marks = ["measured", *(str(int(row.measured)) for row in rows)]
+        lines = [f"{line},{mark}" for line, mark in zip(lines, marks, strict=True)]
     prefix.parent.mkdir(parents=True, exist_ok=True)
     Path(f"{prefix}_jobs.csv").write_text("\n".join(lines) + "\n")
     if settings is not None:
