@@ -11,12 +11,13 @@ PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadsc
 # The tests with the real thing are run by `make real`: they import images into engines.
 WITHOUT_REAL := --ignore tests/real
 
-.PHONY: help campaign test test-long real coverage check format benchmarks conformance user-models real-page architecture docs clean
+.PHONY: help campaign test test-long soak real coverage check format benchmarks conformance user-models real-page architecture docs clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
 	@echo "make test        run the tests"
 	@echo "make test-long   run the tests that draw their inputs, on many more, and whole logs"
+	@echo "make soak        run a million jobs with users, and a campaign that is killed all the time"
 	@echo "make real        run the tests with Batsim, Docker, Compose and Slurm, as far as installed"
 	@echo "make coverage    run the tests and say which lines none of them reaches"
 	@echo "make check       lint, types, import contracts"
@@ -53,6 +54,10 @@ test: $(VENV)/installed
 
 test-long: $(VENV)/installed
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_REAL) -m 'hypothesis or long'
+
+# Half an hour; SOAK='--jobs 100000' takes less.
+soak: $(VENV)/installed
+	PYTHONPATH=tests $(BIN)/python -m soak $(SOAK)
 
 # What is installed and does not run is started for the tests. REAL=--install installs it, too, as
 # root; what else REAL says is for pytest: REAL='-k slurm'.

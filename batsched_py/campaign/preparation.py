@@ -32,6 +32,7 @@ from batsched_py.support.file_digest import digest
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.plugins import load_file
 from batsched_py.support.setting_fields import arguments
+from batsched_py.support.trusted_code import remember
 from batsched_py.workload.load import size_of_machine
 from batsched_py.workload.log_archive import find_log
 
@@ -78,8 +79,9 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
     """
     _check_encoding(campaign.path.absolute(), out.absolute())
     folders = list(log_dirs)
-    measure = _beside(campaign, "measure")
-    _beside(campaign, "report")
+    measure = beside(campaign, "measure")
+    if report := beside(campaign, "report"):
+        remember(report)  # who names the campaign file names the report, be it made later
     if measure is not None and not callable(load_file(measure)):
         raise PluginError(f"{measure} is not a function: expected measure(result) -> dict")
     folder_of = _known_folders(out)
@@ -169,8 +171,11 @@ def _file(place: str) -> Path:
     return Path(place.rpartition(":")[0])
 
 
-def _beside(campaign: Campaign, key: Literal["measure", "report"]) -> str | None:
-    """Return the ``file.py:function`` of a key with the file's absolute path."""
+def beside(campaign: Campaign, key: Literal["measure", "report"]) -> str | None:
+    """Return the ``file.py:function`` of a key with the file's absolute path, None if it has none.
+
+    Raises :class:`UsageError` for a file that is not there.
+    """
     place: str | None = getattr(campaign, key)
     if place is None:
         return None

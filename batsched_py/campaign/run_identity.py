@@ -19,13 +19,13 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.campaign.imported_files import imported_files
 from batsched_py.run.backends.dispatch import launcher
 from batsched_py.run.result import versions
 from batsched_py.run.settings import EMBEDDED, Settings
 from batsched_py.support import plugins
 from batsched_py.support.code_places import is_installed
 from batsched_py.support.file_digest import digest
+from batsched_py.support.imported_files import imported_files
 
 _OUTSIDE = {"timeouts": None, "batsim_log": False}  # settings that do not change what a run gives
 _DETERMINING = {

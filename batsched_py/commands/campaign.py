@@ -23,6 +23,7 @@ _SHOWN = 10
 """Failures that are printed."""
 
 if TYPE_CHECKING:
+    from batsched_py.campaign.campaign_file import Campaign
     from batsched_py.campaign.preparation import PreparedRun
     from batsched_py.campaign.runner import Failure
 
@@ -116,7 +117,7 @@ def campaign(
             store(spec, runs, folder)  # not before it is sure that something can be run
             failures = _run(missing, executor) if missing else []
         _say_failures(failures)
-        _write_results(folder, report)
+        _write_results(folder, spec, report)
     if spec.hint and any(run.settings.log == SAMPLE for run in spec.runs):
         print(spec.hint)
     _judge(runs, failures)
@@ -269,11 +270,12 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
         yield lambda: progress.advance(task)
 
 
-def _write_results(folder: Path, with_report: bool) -> None:
+def _write_results(folder: Path, spec: Campaign, with_report: bool) -> None:
     """Write the table of results and, if wanted, the report; print the latter."""
     from rich.console import Console
 
     from batsched_py.campaign.campaign_folder import open_results
+    from batsched_py.campaign.preparation import beside
     from batsched_py.report.campaign_report import report_of
     from batsched_py.report.forms.publish import publish
     from batsched_py.report.forms.terminal import print_report
@@ -294,7 +296,7 @@ def _write_results(folder: Path, with_report: bool) -> None:
         )
     if not with_report:
         return
-    report = report_of(results)
+    report = report_of(results, beside(spec, "report"))
     page, *files = publish(report, results)  # first, as nobody may read what is printed
     print_report(report, Console())
     print(f"wrote {page}, and {len(files)} files of tables and figures in {files[0].parent}")

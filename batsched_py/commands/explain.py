@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -27,11 +28,13 @@ from batsched_py.explain.waiting_lines import MOST, Explanation, explanation
 from batsched_py.explain.wording import in_words, on_the_clock
 from batsched_py.figures.chart_files import format_of
 from batsched_py.results.whole_run import EXCHANGE, RUN_JSON, is_named, read_run
-from batsched_py.run.settings import ProcessSettings, Settings
+from batsched_py.run.settings import SETTINGS, ProcessSettings, Settings
 from batsched_py.run.simulate import make_process
 from batsched_py.support.atomic_files import make_folder_of
 from batsched_py.support.option_values import parse_options
+from batsched_py.support.setting_fields import arguments
 from batsched_py.support.signals import stop_signals
+from batsched_py.support.trusted_code import reason_not_to_run
 
 MARGIN = 0.05
 """Share of the time from submission to end that a picture shows before and after it."""
@@ -177,7 +180,21 @@ def _recorded_settings(about: _Described, described: Path) -> ProcessSettings:
             f"there is no {described}, which says the policy: give --scheduler NAME, and its "
             "options -O"
         )
-    return ProcessSettings(**msgspec.structs.asdict(about.run))
+    settings = ProcessSettings(**msgspec.structs.asdict(about.run))
+    _check_trusted(settings, described)
+    return settings
+
+
+def _check_trusted(settings: ProcessSettings, path: Path) -> None:
+    """Raise :class:`UsageError` for a policy that may not be run only because a run names it."""
+    policy = settings.scheduler
+    if ".py" in policy and (reason := reason_not_to_run(policy)):
+        given = {name: getattr(settings, name) for name in settings.__struct_fields__}
+        given = {name: value for name, value in given.items() if value != SETTINGS[name].default}
+        raise UsageError(
+            f"{path} names the policy {policy}, which was not run: {reason}. If you trust that "
+            f"code, name it: {shlex.join(arguments(SETTINGS, given))}"
+        )
 
 
 def _make(exchange: Path, turns: list[Turn], settings: ProcessSettings) -> DecisionProcess:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from threading import Event
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from batsched_py.campaign.campaign_file import STORED
 from batsched_py.errors import UsageError
 from batsched_py.support.atomic_files import make_folder_of, say_replaced
 from batsched_py.support.signals import stop_signals
+
+if TYPE_CHECKING:
+    from batsched_py.campaign.campaign_folder import CampaignResults
 
 
 def report(
@@ -48,25 +51,34 @@ def report(
             metavar="N",
         ),
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--report",
+            help="Code that makes the report of a campaign, instead of what its file names.",
+            metavar="FILE.py:FUNCTION",
+        ),
+    ] = None,
 ) -> None:
     """Write the report of a campaign, or of one run that `simulate` or Batsim left: an HTML file.
 
     For example: batsched-py report out/easy
 
     The page needs no network. That of a campaign is made from the runs that are there, and has a
-    folder of CSV, Markdown, PNG and SVG files beside it.
+    folder of CSV, Markdown, PNG and SVG files beside it. A study's own code is only run if it comes
+    with this program, you ran it before, or you name it here.
     """
     if serve:
         if output is not None:
             raise UsageError("--output goes without --serve, which writes nothing")
-        _serve(folder, port)
+        _serve(folder, port, by)
         return
     if port is not None:
         raise UsageError(f"--port {port} means nothing without --serve")
-    _write(folder, output, nodes)
+    _write(folder, output, nodes, by)
 
 
-def _write(folder: Path, output: Path | None, nodes: int | None) -> None:
+def _write(folder: Path, output: Path | None, nodes: int | None, by: str | None) -> None:
     from batsched_py.campaign.campaign_folder import open_results
     from batsched_py.report.campaign_report import report_of
     from batsched_py.report.forms.export_files import FOLDER, PAGE
@@ -75,6 +87,8 @@ def _write(folder: Path, output: Path | None, nodes: int | None) -> None:
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--output {output}: expected a name that ends with .html")
     if not (folder / STORED).is_file():
+        if by is not None:
+            raise UsageError(f"--report {by}: {folder} is no campaign, whose report code can make")
         _write_run(folder, output, nodes)
         return
     if nodes is not None:
@@ -89,10 +103,18 @@ def _write(folder: Path, output: Path | None, nodes: int | None) -> None:
     if left := results.unfinished:
         number = f"{len(left)} of {results.nb_planned}"
         print(f"note: {number} runs have not finished: there is no {left[0]}", file=sys.stderr)
-    made = report_of(results)
+    made = report_of(results, by)
+    _say_left_out(results, by)
     say_replaced([output or folder / PAGE, *folder.glob(f"{FOLDER}/*")])
     for path in publish(made, results, output):
         print(f"wrote {path}")
+
+
+def _say_left_out(results: CampaignResults, by: str | None) -> None:
+    from batsched_py.report.campaign_report import code_left_out
+
+    if by is None and (told := code_left_out(results)):
+        print(f"note: {told}", file=sys.stderr)
 
 
 def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:
@@ -115,14 +137,14 @@ def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:
     print(f"wrote {place}")
 
 
-def _serve(folder: Path, port: int | None) -> None:
+def _serve(folder: Path, port: int | None, by: str | None) -> None:
     from batsched_py.campaign.campaign_folder import open_results
     from batsched_py.report.forms.live_server import ADDRESS, PORT, LiveReport, served
 
-    open_results(folder)  # to say at once that it is no campaign
+    _say_left_out(open_results(folder), by)  # and say at once that it is no campaign
     with stop_signals():
         try:
-            live = LiveReport(lambda: open_results(folder))
+            live = LiveReport(lambda: open_results(folder), by)
             with served(live, PORT if port is None else port) as server:
                 address = f"http://{ADDRESS}:{server.server_port}/"
                 print(f"the report is at {address} (Ctrl-C ends)", flush=True)

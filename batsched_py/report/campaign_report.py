@@ -14,21 +14,43 @@ from batsched_py.report.campaign_axes import axis_title, short_names
 from batsched_py.report.default_report import plain_report
 from batsched_py.report.document import Report
 from batsched_py.support.plugins import load_file
+from batsched_py.support.trusted_code import reason_not_to_run
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
 
 
-def report_of(results: CampaignResults) -> Report:
+def report_of(results: CampaignResults, named: str | None = None) -> Report:
     """Return the study's report, or a plain one if its campaign file names none.
 
-    Raises :class:`PluginError` for a study whose code is not there or does not work.
+    ``named`` is the ``path/to/file.py:function`` that somebody asks for. Code that only the results
+    name is run if it may be (:mod:`batsched_py.support.trusted_code`); else the report is a plain
+    one and says so. Raises :class:`PluginError` for a study whose code does not work.
+    """
+    place = named or results.report_function
+    left_out = None if named else code_left_out(results)
+    is_plain = place is None or left_out is not None
+    report = plain_report(results) if is_plain else _report_of_study(results, str(place))
+    caution = "" if place is None else _caution(results)
+    told = f"**{left_out}**\n\n" if left_out else ""
+    summary = f"{_failed_runs(results)}{told}{caution}{report.summary}"
+    return msgspec.structs.replace(report, summary=summary)
+
+
+def code_left_out(results: CampaignResults) -> str | None:
+    """Say that the code of the study's report is not run, and why, as Markdown.
+
+    None if it is run, or there is none.
     """
     place = results.report_function
-    report = plain_report(results) if place is None else _report_of_study(results, place)
-    caution = "" if place is None else _caution(results)
-    summary = f"{_failed_runs(results)}{caution}{report.summary}"
-    return msgspec.structs.replace(report, summary=summary)
+    reason = None if place is None else reason_not_to_run(place)
+    if place is None or reason is None:
+        return None
+    reason, command = (text.replace("`", "'") for text in (reason, _command(place, results.out)))
+    return (
+        f"The report of the study was not run, this is a plain one: `{reason}`. If you trust that "
+        f"code: `{command}`."
+    )
 
 
 def _report_of_study(results: CampaignResults, place: str) -> Report:
@@ -88,5 +110,10 @@ def _report_failed(place: str, out: Path, error: BaseException) -> str:
     where = f"{of_study[-1].filename}:{of_study[-1].lineno}"
     return (
         f"{where}: {type(error).__name__}: {error}; the runs are kept: mend it, then "
-        f"`batsched-py report {shlex.quote(str(out))}`"
+        f"`{_command(place, out)}`"
     )
+
+
+def _command(place: str, out: Path) -> str:
+    """Return the command that makes a report by the code at a place."""
+    return shlex.join(["batsched-py", "report", str(out), "--report", place])

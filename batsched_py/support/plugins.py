@@ -76,13 +76,20 @@ def has_methods(group: str, plugin: type[Any]) -> bool:
 
 
 def load_file(place: str) -> Any:
-    """Return what ``path/to/file.py:Name`` names; raises :class:`PluginError`."""
+    """Return what ``path/to/file.py:Name`` names; raises :class:`PluginError`.
+
+    For what somebody named who runs the program. What results name is to be asked for first:
+    :func:`batsched_py.support.trusted_code.reason_not_to_run`.
+    """
     path_text, _, attribute = place.rpartition(":")
     path = Path(path_text)
     if not path_text:
         raise PluginError(f"{place}: expected path/to/file.py:Name")
     if not path.is_file():
         raise PluginError(f"{place.removesuffix(':')}: there is no file {path_text!r}")
+    from batsched_py.support.trusted_code import remember
+
+    remember(place)
     try:
         name = importable_name(path)
         module = (

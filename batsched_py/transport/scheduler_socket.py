@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import re
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
@@ -61,8 +63,9 @@ class SchedulerSocket(Closing):
         """Numbers of the connections of those who have asked."""
         self._bound = False
         try:
-            # ZeroMQ binds to addresses, not to names.
-            self._socket.bind(address.replace("tcp://localhost:", "tcp://127.0.0.1:"))
+            with _for_its_user_only():
+                # ZeroMQ binds to addresses, not to names.
+                self._socket.bind(address.replace("tcp://localhost:", "tcp://127.0.0.1:"))
         except zmq.ZMQError as error:
             self.close()
             raise _cannot_listen(address, error.strerror) from None
@@ -158,6 +161,16 @@ def _check_path(path: Path, address: str) -> None:
         except (OSError, ValueError):
             return  # left behind
     raise _cannot_listen(address, "Address already in use")
+
+
+@contextmanager
+def _for_its_user_only() -> Iterator[None]:
+    """Let nobody else connect to the Unix socket that is made."""
+    before = os.umask(0o177)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def _cannot_listen(address: str, reason: str) -> SimulationError:

@@ -168,7 +168,7 @@ def test_mistakes_are_named(text: str, message: str) -> None:
 )
 def test_options_arrive_in_the_job_script(text: str, lines: list[str]) -> None:
     options = "python=/opt/python,job_script_prologue=module load a;set -e"
-    script = job_script(parse_cluster(f"{text},{options}"))
+    script = job_script(parse_cluster(f"{text},{options}"), Path("campaign"))
     assert [line for line in lines if line not in script.splitlines()] == []
     assert "module load a\nset -e\n/opt/python -m distributed.cli.dask_worker" in script
     assert "--nthreads 4 " in script  # one dask worker to a job
@@ -188,8 +188,9 @@ def test_ctrl_c_is_what_it_was() -> None:
     code = f"""
 import signal
 before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-from batsched_py.campaign.cluster.executor import job_script, parse_cluster
-assert job_script(parse_cluster({SLURM!r}))
+from pathlib import Path
+from batsched_py.campaign.cluster.executor import describe
+assert describe({SLURM!r}, Path("campaign"))
 assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=LIMIT)

@@ -130,6 +130,31 @@ def test_errors_are_one_line(folder: Path, arguments: list[str], code: int, mess
     assert arguments == ["users"] or len(done.stderr.splitlines()) == 1
 
 
+def test_a_policy_that_only_the_run_names_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = tmp_path / "ran"
+    policy = tmp_path / "mine.py"
+    policy.write_text(
+        f"from batsched_py.schedulers.easy import Easy\nopen({str(ran)!r}, 'w')\n"
+        "class Mine(Easy):\n pass\n"
+    )
+    named = ("--scheduler", f"{policy}:Mine", "-O", "backfill_order=sjf")
+    line = ("simulate", cached_sample_log(), "--first", 50, "-e", "run", "--record", *named)
+    assert command(tmp_path, *line).returncode == 0
+    explain = ("explain", "run", "--job", 26)
+    mine = command(tmp_path, *explain)
+    assert mine.returncode == 0, mine.stderr
+    ran.unlink()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another_account"))
+    done = command(tmp_path, *explain)
+    assert done.returncode == 2
+    assert "mine.py is not code that you have run from there" in done.stderr
+    assert done.stderr.strip().endswith(" ".join(named))
+    assert not ran.exists()
+    assert command(tmp_path, *explain, *named).stdout == mine.stdout
+
+
 def test_the_rectangles(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     record(path, workload([JOBS[0], JOBS[1], JOBS[3], JOBS[4], JOBS[5]], 8), Easy())

@@ -118,9 +118,31 @@ def test_the_study_has_the_word_and_the_page_may_go_elsewhere(tmp_path: Path) ->
     assert (folder / "report" / "waits.csv").is_file()
 
 
+def test_code_that_only_the_results_name_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = ended(tmp_path, 'report = "study.py:report"')
+    place = f"{tmp_path / 'study.py'}:report"
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another_account"))
+    done = command(None, "report", folder)
+    assert done.returncode == 0
+    assert "study.py is not code that you have run from there" in done.stderr
+    assert f"--report {place}" in done.stderr
+    page = (folder / "report.html").read_text()
+    assert "Of a study" not in page
+    assert "The report of the study was not run" in page
+    assert "study.py is not code that you have run from there" in page
+    for options in (["--report", place], []):  # who has named it once needs not do it again
+        done = command(None, "report", folder, *options)
+        assert done.returncode == 0
+        assert "was not run" not in done.stderr
+        assert "Of a study" in (folder / "report.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        (["--report", "x.py:report"], "is no campaign"),
         (["--port", "80"], "means nothing without --serve"),
         (["--serve", "-o", "x.html"], "--output goes without --serve"),
         (["-o", "page.pdf"], "expected a name that ends with .html"),

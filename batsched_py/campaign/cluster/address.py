@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import csv
 import inspect
-import re
 import shutil
 import signal
 import socket
 from importlib import import_module
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import current_thread, main_thread
 from typing import Any
 
@@ -45,9 +42,6 @@ _DOCUMENTED = {
     "log_directory",
 }
 """Those of the table in docs/clusters.md."""
-_JOB_LOGS = "job-logs"
-_PLAIN = re.compile(r"[\w/.,:+~-]+")
-"""A path that needs no quotes in the header of a job."""
 _EXAMPLE = "slurm:cores=4,memory=8GB,walltime=01:00:00,jobs=10"
 
 
@@ -111,38 +105,15 @@ def needed(module: str) -> Any:
                     signal.signal(number, handler)
 
 
+def configured(request: Request, name: str) -> Any:
+    """Return an option of a queueing system in dask's configuration, None if it has none."""
+    section = request.options.get("config_name", request.kind)
+    return needed("dask").config.get(f"jobqueue.{section}.{name}", None)
+
+
 def cluster_class(request: Request) -> Any:
     """Return the class of dask-jobqueue for a queueing system."""
     return getattr(needed("dask_jobqueue"), _SYSTEMS[request.kind])
-
-
-def with_log_folder(request: Request, folder: Path) -> Request:
-    """Return the request with a folder in the campaign's one for what its jobs write.
-
-    Only if neither the options nor dask's configuration name one, and if the system can do with
-    it: OAR is not asked for any, and the header of a job has no way to quote a path.
-    """
-    if (
-        not request.queued
-        or request.kind == "oar"
-        or "log_directory" in request.options
-        or needed("dask").config.get(f"jobqueue.{request.kind}.log-directory", None) is not None
-        or not _PLAIN.fullmatch(place := str(folder.absolute() / _JOB_LOGS))
-    ):
-        return request
-    return msgspec.structs.replace(request, options={**request.options, "log_directory": place})
-
-
-def job_script(request: Request) -> str:
-    """Return the script of a job that would be submitted to a queueing system."""
-    job = cluster_class(request).job_cls
-    with TemporaryDirectory() as elsewhere:  # dask-jobqueue makes the folder of logs
-        options = dict(request.options)
-        place = options.get("log_directory")
-        if place is not None:
-            options["log_directory"] = elsewhere
-        made = job("tcp://ADDRESS-OF-THIS-MACHINE:PORT", name="NAME-OF-THE-WORKER", **options)
-        return str(made.job_script()).replace(elsewhere, place or elsewhere)
 
 
 def check_submission(request: Request) -> None:

@@ -32,19 +32,24 @@ from batsched_py.campaign.cluster.address import (
     check_host,
     check_submission,
     cluster_class,
-    job_script,
+    configured,
     needed,
     parse_cluster,
-    with_log_folder,
 )
 from batsched_py.campaign.cluster.node import SEE
+from batsched_py.campaign.cluster.private_folder import make_keys, private_folder, security
 from batsched_py.campaign.cluster.queue_commands import refusal
 from batsched_py.campaign.cluster.queued_jobs import (
     ClusterLostError,
     QueuedJobs,
-    closing_job_class,
     in_words,
     say,
+)
+from batsched_py.campaign.cluster.worker_jobs import (
+    job_class,
+    job_options,
+    job_script,
+    with_log_folder,
 )
 from batsched_py.campaign.worker_processes import WorkerLost
 from batsched_py.errors import BatschedError, UsageError
@@ -62,9 +67,13 @@ _ALONE = 30.0
 """Seconds without a worker until that is said."""
 _DASHBOARD = 2.0
 """Seconds for the dashboard to answer."""
+_LOOPBACK = "127.0.0.1"
+"""Where the dashboard is: it asks nobody who they are."""
 _ATTEMPTS = 3
 """Times that the process of a run may be lost."""
 
+
+WHO_CONNECTS = "see 'Who may connect' in docs/clusters.md"
 
 # Run by dask workers of this machine: Ctrl-C in the terminal is for the coordinator.
 _DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
@@ -87,7 +96,15 @@ def open_cluster(text: str, folder: Path, inputs: Iterable[str] = ()) -> Iterato
     needed("distributed")
     with ExitStack() as stack:
         stack.enter_context(_quiet())
-        cluster = _started(request, stack)
+        cluster = None
+        if request.kind == "dask":
+            _check_address(request)
+        else:
+            if request.queued:
+                check_submission(request)
+            private = stack.enter_context(private_folder(folder if request.queued else None))
+            make_keys(private)
+            cluster = (_submitted if request.queued else _local)(request, private, stack)
         client = _connected(request, cluster, stack)
         place = stack.enter_context(_session(folder, inputs))
         executor = ClusterExecutor(client, place, QueuedJobs(cluster, request))
@@ -105,7 +122,7 @@ def describe(text: str, folder: Path) -> str:
     """
     request = parse_cluster(text)
     if request.queued:
-        script = job_script(with_log_folder(request, folder))
+        script = job_script(with_log_folder(request, folder), folder)
         return f"jobs of {request.kind}: {request.jobs}, each with this script:\n{script}"
     if request.kind == LOCAL:
         return f"on dask workers of this machine: {request.options['workers']}"
@@ -151,24 +168,30 @@ def _session(folder: Path, inputs: Iterable[str]) -> Iterator[str]:
         place.unlink(missing_ok=True)
 
 
-def _started(request: Request, stack: ExitStack) -> Any:
-    """Return the cluster object of dask, None where a scheduler is running."""
-    if request.kind == "dask":
-        check_host(request)
-        return None
-    if request.kind == LOCAL:
-        workers, threads = request.options["workers"], request.options["threads"]
-        cluster = needed("distributed").LocalCluster(
-            n_workers=workers,
-            threads_per_worker=threads,
-            dashboard_address=":0",
-            preload=[_DEAF],
-        )
-        stack.callback(_give_back, cluster)
-        return cluster
-    check_submission(request)
-    cluster_cls = cluster_class(request)
-    cluster = cluster_cls(job_cls=closing_job_class(cluster_cls.job_cls), **request.options)
+def _local(request: Request, private: Path, stack: ExitStack) -> Any:
+    """Return the cluster object of dask for workers of this machine."""
+    cluster = needed("distributed").LocalCluster(
+        n_workers=request.options["workers"],
+        threads_per_worker=request.options["threads"],
+        security=security(private),
+        dashboard_address=f"{_LOOPBACK}:0",
+        local_directory=str(private),
+        scheduler_kwargs={"local_directory": str(private)},
+        preload=[_DEAF],
+    )
+    stack.callback(_give_back, cluster)
+    return cluster
+
+
+def _submitted(request: Request, private: Path, stack: ExitStack) -> Any:
+    """Return the cluster object of dask for workers in jobs, which are submitted."""
+    ours = {"dashboard_address": f"{_LOOPBACK}:8787", "local_directory": str(private)}
+    cluster = cluster_class(request)(
+        job_cls=job_class(request, private),
+        security=security(private),
+        scheduler_options={**ours, **(configured(request, "scheduler-options") or {})},
+        **job_options(request, private),
+    )
     stack.callback(_give_back, cluster)
 
     async def submit() -> None:
@@ -186,6 +209,28 @@ def _started(request: Request, stack: ExitStack) -> Any:
         f"{in_words(jobs[0].worker_cores, 'core')} each: {' '.join(job.job_id for job in jobs)}"
     )
     return cluster
+
+
+def _check_address(request: Request) -> None:
+    """Raise :class:`UsageError` for a scheduler that cannot be asked; say what its port means."""
+    check_host(request)
+    if not request.address.startswith("tls:"):
+        say(
+            f"note: whoever reaches {request.address} can run programs in your name; {WHO_CONNECTS}"
+        )
+        return
+    try:
+        keys = needed("distributed").Security().get_connection_args("client")["ssl_context"]
+    except OSError as error:
+        raise UsageError(
+            f"{CLUSTER} {request.address}: the keys that dask's configuration names cannot be "
+            f"used: {error}; {WHO_CONNECTS}"
+        ) from None
+    if keys is None:
+        raise UsageError(
+            f"{CLUSTER} {request.address}: dask's configuration names no key and certificate of a "
+            f"client (distributed.comm.tls); {WHO_CONNECTS}"
+        )
 
 
 def _give_back(cluster: Any) -> None:

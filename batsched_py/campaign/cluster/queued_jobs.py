@@ -185,17 +185,6 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def closing_job_class(job_class: Any) -> Any:
-    """Return a class of jobs that note that they were closed, as dask wants and theirs do not."""
-
-    class ClosingJob(job_class):  # type: ignore[misc]
-        async def close(self) -> None:
-            await super().close()
-            self.status = needed("distributed").Status.closed
-
-    return ClosingJob
-
-
 def in_words(number: int, noun: str) -> str:
     """Return how many there are of something."""
     return f"{number} {noun}{'s' * (number != 1)}"

@@ -35,6 +35,7 @@ from batsched_py.report.formatting import (
 )
 from batsched_py.report.runs_table import ShownRuns, provenance, runs_table, stored_of
 from batsched_py.report.schedule_view import schedules_of
+from batsched_py.support.memory_limit import lift_memory_limit
 
 MOST_ROWS = 1_000
 """Rows of a table in the page; its CSV file has all."""
@@ -103,6 +104,7 @@ def vega() -> str:
     """Return the libraries that draw, as one script; takes seconds the first time."""
     import vl_convert
 
+    lift_memory_limit()
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     for text in ("</script", "<!--"):  # neither is in it today
         bundle = bundle.replace(text, f"\\x3c{text[1:]}")

@@ -50,8 +50,10 @@ class LiveReport:
     One thread looks; any may read: what they get is replaced, never changed.
     """
 
-    def __init__(self, open_folder: Open) -> None:
+    def __init__(self, open_folder: Open, named: str | None = None) -> None:
+        """``named`` is the code that makes the report, as :func:`report_of` takes it."""
         self._open = open_folder
+        self._named = named
         self._stamp: Stamp | None = None
         self._took = 0.0
         self._made_at = -REST
@@ -84,7 +86,7 @@ class LiveReport:
     def _make(self, results: CampaignResults) -> None:
         error = None
         try:
-            report = report_of(results)
+            report = report_of(results, self._named)
         except Exception as failed:  # whatever a study's code raises
             report, error = _empty(results.title), _words(failed)
             if self._number:

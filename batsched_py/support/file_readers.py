@@ -1,0 +1,274 @@
+"""The readers of what others wrote: whole files, gzip, JSON, TOML and CSV.
+
+Nobody else reads or unpacks (ruff and ``tests/support/test_one_reader.py`` see to that), so that
+all that can be wrong with a file is told in one way: as an error of the ``kind`` that is asked for,
+with file and place. What a content may come to is limited while it is read, and is small enough
+that those who use it need not ask again: levels of nesting, digits of a number, bytes.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import stat
+import tomllib
+import zlib
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator
+from functools import cache
+from gzip import GzipFile
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any, TypeVar, overload
+
+import msgspec
+
+from batsched_py.errors import BatschedError, InputError, UsageError, unreadable
+
+MOST_BYTES = 4 << 30
+"""Of a file, and of what a gzip file becomes."""
+MOST_LEVELS = 150
+"""Of objects and arrays in each other: Python itself fails at some hundreds."""
+MOST_DIGITS = 308
+"""Of a number: more than that no float holds."""
+_MOST_TIMES_PACKED = 250
+"""What a gzip file may become, in its own sizes; logs and workloads become 5 to 50 of them."""
+_ANYWAY = 64 << 20
+"""Bytes that each gzip file may become."""
+_CHUNK = 1 << 20
+_GZIP = b"\x1f\x8b"
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_ONE_KIND = bytes.maketrans(b"{}", b"[]")
+_DIGITS_TO_0 = bytes.maketrans(b"123456789", b"0" * 9)
+_TOO_LONG = b"0" * (MOST_DIGITS + 1)
+_SMALL = min(MOST_DIGITS, 2 * MOST_LEVELS)
+"""Bytes in which there cannot be too much of anything, as in most messages."""
+
+T = TypeVar("T")
+Kind = type[BatschedError]
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+def read_bytes(path: str | Path, kind: Kind = InputError, *, most: int = MOST_BYTES) -> bytes:
+    """Return the content of a file of at most ``most`` bytes.
+
+    What is no regular file is read only by its name in ``/dev`` (``/dev/stdin``, the ``/dev/fd/63``
+    of ``<(...)``): elsewhere a FIFO could wait for ever, and a link to a device never end. Raises
+    :class:`UsageError` if there is no such file, ``kind`` if it cannot be read.
+    """
+    try:
+        mode = os.stat(path).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or str(path).startswith("/dev/")):
+            raise kind(f"{path} is a device, a socket or a FIFO: expected a regular file")
+        with open(path, "rb") as file:
+            return _limited(file, most, path, kind)
+    except OSError as error:
+        raise unreadable(path, error, kind) from None
+    except ValueError:  # a zero byte in its name
+        raise UsageError(f"there is no file {str(path)!r}") from None
+
+
+def read_text(path: str | Path, kind: Kind = InputError) -> str:
+    """Return the text in a file, UTF-8; a byte order mark is left out, lines end with ``\\n``.
+
+    Raises as :func:`read_bytes`, and ``kind`` with the line for bytes that are no text.
+    """
+    content = read_bytes(path, kind).removeprefix(BOM_UTF8)
+    try:
+        text = content.decode()
+        bad = content.find(b"\0")
+    except UnicodeDecodeError as error:
+        bad = error.start
+    if bad >= 0:
+        line = content.count(b"\n", 0, bad) + 1
+        raise kind(f"{path}:{line}: no text in UTF-8: it has the byte 0x{content[bad]:02x}")
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def unpacked(content: bytes, where: object, kind: Kind = InputError) -> bytes:
+    """Return what a gzip file holds, and all else as it is: the content decides, not a name.
+
+    Raises ``kind`` for one that is damaged, or becomes more than a log or workload ever did.
+    """
+    if not content.startswith(_GZIP):
+        return content
+    most = min(MOST_BYTES, max(_ANYWAY, _MOST_TIMES_PACKED * len(content)))
+    try:
+        with GzipFile(fileobj=BytesIO(content)) as file:
+            return _limited(file, most, f"{where}, unpacked", kind)
+    except (OSError, EOFError, zlib.error) as error:
+        raise kind(f"{where}: the gzip file is damaged or cut off ({error})") from None
+
+
+def _limited(file: IO[bytes] | GzipFile, most: int, where: object, kind: Kind) -> bytes:
+    content = BytesIO()
+    try:
+        while part := file.read(_CHUNK):
+            content.write(part)
+            if content.tell() > most:
+                raise kind(f"{where}: more than {most} bytes, which is more than is read")
+    except MemoryError:
+        raise kind(f"{where}: there is not enough memory for it") from None
+    return content.getvalue()
+
+
+# JSON --------------------------------------------------------------------------------------------
+
+
+@overload
+def parse_json(
+    raw: bytes | str, type: type[T], where: object, kind: Kind = ..., *, expected: str | None = ...
+) -> T: ...
+@overload
+def parse_json(
+    raw: bytes | str, type: object, where: object, kind: Kind = ..., *, expected: str | None = ...
+) -> Any: ...
+def parse_json(
+    raw: bytes | str,
+    type: Any,
+    where: object,
+    kind: Kind = InputError,
+    *,
+    expected: str | None = None,
+) -> Any:
+    """Return the value of a ``type`` that JSON holds.
+
+    ``where`` begins the message; to a :class:`~pathlib.Path` the line and column are added, if they
+    are known. ``expected`` ends it: what should be there. Numbers that no float holds, and more
+    than :data:`MOST_LEVELS` objects and arrays in each other, are no JSON here. Raises ``kind``.
+    """
+    try:
+        value = _decoder(type).decode(raw)
+        if len(raw) <= _SMALL or (excess := _excess(raw)) is None:
+            return value
+        problem = f"no JSON that is read here: {excess}"
+    except msgspec.ValidationError as error:
+        problem = str(error)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        where = f"{where}{_place(raw, error)}" if isinstance(where, Path) else where
+        problem = f"no JSON: {error}"
+    except RecursionError:
+        problem = f"no JSON that is read here: {_DEEP}"
+    except MemoryError:
+        problem = "there is not enough memory for it"
+    raise kind(f"{where}: {problem}{'' if expected is None else f'; expected {expected}'}")
+
+
+@overload
+def read_json(
+    path: str | Path, type: type[T], kind: Kind = ..., *, expected: str | None = ...
+) -> T: ...
+@overload
+def read_json(
+    path: str | Path, type: object, kind: Kind = ..., *, expected: str | None = ...
+) -> Any: ...
+def read_json(
+    path: str | Path, type: Any, kind: Kind = InputError, *, expected: str | None = None
+) -> Any:
+    """Return the value of a ``type`` in a file; raises as :func:`read_bytes` and
+    :func:`parse_json`."""
+    content = read_bytes(path, kind).removeprefix(BOM_UTF8)
+    return parse_json(content, type, Path(path), kind, expected=expected)
+
+
+@cache
+def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(type)
+
+
+_DEEP = f"more than {MOST_LEVELS} objects and arrays in each other"
+_LONG = f"a number of more than {MOST_DIGITS} digits"
+
+
+def _excess(raw: bytes | str) -> str | None:
+    """Return what there is too much of in JSON that is well-formed, in words; None if nothing.
+
+    It is looked for in the bytes, quickly, and if in doubt again without texts.
+    """
+    content = raw.encode() if isinstance(raw, str) else raw
+    return _apparent_excess(content) and _apparent_excess(_TEXT.sub(b"", content))
+
+
+def _apparent_excess(content: bytes) -> str | None:
+    if _TOO_LONG in content.translate(_DIGITS_TO_0):
+        return _LONG
+    if content.count(b"[") + content.count(b"{") <= MOST_LEVELS:
+        return None
+    brackets = content.translate(_ONE_KIND, _NO_BRACKETS)
+    for _ in range(MOST_LEVELS):
+        brackets = brackets.replace(b"[]", b"")  # the innermost level
+        if not brackets:
+            return None
+    return _DEEP
+
+
+def _place(raw: bytes | str, error: Exception) -> str:
+    """Return ``:line:column`` for the byte that the decoder complains about."""
+    content = raw.encode(errors="replace") if isinstance(raw, str) else raw
+    match = re.search(r"byte (\d+)", str(error))
+    offset = int(match[1]) if match else len(content)
+    if isinstance(error, UnicodeDecodeError):  # its places are those within a text
+        offset = content.find(error.object) + error.start
+    line = content.count(b"\n", 0, offset) + 1
+    column = offset - content.rfind(b"\n", 0, offset)
+    return f":{line}:{column}"
+
+
+# TOML and CSV ------------------------------------------------------------------------------------
+
+
+def parse_toml(text: str, where: object, kind: Kind = InputError) -> dict[str, Any]:
+    """Return the content of a TOML file, with no more levels and digits than :func:`parse_json`
+    allows; raises ``kind``, with line and column as far as they are known."""
+    try:
+        content = tomllib.loads(text)
+        _check_values(content, MOST_LEVELS)
+        return content
+    except tomllib.TOMLDecodeError as error:
+        problem = str(error)
+    except RecursionError:
+        problem = _DEEP.replace("objects", "tables")
+    except ValueError:
+        problem = _LONG
+    raise kind(f"{where}: not a TOML file: {problem}")
+
+
+def read_toml(path: str | Path, kind: Kind = InputError) -> dict[str, Any]:
+    """Return the content of a TOML file; raises as :func:`read_text` and :func:`parse_toml`."""
+    return parse_toml(read_text(path, kind), path, kind)
+
+
+def _check_values(value: Any, levels: int) -> None:
+    """Raise :class:`RecursionError` for too many levels, :class:`ValueError` for huge numbers."""
+    if isinstance(value, dict | list):
+        if not levels:
+            raise RecursionError
+        for item in value.values() if isinstance(value, dict) else value:
+            _check_values(item, levels - 1)
+    elif isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
+        raise ValueError
+
+
+def csv_rows(lines: Iterable[str], where: object, kind: Kind = InputError) -> Iterator[list[str]]:
+    """Yield the fields of each row of a CSV file; raises ``kind`` with the line."""
+    return _rows(csv.reader(lines), where, kind)
+
+
+def numbered_csv_rows(
+    lines: Iterable[str], where: object, kind: Kind = InputError
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line on which each row of a CSV file ends, from 1, and its fields."""
+    reader = csv.reader(lines)
+    for fields in _rows(reader, where, kind):
+        yield reader.line_num, fields
+
+
+def _rows(reader: Any, where: object, kind: Kind) -> Iterator[list[str]]:
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise kind(f"{where}:{reader.line_num}: {error}") from None

@@ -1,0 +1,122 @@
+"""A limit of the memory that a command may take: what there is when it begins.
+
+More than that would make the kernel kill the command, or another process, without a word. With the
+limit it ends with an error as for anything else that is not to be had. Where the system knows no
+such limit (it is Linux's ``RLIMIT_DATA``), nothing is done.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from batsched_py.errors import OutputError, UsageError
+
+VARIABLE = "BATSCHED_MEMORY"
+"""Variable of the environment: the limit in MB in place of what there is; 0: none."""
+_MB = 1_000_000
+_LEAST = 2_000 * _MB
+"""Less is not limited: libraries ask for more than they use."""
+_STACK = 8 << 20
+"""Bytes that a thread asks for; numpy starts one for each processor, and uses next to nothing."""
+_DRAWING = 66 << 30
+"""Bytes of addresses that the library reserves which draws figures, without using them."""
+
+_before: tuple[int, int] | None = None
+"""The limits of this process before its own."""
+
+
+def limit_memory() -> None:
+    """Let this process, and those that it starts, take no more memory than there is.
+
+    Raises :class:`UsageError` for a :data:`VARIABLE` that is no number.
+    """
+    global _before
+    wanted = _wanted()
+    if wanted is None or not sys.platform.startswith("linux"):
+        return
+    import resource
+
+    soft, hard = _before = resource.getrlimit(resource.RLIMIT_DATA)
+    if resource.RLIM_INFINITY in (soft, hard) or wanted < soft:
+        with suppress(ValueError, OSError):  # a lower one cannot be raised
+            resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+
+
+def lift_memory_limit(process: int = 0) -> None:
+    """Give a process that was started (0: this one) the limit from before :func:`limit_memory`.
+
+    For programs that reserve more than they ever use.
+    """
+    if _before is None:
+        return
+    import resource
+
+    with suppress(OSError):  # it has ended, or is another user's
+        resource.prlimit(process, resource.RLIMIT_DATA, _before)
+
+
+def prepare_drawing() -> None:
+    """Lift the limit for what draws figures, which reserves much; raises :class:`OutputError` where
+    the shell's own limit (``ulimit -v``) is too low: the library would crash."""
+    lift_memory_limit()
+    with suppress(ImportError):  # not on this system
+        import resource
+
+        allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if allowed not in (resource.RLIM_INFINITY, -1) and allowed < _DRAWING:
+            raise OutputError(
+                f"figures cannot be drawn with {allowed // _MB} MB of addresses (ulimit -v): the "
+                f"library reserves {_DRAWING // _MB} MB; `ulimit -v unlimited` allows it"
+            )
+
+
+def no_memory() -> str:
+    """Say that there is not enough, and what the limit is."""
+    limit = "" if _before is None else f": this command may take {_allowed() // _MB} MB"
+    return f"there is not enough memory{limit} ({VARIABLE}=MB sets that, 0 lifts it)"
+
+
+def _allowed() -> int:
+    import resource
+
+    return resource.getrlimit(resource.RLIMIT_DATA)[0]
+
+
+def _wanted() -> int | None:
+    """Return the limit in bytes, None for none."""
+    given = os.environ.get(VARIABLE)
+    if given is None:
+        left = _memory_left()
+        wanted = None if left is None else left + (os.cpu_count() or 1) * _STACK
+        return None if wanted is None else max(wanted, _LEAST)
+    if not re.fullmatch(r"[0-9]{1,12}", given):
+        raise UsageError(f"the variable {VARIABLE} is {given!r}: expected a number of MB, 0: none")
+    return int(given) * _MB or None
+
+
+def _memory_left(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """Return the bytes that are available on this machine, or to its container or job if that
+    allows less; None if it is not known."""
+    try:
+        told = dict(re.findall(r"(\w+):\s+(\d+) kB", (proc / "meminfo").read_text()))
+        left = 1024 * (int(told["MemAvailable"]) + int(told["SwapFree"]))
+    except (OSError, KeyError):
+        return None
+    with suppress(OSError):
+        path = re.findall(r"^0::/(.*)$", (proc / "self" / "cgroup").read_text(), re.MULTILINE)
+        group = groups / path[0] if path else groups
+        for folder in (group, *group.parents):
+            with suppress(OSError, ValueError):  # "max", or the outermost, which has none
+                limit = int((folder / "memory.max").read_text())
+                # What else counts, the cached files, makes room when it is asked for.
+                taken = re.search(
+                    r"^anon (\d+)$", (folder / "memory.stat").read_text(), re.MULTILINE
+                )
+                left = min(left, limit - int(taken[1] if taken else 0))
+            if folder == groups:
+                break
+    return max(left, 0)

@@ -1,0 +1,129 @@
+"""A command takes no more memory than there is, and says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from batsched_py.support import memory_limit
+from helpers.waiting import LIMIT
+
+pytest.importorskip("resource", reason="not on this system")
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
+KB, MB = 1024, 1_000_000
+
+
+def folders(tmp_path: Path, group: str, **limits: str) -> tuple[Path, Path]:
+    """Make a machine with 8 GB of which 4 GB are available, and its control groups."""
+    proc, groups = tmp_path / "proc", tmp_path / "cgroup"
+    (proc / "self").mkdir(parents=True)
+    (groups / "a" / "b").mkdir(parents=True)
+    (proc / "meminfo").write_text(
+        "MemTotal:        8000000 kB\nMemAvailable:    4000000 kB\nSwapFree:           1000 kB\n"
+    )
+    (proc / "self" / "cgroup").write_text(group)
+    for name, limit in limits.items():
+        folder = groups / name.replace("_", "/")
+        (folder / "memory.max").write_text(f"{limit}\n")
+        (folder / "memory.stat").write_text("anon 1000\nfile 5000000000\n")
+    return proc, groups
+
+
+@pytest.mark.parametrize(
+    ("group", "limits", "left"),
+    [
+        ("0::/a/b\n", {}, 4_001_000 * KB),
+        ("0::/a/b\n", {"a_b": "max", "a": "3000000000"}, 2_999_999_000),
+        ("0::/a/b\n", {"a_b": "2000000000", "a": "3000000000"}, 1_999_999_000),
+        ("0::/a/b\n", {"a_b": "10"}, 0),
+        ("1:memory:/a\n", {"a": "10"}, 4_001_000 * KB),
+    ],
+)
+def test_what_is_left_is_the_machines_or_the_groups(
+    tmp_path: Path, group: str, limits: dict[str, str], left: int
+) -> None:
+    """A group has what no group around it has used up; cached files make room."""
+    assert memory_limit._memory_left(*folders(tmp_path, group, **limits)) == left
+
+
+def test_where_nothing_is_told_nothing_is_known(tmp_path: Path) -> None:
+    assert memory_limit._memory_left(tmp_path, tmp_path) is None
+
+
+def command(folder: Path, memory: str | None, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: text for name, text in os.environ.items() if name != "BATSCHED_MEMORY"}
+    if memory is not None:
+        environment["BATSCHED_MEMORY"] = memory
+    return subprocess.run(
+        [sys.executable, "-m", "batsched_py", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
+
+
+@linux
+@pytest.mark.process
+def test_too_many_jobs_at_once_end_with_a_line(tmp_path: Path) -> None:
+    """Each job that runs takes a bit for each processor: 30,000 jobs on as many, 56 MB."""
+    jobs = [{"id": f"{i}", "subtime": 0, "res": 1, "profile": "p"} for i in range(30_000)]
+    profiles = {"p": {"type": "delay", "delay": 5}}
+    content = {"nb_res": 30_000, "jobs": jobs, "profiles": profiles}
+    (tmp_path / "many.json").write_text(json.dumps(content))
+    refused = command(tmp_path, "180", "simulate", "many.json", "--scheduler", "fcfs", "-e", "out")
+    assert refused.returncode == 1
+    assert "there is not enough memory: this command may take 180 MB" in refused.stderr
+    assert not list(tmp_path.glob("out*"))
+
+
+@linux
+@pytest.mark.process
+@pytest.mark.parametrize("memory", [None, "0", "900"])
+def test_figures_are_drawn_under_a_limit(tmp_path: Path, memory: str | None) -> None:
+    """What draws them reserves more than it uses, and would crash."""
+    drawn = command(tmp_path, memory, "simulate", "sample", "--first", "50", "-e", "out")
+    assert drawn.returncode == 0, drawn.stderr
+    (tmp_path / "draw.py").write_text(
+        "from batsched_py import simulate\n"
+        "from batsched_py.figures.chart_files import write_chart\n"
+        "from batsched_py.support.memory_limit import limit_memory\n"
+        "from pathlib import Path\n"
+        "limit_memory()\n"
+        "write_chart(simulate('sample', first=50).utilisation(), Path('out.png'))\n"
+    )
+    environment = os.environ | ({} if memory is None else {"BATSCHED_MEMORY": memory})
+    done = subprocess.run([sys.executable, "draw.py"], cwd=tmp_path, env=environment, timeout=LIMIT)
+    assert done.returncode == 0
+    assert (tmp_path / "out.png").stat().st_size > 1000
+
+
+@linux
+@pytest.mark.process
+def test_too_few_addresses_to_draw_are_said(tmp_path: Path) -> None:
+    """The library crashes there, after many lines."""
+    done = subprocess.run(
+        [
+            *("sh", "-c", 'ulimit -v 8000000; exec "$@"', "sh", sys.executable, "-m"),
+            *("batsched_py", "users", "thresholds", "sample", "--figures", "thr"),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
+    assert done.returncode == 1
+    assert "8192 MB of addresses (ulimit -v)" in done.stderr.splitlines()[-1]
+
+
+@linux
+@pytest.mark.process
+def test_a_limit_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    refused = command(tmp_path, "8G", "list")
+    assert (refused.returncode, "'8G': expected a number of MB" in refused.stderr) == (2, True)
