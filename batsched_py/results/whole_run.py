@@ -20,9 +20,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from batsched_py.errors import InputError, unreadable
+from batsched_py.errors import InputError
 from batsched_py.support.atomic_files import sync_folder, write_whole
 from batsched_py.support.file_digest import digest_of, sha256
+from batsched_py.support.file_readers import parse_json, read_bytes
 
 RUN_JSON = "_run.json"
 """What follows PREFIX in the name of the file that describes a run."""
@@ -129,6 +130,11 @@ def read_run(path: Path, kind: type[_T], remedy: str = "") -> _T:
         raise InputError(f"{error}; {remedy}") from None
 
 
+def check_whole(path: Path) -> None:
+    """Raise :class:`InputError` unless the run of a ``PREFIX_run.json`` is whole."""
+    read_run(path, _Files)
+
+
 def run_settings(path: Path, remedy: str = "") -> dict[str, Any]:
     """Return what :func:`read_run` does, without what is there for its sake."""
     stored = read_run(path, dict[str, Any], remedy)
@@ -142,10 +148,7 @@ def is_named(file: Path, path: Path) -> bool:
 
 
 def _sealed_content(path: Path) -> bytes:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise unreadable(path, error) from None
+    content = read_bytes(path)
     body, seal = content[:-_LENGTH], content[-_LENGTH:]
     if seal == _SEAL % hashlib.sha256(body).hexdigest().encode():
         return content
@@ -157,10 +160,7 @@ def _sealed_content(path: Path) -> bytes:
 
 
 def _decoded(content: bytes, kind: type[_T], path: Path) -> _T:
-    try:
-        return msgspec.json.decode(content, type=kind)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise InputError(f"{path}: not what batsched-py writes: {error}") from None
+    return parse_json(content, kind, path, expected="what batsched-py writes")
 
 
 def _place(path: Path, name: str) -> Path:

@@ -19,6 +19,7 @@ from batsched_py.results.run_files import (
     stored_settings,
     unknown_whole,
 )
+from batsched_py.results.whole_run import check_whole
 from batsched_py.support.json_values import did_you_mean, shown
 
 _MEASURED = {"overall", "windows", "per_user"}
@@ -81,13 +82,14 @@ def jobs_file(prefix: str | Path) -> Path:
     """Return ``PREFIX_jobs.csv`` for a prefix, which may end so.
 
     Raises :class:`UsageError` if there is none, which tells those that are there or in a folder of
-    that name.
+    that name, and :class:`InputError` if the run had one.
     """
     prefix = Path(str(prefix).removesuffix(SUFFIX))
     path = Path(f"{prefix}{SUFFIX}")
     if path.is_file():
         return path
-    if beside(path, "run.json"):
+    if stored := beside(path, "run.json"):
+        check_whole(stored)
         raise UsageError(
             f"there is no {path}: of this run only the metrics were kept, in its _run.json"
         )

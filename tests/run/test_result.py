@@ -172,7 +172,7 @@ def test_what_is_not_there_is_said(result: Result, prefix: Path, tmp_path: Path)
     )
     with pytest.raises(UsageError, match=r"no _schedule.csv"):
         loaded.write(tmp_path / "other")
-    (tmp_path / "bare_run.json").write_bytes(result.run_json())
+    seal(tmp_path / "bare_run.json", result.run_json())
     with pytest.raises(UsageError, match="only the metrics were kept"):
         Result.load(tmp_path / "bare")
     (tmp_path / "out_jobs.csv").write_text("a,b\n1,2\n")

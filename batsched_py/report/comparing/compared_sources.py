@@ -10,8 +10,7 @@ import msgspec
 from batsched_py.campaign.campaign_file import STORED
 from batsched_py.errors import UsageError
 from batsched_py.results.run_files import SUFFIX
-
-_RUN = "_run.json"
+from batsched_py.results.whole_run import RUN_JSON, check_whole
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -42,8 +41,8 @@ def find_source(text: str | Path) -> Source:
         return Source("run", name.removesuffix(SUFFIX), path)
     if jobs.is_file():
         return Source("run", name, jobs)
-    if Path(f"{path}{_RUN}").is_file():
-        raise UsageError(_without_jobs(Path(f"{path}{_RUN}")))
+    if Path(f"{path}{RUN_JSON}").is_file():
+        raise UsageError(_without_jobs(Path(f"{path}{RUN_JSON}")))
     raise UsageError(
         f"{path}: there is neither such a folder nor {jobs}; expected the prefix of a run, "
         f"its PREFIX{SUFFIX}, or the folder of a run or of a campaign"
@@ -73,7 +72,7 @@ def _only_run(folder: Path) -> Path:
     if tables:
         prefixes = ", ".join(str(path).removesuffix(SUFFIX) for path in tables[:5])
         raise UsageError(f"{folder} has {len(tables)} runs; say which: {prefixes}")
-    if runs := sorted(folder.glob(f"*{_RUN}")):
+    if runs := sorted(folder.glob(f"*{RUN_JSON}")):
         raise UsageError(_without_jobs(runs[0]))
     older = " (it has a folder runs: run the campaign again)" if (folder / "runs").is_dir() else ""
     raise UsageError(
@@ -82,6 +81,7 @@ def _only_run(folder: Path) -> Path:
 
 
 def _without_jobs(run: Path) -> str:
+    check_whole(run)  # which names the jobs, if they were kept
     return (
         f'{run} is a run whose jobs were not kept (keep = "metrics" in its campaign file): '
         "compare the campaigns, or run it again with its jobs"
