@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
-from functools import cached_property, lru_cache
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -152,7 +153,8 @@ class CampaignResults:
 
         Raises :class:`InputError` if any of them is damaged.
         """
-        rows = [_row(run, self.out / run.folder) for run in self._stored.runs]
+        with ThreadPoolExecutor() as readers:  # most of the time goes into digests
+            rows = list(readers.map(partial(_row, out=self.out), self._stored.runs))
         return pd.DataFrame([row for row in rows if row is not None])
 
     @property
@@ -264,8 +266,9 @@ class CampaignResults:
         return paths
 
 
-def _row(run: StoredRun, folder: Path) -> dict[str, Any] | None:
+def _row(run: StoredRun, out: Path) -> dict[str, Any] | None:
     """Return the row of a run, None if it is not done."""
+    folder = out / run.folder
     stored = finished_run(folder)
     if stored is None:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -95,7 +95,9 @@ def campaign(
     runs = prepare(spec, folder, log_dir or [])
     for note in spec.notes:
         _say(f"note: {note}")
-    undone = [run for run in runs if not run.done]
+    with ThreadPoolExecutor() as readers:  # most of the time goes into digests, which run beside
+        done_before = list(readers.map(lambda run: run.done, runs))
+    undone = [run for run, done in zip(runs, done_before, strict=True) if not done]
     missing = _chosen(undone, retry_failed, only_missing)
     done = len(runs) - len(undone)
     _say(f"{spec.name}: {_runs(len(runs))}, {done} of them done before")

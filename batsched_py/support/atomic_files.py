@@ -50,19 +50,20 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     becomes an :class:`OutputError`.
     """
     path = Path(path)
-    if _is_device(path):  # /dev/stdout and the like cannot be replaced
-        yield path
-        return
-    make_folder_of(path)
-    part = _part_of(path)
+    is_device = _is_device(path)  # /dev/stdout and the like cannot be replaced
+    if not is_device:
+        make_folder_of(path)
+    part = path if is_device else _part_of(path)
     try:
         yield part
-        _sync(part, os.O_RDWR)
-        os.replace(part, path)
+        if not is_device:
+            _sync(part, os.O_RDWR)
+            os.replace(part, path)
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
-        part.unlink(missing_ok=True)
+        if not is_device:
+            part.unlink(missing_ok=True)
 
 
 def _is_device(path: Path) -> bool:
