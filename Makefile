@@ -11,12 +11,13 @@ PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadsc
 # The tests with the real thing are run by `make real`: they import images into engines.
 WITHOUT_REAL := --ignore tests/real
 
-.PHONY: help campaign test test-long soak real coverage check format benchmarks conformance user-models real-page architecture docs clean
+.PHONY: help campaign test test-long fuzz soak real coverage check format benchmarks conformance user-models real-page architecture docs clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
 	@echo "make test        run the tests"
 	@echo "make test-long   run the tests that draw their inputs, on many more, and whole logs"
+	@echo "make fuzz        feed everything that reads with wrong inputs, for MINUTES=60"
 	@echo "make soak        run a million jobs with users, and a campaign that is killed all the time"
 	@echo "make real        run the tests with Batsim, Docker, Compose and Slurm, as far as installed"
 	@echo "make coverage    run the tests and say which lines none of them reaches"
@@ -54,6 +55,12 @@ test: $(VENV)/installed
 
 test-long: $(VENV)/installed
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_REAL) -m 'hypothesis or long'
+
+# TARGET names what is fed with inputs that nobody would write, MINUTES are for all together.
+MINUTES ?= 60
+TARGET ?= all
+fuzz: $(VENV)/installed
+	PYTHONPATH=tests $(BIN)/python -m fuzz --minutes $(MINUTES) --target $(TARGET) --jobs $(JOBS) $(FUZZ)
 
 # Half an hour; SOAK='--jobs 100000' takes less.
 soak: $(VENV)/installed

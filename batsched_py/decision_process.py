@@ -14,24 +14,26 @@ from typing import Any
 
 from batsched_py.errors import BatschedError, InvariantError, ProtocolError
 from batsched_py.model import decisions as d
+from batsched_py.model.endless_work import ProgressWatch, SubmissionWatch
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
 from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.policy_mistakes import mistake_of_policy, no_decision
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.user_model import EndedJob, UserModel, given, jobs_due, next_due
+from batsched_py.model.user_model import EndedJob, UserModel, given, next_due
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, placed_id
 from batsched_py.protocol.dynamic_registration import DYNAMIC
 from batsched_py.protocol.message_json import six_decimals_up
+from batsched_py.support.budgets import Budgets
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text
 from batsched_py.workload.sites import HOME, Sites, home_of, nb_processors
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION, WorkloadJob
 
-MOST_IDLE_CALLS = 1_000_000
-"""More calls of a policy by itself while nothing else can happen are taken for an endless loop."""
+_CHANGING = {m.JobSubmitted, m.JobCompleted}
+"""Events that change something; after others it depends."""
 Observer = Callable[[float, WaitingQueue, Machine], None]
 """Called with time, waiting queue and machine; it may look, and must not change anything."""
 
@@ -43,7 +45,8 @@ class DecisionProcess:
     in the order in which the model gives them). ``six_decimals`` says that times come with six
     decimals only, as Batsim prints them: calls are then asked for at such times. ``sites`` are
     the parts of the machine, none if it is one; ``speed_factor`` is by how much its processors are
-    faster than those that the jobs were recorded on.
+    faster than those that the jobs were recorded on. ``budgets`` say what is taken for endless
+    work, ``nb_recorded`` how many jobs the users may submit before it is counted.
     """
 
     def __init__(
@@ -55,6 +58,8 @@ class DecisionProcess:
         six_decimals: bool = False,
         sites: Sites = (),
         speed_factor: float = 1.0,
+        budgets: Budgets = Budgets(),  # noqa: B008 - it cannot change
+        nb_recorded: int = 0,
     ) -> None:
         self.scheduler = scheduler
         self.users = users
@@ -76,11 +81,14 @@ class DecisionProcess:
         self.nb_running = 0
         self.nb_passes = 0
         """How often the policy was called."""
-        self._idle_calls = 0
-        self._idle_state: tuple[int, ...] = ()
+        self._progress = ProgressWatch(budgets, scheduler)
+        self._submissions = SubmissionWatch(budgets, nb_recorded)
+        self._most_decisions = budgets.decisions
         self._of_users: dict[str, WorkloadJob] = {}
         self._registered = UsedNames()
         self._calls: list[float] = []  # outstanding CALL_ME_LATER, a heap
+        self._call_times: set[float] = set()
+        """The same times, to find one."""
         self._config: dict[str, Any] = {}
         self._profiles: set[str] = set()
         """Those registered to be used again: as many as users have different ones."""
@@ -99,7 +107,8 @@ class DecisionProcess:
         """Return the reply to one message.
 
         Raises :class:`ProtocolError` for messages that Batsim cannot have meant (time going
-        back, an unknown job) and :class:`InvariantError` when policy or users err.
+        back, an unknown job), :class:`InvariantError` when policy or users err, and
+        :class:`BudgetError` when there seems to be no end of what they do.
         """
         try:
             return self._answer(message)
@@ -135,8 +144,17 @@ class DecisionProcess:
             if self.users is not None:
                 self._ask_users(self.users)
         if not self._ended:
-            self._plan_next_call()
+            self._conclude(message)
         return m.Message(now, self._reply)
+
+    def _may_have_changed_nothing(self, message: m.Message) -> None:
+        machine = self.machine
+        state = (
+            *(self._nb_jobs, machine.nb_ended, machine.unavailable),
+            *(len(self.queue), self.nb_running),
+        )
+        tag = message.events[-1].tag if message.events else "an empty one"
+        self._progress.idle_message(self.now, tag, state)
 
     def _check_order(self, message: m.Message) -> None:
         """Raise :class:`ProtocolError` unless the message may come now."""
@@ -212,27 +230,10 @@ class DecisionProcess:
     def _called(self, event: m.RequestedCall) -> None:
         # Calls come in the order of their times.
         due = heappop(self._calls) if self._calls else self.now
+        self._call_times.discard(due)
         if due > self.now:  # too early, by the last digit of a clock
             self._call_at(due)
         self._must_schedule = True
-        if not self.nb_running and not self._more_static_jobs:
-            self._count_idle_call()
-
-    def _count_idle_call(self) -> None:
-        """Stop a policy that calls itself for ever, as Batsim would not."""
-        state = self._nb_jobs, self.machine.nb_ended, len(self.queue)
-        if state != self._idle_state:
-            self._idle_state, self._idle_calls = state, 0
-        self._idle_calls += 1
-        if self._idle_calls < MOST_IDLE_CALLS or self.machine.unavailable:
-            return
-        if self.users is not None and next_due(self.users) < inf:
-            return
-        raise InvariantError(
-            f"at {self.now}: {type(self.scheduler).__name__} was called {self._idle_calls} times "
-            f"in a row by its own CallMeLater, while no job ran or was to come and {state[-1]} "
-            "waited: expected it to start one, or to ask no more"
-        )
 
     def _submitted(self, event: m.JobSubmitted) -> None:
         if (self._dilated is not None and is_placed(event.job_id)) or (
@@ -258,10 +259,8 @@ class DecisionProcess:
 
     def _ask_users(self, users: UserModel) -> None:
         now = self.now
-        count = 0
         while next_due(users) <= now:
-            jobs = jobs_due(users, now, count)
-            count += len(jobs)
+            jobs = self._submissions.jobs_due(users, now)
             if self._random is not None:
                 self._random.shuffle(jobs)
             for job in jobs:
@@ -309,8 +308,10 @@ class DecisionProcess:
             ended = EndedJob(submitted, job.submit_time, start, self.now)
             self.users.job_ended(self.now, ended, state)
 
-    def _plan_next_call(self) -> None:
+    def _conclude(self, message: m.Message) -> None:
         """Keep one call outstanding, and tell Batsim when no user can submit any more."""
+        if not message.events or type(message.events[-1]) not in _CHANGING:
+            self._may_have_changed_nothing(message)
         due = inf if self.users is None else next_due(self.users)
         if due < inf:
             if not self._calls or due < self._calls[0]:
@@ -328,11 +329,14 @@ class DecisionProcess:
             raise InvariantError(f"a call at {time!r} was asked for: expected seconds")
         if self._six_decimals:
             time = six_decimals_up(time)
-        if time in self._calls:
+        if time in self._call_times:
             return
         if time <= self.now:
             raise InvariantError(f"a call at {time} was asked for at {self.now}: it must be later")
         heappush(self._calls, time)
+        self._call_times.add(time)
+        if len(self._calls) > self._most_decisions:
+            raise self._progress.too_many_decisions(self.now)
         self._reply.append(m.CallMeLater(timestamp=self.now, time=time))
 
     # Jobs and the policy -----------------------------------------------------------------------
@@ -369,6 +373,7 @@ class DecisionProcess:
         self.nb_passes += 1
         decisions: Iterable[Any] = ()
         decision = None
+        nb_repeatable = 0  # starts and rejections are no more than jobs
         try:
             decisions = given(
                 self.scheduler.schedule(now, queue, machine), self.scheduler, "schedule"
@@ -385,7 +390,12 @@ class DecisionProcess:
                     self._reply.append(m.ExecuteJob(timestamp=now, job_id=job.id, alloc=alloc))
                     if self._dilated is not None:
                         self._dilated.forget(job.id)
-                elif isinstance(decision, d.CallMeLater):
+                    continue
+                nb_repeatable += not isinstance(decision, d.Reject)
+                if nb_repeatable > self._most_decisions:
+                    raise self._progress.too_many_decisions(now)
+                if isinstance(decision, d.CallMeLater):
+                    self._progress.policy_called = True
                     self._call_at(decision.time)
                 else:
                     self._refuse_or_kill(decision)

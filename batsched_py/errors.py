@@ -17,6 +17,7 @@
     +-- InvariantError            a policy or a user model did something impossible
     +-- SimulationError           a simulation could not go on
     |   +-- DeadlockError         ... since nothing can happen any more, but jobs wait
+    |   +-- BudgetError           ... since it seems to have no end
     +-- InterruptedByUser         Ctrl-C (exit code 130)
 
 Messages name parameters, by :func:`parameter`; the command line shows the flags of these instead,
@@ -145,6 +146,10 @@ class DeadlockError(SimulationError):
     def __init__(self, message: str, waiting: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.waiting = waiting
+
+
+class BudgetError(SimulationError):
+    """A simulation seems to have no end: a policy, users or jobs did more than is budgeted."""
 
 
 def jobs_wait(

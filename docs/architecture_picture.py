@@ -9,11 +9,12 @@ the diagonal: no package imports one above it.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from pathlib import Path
 
 import grimp
+
+from batsched_py.support.file_readers import read_toml
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "architecture.svg"
@@ -32,7 +33,7 @@ text { font: 13px system-ui, sans-serif; fill: #1b1f24 }
 
 def packages() -> list[str]:
     """Return the packages and modules of the contracts about layers, from the top."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    settings = read_toml(ROOT / "pyproject.toml")
     names = []
     for container in ("batsched_users", "batsched_py"):
         (layers,) = (

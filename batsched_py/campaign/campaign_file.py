@@ -7,7 +7,6 @@ extend another one: the keys of that one are then the defaults.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -16,8 +15,9 @@ import msgspec
 
 from batsched_py.campaign.planned_runs import KEYS, Label, PlannedRun, expand
 from batsched_py.campaign.toml_lines import line_of
-from batsched_py.errors import CampaignError, CampaignFileError, UsageError, unreadable
+from batsched_py.errors import CampaignError, CampaignFileError, UsageError
 from batsched_py.metrics import METRICS
+from batsched_py.support.file_readers import parse_toml, read_text
 from batsched_py.support.json_values import did_you_mean, is_integer
 from batsched_py.support.shipped_files import studies_folder
 
@@ -142,13 +142,8 @@ def _read(path: Path, texts: dict[str, str]) -> dict[str, Any]:
     """Return the content of a file over that of the one it extends; keeps the texts read."""
     if path.resolve() in [Path(file).resolve() for file in texts]:
         raise CampaignFileError(f"{path}: it extends itself")
-    try:
-        texts[str(path)] = path.read_text(encoding="utf-8")
-        content = tomllib.loads(texts[str(path)])
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise CampaignFileError(f"{path}: not a TOML file: {error}") from None
+    texts[str(path)] = read_text(path, CampaignFileError)
+    content = parse_toml(texts[str(path)], path, CampaignFileError)
     extended = content.pop("extends", None)
     if extended is None:
         own_run = content.get("run")

@@ -13,10 +13,11 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import InputError
+from batsched_py.errors import BatschedError, InputError
 from batsched_py.results import whole_run
 from batsched_py.results.whole_run import NamedFile, read_run, write_sealed
 from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.file_readers import read_log
 
 PREFIX = "out"
 RUN_JSON = f"{PREFIX}{whole_run.RUN_JSON}"
@@ -66,14 +67,9 @@ def hash_in(folder: Path) -> str:
 def failure(folder: Path) -> str | None:
     """Return what a run said last when it was tried and failed, else None."""
     try:
-        return None if (folder / RUN_JSON).exists() else _text(folder / ERROR).strip()
-    except OSError:
+        return None if (folder / RUN_JSON).exists() else read_log(folder / ERROR).strip()
+    except BatschedError:
         return None
-
-
-def _text(path: Path) -> str:
-    """Return a text for people, whatever is in the file."""
-    return path.read_text(errors="replace")
 
 
 def write_run(folder: Path, files: Mapping[str, bytes], error: str | None) -> None:

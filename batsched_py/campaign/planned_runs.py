@@ -9,6 +9,7 @@ own: replication k has the same seed on all other axes, so that systems can be c
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from math import prod
@@ -20,12 +21,12 @@ import numpy as np
 from batsched_py.errors import CampaignError
 from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.run.settings import SETTINGS, Settings
-from batsched_py.support.json_values import did_you_mean, is_integer, is_number
+from batsched_py.support.json_values import did_you_mean, is_integer, is_number, shown
 
 Label = str | int | float | bool
 """A value of an axis, or of an option."""
 
-_MOST = 200_000
+_MOST, _MOST_REPLICATED = 200_000, 1_000_000
 """Runs of a campaign; more are taken for a mistake."""
 KEYS = list(Settings.__struct_fields__)
 """Keys of the table ``[run]`` that are settings."""
@@ -81,6 +82,7 @@ def expand(
         block.replace(replaced or {})
         _check_values(block)
         _check_labels(block, replications is not None)
+    _check_number(blocks, replications or 1)
     of_blocks = [list(_runs(block, variants)) for block in blocks]
     for number, rule in enumerate(rules):
         _check_rule(rule, number, base.values, set(replaced or {}))
@@ -134,9 +136,10 @@ def _check_values(block: _Block) -> None:
                 raise block.mistake(key, message)
         if isinstance(value, list) and not value:
             raise block.mistake(key, f"axis {key!r} is empty: give it a value, or leave it out")
-        twice = [item for item in _listed(value) if _listed(value).count(item) > 1]
-        if twice:
-            raise block.mistake(key, f"axis {key!r} has {twice[0]!r} twice")
+        if isinstance(value, list):
+            twice = [item for item, count in Counter(value).items() if count > 1]
+            if twice:
+                raise block.mistake(key, f"axis {key!r} has {twice[0]!r} twice")
 
 
 def _check_labels(block: _Block, replicated: bool) -> None:
@@ -154,13 +157,28 @@ def _check_labels(block: _Block, replicated: bool) -> None:
         taken.add(_label(key))
 
 
+def _check_number(blocks: Iterable[_Block], replications: int) -> None:
+    """Raise for more runs than anybody can mean, before they are made."""
+    total = 0
+    for block in blocks:
+        axes = _axes(block)
+        number = prod(map(len, axes.values()))
+        total += number
+        if number > _MOST:
+            sizes = " x ".join(f"{key} {len(values)}" for key, values in axes.items())
+            message = f"{sizes} are {number} runs, more than {_MOST}: is an axis too long?"
+            raise block.mistake(max(axes, key=lambda key: len(axes[key])), message)
+    if total * replications > _MOST_REPLICATED:
+        message = f"{total} combinations with {shown(replications)} replications are more than "
+        raise CampaignError((), "replications", f"{message}{_MOST_REPLICATED} runs")
+
+
+def _axes(block: _Block) -> dict[str, list[Any]]:
+    return {key: value for key, value in block.values.items() if isinstance(value, list)}
+
+
 def _runs(block: _Block, variants: Mapping[str, Any]) -> Iterator[PlannedRun]:
-    axes = {key: value for key, value in block.values.items() if isinstance(value, list)}
-    number = prod(map(len, axes.values()))
-    if number > _MOST:
-        sizes = " x ".join(f"{key} {len(values)}" for key, values in axes.items())
-        message = f"{sizes} are {number} runs, more than {_MOST}: is an axis too long?"
-        raise block.mistake(max(axes, key=lambda key: len(axes[key])), message)
+    axes = _axes(block)
     for combination in product(*axes.values()):
         chosen = {**block.values, **dict(zip(axes, combination, strict=True))}
         yield _run(chosen, block, variants)

@@ -29,6 +29,7 @@ from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.simulate import check
 from batsched_py.support import plugins
 from batsched_py.support.file_digest import digest
+from batsched_py.support.file_readers import parse_json
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.plugins import load_file
 from batsched_py.support.setting_fields import arguments
@@ -150,7 +151,7 @@ def _check(settings: Settings) -> None:
 @cache
 def _check_once(encoded: bytes) -> None:
     """Raise :class:`UsageError` for what makes no sense, or for plug-ins that do not fit."""
-    settings = msgspec.json.decode(encoded, type=Settings)
+    settings = parse_json(encoded, Settings, "settings")
     run = settings.run()
     check(run)
     policy = plugins.load(plugins.SCHEDULERS, run.scheduler)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-import tomllib
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
@@ -19,15 +18,18 @@ from typing import Any
 
 import msgspec
 
+from batsched_py.errors import BatschedError
 from batsched_py.run.backends.dispatch import launcher
 from batsched_py.run.result import versions
 from batsched_py.run.settings import EMBEDDED, Settings
 from batsched_py.support import plugins
 from batsched_py.support.code_places import is_installed
 from batsched_py.support.file_digest import digest
+from batsched_py.support.file_readers import read_bytes, read_toml
 from batsched_py.support.imported_files import imported_files
 
-_OUTSIDE = {"timeouts": None, "batsim_log": False}  # settings that do not change what a run gives
+_OUTSIDE = {"timeouts": None, "batsim_log": False, "budgets": None}
+"""Settings that do not change what a run gives."""
 _DETERMINING = {
     "batsched_py": (
         *("decision_process.py", "errors.py", "units.py", "campaign/run_task.py"),
@@ -90,8 +92,8 @@ def _files_of(value: Any, beside: Path | None = None) -> list[Path]:
         return [each for file in files for each in imported_files(file, _DETERMINING)]
     for file in list(files):
         if file.suffix == ".toml" and beside is None:
-            with suppress(tomllib.TOMLDecodeError, UnicodeDecodeError):  # the run will say so
-                files += _files_of(tomllib.loads(file.read_text()), file.parent)
+            with suppress(BatschedError):  # the run will say so
+                files += _files_of(read_toml(file), file.parent)
     return files
 
 
@@ -135,7 +137,7 @@ def _registered(group: str) -> dict[str, list[str]]:
 @cache
 def _batsim(backend: str, batsim: str | None) -> str:
     """Return what identifies a Batsim that is not this code; raises if it cannot be run."""
-    identifier = launcher(backend, batsim).check()
+    identifier = launcher(backend, batsim).check()["batsim"]
     return digest(Path(identifier)) if Path(identifier).is_file() else identifier
 
 
@@ -144,7 +146,7 @@ def code_digest() -> str:
     """Return a digest of the code that determines a simulation, and of the data that ship."""
     content = hashlib.sha256()
     for path in determining_code():
-        content.update(path.read_bytes())
+        content.update(read_bytes(path))
     return content.hexdigest()
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
+from typing import Any
+
+from batsched_py.errors import InputError
+from batsched_py.support.file_readers import parse_toml
 
 _HEADER = re.compile(r"\s*\[(\[?)([^\[\]]+)\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w.-]+|\s*\.\s*)+)\s*=""")
@@ -51,8 +54,8 @@ def _path(header: str, in_array: bool, counts: dict[tuple[str, ...], int]) -> tu
 def _names(text: str) -> list[str]:
     """Return the parts of a dotted key."""
     try:
-        inner = tomllib.loads(f"{text.strip()} = 0")
-    except tomllib.TOMLDecodeError:  # the file is no TOML there, or this line is within a text
+        inner: Any = parse_toml(f"{text.strip()} = 0", "key")
+    except InputError:  # the file is no TOML there, or this line is within a text
         return []
     names = []
     while isinstance(inner, dict):

@@ -77,6 +77,7 @@ def campaign(
     batsim: o.Batsim = None,
     batsim_log: o.BatsimLog = False,
     timeouts: o.Timeouts = None,
+    budgets: o.Budgets = None,
 ) -> None:
     """Run the simulations of a campaign that are missing, print its tables, write its report.
 
@@ -87,6 +88,7 @@ def campaign(
 
     _check_options(jobs, out, cluster, retry_failed=retry_failed, only_missing=only_missing)
     outside: dict[str, Any] = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
+    outside["budgets"] = budgets
     outside["batsim_log"] = batsim_log or None
     spec = read_campaign(find_campaign(file), log, outside, quick=quick)
     backends = {run.settings.backend for run in spec.runs}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +32,7 @@ from batsched_py.results.whole_run import EXCHANGE, RUN_JSON, is_named, read_run
 from batsched_py.run.settings import SETTINGS, ProcessSettings, Settings
 from batsched_py.run.simulate import make_process
 from batsched_py.support.atomic_files import make_folder_of
+from batsched_py.support.budgets import Budgets
 from batsched_py.support.option_values import parse_options
 from batsched_py.support.setting_fields import arguments
 from batsched_py.support.signals import stop_signals
@@ -206,6 +208,8 @@ def _make(exchange: Path, turns: list[Turn], settings: ProcessSettings) -> Decis
     if text := config.get("sched-config"):
         options = json_object(text, f"Batsim's --sched-cfg {text}") | settings.scheduler_options
         settings = msgspec.structs.replace(settings, scheduler_options=options)
+    recorded = Budgets(idle_time=inf, messages=inf, jobs=inf, jobs_at_once=inf)  # it has an end
+    settings = msgspec.structs.replace(settings, budgets=recorded)
     return make_process(settings, None, six_decimals=has_six_decimals(turns))
 
 

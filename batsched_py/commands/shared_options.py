@@ -59,6 +59,7 @@ Backend = Annotated[str | None, option(SETTINGS["backend"])]
 Batsim = Annotated[str | None, option(SETTINGS["batsim"])]
 BatsimLog = Annotated[bool, option(SETTINGS["batsim_log"])]
 Timeouts = Annotated[str | None, option(SETTINGS["timeouts"])]
+Budgets = Annotated[str | None, option(SETTINGS["budgets"])]
 SchedulerOptions = Annotated[list[str] | None, option(SETTINGS["scheduler_options"])]
 
 RULES = ("rules", *SINGLE_RULES)

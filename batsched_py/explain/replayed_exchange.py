@@ -20,6 +20,7 @@ from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.dilated_jobs import PLACED, is_placed, is_replaced
 from batsched_py.protocol.dynamic_registration import DYNAMIC
 from batsched_py.protocol.handshake import check_version
+from batsched_py.support.file_readers import parse_json
 from batsched_py.transport.exchange_replay import pairs
 from batsched_py.transport.recording import Record, read_exchange
 from batsched_py.workload.workload import WorkloadJob
@@ -129,7 +130,7 @@ def _check_equal(turn: Turn, reply: m.Message) -> None:
 
 
 def _decisions(reply: m.Message) -> Counter[str]:
-    content: dict[str, Any] = msgspec.json.decode(codec.encode_decisions(reply))
+    content = parse_json(codec.encode_decisions(reply), dict[str, Any], "a reply")
     return Counter(
         msgspec.json.encode([event["type"], event["data"]], order="sorted").decode()
         for event in content["events"]

@@ -11,9 +11,6 @@ import msgspec
 from batsched_py.errors import InvariantError
 from batsched_py.workload.workload import WorkloadJob
 
-MOST_AT_ONCE = 1_000_000
-"""More jobs of users at one instant are taken for an endless loop."""
-
 
 class EndedJob(msgspec.Struct, frozen=True, gc=False):
     """A job of a user model that has ended, with what became of it; times in seconds.
@@ -107,24 +104,24 @@ def next_due(users: UserModel) -> float:
     )
 
 
-def jobs_due(users: UserModel, now: float, before: int) -> list[WorkloadJob]:
-    """Return the jobs that are submitted at ``now``, after ``before`` others at that instant.
+def jobs_due(users: UserModel, now: float, before: int) -> Iterator[WorkloadJob]:
+    """Yield the jobs that are submitted at ``now``, after ``before`` others at that instant.
 
-    Raises :class:`InvariantError` if there is none, or no end of them.
+    Of the latter there may be no end. Raises :class:`InvariantError` if there is none.
     """
-    jobs = list(given(users.jobs_to_submit(now), users, "jobs_to_submit"))
-    if not jobs or before + len(jobs) > MOST_AT_ONCE:
-        raise InvariantError(
-            f"{type(users).__name__} is still due at {now} after it submitted {before + len(jobs)} "
-            "jobs at that instant: next_submission must move on"
-        )
-    for job in jobs:
+    job = None
+    for job in given(users.jobs_to_submit(now), users, "jobs_to_submit"):
         if not isinstance(job, WorkloadJob):
             raise InvariantError(
                 f"{type(users).__name__} submitted {job!r} at {now}: expected a WorkloadJob, such "
                 "as one of workload.jobs"
             )
-    return jobs
+        yield job
+    if job is None:
+        raise InvariantError(
+            f"{type(users).__name__} is still due at {now} after it submitted {before} jobs at "
+            "that instant: next_submission must move on"
+        )
 
 
 def given(items: Any, plugin: object, method: str) -> Iterator[Any]:

@@ -8,10 +8,10 @@ hello event, in JSON or FlatBuffers: it is recognised and refused.
 from __future__ import annotations
 
 import sys
-
-import msgspec
+from typing import Any
 
 from batsched_py.errors import ProtocolError
+from batsched_py.support.file_readers import parse_json
 
 WANTED = (
     "use Batsim 4.2, whose protocol this is (tags v4.2.0 and v4.2.1; of the Docker image "
@@ -35,7 +35,7 @@ def _is_batsim_5(first: bytes) -> bool:
 def _is_hello(first: bytes) -> bool:
     """Tell whether a message in JSON is one of Batsim 5: its events have an ``event_type``."""
     try:
-        events = msgspec.json.decode(first)["events"]
+        events = parse_json(first, dict[str, Any], "hello", ProtocolError)["events"]
         return any("event_type" in event for event in events)
-    except (msgspec.DecodeError, KeyError, TypeError, UnicodeError, RecursionError):
+    except (ProtocolError, KeyError, TypeError):
         return False

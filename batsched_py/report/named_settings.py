@@ -13,6 +13,7 @@ from batsched_py.report.campaign_axes import INPUTS, decides, short_names
 from batsched_py.report.document import Column, Table
 from batsched_py.report.runs_table import ShownRuns
 from batsched_py.support import plugins
+from batsched_py.support.file_readers import parse_json
 from batsched_py.support.plugin_descriptions import REPLAY, description, first_paragraph, written_in
 from batsched_py.support.plugins import RIGID
 
@@ -80,7 +81,7 @@ def _named(runs: pd.DataFrame, axes: Iterable[str], setting: str, options: str) 
 
 def _same_options(texts: pd.Series[Any]) -> str:
     """Return the options that are equal in all of some JSON texts; others are axes themselves."""
-    given = [msgspec.json.decode(text) for text in texts.unique()]
+    given = [parse_json(text, dict[str, Any], "options") for text in texts.unique()]
     return ", ".join(
         f"{name} = {value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
         for name, value in given[0].items()

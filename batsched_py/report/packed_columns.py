@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.report.formatting import is_nothing
+from batsched_py.support.file_readers import parse_json
 
 _EXACT = 2**53
 DIGITS = 6
@@ -22,7 +23,7 @@ def packed(values: Sequence[Any]) -> dict[str, Any]:
     plain = [_plain(value) for value in values]
     unique: dict[Any, int] = {}
     which = [unique.setdefault(msgspec.json.encode(value), len(unique)) for value in plain]
-    different = [msgspec.json.decode(key) for key in unique]
+    different = [parse_json(key, Any, "a value") for key in unique]
     if len(different) == 1:
         return {"u": different, "n": len(plain)}
     if len(different) * 2 > len(plain):

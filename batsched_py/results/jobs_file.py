@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,8 +16,9 @@ from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, TEXT
 from batsched_py.protocol.dilated_jobs import PLACED, is_replaced, original
 from batsched_py.results.job_table import COLUMNS, MEASURED, RARE, Column, JobTable
-from batsched_py.results.run_files import SUFFIX, beside, read_text, sites_of
+from batsched_py.results.run_files import SUFFIX, beside, sites_of
 from batsched_py.results.site_columns import SiteColumns
+from batsched_py.support.file_readers import csv_rows, numbered_csv_rows, read_text
 from batsched_py.support.processor_sets import from_text
 from batsched_py.workload.sites import HOME, Sites
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
@@ -51,14 +51,14 @@ def read_jobs(
     text = read_text(path)
     users = beside(path, "users.csv")
     try:
-        numbers, texts = read_columns(io.StringIO(text))
+        numbers, texts = read_columns(io.StringIO(text), where=path)
         if users is not None and "user" not in texts:
             _add_columns(users, numbers, texts)
         numbers, texts = _each_job_once(numbers, texts)
         _check_header(path, [*numbers, *texts], needed)
         sites = sites_of(path) if sites is None else sites
         return _table(numbers, texts, nb_processors, needed, sites)
-    except (ValueError, csv.Error, ProtocolError) as error:
+    except (ValueError, ProtocolError) as error:
         _raise_first_fault(path, text, [n for n in needed if n != "user" or users is None])
         raise InputError(f"{path}: {error}") from None
 
@@ -68,12 +68,15 @@ def jobs_of(lines: Iterable[str], nb_processors: int | None = None, sites: Sites
     return _table(*read_columns(lines), nb_processors, sites=sites)
 
 
-def read_columns(lines: Iterable[str], units: Mapping[str, str] = COLUMNS) -> tuple[Numbers, Texts]:
+def read_columns(
+    lines: Iterable[str], units: Mapping[str, str] = COLUMNS, where: object = SUFFIX
+) -> tuple[Numbers, Texts]:
     """Return the columns of a CSV file by name: numbers (nan = none) where ``units`` has a unit.
 
-    All others are texts. Raises :class:`ValueError` and ``csv.Error`` for what is none.
+    All others are texts. Raises :class:`ValueError`, or :class:`InputError` beginning with
+    ``where``, for what is none.
     """
-    reader = csv.reader(lines)
+    reader = csv_rows(lines, where)
     header = next(reader, [])
     if not header or len(set(header)) < len(header):
         raise ValueError("expected a header, each column once")
@@ -149,13 +152,13 @@ def _with_sites(table: JobTable, sites: Sites) -> JobTable:
 def _add_columns(users: Path, numbers: Numbers, texts: Texts) -> None:
     """Add the columns of a ``PREFIX_users.csv`` to those of its jobs."""
     try:
-        more_numbers, more_texts = read_columns(io.StringIO(read_text(users)))
+        more_numbers, more_texts = read_columns(io.StringIO(read_text(users)), where=users)
         keys = job_keys(more_texts)
         rows = {key: row for row, key in enumerate(keys)}
         if len(rows) < len(keys):
             raise ValueError("a job is there twice")
         order = [rows.get(key, -1) for key in job_keys(texts)]
-    except (ValueError, KeyError, csv.Error) as error:
+    except (ValueError, KeyError) as error:
         raise InputError(f"{users}: {error}; expected a row per job, with users") from None
     for name, column in more_numbers.items():
         numbers.setdefault(name, np.append(column, nan)[order])
@@ -186,21 +189,18 @@ def _check_header(path: Path, there: Sequence[str], needed: Sequence[str]) -> No
 
 def _raise_first_fault(path: Path, text: str, needed: Sequence[str]) -> None:
     """Raise :class:`InputError` for the first line that is wrong."""
-    reader = csv.reader(io.StringIO(text))
-    try:
-        header = next(reader, [])
-        if not header:
-            raise InputError(f"{path} is empty, expected the header of a {SUFFIX}")
-        _check_header(path, header, needed)
-        if twice := sorted({name for name in header if header.count(name) > 1}):
-            raise InputError(f"{path}:1: column {twice[0]} is there twice")
-        for fields in reader:
-            where = f"{path}:{reader.line_num}"
-            if len(fields) != len(header):
-                raise InputError(f"{where}: {len(fields)} fields, but {len(header)} columns")
-            _check_row(dict(zip(header, fields, strict=True)), where, needed)
-    except csv.Error as error:
-        raise InputError(f"{path}:{reader.line_num}: {error}") from None
+    rows = numbered_csv_rows(io.StringIO(text), path)
+    _, header = next(rows, (1, []))
+    if not header:
+        raise InputError(f"{path} is empty, expected the header of a {SUFFIX}")
+    _check_header(path, header, needed)
+    if twice := sorted({name for name in header if header.count(name) > 1}):
+        raise InputError(f"{path}:1: column {twice[0]} is there twice")
+    for line, fields in rows:
+        where = f"{path}:{line}"
+        if len(fields) != len(header):
+            raise InputError(f"{where}: {len(fields)} fields, but {len(header)} columns")
+        _check_row(dict(zip(header, fields, strict=True)), where, needed)
 
 
 def _check_row(row: Mapping[str, str], where: str, needed: Sequence[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,8 +10,9 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import InputError, ProtocolError, UsageError, parameter, unreadable
+from batsched_py.errors import InputError, ProtocolError, UsageError, parameter
 from batsched_py.results.whole_run import RUN_JSON, read_sealed, run_settings
+from batsched_py.support.file_readers import csv_rows, read_text
 from batsched_py.support.processor_sets import from_text, to_text
 from batsched_py.workload.sites import SiteDescription, Sites
 
@@ -25,17 +25,6 @@ def beside(path: Path, name: str) -> Path | None:
         return None
     other = path.with_name(f"{path.name.removesuffix(SUFFIX)}_{name}")
     return other if other.is_file() else None
-
-
-def read_text(path: Path) -> str:
-    """Return the content of a file; raises :class:`InputError`, or :class:`UsageError` if there is
-    none."""
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is no text in UTF-8") from None
 
 
 def stored_settings(path: Path) -> dict[str, Any]:
@@ -124,15 +113,16 @@ def machine_size(path: str | Path) -> int | None:
 
 
 def summary(text: str) -> dict[str, str]:
-    """Return the one row of a ``_schedule.csv``; raises :class:`ValueError` for what is none."""
-    header, values = csv.reader(io.StringIO(text))
+    """Return the one row of a ``_schedule.csv``; raises :class:`ValueError` for what is none, or
+    :class:`InputError`."""
+    header, values = csv_rows(io.StringIO(text), "the summary")
     return dict(zip(header, values, strict=True))
 
 
 def _size_of_summary(path: Path) -> int:
     try:
         return int(summary(read_text(path))["nb_computing_machines"])
-    except (ValueError, KeyError, csv.Error):
+    except (ValueError, KeyError, InputError):
         raise InputError(
             f"{path}: no number of processors found; give it by {parameter('nodes')}"
         ) from None

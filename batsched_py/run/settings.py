@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.support.option_values import parse_time
+from batsched_py.support.budgets import Budgets, parse_budgets
+from batsched_py.support.option_values import named_limits, parse_time
 from batsched_py.support.plugins import RIGID
+from batsched_py.support.processor_sets import MOST_PROCESSORS
 from batsched_py.support.setting_fields import Setting, setting_fields
 from batsched_py.units import MINUTE, WEEK
 from batsched_py.workload.conversion_rules import CHOICES, PRESETS, Rules, check_sites, make_rules
-from batsched_py.workload.sites import is_platform, parse_sites
+from batsched_py.workload.sites import MOST_TIMES, is_platform, parse_sites
 
 if TYPE_CHECKING:
     File = str | Path
@@ -30,6 +32,7 @@ else:  # as a file and a command line have it
 EMBEDDED = "embedded"
 """Name of the back end that is the embedded simulator in this process."""
 
+_MOST_SEEDS = 2**128
 _KEY_VALUE = "KEY=VALUE"
 POLICY = "Policy"
 USERS = "Users"
@@ -37,6 +40,7 @@ MACHINE = "Machine"
 RULES = "How a log becomes jobs (rules)"
 SAME_TIME = "Events at the same time"
 MEASURED = "What is measured"
+ENDLESS = "How long work may go on"
 BACK_END = "What simulates"
 """Headings under which a help has the settings."""
 
@@ -210,6 +214,15 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             group=MEASURED,
         ),
     ] = None
+    budgets: Annotated[
+        Budgets | str | None,
+        Setting(
+            "What is taken for endless work: more than so much idle_time (seconds), messages, "
+            "decisions, jobs, jobs_at_once; inf: nothing.",
+            "NAME=N,...",
+            group=ENDLESS,
+        ),
+    ] = None
     backend: Annotated[
         str,
         Setting(
@@ -246,8 +259,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         factor = f"{parameter('node_factor')} {self.node_factor}"
         if (self.nodes, self.platform, self.sites) != (None, None, None):
             raise UsageError(f"{factor}: it goes with neither nodes nor platform nor sites")
-        if not 0 < self.node_factor < inf:
-            raise UsageError(f"{factor}: expected a positive number")
+        if not 0 < self.node_factor <= MOST_TIMES:
+            raise UsageError(f"{factor}: expected a positive number up to {MOST_TIMES:g}")
         size = machine_size()
         nodes = round(size * self.node_factor)
         if nodes < 1:
@@ -276,7 +289,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
                     self.rules, **{name: getattr(self, name) for name in SINGLE_RULES}
                 ),
                 "platform": None if self.platform is None else str(self.platform),
-                "timeouts": parse_timeouts(self.timeouts),
+                "budgets": parse_budgets(self.budgets),
+                "timeouts": named_limits("timeouts", self.timeouts, Timeouts, "seconds"),
                 "warm_up": parse_time(parameter("warm_up"), self.warm_up),
                 "cool_down": parse_time(parameter("cool_down"), self.cool_down),
             }
@@ -311,6 +325,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     shake: int | None = None
     sites: str | None = None
     speed_factor: float = 1.0
+    budgets: Budgets = Budgets()
 
     @property
     def dynamic(self) -> bool:
@@ -320,17 +335,19 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     def check(self) -> None:
         """Raise :class:`UsageError` for what makes no sense before a file is read."""
         for name, seed in (("seed", self.seed), ("shake", self.shake)):
-            if seed is not None and seed < 0:
-                raise UsageError(f"{parameter(name)} {seed}: expected at least 0")
+            if seed is not None and not 0 <= seed < _MOST_SEEDS:
+                shown = seed if seed < 0 else f"of {seed.bit_length()} bits"
+                raise UsageError(f"{parameter(name)} {shown}: expected at least 0, below 2^128")
         if not self.dynamic and self.user_options:
             option = next(iter(self.user_options))
             raise UsageError(
                 f"rigid replay has no users, so the option {option!r} means nothing: "
                 f"choose users by {parameter('users')}, or leave it out"
             )
-        if not 0 < self.speed_factor < inf:
+        if not 1 / MOST_TIMES <= self.speed_factor <= MOST_TIMES:
             raise UsageError(
-                f"{parameter('speed_factor')} {self.speed_factor}: expected a positive number"
+                f"{parameter('speed_factor')} {self.speed_factor}: expected a positive number, "
+                f"{1 / MOST_TIMES:g} to {MOST_TIMES:g}"
             )
         if self.sites is not None and not is_platform(self.sites):
             parse_sites(self.sites)
@@ -361,8 +378,9 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
     def check(self) -> None:
         """Raise :class:`UsageError` for what makes no sense before a file is read."""
         super().check()
-        if self.nodes is not None and self.nodes <= 0:
-            raise UsageError(f"{parameter('nodes')} {self.nodes}: expected at least 1")
+        if self.nodes is not None and not 0 < self.nodes <= MOST_PROCESSORS:
+            expected = "at least 1" if self.nodes <= 0 else f"at most {MOST_PROCESSORS}"
+            raise UsageError(f"{parameter('nodes')} {self.nodes}: expected {expected}")
         if self.nodes is not None and self.sites is not None:
             raise UsageError(
                 f"{parameter('nodes')} and {parameter('sites')} both say how large the machine is: "
@@ -378,11 +396,6 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
         for name, seconds in (("warm_up", self.warm_up), ("cool_down", self.cool_down)):
             if not 0 <= seconds < inf:
                 raise UsageError(f"{parameter(name)} {seconds}: expected a time of at least 0 s")
-        for name, seconds in msgspec.structs.asdict(self.timeouts).items():
-            if not seconds > 0:
-                raise UsageError(
-                    f"{parameter('timeouts')} {name}={seconds}: expected seconds above 0"
-                )
         if self.each_event and (self.backend != EMBEDDED or self.shake is not None):
             raise UsageError(
                 f"{parameter('each_event')} works with {parameter('backend')} {EMBEDDED} only, and "
@@ -399,24 +412,3 @@ def check_outside(
             raise UsageError(
                 f"{parameter(name)}: only another process as back end has limits and a log"
             )
-
-
-def parse_timeouts(limits: Timeouts | str | None) -> Timeouts:
-    """Read ``ready=60,run=3600,success=60,failure=5`` (seconds, any of them)."""
-    if not isinstance(limits, str):
-        return limits or Timeouts()
-    given = f"{parameter('timeouts')} {limits}"
-    seconds: dict[str, float] = {}
-    for part in limits.split(",") if limits else []:
-        name, _, number = part.strip().partition("=")
-        if name in seconds:
-            raise UsageError(f"{given}: {name} was given twice")
-        try:
-            seconds[name] = float(number)
-        except ValueError:
-            raise UsageError(f"{given}: {part!r}, expected NAME=SECONDS") from None
-    try:
-        return Timeouts(**seconds)
-    except TypeError:
-        names = ", ".join(Timeouts.__struct_fields__)
-        raise UsageError(f"{given}: expected some of {names}") from None

@@ -128,13 +128,14 @@ def simulate(source: Source, arguments: Arguments) -> Result:
     embedded simulator in another process. Such a run is limited by ``timeouts``, and its inputs,
     outputs, logs and commands are in ``folder`` (None: a temporary one, kept if the run fails).
     Jobs submitted in the first ``warm_up`` and the last ``cool_down`` seconds (or texts such as ``4
-    weeks``) load the machine and are not measured. ``record`` is a file for all messages of the
+    weeks``) load the machine and are not measured. ``budgets`` such as ``jobs=5e7,messages=inf``
+    say what is taken for endless work. ``record`` is a file for all messages of the
     simulation, which ``explain`` reads. A simulation of more than a few seconds shows its
     ``progress`` on a terminal and in a notebook (True: from its beginning; False: never).
 
     Raises :class:`UsageError` for arguments that make no sense, :class:`InputError` for files
-    that are not what they should be, :class:`SimulationError` for a deadlock, and
-    :class:`InvariantError` when a policy or a user model errs.
+    that are not what they should be, :class:`SimulationError` for a deadlock, :class:`BudgetError`
+    for endless work, and :class:`InvariantError` when a policy or a user model errs.
 
     >>> result = simulate("KTH-SP2-1996-2.1-cln.swf.gz", users="feedback", sessions="arrival:0")
     ... # doctest: +SKIP
@@ -240,7 +241,7 @@ def execute(
     notes = [*workload.notes, *site_notes, *object_notes, *_notes(run, workload, output, sites)]
     settings = {
         "input": {"name": workload.name, "sha256": content, "nb_jobs": len(workload.jobs)},
-        "run": msgspec.to_builtins(run) | {"rules": as_dict(run.rules)},
+        "run": _stored(run),
         "rules": workload.rules,
         "nb_processors": output.nb_processors,
         **({"sites": stored_sites(sites)} if sites else {}),
@@ -264,6 +265,15 @@ def _kept(part: Path) -> tuple[Path, NamedFile]:
     """Give a recording its name, by which an earlier one is lost only now."""
     content = NamedFile.at(part)
     return part.replace(part.with_suffix("")), content
+
+
+def _stored(run: Run) -> dict[str, Any]:
+    """Return the run as it is stored; of budgets what was given, for they change no result."""
+    stored: dict[str, Any] = msgspec.to_builtins(run) | {"rules": as_dict(run.rules)}
+    if given := str(run.budgets):
+        return stored | {"budgets": given}
+    del stored["budgets"]
+    return stored
 
 
 def _notes(run: Run, workload: Workload, output: Output, sites: Sites) -> list[str]:
@@ -306,6 +316,7 @@ def _embedded(
             profile_reuse=registers,
             shake=run.shake,
             each_event=run.each_event,
+            budgets=run.budgets,
         ),
     )
     nb_jobs = None if run.dynamic else len(workload.jobs)
@@ -440,4 +451,6 @@ def make_process(
         six_decimals=six_decimals,
         sites=described_sites(settings.sites),
         speed_factor=settings.speed_factor,
+        budgets=settings.budgets,
+        nb_recorded=0 if users is None or workload is None else len(workload.jobs),
     )

@@ -15,11 +15,11 @@ from batsched_py.results.run_files import (
     SUFFIX,
     beside,
     machine_size,
-    read_text,
     stored_settings,
     unknown_whole,
 )
 from batsched_py.results.whole_run import check_whole
+from batsched_py.support.file_readers import read_text
 from batsched_py.support.json_values import did_you_mean, shown
 
 _MEASURED = {"overall", "windows", "per_user"}

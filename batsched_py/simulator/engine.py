@@ -23,6 +23,7 @@ from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.simulator.simulation_begins import simulation_begins
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
+from batsched_py.support.budgets import exceeded, parse_budgets
 from batsched_py.workload.workload import Workload
 
 __all__ = ["Options", "Outcome", "Simulator"]
@@ -65,6 +66,9 @@ class Simulator:
             schedule_events(events, agenda, self._states)
         self._pending: list[m.Event] = []
         self._nb_messages = 0
+        self._most_steps = parse_budgets(options.budgets).messages
+        self._nb_steps = 0
+        """Of stepwise jobs, since the last message."""
         self._random = (
             None if options.shake is None else random.Random(f"events of {options.shake}")
         )
@@ -107,9 +111,9 @@ class Simulator:
     def run(self, scheduler: SchedulerSide) -> Outcome:
         """Simulate to the end.
 
-        Raises :class:`ProtocolError` where Batsim would abort on a decision, and
+        Raises :class:`ProtocolError` where Batsim would abort on a decision,
         :class:`DeadlockError`: nothing can happen any more, but jobs wait or registration was
-        never finished.
+        never finished, and :class:`BudgetError`: jobs go on for ever.
         """
         agenda, decisions, stepwise = self.agenda, self._decisions, self._stepwise
         begins = simulation_begins(self.platform, self.options, self._workloads, self._asleep)
@@ -121,6 +125,7 @@ class Simulator:
                 if stepwise.in_use:
                     stepwise.settle()
                     self._pending.extend(self._execution.complete_stepwise())
+                    self._count_step()
             if stepwise.in_use:
                 stepwise.tell_loads()
             if self.options.each_event:
@@ -133,10 +138,26 @@ class Simulator:
         self.outcome.nb_messages = self._nb_messages
         return self.outcome
 
+    def _count_step(self) -> None:
+        """Stop jobs that go on for ever, even in no time: the scheduler cannot know of them."""
+        self._nb_steps += 1
+        if self._nb_steps > self._most_steps:
+            running = self._stepwise.running()
+            if self._nb_steps > self._most_steps * len(running):
+                job = running[0].description
+                raise exceeded(
+                    "messages",
+                    self._most_steps,
+                    self.agenda.now,
+                    f"{len(running)} jobs, such as {job.id} with the profile {job.profile!r}, did "
+                    f"{self._nb_steps} steps without a message",
+                )
+
     # Messages ------------------------------------------------------------------------------------
 
     def _exchange(self, scheduler: SchedulerSide, events: list[m.Event]) -> None:
         self._nb_messages += 1
+        self._nb_steps = 0
         reply = scheduler(m.Message(self.agenda.now, events))
         self._registry.release_rejected()
         for event in events:

@@ -13,10 +13,11 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import InputError, ProtocolError, parameter, unreadable
+from batsched_py.errors import InputError, ProtocolError, parameter
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.machine_states import TracedMachines
+from batsched_py.support.file_readers import parse_json, read_bytes
 from batsched_py.support.json_values import is_number
 from batsched_py.support.processor_sets import from_text, to_text
 
@@ -85,20 +86,13 @@ def read_events(
 
 
 def _read(path: Path, forward_unknown: bool) -> Iterable[ExternalEvent]:
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise unreadable(path, error) from None
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_bytes(path).splitlines(), start=1):
         if line.strip():
             yield _event(f"{path}:{number}", line, forward_unknown)
 
 
 def _event(where: str, line: bytes, forward_unknown: bool) -> ExternalEvent:
-    try:
-        content: Any = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise InputError(f"{where}: no JSON: {error}") from None
+    content = parse_json(line, Any, where)
     if not isinstance(content, dict):
         raise InputError(f"{where}: expected an object with type, timestamp, ...")
     kind, time = content.get("type"), content.get("timestamp")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from batsched_py.support.budgets import Budgets
 from batsched_py.support.setting_fields import Setting
 
 
@@ -54,6 +55,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Those of an instant come in random order, and as real Batsim sometimes does, instants are cut
     into several messages. How often is drawn too, from never to always, since it depends on the
     platform. None: log order, one message."""
+    budgets: Annotated[
+        Budgets | str | None,
+        Setting("How many steps jobs may do without a message (not Batsim's).", "messages=N"),
+    ] = None
     each_event: bool = False
     """Every event in a message of its own, so that the policy runs after each; submissions come
     before ends of the same instant (as in the simulator behind Gaussier et al. 2015)."""

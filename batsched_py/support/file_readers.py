@@ -86,6 +86,18 @@ def read_text(path: str | Path, kind: Kind = InputError) -> str:
     if bad >= 0:
         line = content.count(b"\n", 0, bad) + 1
         raise kind(f"{path}:{line}: no text in UTF-8: it has the byte 0x{content[bad]:02x}")
+    return _plain_lines(text)
+
+
+def read_log(path: str | Path) -> str:
+    """Return what a program told in a file, whatever it told: what is no text is replaced.
+
+    Raises as :func:`read_bytes`.
+    """
+    return _plain_lines(read_bytes(path).decode(errors="replace"))
+
+
+def _plain_lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 

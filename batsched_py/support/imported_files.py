@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from batsched_py.support.code_places import is_installed
+from batsched_py.support.file_readers import read_bytes
 
 _INIT = "__init__.py"
 _BY_NAME = ("importlib", "__import__")
@@ -91,8 +92,8 @@ def _files_of_module(folder: Path, names: tuple[str, ...]) -> Iterator[Path]:
 def _imports_of_version(file: Path, mtime_ns: int) -> tuple[list[Module], bool]:
     """Return the modules that a file imports, and whether it imports others by made-up names."""
     try:
-        nodes = list(ast.walk(ast.parse(file.read_bytes())))
-    except (SyntaxError, ValueError):  # what runs it will say so
+        nodes = list(ast.walk(ast.parse(read_bytes(file))))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # what runs it will say so
         return [], False
     modules: list[Module] = []
     for node in nodes:

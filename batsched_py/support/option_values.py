@@ -8,13 +8,21 @@ from math import inf, isfinite, nan
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import InputError, UsageError, parameter
+from batsched_py.support.file_readers import parse_json
 from batsched_py.support.json_values import did_you_mean, is_number
 from batsched_py.units import DAY, HOUR, MINUTE, WEEK
+
+MOST_USERS = 100_000
+"""Users that a model may make up: each takes some 5 kB, for a chance of its own."""
+MOST_WEEKS = 10_000.0
+"""Weeks that users may go on for: two centuries."""
+L = TypeVar("L", bound=msgspec.Struct)
+"""Limits with names."""
 
 
 def one_of(option: str, value: Any, allowed: Iterable[str]) -> str:
@@ -41,13 +49,14 @@ def number(option: str, value: Any, least: float, most: float = inf) -> float:
     return float(value)
 
 
-def whole_number(option: str, value: Any, least: int) -> int:
-    """Return ``value``, a whole number from ``least`` on; raises :class:`UsageError`.
+def whole_number(option: str, value: Any, least: int, most: float = inf) -> int:
+    """Return ``value``, a whole number from ``least`` to ``most``; raises :class:`UsageError`.
 
     A float such as 5.0 is one too.
     """
-    if not is_number(value) or value != int(value) or value < least:
-        raise UsageError(f"{option}={value}: expected a whole number, at least {least}")
+    if not is_number(value) or value != int(value) or not least <= value <= most:
+        limits = f", at least {least}" if most == inf else f" from {least} to {most}"
+        raise UsageError(f"{option}={value}: expected a whole number{limits}")
     return int(value)
 
 
@@ -84,6 +93,40 @@ def parse_time(option: str, text: str | float | None) -> float:
     if not 0 <= value < inf:
         raise UsageError(f"{option} {text!r}: expected a time, such as '4 weeks', '90 min' or 3600")
     return value
+
+
+def named_limits(option: str, given: L | str | None, kind: type[L], unit: str = "a number") -> L:
+    """Return the limits of a ``kind``: ``ready=60,run=3600``, any of them; None: as usual.
+
+    ``unit`` is for messages. Raises :class:`UsageError` for names that there are not, and limits
+    that are not above 0.
+    """
+    if isinstance(given, str):
+        given = _read_limits(f"{parameter(option)} {given}", given, kind, unit)
+    limits = kind() if given is None else given
+    for name, value in msgspec.structs.asdict(limits).items():
+        if not value > 0:
+            raise UsageError(f"{parameter(option)} {name}={value}: expected {unit} above 0")
+    return limits
+
+
+def _read_limits(said: str, text: str, kind: type[L], unit: str) -> L:
+    limits: dict[str, float] = {}
+    for part in text.split(",") if text else []:
+        name, _, amount = part.strip().partition("=")
+        if name in limits:
+            raise UsageError(f"{said}: {name} was given twice")
+        try:
+            limits[name] = float(amount)
+        except ValueError:
+            raise UsageError(
+                f"{said}: {part!r}, expected NAME={unit.split()[-1].upper()}"
+            ) from None
+    try:
+        return kind(**limits)
+    except TypeError:
+        names = ", ".join(kind.__struct_fields__)
+        raise UsageError(f"{said}: expected some of {names}") from None
 
 
 _UNITS = {
@@ -159,7 +202,7 @@ def parse_options(texts: Sequence[str], flag: str) -> dict[str, Any]:
         if key in options:
             raise UsageError(f"{flag} {key} was given twice")
         try:
-            options[key] = msgspec.json.decode(value)
-        except msgspec.DecodeError:
+            options[key] = parse_json(value, Any, text)
+        except InputError:
             options[key] = float(value) if _POINT_AT_AN_END.fullmatch(value) else value
     return options

@@ -10,6 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from batsched_py.errors import BatschedError
+from batsched_py.support.file_readers import read_bytes
+
 NOT_DESCRIBED = "(not described)"
 REPLAY = "Replay without users: every job is submitted at its recorded time."
 """Of the users called ``rigid``, who are no plug-in."""
@@ -45,8 +48,8 @@ def written_in(path: Path, name: str) -> str | None:
     Empty if it says nothing of it; None if it is not there, or cannot be read.
     """
     try:
-        module = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError):
+        module = ast.parse(read_bytes(path))
+    except (BatschedError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     for statement in module.body:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):

@@ -8,7 +8,8 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 
-from batsched_py.errors import UsageError, parameter
+from batsched_py.errors import InputError, UsageError, parameter
+from batsched_py.support.file_readers import parse_json
 from batsched_py.support.option_values import fits, in_words
 
 
@@ -104,8 +105,8 @@ def _plain(value: Any) -> str:
     """Return a value as the command line takes it: a text that looks like JSON is quoted."""
     if isinstance(value, str):
         try:
-            msgspec.json.decode(value)
-        except msgspec.DecodeError:
+            parse_json(value, Any, value)
+        except InputError:
             return value
     return json_text(value)
 

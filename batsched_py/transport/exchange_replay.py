@@ -11,6 +11,7 @@ import msgspec
 
 from batsched_py.errors import BatschedError, InputError
 from batsched_py.protocol import message_json as codec
+from batsched_py.support.file_readers import parse_json
 from batsched_py.transport.conversation import Conversation
 from batsched_py.transport.recording import Record
 
@@ -75,7 +76,7 @@ def _decisions(raw: bytes) -> Counter[str]:
         message = codec.decode_decisions(raw)
     except BatschedError as error:
         return Counter([f"no reply of the protocol: {error}"])
-    content: dict[str, Any] = msgspec.json.decode(codec.encode_decisions(message))
+    content = parse_json(codec.encode_decisions(message), dict[str, Any], "a reply")
     return Counter(
         msgspec.json.encode([event["type"], event["data"]], order="sorted").decode()
         for event in content["events"]

@@ -11,10 +11,11 @@ from typing import Literal
 
 import msgspec
 
-from batsched_py.errors import InputError, OutputError, unreadable
+from batsched_py.errors import InputError, OutputError
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.support.atomic_files import make_folder_of
+from batsched_py.support.file_readers import parse_json, read_bytes
 from batsched_py.transport import Partner
 from batsched_py.transport.closing import Closing
 
@@ -76,19 +77,11 @@ def recorded(partner: Partner, recorder: Recorder) -> Partner:
 
 def read_exchange(path: str | Path) -> list[Record]:
     """Read a recorded exchange; raises :class:`InputError` naming file and line."""
-    try:
-        lines = Path(path).read_bytes().splitlines()
-    except OSError as error:
-        raise unreadable(path, error) from None
-    records = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            records.append(msgspec.json.decode(line, type=Record))
-        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            raise InputError(
-                f"{path}:{number}: {error}; expected an object with n, from (batsim or sched) and "
-                "raw, as in a recorded exchange"
-            ) from None
+    expected = "an object with n, from (batsim or sched) and raw, as in a recorded exchange"
+    records = [
+        parse_json(line, Record, f"{path}:{number}", expected=expected)
+        for number, line in enumerate(read_bytes(path).splitlines(), start=1)
+    ]
     if not records:
         raise InputError(f"{path}: there is no message in it")
     return records

@@ -6,7 +6,6 @@ observed on Batsim 4.2.0.
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
@@ -16,10 +15,10 @@ import msgspec
 
 from batsched_py.errors import InputError, WorkloadError
 from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.file_readers import parse_json, read_bytes, unpacked
 from batsched_py.support.json_values import is_integer, is_number, shown, whole
 from batsched_py.workload.clock import parse_time_zone
 from batsched_py.workload.profile_types import PROFILE_TYPES, profile_type
-from batsched_py.workload.swf import decompress
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 _PREFIX = "w0"
@@ -126,27 +125,15 @@ def _job_to_json(where: str, job: WorkloadJob) -> dict[str, Any]:
 
 
 def _decode(path: Path) -> dict[str, Any]:
-    text = decompress(path, WorkloadError)
+    text = unpacked(read_bytes(path, WorkloadError), path, WorkloadError)
     if not text.strip():
         raise WorkloadError(f"{path}: the file is empty; expected a Batsim workload (JSON)")
-    try:
-        content = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise WorkloadError(f"{path}{_place(text, str(error))}: no JSON: {error}") from None
+    content = parse_json(text, Any, path, WorkloadError)
     if not isinstance(content, dict) or not content.keys() & {"nb_res", "jobs", "profiles"}:
         raise WorkloadError(
             f"{path}: no Batsim workload: expected an object with nb_res, jobs and profiles"
         )
     return content
-
-
-def _place(text: bytes, message: str) -> str:
-    """Return ``:line:column`` for the byte that the decoder complains about."""
-    match = re.search(r"byte (\d+)", message)
-    offset = int(match[1]) if match else len(text)
-    line = text.count(b"\n", 0, offset) + 1
-    column = offset - text.rfind(b"\n", 0, offset)
-    return f":{line}:{column}"
 
 
 def _clock(path: Path, content: dict[str, Any]) -> tuple[float | None, str]:

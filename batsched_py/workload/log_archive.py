@@ -7,10 +7,8 @@ J. Parallel Distrib. Comput. 74(10), 2014, and acknowledge the provider named in
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
-import zlib
 from collections.abc import Iterable
 from contextlib import suppress
 from difflib import get_close_matches
@@ -18,8 +16,9 @@ from pathlib import Path
 
 import msgspec
 
-from batsched_py.errors import LogError, UsageError, parameter
+from batsched_py.errors import InputError, LogError, UsageError, parameter
 from batsched_py.support.extras import extra
+from batsched_py.support.file_readers import read_bytes, read_toml, unpacked
 from batsched_py.support.json_values import did_you_mean
 
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
@@ -44,9 +43,7 @@ class ArchiveLog(msgspec.Struct, frozen=True):
     """Of the decompressed log: compression may differ between servers. None where not seen."""
 
 
-CATALOGUE = msgspec.toml.decode(
-    Path(__file__).with_suffix(".toml").read_bytes(), type=dict[str, ArchiveLog]
-)
+CATALOGUE = msgspec.convert(read_toml(Path(__file__).with_suffix(".toml")), dict[str, ArchiveLog])
 
 
 def cache_folder() -> Path:
@@ -147,10 +144,11 @@ _BY_HAND = (
 
 
 def _verify(path: Path, entry: ArchiveLog, url: str) -> None:
-    try:
-        content = gzip.decompress(path.read_bytes())
-    except (OSError, EOFError, zlib.error):
-        raise LogError(f"{url} is not a whole gzip file: try again; {_BY_HAND}") from None
+    content = packed = read_bytes(path)
+    with suppress(InputError):
+        content = unpacked(packed, path)
+    if content is packed:
+        raise LogError(f"{url} is not a whole gzip file: try again; {_BY_HAND}")
     sha256 = hashlib.sha256(content).hexdigest()
     if entry.sha256 is not None and sha256 != entry.sha256:
         raise LogError(

@@ -5,12 +5,12 @@ What ships is the compressed output of the generator, ``platforms/sample_log.py`
 
 from __future__ import annotations
 
-import gzip
 import os
 import tempfile
 from pathlib import Path
 
 from batsched_py.support.atomic_files import temporary_place, write_whole
+from batsched_py.support.file_readers import read_bytes, unpacked
 from batsched_py.support.plugins import load_file
 from batsched_py.support.shipped_files import platforms_folder
 
@@ -27,7 +27,7 @@ def sample_log(seed: int = SEED, days: int = DAYS) -> bytes:
     than one day.
     """
     if (seed, days) == (SEED, DAYS):
-        return gzip.decompress(_SHIPPED.read_bytes())
+        return unpacked(read_bytes(_SHIPPED), _SHIPPED)
     generate = load_file(f"{platforms_folder() / 'sample_log.py'}:generate_sample_log")
     return "".join(f"{line}\n" for line in generate(seed, days)).encode("ascii")
 

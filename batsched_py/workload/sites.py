@@ -31,6 +31,10 @@ TABLE_7_1 = {
 }
 """The grids of 512 processors of A. Streit's thesis, 2003, table 7.1."""
 MOST_SITES = 1000
+MOST_AT_SITES = 1_000_000
+"""Processors of all sites: each site has a mask of so many bits."""
+MOST_TIMES = 1e9
+"""By how much speed and size may be another machine's."""
 _PART = re.compile(r"(?:([^\s:,@]+):)?(?:([0-9]{1,6})x)?([0-9]{1,9})(?:@([0-9.eE+-]{1,20}))?")
 
 
@@ -78,6 +82,8 @@ def parse_sites(text: str) -> Sites:
         if number < 1 or len(parts) + number > MOST_SITES:
             raise UsageError(f"{given}: expected 1 to {MOST_SITES} sites")
         parts += [(name or "", int(size), _speed(given, speed))] * number
+        if sum(size for _, size, _ in parts) > MOST_AT_SITES:
+            raise UsageError(f"{given}: more than {MOST_AT_SITES} processors")
     return numbered_through(parts, given)
 
 
@@ -86,8 +92,11 @@ def _speed(given: str, text: str | None) -> float:
         speed = float(text or 1)
     except ValueError:
         speed = 0.0
-    if not 0 < speed < float("inf"):
-        raise UsageError(f"{given}: a speed of {text}, expected a number above 0")
+    if not 1 / MOST_TIMES <= speed <= MOST_TIMES:
+        raise UsageError(
+            f"{given}: a speed of {text}, expected a number above 0, {1 / MOST_TIMES:g} to "
+            f"{MOST_TIMES:g}"
+        )
     return speed
 
 

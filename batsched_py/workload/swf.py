@@ -6,11 +6,10 @@ parallel workloads. Times are in seconds from the start of the log; -1 means unk
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping, Sequence
+from gzip import GzipFile
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.errors import InputError, LogError, parameter, unreadable
+from batsched_py.errors import LogError, parameter
 from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.file_readers import read_bytes, unpacked
 
 FIELDS = (
     "job_number",
@@ -45,7 +45,6 @@ FIELDS = (
 """The 18 fields of a line, in order."""
 UNKNOWN = -1
 
-_GZIP = b"\x1f\x8b"
 _HEADER = re.compile(r";\s*([A-Za-z][\w ]*?)\s*:(?!//)\s*(.*)")
 _FRACTIONAL = frozenset((1, 2, 3, 5, 6, 8, 9, 17))
 """Indices of times and memory; all other fields are integers."""
@@ -99,7 +98,7 @@ class SwfLog(msgspec.Struct, eq=False):
         return max(1, int(sizes.max()))
 
     def _machine(self, key: str) -> int:
-        match = re.match(r"\d+", self.header_field(key) or "")
+        match = re.match(r"\d{1,18}(?!\d)", self.header_field(key) or "")
         return int(match[0]) if match else 0
 
 
@@ -168,7 +167,7 @@ def write_swf(
     path = Path(path)
     if path.suffix == ".gz":
         buffer = BytesIO()
-        with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as file:
+        with GzipFile(fileobj=buffer, mode="wb", mtime=0) as file:
             file.write(content)
         content = buffer.getvalue()
     write_whole(path, content)
@@ -178,25 +177,8 @@ def _field(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(float(value))
 
 
-def decompress(path: Path, error: type[InputError]) -> bytes:
-    """Return the content of a file, plain or gzipped (by content, not by name).
-
-    Raises :class:`UsageError` if there is no such file, ``error`` for a damaged gzip file.
-    """
-    try:
-        content = path.read_bytes()
-    except OSError as refused:
-        raise unreadable(path, refused, error) from None
-    if content.startswith(_GZIP):
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as reason:
-            raise error(f"{path}: the gzip file is damaged or cut off ({reason})") from None
-    return content
-
-
 def _content(path: Path) -> bytes:
-    content = decompress(path, LogError)
+    content = unpacked(read_bytes(path, LogError), path, LogError)
     if b"\0" in content:
         raise LogError(f"{path}: a binary file: expected an SWF log, plain or gzipped")
     content = content.removeprefix(BOM_UTF8)

@@ -6,6 +6,8 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from pathlib import Path
 
+from batsched_py.support.file_readers import read_text
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -16,7 +18,7 @@ def line(*cells: object) -> str:
 
 def filled(template: Path, parts: Mapping[str, str]) -> str:
     """Return the template with each ``{{name}}`` replaced by the part of that name."""
-    text = template.read_text(encoding="utf-8")
+    text = read_text(template)
     for name, part in parts.items():
         text = text.replace("{{" + name + "}}", part)
     return text

@@ -14,8 +14,10 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import ClassVar
 
 import pytest
@@ -23,6 +25,7 @@ import pytest
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.cluster import executor as module
 from batsched_py.campaign.cluster import node, queued_jobs
+from batsched_py.campaign.cluster import private_folder as private_folder_module
 from batsched_py.campaign.cluster.address import Request
 from batsched_py.campaign.cluster.executor import (
     ClusterLostError,
@@ -31,6 +34,7 @@ from batsched_py.campaign.cluster.executor import (
     open_cluster,
     parse_cluster,
 )
+from batsched_py.campaign.cluster.private_folder import make_keys
 from batsched_py.campaign.cluster.queued_jobs import QueuedJobs
 from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.run_task import Task, perform
@@ -47,6 +51,8 @@ pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 distributed = pytest.importorskip("distributed", reason="the extra cluster is not installed")
 pytest.importorskip("dask_jobqueue", reason="the extra cluster is not installed")
+
+from helpers.dask_strangers import lets_in, lets_strangers_in  # noqa: E402
 
 SLURM = "slurm:cores=4,memory=8GB"
 
@@ -172,6 +178,18 @@ def test_options_arrive_in_the_job_script(text: str, lines: list[str]) -> None:
     assert [line for line in lines if line not in script.splitlines()] == []
     assert "module load a\nset -e\n/opt/python -m distributed.cli.dask_worker" in script
     assert "--nthreads 4 " in script  # one dask worker to a job
+    assert " tls://ADDRESS" in script
+    assert "--dashboard-address 127.0.0.1:0 " in script
+    private = Path("campaign/.cluster-NAME").absolute()
+    assert f"--local-directory {private} " in script
+    assert f" --tls-key {private}/key.pem" in script
+
+
+def test_what_the_options_say_is_kept() -> None:
+    options = "local_directory=/scratch/me,worker_extra_args=--lifetime;1h"
+    script = job_script(parse_cluster(f"{SLURM},{options}"), Path("campaign"))
+    assert "--local-directory /scratch/me " in script
+    assert "--dashboard-address 127.0.0.1:0 --lifetime 1h " in script
 
 
 @pytest.mark.parametrize("text", ["dask://127.0.0.1:8786", "local:workers=1", SLURM])
@@ -403,6 +421,18 @@ def test_a_node_that_does_not_see_a_file_is_told(
 # Schedulers that are not there
 
 
+@contextmanager
+def dask_program(program: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", f"distributed.cli.dask_{program}", *arguments]
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen([*command, "--no-dashboard"], stdout=quiet, stderr=quiet)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
 def listens(port: int) -> bool:
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", port)) == 0
@@ -437,10 +467,7 @@ def test_a_scheduler_that_goes(
     monkeypatch.setattr(module, "_ALONE", 0.5)
     monkeypatch.setattr(module, "_PATIENCE", 3.0)
     port = int(free_address().rpartition(":")[2])
-    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard"]
-    command += ["--host", "127.0.0.1", "--port", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
+    with dask_program("scheduler", "--host", "127.0.0.1", "--port", str(port)) as process:
         wait_until(lambda: listens(port))
         with open_cluster(f"dask://127.0.0.1:{port}", study.folder) as executor:
             futures = [executor.submit(perform, study.task()) for _ in range(3)]
@@ -450,9 +477,81 @@ def test_a_scheduler_that_goes(
             for future in futures:
                 with pytest.raises(ClusterLostError, match="the dask scheduler is gone"):
                     future.result(LIMIT)
-    finally:
-        process.kill()
-        process.wait()
+
+
+# Who may connect
+
+
+async def refuse_strangers(client: distributed.Client) -> int:
+    """Assert that nothing of a cluster lets others in; return how many addresses it has."""
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    nannies = [worker["nanny"] for worker in workers.values() if worker["nanny"]]
+    addresses = [client.scheduler.address, *workers, *nannies]
+    for address in addresses:
+        assert await lets_in(address, **client.security.get_connection_args("client"))
+        assert not await lets_strangers_in(address)
+    return len(addresses)
+
+
+def test_on_this_machine_strangers_are_refused(study: Study) -> None:
+    with open_cluster("local:workers=2", study.folder) as executor:
+        assert asyncio.run(refuse_strangers(executor._client)) == 5  # type: ignore[attr-defined]
+        assert executor.submit(perform, study.task()).result(LIMIT)["out_jobs.csv"]
+
+
+def test_a_plain_client_is_refused(study: Study) -> None:
+    with open_cluster("local", study.folder) as executor:
+        address = executor._client.scheduler.address  # type: ignore[attr-defined]
+        with pytest.raises(OSError, match="TCP"):
+            distributed.Client(address.replace("tls://", "tcp://"), timeout=2)
+
+
+def test_a_scheduler_of_the_user_with_the_keys_of_dasks_configuration(
+    study: Study, capfd: pytest.CaptureFixture[str]
+) -> None:
+    import dask
+
+    host, _, port = free_address().removeprefix("tcp://").partition(":")
+    address, keys = f"tls://{host}:{port}", study.folder / "keys"
+    cannot_open(address, study.folder, "names no key and certificate of a client")
+    config = {
+        "distributed.comm.tls.ca-file": str(keys / "certificate.pem"),
+        "distributed.comm.tls.client.cert": str(keys / "certificate.pem"),
+        "distributed.comm.tls.client.key": str(keys / "key.pem"),
+    }
+    with dask.config.set(config):
+        cannot_open(address, study.folder, "cannot be used: .*No such file")
+        keys.mkdir()
+        make_keys(keys)
+        options = ["--tls-ca-file", f"{keys}/certificate.pem", "--tls-key", f"{keys}/key.pem"]
+        options += ["--tls-cert", f"{keys}/certificate.pem", "--host", host]
+        with (
+            dask_program("scheduler", *options, "--port", port, "--protocol", "tls"),
+            dask_program("worker", address, *options, "--local-directory", str(keys)),
+            open_cluster(address, study.folder) as executor,
+        ):
+            assert executor.submit(perform, study.task()).result(LIMIT)["out_jobs.csv"]
+    assert "whoever reaches" not in capfd.readouterr().err
+
+
+def test_of_a_scheduler_without_keys_it_is_said_what_that_means(
+    address: str, study: Study, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with open_cluster(address, study.folder):
+        place = address.replace("dask", "tcp")
+    notes = [line for line in capfd.readouterr().err.splitlines() if line.startswith("note")]
+    assert len(notes) == 1
+    assert notes[0].startswith(f"note: whoever reaches {place} can run programs in your name")
+
+
+def test_a_file_system_that_keeps_nobody_out(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    def open_to_all(prefix: str, dir: Path, ignore_cleanup_errors: bool) -> TemporaryDirectory[str]:
+        folder = TemporaryDirectory(dir=dir)
+        os.chmod(folder.name, 0o755)
+        return folder
+
+    monkeypatch.setattr(private_folder_module, "TemporaryDirectory", open_to_all)
+    cannot_open("local", study.folder, "other users may enter")
 
 
 # Queueing systems: commands that run a job's script at once, as a process of this machine
@@ -501,16 +600,24 @@ def queue(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 def test_jobs_of_a_queueing_system(
     queue: str, study: Study, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    folder = study.folder / "bin"
-    text = (
-        f"{queue}:cores=2,memory=1GB,jobs=2,interface=lo,nanny=false,local_directory={study.folder}"
-    )
-    with open_cluster(text, study.folder) as executor:
+    """Also in a folder whose path needs quotes; strangers are let in nowhere."""
+    folder, campaign = study.folder / "bin", study.folder / "my campaign"
+    text = f"{queue}:cores=2,memory=1GB,jobs=2,interface=lo"
+    with open_cluster(text, campaign) as executor:
+        (private,) = campaign.glob(".cluster-*")
+        assert private.stat().st_mode & 0o777 == 0o700
+        assert (private / "key.pem").stat().st_mode & 0o777 == 0o600
         tasks = [study.task(f"run{number}") for number in range(6)]
         futures = [executor.submit(perform, task) for task in tasks]
         assert all(future.result(LIMIT)["out_jobs.csv"] for future in futures)
         pids = (folder / "jobs").read_text().split()
         assert len(pids) == 2
+        client = executor._client  # type: ignore[attr-defined]
+        wait_until(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == 2)
+        assert asyncio.run(refuse_strangers(client)) == 5
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+        assert all(w["local_directory"].startswith(str(private)) for w in workers.values())
+    assert [*campaign.glob(".*")] == []
     calls = (folder / "queue").read_text().splitlines()
     assert [line.split()[0] for line in calls] == ["submit", "submit", "cancel", "cancel"]
     assert {line.split()[1] for line in calls[2:]} == set(pids)

@@ -127,8 +127,8 @@ def prepared(**settings: Any) -> Any:
 
 
 def test_all_settings_are_tried_below() -> None:
-    # batsim is tried with its back end below; a limit and a log do not change what a run gives
-    outside = {"batsim", "batsim_log", "timeouts"}
+    # batsim is tried with its back end below; limits and a log do not change what a run gives
+    outside = {"batsim", "batsim_log", "timeouts", "budgets"}
     assert set(CHANGED) == set(Settings.__struct_fields__) - {"log"} - outside
 
 
@@ -152,9 +152,14 @@ def test_another_batsim_is_another_run_and_another_limit_or_log_is_not(folder: P
         identity._batsim.cache_clear()
         for limit in (None, "run=5"):
             run = prepared(
-                backend="batsim", batsim=str(program), timeouts=limit, batsim_log=limit is not None
+                backend="batsim",
+                batsim=str(program),
+                timeouts=limit,
+                budgets=limit and "messages=5",
+                batsim_log=limit is not None,
             )
             assert ("--timeouts" in run.command) is (limit is not None)
+            assert ("--budgets" in run.command) is (limit is not None)
             assert ("--batsim-log" in run.command) is (limit is not None)
             folders.add(run.folder)
     assert len(folders) == 2

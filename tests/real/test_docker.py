@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import shutil
 import signal
@@ -12,9 +14,9 @@ from typing import NamedTuple
 
 import pytest
 from docker import DockerClient
-from docker.errors import NotFound
 from docker.models.containers import Container
 
+from batsched_py.run.backends.confinement import MEMORY_VARIABLE
 from batsched_py.run.backends.docker import IMAGE_VARIABLE
 from batsched_py.support.own_command import PROGRAM
 from helpers.logs import small_log
@@ -66,14 +68,6 @@ def containers(client: DockerClient, folder: Path) -> list[Container]:
     return client.containers.list(all=True, filters={"label": label}, ignore_removed=True)
 
 
-def is_there(client: DockerClient, volume: str) -> bool:
-    try:
-        client.volumes.get(volume)
-    except NotFound:
-        return False
-    return True
-
-
 class Waiting(NamedTuple):
     """A simulation in which our process waits for a file ``go``, and Batsim for our process."""
 
@@ -88,18 +82,16 @@ class Waiting(NamedTuple):
 
 @pytest.fixture
 def waiting(client: DockerClient, image: str, tmp_path: Path) -> Iterator[Waiting]:
-    """In the end neither its container nor the volume of its image may be left."""
+    """In the end its container may not be left, and there is no volume that could be."""
     options = ["--scheduler", "waiting.py:Waiting", "--backend", "docker"]
     process = simulate(tmp_path, *options, "--timeouts", "failure=1")
     try:
         wait_until(lambda: (tmp_path / "seen").exists() or process.poll() is not None)
         assert process.poll() is None, process.communicate()
         (container,) = containers(client, tmp_path)
-        (volume,) = [mount["Name"] for mount in container.attrs["Mounts"] if "Name" in mount]
-        assert is_there(client, volume)
+        assert not [mount for mount in container.attrs["Mounts"] if mount["Type"] == "volume"]
         yield Waiting(process, container)
         wait_until(lambda: not containers(client, tmp_path))
-        wait_until(lambda: not is_there(client, volume))
     finally:
         process.kill()
         process.communicate()
@@ -121,6 +113,67 @@ def test_nothing_is_left_but_files_of_who_called(waiting: Waiting, tmp_path: Pat
     assert {(path.stat().st_uid, path.stat().st_gid) for path in outputs} == {
         (os.geteuid(), os.getegid())
     }
+
+
+TRIES = """
+import os, re, socket
+status = open("/proc/1/status").read()
+found = dict(re.findall(r"^(CapPrm|NoNewPrivs):\\s*(.*)$", status, re.M))
+for place in ("/", "/packages", "/usr/local/bin", "/data/input", "/data/output", "/tmp", "/data"):
+    try:
+        open(f"{place}/written", "w").close()
+        found[place] = "written"
+    except OSError as error:
+        found[place] = error.strerror
+found["interfaces"] = " ".join(name for _, name in socket.if_nameindex() if name != "lo")
+print(found)
+"""
+
+
+def test_it_may_write_its_results_and_nothing_else(
+    client: DockerClient, waiting: Waiting, tmp_path: Path
+) -> None:
+    """What a process in the container can do, whoever wrote the image."""
+    waiting.container.reload()
+    done = waiting.container.exec_run(["python", "-c", TRIES])
+    assert done.exit_code == 0, done.output
+    found = ast.literal_eval(done.output.decode())
+    assert int(found.pop("CapPrm"), 16) == 0
+    assert found.pop("NoNewPrivs") == "1"
+    assert not found.pop("interfaces")
+    written = {place for place, what in found.items() if what == "written"}
+    assert written == {"/data/output", "/tmp", "/data"}
+    engine, limits = client.info(), waiting.container.attrs["HostConfig"]
+    if engine["MemoryLimit"]:
+        assert 0.8 < limits["Memory"] / engine["MemTotal"] < 1
+    if engine["PidsLimit"]:
+        assert limits["PidsLimit"] == 4096
+    (tmp_path / "go").touch()
+    assert waiting.end()[0] == 0
+
+
+def test_a_container_that_is_out_of_memory_says_so(
+    client: DockerClient, image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not client.info()["MemoryLimit"]:
+        pytest.skip("this engine cannot limit memory")
+    monkeypatch.setenv(MEMORY_VARIABLE, "16m")
+    process = simulate(tmp_path, "--backend", "docker")
+    _, stderr = process.communicate(timeout=LIMIT)
+    assert process.returncode == 1
+    assert "killed since it took more memory than the 16 MiB that it may" in stderr
+    assert f"the variable {MEMORY_VARIABLE} gives it more" in stderr
+    assert not containers(client, tmp_path)
+
+
+def test_the_image_that_ran_is_told(image: str, client: DockerClient, tmp_path: Path) -> None:
+    process = simulate(tmp_path, "--backend", "docker")
+    _, stderr = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0, stderr
+    told = json.loads((tmp_path / "x_run.json").read_text())["backend"]
+    assert told["image"] == image
+    assert told["batsim"] == client.images.get(image).id
+    assert told["batsim"] in told["commands"]
 
 
 @pytest.mark.skipif(shutil.which("docker") is None, reason="there is no program docker")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -14,10 +15,13 @@ from pathlib import Path
 import pytest
 
 from helpers.campaigns import CampaignFolder
+from helpers.listening import started
 from helpers.waiting import LIMIT, wait_until
 from real import slurm_node
 
 pytest.importorskip("dask_jobqueue", reason="the extra cluster is not installed")
+
+from helpers.dask_strangers import lets_strangers_in
 
 pytestmark = [
     pytest.mark.process,
@@ -218,6 +222,35 @@ def test_a_job_that_can_never_run(campaign: CampaignFolder) -> None:
         if told[1]:
             assert "PENDING (PartitionConfig); no node of the partition has what" in command.said
             command.stop()
+
+
+def test_keys_are_seen_by_nobody_and_strangers_are_refused(campaign: CampaignFolder) -> None:
+    """The job inherits the environment by which its processes are known here."""
+    campaign.write(ONE, waits=WAITS)
+    command = [sys.executable, "-m", "batsched_py", "campaign", "test.toml", "-e", "out"]
+    command += ["--no-report", "--cluster", SLURM]
+    temporary = campaign.path / "tmp"
+    temporary.mkdir()
+    with started(campaign.path, temporary, *command) as program:
+        job = program.wait_for(r"asked slurm for 1 job of 1 core each: (\d+)")[1]
+        program.wait_for_file(campaign.path / "began")
+        (key,) = campaign.out.glob(".cluster-*/key.pem")
+        assert key.stat().st_mode & 0o777 == 0o600
+        assert key.parent.stat().st_mode & 0o777 == 0o700
+        seen = program.texts_others_may_see()
+        assert f"\0--tls-key\0{key}\0".encode() in seen  # those of the worker are among them
+        script = slurm("scontrol", "write", "batch_script", job, "-")
+        logs = "".join(path.read_text() for path in campaign.out.glob("job-logs/*"))
+        assert str(key) in script
+        assert "Registered to" in logs
+        secret = key.read_text().splitlines()[1]
+        assert secret not in seen.decode(errors="replace") + script + logs
+        ports = program.ports()
+        assert len(ports) >= 4  # scheduler, nanny, worker and its page
+        assert [port for port in ports if not port.is_loopback] == []  # interface=lo
+        for port in ports:
+            assert not asyncio.run(lets_strangers_in(f"tls://127.0.0.1:{port.port}"))
+    assert not key.parent.exists()
 
 
 def test_a_queue_that_does_not_exist(campaign: CampaignFolder) -> None:

@@ -85,7 +85,8 @@ def test_services_are_confined(service: dict[str, Any], compose: dict[str, Any])
     assert not out["bind"]["create_host_path"]
     for mount in mounts.values():
         if mount["type"] == "tmpfs":
-            assert mount == {"type": "tmpfs", "target": "/data"}  # the volume of Batsim's image
+            assert mount.pop("target") == "/data"  # the volume of Batsim's image
+            assert mount == {"type": "tmpfs", "tmpfs": {"size": "64m"}}
             continue
         assert mount["read_only"]
         assert (ROOT / mount["source"]).is_dir()
@@ -95,9 +96,12 @@ def test_services_are_confined(service: dict[str, Any], compose: dict[str, Any])
         "user": "1000:1000",
         "init": True,
         "read_only": True,
-        "tmpfs": ["/tmp"],
+        "tmpfs": ["/tmp:size=2g"],
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges:true"],
+        "mem_limit": "16g",
+        "memswap_limit": "16g",
+        "pids_limit": 4096,
     }
     assert {key: service[key] for key in expected} == expected
     assert not {"privileged", "ports", "networks"} & service.keys()

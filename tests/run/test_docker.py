@@ -13,6 +13,7 @@ from unittest.mock import MagicMock
 
 import docker
 import pytest
+import yaml
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container, ContainerCollection
 from docker.models.images import ImageCollection
@@ -20,22 +21,33 @@ from requests import ReadTimeout
 
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.run.backends import docker as backend
+from batsched_py.run.backends.confinement import MEMORY_VARIABLE, PROCESSES_VARIABLE
 from batsched_py.run.backends.docker import DEFAULT_IMAGE, IMAGE_VARIABLE, DockerLauncher
 from batsched_py.run.backends.launchers import RunFolder
 from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.run.simulate import simulate
+
+ROOT = Path(__file__).parents[2]
+DIGEST = "sha256:" + 64 * "d"
 
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> MagicMock:
     """A client of an engine that has the default image, in which Batsim runs for two looks."""
     monkeypatch.setattr(backend, "_LOOK", 0.0)
-    monkeypatch.delenv(IMAGE_VARIABLE, raising=False)
+    for variable in (IMAGE_VARIABLE, MEMORY_VARIABLE, PROCESSES_VARIABLE):
+        monkeypatch.delenv(variable, raising=False)
     engine = MagicMock(spec=docker.DockerClient)
-    engine.info.return_value = {"SecurityOptions": ["name=seccomp,profile=default"]}
+    engine.info.return_value = {
+        "SecurityOptions": ["name=seccomp,profile=default"],
+        "MemTotal": 10_000,
+        "MemoryLimit": True,
+        "SwapLimit": True,
+        "PidsLimit": True,
+    }
     engine.images = MagicMock(spec=ImageCollection)
-    engine.images.get.return_value.id = "sha256:1"
-    engine.images.pull.return_value.id = "sha256:2"
+    engine.images.get.return_value = SimpleNamespace(id="sha256:1", attrs={"RepoDigests": []})
+    engine.images.pull.return_value = SimpleNamespace(id="sha256:2", attrs={"RepoDigests": None})
     engine.containers = MagicMock(spec=ContainerCollection)
     container = engine.containers.create.return_value = MagicMock(spec=Container, id="c0ffee")
     container.client = engine
@@ -57,7 +69,7 @@ def folder(tmp_path: Path) -> RunFolder:
 def test_the_container_is_confined_and_its_log_kept(engine: MagicMock, folder: RunFolder) -> None:
     """The command that is kept does the same."""
     launcher = DockerLauncher()
-    assert launcher.check() == "sha256:1"
+    assert launcher.check() == {"batsim": "sha256:1", "image": DEFAULT_IMAGE}
     endpoint = launcher.listen_on(folder)
     process = launcher.start(folder, endpoint, MagicMock(spec=Watchdog))
     while (code := process.poll()) is None:
@@ -69,7 +81,7 @@ def test_the_container_is_confined_and_its_log_kept(engine: MagicMock, folder: R
     engine.containers.create.return_value.remove.assert_called_once_with(v=True, force=True)
     assert folder.batsim_log.read_text() == "Batsim said\nthis\n"
     (image,), created = engine.containers.create.call_args
-    assert image == DEFAULT_IMAGE
+    assert image == "sha256:1"  # not its name, which may be another image's by now
     assert created["user"] == f"{os.getuid()}:{os.getgid()}"
     assert created["volumes"][str(folder.inputs)] == {"bind": "/data/input", "mode": "ro"}
     assert created["volumes"][str(folder.outputs)] == {"bind": "/data/output", "mode": "rw"}
@@ -81,10 +93,112 @@ def test_the_container_is_confined_and_its_log_kept(engine: MagicMock, folder: R
         assert created["volumes"][str(folder.sockets)]["bind"] == str(folder.sockets)
     command = launcher.command(folder, endpoint)
     assert command[:3] == ["docker", "run", "--rm"]
-    at = command.index(DEFAULT_IMAGE)
+    at = command.index("sha256:1")
     assert command[at + 1 :] == created["command"]
     for source, mount in created["volumes"].items():
         assert f"{source}:{mount['bind']}:{mount['mode']}" in command[:at]
+
+
+def of_the_container(launcher: DockerLauncher, engine: MagicMock, folder: RunFolder) -> Any:
+    """Return the options of the container, and those of the command that does the same."""
+    launcher.check()
+    launcher.start(folder, "ipc:///x", MagicMock(spec=Watchdog))
+    command = launcher.command(folder, "ipc:///x")
+    return engine.containers.create.call_args.kwargs, shlex.join(command)
+
+
+def test_it_has_no_privileges_and_writes_its_results_only(
+    engine: MagicMock, folder: RunFolder
+) -> None:
+    """As the services of the Compose file."""
+    created, command = of_the_container(DockerLauncher(), engine, folder)
+    service = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["x-confined"]
+    for name in ("read_only", "cap_drop", "security_opt"):
+        assert created[name] == service[name]
+    assert [f"/tmp:{created['tmpfs'].pop('/tmp')}"] == service["tmpfs"]
+    assert created["tmpfs"].keys() == {"/data"}  # in the place of the volume of Batsim's image
+    writable = {mount["bind"] for mount in created["volumes"].values() if mount["mode"] != "ro"}
+    assert writable <= {"/data/output", str(folder.sockets)}
+    assert " --read-only --" in command
+    assert " --cap-drop ALL --security-opt no-new-privileges:true --tmpfs /tmp:size=" in command
+
+
+ALL = {"MemoryLimit", "SwapLimit", "PidsLimit"}
+LIMITS = {"mem_limit": "--memory", "memswap_limit": "--memory-swap", "pids_limit": "--pids-limit"}
+
+
+@pytest.mark.parametrize(
+    ("can", "memory", "processes", "expected"),
+    [
+        (ALL, "", "", {"mem_limit": 9000, "memswap_limit": 9000, "pids_limit": 4096}),
+        (ALL, "2g", "16", {"mem_limit": 2**31, "memswap_limit": 2**31, "pids_limit": 16}),
+        (ALL, "64M", " ", {"mem_limit": 2**26, "memswap_limit": 2**26, "pids_limit": 4096}),
+        (ALL, "0", "0", {}),
+        (ALL - {"SwapLimit"}, "5000000", "0", {"mem_limit": 5_000_000}),
+        (ALL - {"PidsLimit"}, "0g", "7", {}),
+        (set(), "1g", "7", {}),
+    ],
+)
+def test_memory_and_processes_are_limited_where_the_engine_can(
+    engine: MagicMock,
+    folder: RunFolder,
+    monkeypatch: pytest.MonkeyPatch,
+    can: set[str],
+    memory: str,
+    processes: str,
+    expected: dict[str, int],
+) -> None:
+    """A rootless engine often cannot."""
+    engine.info.return_value |= {name: name in can for name in ALL}
+    monkeypatch.setenv(MEMORY_VARIABLE, memory)
+    monkeypatch.setenv(PROCESSES_VARIABLE, processes)
+    created, command = of_the_container(DockerLauncher(), engine, folder)
+    flags = {
+        "mem_limit": "--memory",
+        "memswap_limit": "--memory-swap",
+        "pids_limit": "--pids-limit",
+    }
+    assert {name: created[name] for name in flags if name in created} == expected
+    for name, flag in flags.items():
+        value = expected.get(name)
+        assert (f" {flag} {value} " in command) if value else (f" {flag} " not in command)
+
+
+@pytest.mark.parametrize("variable", [MEMORY_VARIABLE, PROCESSES_VARIABLE])
+@pytest.mark.parametrize("text", ["lots", "-1", "1.5g", "8 g", "8x", "٣", "9" * 5_000])
+def test_what_is_no_limit_is_told_at_once(
+    variable: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, text)
+    with pytest.raises(
+        UsageError, match=rf"^{variable} = .{{3,50}}: expected .* or 0 for no limit"
+    ):
+        simulate("sample", backend="docker")
+
+
+@pytest.mark.parametrize(("limit", "told"), [("64m", "the 64 MiB that it may"), ("0", "all there")])
+def test_a_container_that_is_out_of_memory_says_so(
+    engine: MagicMock,
+    folder: RunFolder,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+    told: str,
+) -> None:
+    """Its log is kept; who ends well was not killed, whatever else was in its container."""
+    monkeypatch.setenv(MEMORY_VARIABLE, limit)
+    launcher = DockerLauncher()
+    launcher.check()
+    container = engine.containers.create.return_value
+    container.reload.side_effect = None
+    for code in (0, 137):
+        process = launcher.start(folder, "ipc:///x", MagicMock(spec=Watchdog))
+        container.attrs = {"State": {"Status": "exited", "ExitCode": code, "OOMKilled": True}}
+        if code == 0:
+            assert process.poll() == 0
+            continue
+        with pytest.raises(SimulationError, match=f"took more memory than {told}.*gives it more"):
+            process.poll()
+        assert folder.batsim_log.exists()
 
 
 @pytest.mark.parametrize(
@@ -124,7 +238,7 @@ def test_where_sockets_do_not_reach_a_port_is_used(
 def test_one_variable_names_the_image(engine: MagicMock, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.images.get.side_effect = ImageNotFound("not here")
     monkeypatch.setenv(IMAGE_VARIABLE, "mine/batsim:4.1.0")
-    assert DockerLauncher().check() == "sha256:2"
+    assert DockerLauncher().check() == {"batsim": "sha256:2", "image": "mine/batsim:4.1.0"}
     engine.images.pull.assert_called_once_with("mine/batsim:4.1.0")
     engine.images.pull.side_effect = APIError("manifest unknown")
     with pytest.raises(SimulationError, match=r"cannot be had .*another image .*BATSIM_IMAGE"):
@@ -132,6 +246,21 @@ def test_one_variable_names_the_image(engine: MagicMock, monkeypatch: pytest.Mon
     engine.images.get.side_effect = APIError("400", explanation="invalid reference format")
     with pytest.raises(UsageError, match=r"BATSIM_IMAGE = 'mine/batsim:4.1.0': invalid ref"):
         DockerLauncher().check()
+
+
+@pytest.mark.parametrize("name", ["mine/batsim", "mine/batsim:4.1.0", f"mine/batsim@{DIGEST}"])
+def test_an_image_of_a_registry_is_run_and_kept_by_its_digest(
+    engine: MagicMock, folder: RunFolder, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(IMAGE_VARIABLE, name)
+    digests = ["elsewhere/batsim@sha256:" + 64 * "e", f"mine/batsim@{DIGEST}"]
+    engine.images.get.return_value.attrs["RepoDigests"] = digests
+    launcher = DockerLauncher()
+    identity = {"batsim": "sha256:1", "image": name, "image_digest": f"mine/batsim@{DIGEST}"}
+    assert launcher.check() == identity
+    launcher.start(folder, "ipc:///x", MagicMock(spec=Watchdog))
+    assert engine.containers.create.call_args.args == (f"mine/batsim@{DIGEST}",)
+    assert f"mine/batsim@{DIGEST}" in launcher.command(folder, "ipc:///x")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +280,7 @@ def test_without_a_daemon_the_address_and_the_reason_are_told(
 
 
 def test_the_default_is_that_of_compose() -> None:
-    settings = (Path(__file__).parents[2] / ".env").read_text()
+    settings = (ROOT / ".env").read_text()
     (image,) = re.findall(r"^BATSIM_IMAGE=(.*)$", settings, re.MULTILINE)
     assert image == DEFAULT_IMAGE
 

@@ -96,7 +96,7 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "time as text": ('{"type":"x","timestamp":"1"}', "0:1: timestamp is '1'"),
     "time that is true": ('{"type":"x","timestamp":true}', "0:1: timestamp is True"),
     "before the beginning": (gone(-1), "0:1: timestamp is -1"),
-    "never": ('{"type":"x","timestamp":1' + "0" * 400 + "}", "0:1: timestamp is 1"),
+    "never": ('{"type":"x","timestamp":1' + "0" * 400 + "}", "0:1: no JSON .* digits"),
     "no type": ('{"timestamp":1}', "0:1: type is None, expected machine_available"),
     "another type": ('{"type":"fire","timestamp":1}', "0:1: type is 'fire', expected"),
     "a type that is a list": ('{"type":["a"],"timestamp":1}', r"0:1: type is \['a'\], expected"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import inspect
 import shutil
 import signal
@@ -15,6 +14,7 @@ import msgspec
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.extras import extra
+from batsched_py.support.file_readers import csv_rows
 from batsched_py.support.json_values import did_you_mean
 
 CLUSTER = parameter("cluster")
@@ -146,7 +146,7 @@ def _address(text: str, scheme: str, place: str) -> Request:
             "dask://HOST:PORT, the address of a running dask scheduler",
         )
     host, _, port = place.rstrip("/").rpartition(":")
-    if not (host and port.isdecimal() and 0 < int(port) < 65536):
+    if not (host and port.isdecimal() and len(port) < 6 and 0 < int(port) < 65536):
         raise _mistake(
             f"{CLUSTER} {text}: {place!r} is no host and port",
             f"{scheme}://HOST:PORT; dask scheduler prints its own, usually with port 8786",
@@ -168,7 +168,7 @@ def _accepted(kind: str) -> list[str]:
 
 def _options(kind: str, text: str, allowed: list[str]) -> dict[str, Any]:
     options: dict[str, Any] = {}
-    for item in next(csv.reader([text])) if text else []:
+    for item in next(csv_rows([text], f"{CLUSTER} {kind}", UsageError)) if text else []:
         name, equals, value = item.strip().partition("=")
         if not (equals and name and value):
             raise _mistake(f"{CLUSTER} {kind}: {item!r}", f"NAME=VALUE, as in {_EXAMPLE}")
@@ -193,7 +193,7 @@ def _value(kind: str, name: str, value: str) -> Any:
             raise _mistake(seen, "true or false")
         return _FLAGS[value]
     if name in _WHOLE:
-        if not (value.isdecimal() and int(value) > 0):
+        if not (value.isdecimal() and len(value) < 10 and int(value) > 0):
             raise _mistake(seen, "a whole number, at least 1")
         return int(value)
     if name == "memory":

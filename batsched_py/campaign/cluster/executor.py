@@ -109,8 +109,7 @@ def open_cluster(text: str, folder: Path, inputs: Iterable[str] = ()) -> Iterato
         place = stack.enter_context(_session(folder, inputs))
         executor = ClusterExecutor(client, place, QueuedJobs(cluster, request))
         stack.callback(executor.close)
-        if _is_dashboard(client.dashboard_link):
-            say(f"dashboard of the cluster: {client.dashboard_link}")
+        _show_dashboard(client, cluster)
         executor.check_nodes()
         yield executor
 
@@ -127,6 +126,18 @@ def describe(text: str, folder: Path) -> str:
     if request.kind == LOCAL:
         return f"on dask workers of this machine: {request.options['workers']}"
     return f"on the workers of the dask scheduler at {request.address}"
+
+
+def _show_dashboard(client: Any, cluster: Any) -> None:
+    """Say where the dashboard is; without one, end what a cluster of ours serves to browsers."""
+    link = client.dashboard_link
+    server = None if cluster is None else cluster.scheduler.http_server
+    if server is not None and server.address == _LOOPBACK:
+        link = f"http://{_LOOPBACK}:{server.port}/status"  # dask's names the host of the scheduler
+    if _is_dashboard(link):
+        say(f"dashboard of the cluster: {link}")
+    elif server is not None:
+        cluster.loop.add_callback(server.stop)
 
 
 def _is_dashboard(link: str) -> bool:

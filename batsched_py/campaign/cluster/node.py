@@ -20,8 +20,9 @@ import msgspec
 
 from batsched_py.campaign.run_identity import code_digest
 from batsched_py.campaign.worker_processes import LocalWorkers, WorkerLost
-from batsched_py.errors import UsageError
+from batsched_py.errors import BatschedError, InputError, UsageError
 from batsched_py.run.result import versions
+from batsched_py.support.file_readers import parse_json, read_bytes
 
 _MOST_CHILDREN = 1_000
 """Child processes of a dask worker: as many as dask gives it runs at a time, so no limit."""
@@ -44,7 +45,7 @@ def identity() -> dict[str, str]:
     """Return what has to be the same everywhere: the code, and the versions behind it."""
     content = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        content.update(path.read_bytes())
+        content.update(read_bytes(path))
     return {**versions(), "code": code_digest(), "campaign code": content.hexdigest()}
 
 
@@ -56,10 +57,12 @@ def check(place: str) -> NodeRequirements:
     """
     here = f"node {socket.gethostname()}"
     try:
-        needs = msgspec.json.decode(Path(place).read_bytes(), type=NodeRequirements)
-    except OSError:
+        content = read_bytes(place)
+    except BatschedError:
         raise UsageError(_unseen(here, str(Path(place).parent))) from None
-    except msgspec.DecodeError:  # of a version that says more, or less
+    try:
+        needs = parse_json(content, NodeRequirements, place)
+    except InputError:  # of a version that says more, or less
         raise UsageError(_other_code(here, {}, identity())) from None
     if needs.identity != identity():
         raise UsageError(_other_code(here, needs.identity, identity()))

@@ -23,7 +23,8 @@ from batsched_py.campaign.cluster.queue_commands import (
     slurm_end,
     slurm_jobs,
 )
-from batsched_py.errors import SimulationError
+from batsched_py.errors import BatschedError, SimulationError
+from batsched_py.support.file_readers import read_log
 
 _IN_VAIN = 3
 """Times that each job may end early with no run ended meanwhile; then no more are asked for."""
@@ -193,7 +194,7 @@ def in_words(number: int, noun: str) -> str:
 def _tail(log: Path) -> str:
     """Return the last lines of a job's log, for a message."""
     try:
-        lines = log.read_text(errors="replace").splitlines()[-_TAIL:]
-    except OSError:
+        lines = read_log(log).splitlines()[-_TAIL:]
+    except BatschedError:
         return f"; {log} cannot be read"
     return "".join([f"; the end of {log}:", *(f"\n    {line}" for line in lines)])

@@ -12,8 +12,9 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.help_text import CommandHelp
-from batsched_py.errors import ProtocolError, UsageError, parameter
+from batsched_py.errors import BatschedError, ProtocolError, UsageError, parameter
 from batsched_py.run.settings import ProcessSettings, Run, Settings
+from batsched_py.support.file_readers import parse_json, read_text
 from batsched_py.workload.log_archive import find_log
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ OF_USERS = ("users", "sessions", "user_options", "seed", "shake", *o.RULES, "ski
 """Settings of the users of a decision process, and of the log that they replay."""
 OF_SITES = ("sites", "speed_factor")
 """What a decision process knows of the machine beside Batsim's messages."""
+BUDGETS = "budgets"
+"""What it takes for endless work."""
 Log = Annotated[
     str | None,
     typer.Option(
@@ -53,7 +56,7 @@ class ArgumentsFromFiles(CommandHelp):
 
 def _arguments(argument: str) -> list[str]:
     try:
-        return shlex.split(read_text(argument[1:], argument), comments=True)
+        return shlex.split(text_of_file(argument[1:], argument), comments=True)
     except ValueError as error:
         raise UsageError(f"{argument}: {error}; expected arguments as a shell takes them") from None
 
@@ -69,23 +72,15 @@ def json_options(text: str | None, path: str | None) -> dict[str, Any]:
         ("--variant_options", text),
     ):
         if given is not None:
-            content = read_text(given[1:], flag) if given.startswith("@") else given
+            content = text_of_file(given[1:], flag) if given.startswith("@") else given
             options |= json_object(content, f"{flag} {given}")
     return options
 
 
 def json_object(text: str, what: str) -> dict[str, Any]:
     """Read a JSON object; raises :class:`UsageError`."""
-    try:
-        content = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        content = error
-    if not isinstance(content, dict):
-        raise UsageError(
-            f"{what}: expected a JSON object with options of the policy, such as "
-            '{"extra_nodes": "instant"}'
-        )
-    return content
+    example = 'a JSON object with options of the policy, such as {"extra_nodes": "instant"}'
+    return parse_json(text, dict[str, Any], what, UsageError, expected=example)
 
 
 def run_of(settings: Settings) -> Run:
@@ -170,11 +165,9 @@ class SchedulerMaker:
         return make_process(settings, self._workload, six_decimals=True)
 
 
-def read_text(path: str, option: str) -> str:
+def text_of_file(path: str, option: str) -> str:
     """Return the content of the file that ``option`` names; raises :class:`UsageError`."""
     try:
-        return Path(path).read_text()
-    except OSError as error:
-        raise UsageError(f"{option}: {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{option}: {path} is not a text file") from None
+        return read_text(path)
+    except BatschedError as error:
+        raise UsageError(f"{option}: {error}") from None

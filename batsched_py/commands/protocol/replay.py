@@ -19,7 +19,7 @@ SHOWN = 2000
 """Characters of a message that are printed."""
 
 
-@o.with_settings("scheduler_options", *p.OF_SITES, *p.OF_USERS)
+@o.with_settings("scheduler_options", *p.OF_SITES, *p.OF_USERS, p.BUDGETS)
 def replay(
     *,
     settings: Settings,

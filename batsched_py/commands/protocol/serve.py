@@ -43,7 +43,7 @@ class BatschedVerbosity(StrEnum):
 
 
 @app.command(cls=p.ArgumentsFromFiles)
-@o.with_settings(*p.OF_SITES, *p.OF_USERS)
+@o.with_settings(*p.OF_SITES, *p.OF_USERS, p.BUDGETS)
 def serve(
     *,
     settings: Settings,

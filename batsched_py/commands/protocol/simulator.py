@@ -14,7 +14,7 @@ import msgspec
 import typer
 from typer.core import TyperCommand
 
-from batsched_py.commands.protocol.decision_process_options import ArgumentsFromFiles, read_text
+from batsched_py.commands.protocol.decision_process_options import ArgumentsFromFiles, text_of_file
 from batsched_py.commands.shared_options import seconds_to_wait, with_fields
 from batsched_py.errors import BatschedError, UsageError
 from batsched_py.simulator.engine import Options, Outcome, Simulator
@@ -256,5 +256,5 @@ def _execution_context(endpoint: str, prefix: str) -> str:
 def _with_text_of(path: Path, options: Options) -> Options:
     if options.sched_config:
         raise UsageError("--sched-cfg and --sched-cfg-file: give one")
-    text = read_text(str(path), "--sched-cfg-file")
+    text = text_of_file(str(path), "--sched-cfg-file")
     return msgspec.structs.replace(options, sched_config=text)

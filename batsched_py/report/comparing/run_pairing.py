@@ -17,7 +17,7 @@ from batsched_py.support.json_values import whole
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
 
-_NOT_OF_A_VALUE = {"batsim", "batsim_log", "timeouts"}
+_NOT_OF_A_VALUE = {"batsim", "batsim_log", "timeouts", "budgets"}
 
 
 class Pairing(msgspec.Struct, frozen=True):

@@ -35,6 +35,7 @@ from batsched_py.report.formatting import (
 )
 from batsched_py.report.runs_table import ShownRuns, provenance, runs_table, stored_of
 from batsched_py.report.schedule_view import schedules_of
+from batsched_py.support.file_readers import read_text
 from batsched_py.support.memory_limit import lift_memory_limit
 
 MOST_ROWS = 1_000
@@ -143,7 +144,7 @@ def _markdown() -> MarkdownIt:
 
 @cache
 def _asset(name: str) -> str:
-    return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
+    return read_text(Path(__file__).parent / "templates" / name)
 
 
 def _described(figure: Figure) -> dict[str, Any]:

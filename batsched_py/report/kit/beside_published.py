@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from math import nan
 from pathlib import Path
@@ -10,12 +9,13 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from batsched_py.support.file_readers import read_toml
 from batsched_py.support.statistics import beside
 
 
 def read_published(folder: Path) -> dict[str, Any]:
     """Return the content of ``published.toml`` in the folder of a study."""
-    return tomllib.loads((folder / "published.toml").read_text(encoding="utf-8"))
+    return read_toml(folder / "published.toml")
 
 
 def printed(published: Mapping[str, Any], *path: object, otherwise: Any = None) -> Any:

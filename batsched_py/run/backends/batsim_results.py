@@ -15,8 +15,9 @@ from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
 from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, MEASURED, JobTable, Mask
 from batsched_py.results.jobs_file import JobKey, job_keys, read_columns, read_jobs
-from batsched_py.results.run_files import read_text, summary
+from batsched_py.results.run_files import summary
 from batsched_py.simulator.files.output_files import field
+from batsched_py.support.file_readers import csv_rows, read_text
 from batsched_py.workload.sites import Sites
 
 
@@ -44,7 +45,7 @@ class BatsimOutput:
             row = summary(self._schedule)
             self.batsim_version = row["batsim_version"]
             self.nb_processors = int(row["nb_computing_machines"])
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, InputError):
             raise SimulationError(
                 f"{schedule_path}: expected a header and one row, as Batsim 4.2 writes them"
             ) from None
@@ -80,7 +81,7 @@ def _each_job_once(lines: Sequence[str]) -> Iterator[str]:
         if line.rpartition(',"')[2].startswith(RUNS_AS):
             continue
         head, mark, rest = line.partition(f",{PLACED},")
-        fields = next(csv.reader([head])) if mark else []
+        fields = next(csv_rows([head], "out_jobs.csv"), []) if mark else []
         if len(fields) == 1:
             workload, name = original(PLACED, fields[0])
             line = f"{field(name)},{workload},{rest}"

@@ -31,6 +31,7 @@ from batsched_py.simulator.platform.platform_writer import (
     sites_xml,
 )
 from batsched_py.support.atomic_files import locked, temporary_place, write_whole
+from batsched_py.support.file_readers import read_text
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.setting_fields import arguments, json_text
@@ -77,7 +78,7 @@ def run_outside(
     failed. ``record`` is a file for the exchange, ``progress`` as in :func:`progress_shown`. Raises
     :class:`~batsched_py.errors.BatschedError` unless both sides ended well.
     """
-    batsim = launcher(run.backend, run.batsim, run.shake)
+    batsim = launcher(run.backend, run.batsim, run.shake, str(run.budgets))
     identity = batsim.check()
     with ExitStack() as stack:
         watchdog = stack.enter_context(start_watchdog())
@@ -96,10 +97,10 @@ def run_outside(
         scheduler = _scheduler(run, folder, record)
         run_side_by_side(scheduler, batsim, folder, run.timeouts, watchdog, progress)
         output = BatsimOutput(folder.outputs, described_sites(run.sites))
-        commands = (folder.root / "commands.sh").read_text()
+        commands = read_text(folder.root / "commands.sh")
         if root is None:
             shutil.rmtree(place, ignore_errors=True)
-    details = {"batsim_version": output.batsim_version, "batsim": identity, "commands": commands}
+    details = {"batsim_version": output.batsim_version, **identity, "commands": commands}
     return output, details
 
 
@@ -111,14 +112,16 @@ def _platform_xml(run: Run, nb_hosts: int) -> str:
     return homogeneous_xml(nb_hosts, run.speed_factor)
 
 
-def launcher(backend: str, batsim: str | None, shake: int | None = None) -> Launcher:
+def launcher(
+    backend: str, batsim: str | None, shake: int | None = None, budgets: str = ""
+) -> Launcher:
     """Return how Batsim is started; raises :class:`UsageError` for an unknown back end."""
     if backend == "docker":
         from batsched_py.run.backends.docker import DockerLauncher
 
         return DockerLauncher()
     if backend == SOCKET:
-        return EmbeddedLauncher(shake)
+        return EmbeddedLauncher(shake, budgets)
     if backend == "batsim":
         return ProgramLauncher(batsim)
     raise UsageError(
@@ -137,6 +140,8 @@ def _scheduler(
         parts += ["-e", str(folder.outputs / "out")]
         parts += ["--first-timeout", str(run.timeouts.ready)]
         parts += ["--silence-timeout", str(run.timeouts.run)]
+        if given := str(run.budgets):
+            parts += arguments(SETTINGS, {"budgets": given})
         if run.scheduler_options:
             parts += ["--variant_options", json_text(run.scheduler_options)]
         if record is not None:

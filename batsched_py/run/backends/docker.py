@@ -13,6 +13,12 @@ from typing import TYPE_CHECKING, Any
 from batsched_py.errors import SimulationError, UsageError, parameter
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
 from batsched_py.run.backends.child_processes import Process
+from batsched_py.run.backends.confinement import (
+    CONFINED,
+    MEMORY_VARIABLE,
+    Limits,
+    docker_run_arguments,
+)
 from batsched_py.run.backends.launchers import RunFolder
 from batsched_py.run.backends.watchdog import Watchdog, remove_container
 from batsched_py.support.extras import extra
@@ -20,6 +26,7 @@ from batsched_py.support.extras import extra
 if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.containers import Container
+    from docker.models.images import Image
 
 IMAGE_VARIABLE = "BATSIM_IMAGE"
 """Variable of the environment that names the image."""
@@ -35,22 +42,29 @@ _INPUT, _OUTPUT = "/data/input", "/data/output"
 class DockerLauncher:
     """Batsim by its image, whose entry point is ``batsim``.
 
-    Inputs are mounted read-only, outputs belong to who calls, and the container has no network
+    Inputs are mounted read-only, outputs belong to who calls and are all that is written, there are
+    no privileges, limits of memory and processes where the engine can set them, and no network
     where a Unix socket will do (Linux). Where the engine gives its users other numbers than ours
     have, the container's is the one that is ours: its root in a rootless engine, and where users
     are remapped, the number that is not.
+
+    Raises :class:`UsageError` for limits in the environment that are none.
     """
 
     def __init__(self) -> None:
         self.image = os.environ.get(IMAGE_VARIABLE) or DEFAULT_IMAGE
+        self._exact_image = self.image
+        self._limits = Limits.of_environment()
         self._unix_sockets = sys.platform == "linux"
-        self._security: frozenset[str] = frozenset()
+        self._engine_info: dict[str, Any] = {}
 
     @extra("docker")
-    def check(self) -> str:
-        """Return the image's id; raises :class:`SimulationError` without daemon or image.
+    def check(self) -> dict[str, str]:
+        """Return the image's id (``batsim``), name, and digest if it came from a registry.
 
-        Raises :class:`MissingExtraError` without the library that speaks with the daemon.
+        That image is run, even if its name goes to another one meanwhile. Raises
+        :class:`SimulationError` without daemon or image, and :class:`MissingExtraError` without the
+        library that speaks with the daemon.
         """
         from docker.errors import DockerException, ImageNotFound
 
@@ -61,7 +75,6 @@ class DockerLauncher:
                 except ImageNotFound:
                     print(f"pulling {self.image}", file=sys.stderr)
                     image = client.images.pull(self.image)
-                return str(image.id)
             except (DockerException, OSError) as error:
                 if "invalid reference" in (reason := _reason(error)):
                     raise UsageError(
@@ -73,16 +86,21 @@ class DockerLauncher:
                     "registry is reached, or name another image of Batsim 4 in the variable "
                     f"{IMAGE_VARIABLE}"
                 ) from None
+        identity = {"batsim": str(image.id), "image": self.image}
+        if (digest := _digest(image, self.image)) is not None:
+            identity["image_digest"] = digest
+        self._exact_image = digest or str(image.id)
+        return identity
 
     def _engine(self) -> closing[DockerClient]:
-        """Return a client that is to be closed, and note what its engine does with users."""
+        """Return a client that is to be closed, and note what its engine can do."""
         import docker
         from docker.constants import DEFAULT_UNIX_SOCKET
         from docker.errors import DockerException
 
         try:
             client = docker.from_env()
-            self._security = frozenset(client.info().get("SecurityOptions") or ())
+            self._engine_info = client.info()
         except (DockerException, OSError) as error:
             address = os.environ.get("DOCKER_HOST") or DEFAULT_UNIX_SOCKET.removeprefix("http+")
             raise SimulationError(
@@ -100,15 +118,8 @@ class DockerLauncher:
         """Return the command line that does the same as :meth:`start`."""
         # --init passes signals on to Batsim, which as the first process of a container hears none
         command = ["docker", "run", "--rm", "--init", "--workdir", "/data"]
-        options = self._options(folder)
-        if options["user"]:
-            command += ["--user", options["user"]]
-        for option, name in (("--userns", "userns_mode"), ("--network", "network_mode")):
-            if name in options:
-                command += [option, options[name]]
-        for source, mount in options["volumes"].items():
-            command += ["--volume", f"{source}:{mount['bind']}:{mount['mode']}"]
-        return [*command, self.image, *self._arguments(folder, endpoint)]
+        command += docker_run_arguments(self._options(folder))
+        return [*command, self._exact_image, *self._arguments(folder, endpoint)]
 
     def start(self, folder: RunFolder, endpoint: str, watchdog: Watchdog) -> Process:
         """Run it."""
@@ -120,7 +131,9 @@ class DockerLauncher:
             client = stack.enter_context(self._engine())
             try:
                 container = client.containers.create(
-                    self.image, command=self._arguments(folder, endpoint), **self._options(folder)
+                    self._exact_image,
+                    command=self._arguments(folder, endpoint),
+                    **self._options(folder),
                 )
                 container.start()
             except BaseException as error:
@@ -132,7 +145,8 @@ class DockerLauncher:
                     ) from None
                 raise
             stack.pop_all()  # the container is asked by it, until it is stopped
-        return ContainerProcess(container, folder.batsim_log)
+        memory = self._limits.memory_in(self._engine_info)
+        return ContainerProcess(container, folder.batsim_log, memory)
 
     def _arguments(self, folder: RunFolder, endpoint: str) -> list[str]:
         return batsim_arguments(
@@ -150,13 +164,15 @@ class DockerLauncher:
             str(folder.outputs): {"bind": _OUTPUT, "mode": "rw"},
         }
         options: dict[str, Any] = {
+            **CONFINED,
+            **self._limits.options_in(self._engine_info),
             "volumes": volumes,
             "working_dir": "/data",
             "user": self._user(),
             "name": folder.sockets.name,  # so that nothing is left without a name
             "labels": {"batsched_py": str(folder.root)},
         }
-        if "name=userns" in self._security:
+        if "name=userns" in self._security():
             options["userns_mode"] = "host"
         if self._unix_sockets:
             # The same path inside, so that both sides name the same socket.
@@ -164,18 +180,25 @@ class DockerLauncher:
             options["network_mode"] = "none"
         return options
 
+    def _security(self) -> list[str]:
+        return self._engine_info.get("SecurityOptions") or []
+
     def _user(self) -> str | None:
-        if "name=rootless" in self._security:
+        if "name=rootless" in self._security():
             return "0:0"
         return f"{os.getuid()}:{os.getgid()}" if hasattr(os, "getuid") else None
 
 
 class ContainerProcess:
-    """A container that runs Batsim, whose log is kept in ``log``."""
+    """A container that runs Batsim, whose log is kept in ``log``.
 
-    def __init__(self, container: Container, log: Path) -> None:
+    ``memory`` is what it may take, in bytes (0: no limit).
+    """
+
+    def __init__(self, container: Container, log: Path, memory: int = 0) -> None:
         self._container = container
         self._log = log
+        self._memory = memory
         self._code: int | None = None
         self._gone = False
         self._next_look = 0.0
@@ -184,8 +207,8 @@ class ContainerProcess:
     def poll(self) -> int | None:
         """Return the exit code of the container, None while it runs.
 
-        Raises :class:`SimulationError` if somebody has removed it, or if the daemon does not know
-        for :data:`_LOST` seconds.
+        Raises :class:`SimulationError` if somebody has removed it, if it was killed for want of
+        memory, or if the daemon does not know for :data:`_LOST` seconds.
         """
         from docker.errors import DockerException, NotFound
 
@@ -207,7 +230,17 @@ class ContainerProcess:
             if state["Status"] == "exited":
                 self._code = int(state["ExitCode"])
                 self._keep_log()
+                if self._code and state.get("OOMKilled"):
+                    raise self._out_of_memory()
         return self._code
+
+    def _out_of_memory(self) -> SimulationError:
+        may = f"the {self._memory / 2**20:,.0f} MiB that it may" if self._memory else "all there is"
+        return SimulationError(
+            f"Batsim's container was killed since it took more memory than {may}: the variable "
+            f"{MEMORY_VARIABLE} gives it more (such as 64g; 0: no limit); both logs are in "
+            f"{self._log.parent}"
+        )
 
     def _removed(self) -> SimulationError:
         self._gone = True
@@ -250,6 +283,15 @@ class ContainerProcess:
                     file.write(part)
         except (DockerException, OSError) as error:
             print(f"note: Batsim's log could not be kept: {_reason(error)}", file=sys.stderr)
+
+
+def _digest(image: Image, name: str) -> str | None:
+    """Return ``NAME@sha256:...`` as its registry knows it, None for an image made elsewhere."""
+    from docker.utils import parse_repository_tag
+
+    repository = parse_repository_tag(name)[0]
+    digests = image.attrs.get("RepoDigests") or []
+    return next((d for d in digests if d.partition("@")[0] == repository), None)
 
 
 def _reason(error: BaseException) -> str:

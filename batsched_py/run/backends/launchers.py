@@ -61,10 +61,11 @@ class RunFolder(msgspec.Struct, frozen=True):
 class Launcher(Protocol):
     """A way to run Batsim."""
 
-    def check(self) -> str:
-        """Return what identifies this Batsim (of a program: its path).
+    def check(self) -> dict[str, str]:
+        """Return what identifies this Batsim, by the names that are kept with the results.
 
-        Raises :class:`~batsched_py.errors.BatschedError` if it cannot be run like this.
+        ``batsim`` is the path of a program. Raises :class:`~batsched_py.errors.BatschedError` if it
+        cannot be run like this.
         """
         ...
 
@@ -98,7 +99,7 @@ class ProgramLauncher:
                     f"{parameter('batsim')} {program}: {option} is given to Batsim by this program"
                 )
 
-    def check(self) -> str:
+    def check(self) -> dict[str, str]:
         """Return the path of the program; raises :class:`UsageError` if there is none."""
         name = self._program[0] if self._program else ""
         path = shutil.which(name)
@@ -107,7 +108,7 @@ class ProgramLauncher:
                 f"there is no program {name!r}: install Batsim 4 (docs/batsim.md), say where it "
                 f"is with {parameter('batsim')}, or use {parameter('backend')} docker"
             )
-        return path
+        return {"batsim": path}
 
     def listen_on(self, folder: RunFolder) -> str:
         """Return a Unix socket of this run."""
@@ -136,8 +137,8 @@ class ProgramLauncher:
 class EmbeddedLauncher(ProgramLauncher):
     """The embedded simulator behind a socket, in Batsim's place."""
 
-    def __init__(self, shake: int | None = None) -> None:
+    def __init__(self, shake: int | None = None, budgets: str = "") -> None:
         super().__init__()
         self._program = [*PROGRAM, "simulator"]
-        options = {"exact_times": True, "shake": shake}
+        options = {"exact_times": True, "shake": shake, "budgets": budgets or None}
         self._further = arguments(setting_fields(Options), options)

@@ -29,6 +29,7 @@ from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.run.progress import SIMULATED, progress_shown
 from batsched_py.run.settings import Timeouts
 from batsched_py.support.atomic_files import temporary_place, write_whole
+from batsched_py.support.file_readers import read_log
 from batsched_py.transport import BEGUN, LISTENING
 
 _TICK = 0.02
@@ -109,7 +110,7 @@ def _wait_until_it_listens(ours: Process, folder: RunFolder, timeout: float) -> 
 
 def _said(folder: RunFolder) -> list[str]:
     """Return the whole lines that our process has written."""
-    return folder.scheduler_log.read_text(errors="replace").split("\n")[:-1]
+    return read_log(folder.scheduler_log).split("\n")[:-1]
 
 
 def _progress(folder: RunFolder) -> str:
@@ -121,13 +122,14 @@ def _progress(folder: RunFolder) -> str:
 
 
 def _keep_commands(folder: RunFolder, scheduler: list[str], batsim: list[str]) -> None:
+    sockets = shlex.quote(str(folder.sockets))
     write_whole(
         folder.root / "commands.sh",
         "#!/bin/sh\n"
         "# What was run, side by side; if one fails, the other is ended.\n"
-        "# The socket's folder is gone by now: it is made again.\n"
         f"cd {shlex.quote(os.getcwd())} || exit\n"
-        f"mkdir -p {shlex.quote(str(folder.sockets))}\n"
+        "# The socket's folder is gone by now. It is made again, unless another user was faster.\n"
+        f"[ -O {sockets} ] || mkdir -m 700 {sockets} || exit\n"
         f"{shlex.join(scheduler)} &\n"
         "ours=$!\n"
         "trap 'kill $ours' INT TERM\n"
@@ -141,7 +143,7 @@ def _keep_commands(folder: RunFolder, scheduler: list[str], batsim: list[str]) -
         "code=$?\n"
         "[ $code = 0 ] || kill $! 2>/dev/null\n"
         "wait $!\n"
-        f"rmdir {shlex.quote(str(folder.sockets))}\n"
+        f"rmdir {sockets}\n"
         "exit $code\n",
     )
 

@@ -16,7 +16,7 @@ from xml.parsers import expat
 
 from msgspec.structs import replace
 
-from batsched_py.errors import PlatformError, unreadable
+from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.attribute_values import (
     attribute,
     host_names,
@@ -30,6 +30,7 @@ from batsched_py.simulator.platform.network_reader import (
     ZONES,
     read_network,
 )
+from batsched_py.support.file_readers import read_bytes
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -40,6 +41,8 @@ _TRACES_OF_LINKS = {"BANDWIDTH", "LATENCY", "LINK_AVAIL"}
 _FILES_OF_HOSTS = ("availability_file", "speed_file", "state_file")
 _PSTATE = re.compile("[0-9]{1,9}")
 _BLANK = b" \t\r\n"
+_MOST_BYTES = 128 << 20
+"""Of a file: of :data:`MAX_HOSTS` hosts with names of 100 letters; a tree takes ten times that."""
 _LONGEST = 300
 """Characters of an error: attributes may be of any length."""
 
@@ -106,15 +109,12 @@ def check_well_formed(path: str | Path) -> None:
     """Raise :class:`PlatformError` for a file that is not XML; what it holds may be for Batsim."""
     try:
         expat.ParserCreate().Parse(_read_bytes(path), True)
-    except expat.ExpatError as error:
+    except (expat.ExpatError, LookupError, ValueError) as error:  # of unusual encodings, too
         raise PlatformError(f"{path}: not a well-formed XML file: {error}") from None
 
 
 def _read_bytes(path: str | Path) -> bytes:
-    try:
-        text = Path(path).read_bytes()
-    except OSError as error:
-        raise unreadable(path, error, PlatformError) from None
+    text = read_bytes(path, PlatformError, most=_MOST_BYTES)
     # as Batsim, some of whose own platforms begin with an empty line
     return rest if (rest := text.lstrip(_BLANK)).startswith(b"<?xml") else text
 

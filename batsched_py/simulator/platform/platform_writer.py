@@ -8,6 +8,7 @@ from pathlib import Path
 
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.hosts import ZONE
+from batsched_py.support.file_readers import read_text
 from batsched_py.support.json_values import whole
 from batsched_py.workload.sites import Sites
 
@@ -63,10 +64,7 @@ def scaled_xml(path: str | Path, factor: float) -> str:
 
     Nothing else changes: network, properties and comments stay as they are written.
     """
-    try:
-        text = Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise PlatformError(f"{path}: {error}") from None
+    text = read_text(path, PlatformError)
     if factor == 1:
         return text
 

@@ -101,6 +101,10 @@ class StepwiseJobs:
         """Tell whether a job is run here."""
         return job.description.id in self._running
 
+    def running(self) -> list[SimulatedJob]:
+        """Return the jobs that run here, the one that has run longest first."""
+        return [running.job for running in self._running.values()]
+
     def settle(self) -> None:
         """Bring the time of the next end up to date.
 

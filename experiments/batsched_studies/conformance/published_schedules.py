@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,6 +17,7 @@ from batsched_py.run.settings import ProcessSettings
 from batsched_py.run.simulate import make_process
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.support.file_readers import read_toml
 from batsched_py.transport import Partner
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
@@ -103,7 +103,7 @@ class Schedule:
     makespan: float
 
 
-COMPARISONS = tomllib.loads(Path(__file__).with_name("comparisons.toml").read_text("utf-8"))
+COMPARISONS = read_toml(Path(__file__).with_name("comparisons.toml"))
 CAUSES: dict[str, str] = COMPARISONS["causes"]
 VARIANTS = {
     name: [Variant(**variant) for variant in variants]

@@ -14,6 +14,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.run.simulate import simulate
+from batsched_py.support.file_readers import parse_json
 from batsched_py.support.plugins import SCHEDULERS, load, make
 from batsched_py.transport import Partner
 from batsched_py.transport.conversation import Conversation
@@ -76,7 +77,7 @@ def exchange(shared: Path, run: str, without: str | None = None) -> list[tuple[R
 
 
 def _without(reply: Record, name: str) -> Record:
-    content = msgspec.json.decode(reply.raw)
+    content = parse_json(reply.raw, dict[str, Any], "a reply")
     for event in content["events"]:
         if event["type"] == "EXECUTE_JOB":
             event["data"].pop(name, None)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-import msgspec
 import pandas as pd
 
 from batsched_py.report import CampaignResults
 from batsched_py.report.kit import log_name
+from batsched_py.support.file_readers import parse_json
 from batsched_py.workload.clock import parse_time_zone
 from batsched_studies.dynp import PUBLISHED
 
@@ -115,7 +115,7 @@ def values_of(run: Any) -> dict[str, float]:
 def options_of(run: Any, kind: str) -> dict[str, Any]:
     """Return ``scheduler_options`` or ``user_options`` of a row, which has them as JSON."""
     text = run.get(kind)
-    return msgspec.json.decode(text) if isinstance(text, str) else {}
+    return parse_json(text, dict[str, Any], kind) if isinstance(text, str) else {}
 
 
 def policy_of(run: Any) -> Policy | None:

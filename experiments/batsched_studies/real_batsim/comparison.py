@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from math import isclose
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from batsched_py.report.comparing.job_differences import ROUNDING, Kind, differences
 from batsched_py.run.result import Result
+from batsched_py.support.file_readers import csv_rows, parse_json, read_text
 from batsched_py.transport.recording import read_exchange
 from batsched_studies.real_batsim.two_simulators import Left
 
@@ -83,8 +81,7 @@ def _table(prefix: Path, name: str) -> list[list[Any]]:
     path = Path(f"{prefix}_{name}.csv")
     if not path.exists():
         return []
-    with path.open(newline="") as file:
-        header, *rows = csv.reader(file)
+    header, *rows = csv_rows(read_text(path).splitlines(keepends=True), path)
     wanted = [column not in _NOT_COMPARED for column in header]
     return [
         [_number(cell) for cell, is_wanted in zip(row, wanted, strict=True) if is_wanted]
@@ -106,7 +103,9 @@ def _events(exchange: Path) -> dict[str, list[tuple[float, Any]]]:
     which is told to users only.
     """
     records = read_exchange(exchange)
-    messages = [msgspec.json.decode(it.raw) for it in records if it.sender == "batsim"]
+    messages = [
+        parse_json(it.raw, dict[str, Any], exchange) for it in records if it.sender == "batsim"
+    ]
     events = defaultdict(list)
     for message in messages[1:]:
         for event in message["events"]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from batsched_py.report.kit import read_published
+from batsched_py.support.file_readers import read_toml
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
@@ -26,7 +26,7 @@ HERE: dict[str, str] = PRINTED["zakay"]["here"]
 def printed_locality() -> dict[str, Any]:
     """Return the thesis's tables of similarity, stack depth and Hurst parameter."""
     path = ROOT / "tests" / "published" / "locality.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return read_toml(path)
 
 
 def path_of(shared: Path, file: str) -> Path:

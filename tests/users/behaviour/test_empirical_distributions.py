@@ -195,7 +195,7 @@ def test_wrong_files_are_named(tmp_path: Path, rest: str, message: str) -> None:
 
 
 def test_no_file_and_no_values() -> None:
-    with pytest.raises(UsageError, match=r"no file nowhere\.json"):
+    with pytest.raises(UsageError, match=r"no file 'nowhere\.json"):
         read_distribution("nowhere.json")
     for learn in (learn_quantiles, learn_table):
         with pytest.raises(UsageError, match="waits: there are no values"):

@@ -49,7 +49,7 @@ OPTIONS: list[tuple[Any, dict[str, Any], str]] = [
     (SiteUsers, {"sleep": "no"}, "sleep"),
     (SiteUsers, {"longest_run_time": 0}, "longest_run_time=0: expected a number"),
     (SiteUsers, {"distributions": 5}, "distributions=5: expected the path of a file or folder"),
-    (SiteUsers, {"distributions": "nowhere"}, r"no file nowhere.think_times\.json"),
+    (SiteUsers, {"distributions": "nowhere"}, r"no file 'nowhere.think_times\.json"),
     (SiteUsers, {"seed": -1}, "seed=-1"),
     (Synthetic, {"jobs": 0.5}, "jobs=0.5: expected a whole number"),
     (Synthetic, {"shrink": -1}, "shrink=-1: expected a number at least 0"),

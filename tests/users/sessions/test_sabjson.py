@@ -203,9 +203,9 @@ JOB = ("sessions", 1, "jobs", 0)
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ("", r"f\.SABjson: not JSON"),
-        ("{", r"f\.SABjson: not JSON"),
-        ("[" * 100_000, r"f\.SABjson: not JSON"),
+        ("", r"f\.SABjson(:1:.)?: no JSON"),
+        ("{", r"f\.SABjson(:1:.)?: no JSON"),
+        ("[" * 100_000, r"f\.SABjson(:1:.)?: no JSON"),
         ("[]", r"f\.SABjson: Expected `object`, got `array`"),
         (change("sessions"), r"f\.SABjson: Object missing required field `sessions`"),
         (change("sessions", to=[3]), r"Expected `object`, got `int` - at `\$\.sessions"),

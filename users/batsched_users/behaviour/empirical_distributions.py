@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from batsched_py.errors import InputError, UsageError
 from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.file_readers import read_json
 from batsched_py.support.json_values import whole
 
 Pair = tuple[float, float]
@@ -239,13 +240,7 @@ def read_distribution(path: str | Path) -> Distribution:
     Raises :class:`UsageError` if there is no such file, and :class:`InputError`, which names the
     file, for one that is not as described above.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise UsageError(f"no file {path}; expected a distribution (a JSON file)")
-    try:
-        file = msgspec.json.decode(path.read_bytes(), type=_DistributionFile)
-    except (msgspec.DecodeError, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}; expected a distribution") from None
+    file = read_json(path, _DistributionFile, expected="a distribution")
     about = About(**{key: getattr(file, key) for key in About.__struct_fields__})
     if (file.quantiles is None) == (file.probabilities is None):
         raise InputError(f"{path}: expected either quantiles or probabilities")

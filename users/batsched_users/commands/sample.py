@@ -10,9 +10,11 @@ import numpy as np
 import typer
 
 from batsched_py.commands import shared_options as o
+from batsched_py.model.endless_work import SubmissionWatch
 from batsched_py.model.user_model import UserModel
 from batsched_py.support import plugins
 from batsched_py.support.atomic_files import keep_inputs, make_folder_of
+from batsched_py.support.budgets import parse_budgets
 from batsched_py.support.option_values import parse_options
 from batsched_py.support.signals import stop_signals
 from batsched_py.workload.conversion_rules import Rules, describe
@@ -46,6 +48,7 @@ def sample(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the users' chance.", min=0)] = 0,
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
+    budgets: o.Budgets = None,
 ) -> None:
     """Write what users submit as an SWF log, as if every job started at once.
 
@@ -59,10 +62,11 @@ def sample(
     workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines)
     if nodes is not None:
         workload = msgspec.structs.replace(workload, nb_res=nodes)
+    watch = SubmissionWatch(parse_budgets(budgets), len(workload.jobs))
     kind = plugins.load(plugins.USERS, users)
     chance = np.random.SeedSequence(seed).spawn(1)[0]  # as in a simulation with this seed
     with stop_signals():
-        rows = _rows(plugins.make_users(kind, users, workload, options, chance))
+        rows = _rows(plugins.make_users(kind, users, workload, options, chance), watch)
     notes = [
         f"users: {users} {msgspec.json.encode(options).decode()}, seed {seed}, on a machine "
         "without limits: no job waits",
@@ -81,12 +85,12 @@ def sample(
     say(f"wrote {len(rows)} jobs to {output}")
 
 
-def _rows(model: UserModel) -> list[list[float]]:
+def _rows(model: UserModel, watch: SubmissionWatch) -> list[list[float]]:
     """Return the 18 fields of each job; users are numbered by their first job."""
     rows: list[list[float]] = []
     numbers: dict[str, int] = {}
     run_times: dict[str, float] = {}
-    for played in play(model):
+    for played in play(model, watch=watch):
         job = played.job
         if job.profile not in run_times:
             run_times[job.profile] = run_time_of(model.profiles[job.profile])

@@ -14,8 +14,10 @@ from math import inf, isnan
 import msgspec
 
 from batsched_py.errors import WorkloadError
-from batsched_py.model.user_model import EndedJob, UserModel, jobs_due, next_due
+from batsched_py.model.endless_work import SubmissionWatch
+from batsched_py.model.user_model import EndedJob, UserModel, next_due
 from batsched_py.protocol.batsim_jobs_columns import SUCCESS
+from batsched_py.support.budgets import Budgets
 from batsched_py.workload import WorkloadJob
 from batsched_users.behaviour.job_profiles import run_time_of
 
@@ -31,14 +33,18 @@ class Played(msgspec.Struct, gc=False):
     end: float
 
 
-def play(users: UserModel, end_of: EndOf | None = None) -> Iterator[Played]:
+def play(
+    users: UserModel, end_of: EndOf | None = None, watch: SubmissionWatch | None = None
+) -> Iterator[Played]:
     """Yield the jobs that ``users`` submit, in order of submission, until they have no more.
 
     ``end_of`` says when a job ends; None: after its run time (:func:`run_time`). At one instant
     all ends come before submissions, as in a simulation. Raises
-    :class:`batsched_py.errors.InvariantError` where a simulation would: for a model that is due
-    and submits nothing, or without end.
+    :class:`batsched_py.errors.InvariantError` where a simulation would, for a model that is due
+    and submits nothing, and :class:`batsched_py.errors.BudgetError` where ``watch`` sees no end
+    (None: by the default budgets).
     """
+    watch = watch or SubmissionWatch(Budgets())
     if end_of is None:
         profiles = users.profiles
 
@@ -47,7 +53,6 @@ def play(users: UserModel, end_of: EndOf | None = None) -> Iterator[Played]:
 
     ends: list[tuple[float, int, Played]] = []
     order = count()
-    now, at_once = -inf, 0
     while True:
         due = next_due(users)
         if ends and ends[0][0] <= due:
@@ -55,11 +60,8 @@ def play(users: UserModel, end_of: EndOf | None = None) -> Iterator[Played]:
             job = EndedJob(played.job, played.submit, played.submit, played.end)
             users.job_ended(played.end, job, SUCCESS)
         elif due < inf:
-            now, at_once = due, at_once if due == now else 0
-            jobs = jobs_due(users, now, at_once)
-            at_once += len(jobs)
-            for submitted in jobs:
-                played = Played(submitted, now, end_of(submitted, now))
+            for submitted in watch.jobs_due(users, due):
+                played = Played(submitted, due, end_of(submitted, due))
                 heappush(ends, (played.end, next(order), played))
                 yield played
         else:

@@ -38,9 +38,9 @@ class _Group(msgspec.Struct, eq=False):
         except InvariantError as error:
             raise InvariantError(f"{self.label}: {error}") from None
 
-    def jobs(self, now: float) -> list[WorkloadJob]:
+    def jobs(self, now: float) -> Iterator[WorkloadJob]:
         try:
-            return jobs_due(self.model, now, 0)
+            yield from jobs_due(self.model, now, 0)
         except InvariantError as error:
             raise InvariantError(f"{self.label}: {error}") from None
 
@@ -115,15 +115,13 @@ class Population:
         return min(group.due() for group in self._groups)
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        """Return the jobs of all members that are due, in order of the members."""
-        jobs = []
+        """Yield the jobs of all members that are due, in order of the members."""
         for group in self._groups:
             if group.due() <= now:
                 for original in group.jobs(now):
                     job = group.renamed(original)
                     self._active[job.id] = group, original
-                    jobs.append(job)
-        return jobs
+                    yield job
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Tell the member whose job it is, by the names that it gave."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import InputError, UsageError
+from batsched_py.support.file_readers import read_toml
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.option_values import number
 from batsched_py.workload import Workload, WorkloadJob
@@ -59,13 +59,10 @@ def read_members(path: Path) -> list[Member]:
     """
     if not path.is_file():
         raise UsageError(f"file={path}: there is no such file; {_FORM}")
-    try:
-        content = tomllib.loads(path.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not a TOML file: {error}") from None
+    content = read_toml(path)
     _check_keys(str(path), content, ["member"])
     tables = content.get("member")
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+    if not (tables and isinstance(tables, list) and all(isinstance(t, dict) for t in tables)):
         raise InputError(f"{path}: there are no members; {_FORM}")
     members: list[Member] = []
     for place, table in enumerate(tables, start=1):

@@ -10,7 +10,9 @@ from typing import Any
 
 import msgspec
 
+from batsched_py.model.endless_work import SubmissionWatch
 from batsched_py.model.user_model import EndedJob
+from batsched_py.support.budgets import Budgets
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Seed
 from batsched_users.resampling.drawn_users import LONG_TERM, Arrival, Size, draw_crowd
@@ -129,8 +131,9 @@ def resampled_log(workload: Workload, **options: Any) -> Workload:
     """
     model = Resampled(workload, **options)
     jobs: list[WorkloadJob] = []
+    watch = SubmissionWatch(Budgets(), len(workload.jobs))
     while (now := model.next_submission()) < inf:
-        jobs += map(_as_recorded, model.jobs_to_submit(now))
+        jobs += map(_as_recorded, watch.jobs_due(model, now))
     return msgspec.structs.replace(workload, jobs=jobs)
 
 

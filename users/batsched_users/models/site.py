@@ -14,7 +14,13 @@ import msgspec
 from batsched_py.errors import InputError, UsageError
 from batsched_py.model.user_model import EndedJob
 from batsched_py.support import option_values as options
-from batsched_py.support.option_values import number, one_of, whole_number
+from batsched_py.support.option_values import (
+    MOST_USERS,
+    MOST_WEEKS,
+    number,
+    one_of,
+    whole_number,
+)
 from batsched_py.units import MINUTE, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour import think_times as thinking
@@ -47,6 +53,8 @@ times count once per run of repetitions; and each log by itself."""
 ALWAYS = ActivityCycle(0, 0)
 """The activity cycle of those who never sleep."""
 
+MOST_AT_ONCE = 1_000_000
+"""Jobs of a batch: they are made at once."""
 SUBMITTED, ENDED = "submitted", "ended"
 REDRAW, CUT = "redraw", "cut"
 EXACT, LEARNT = "exact", "learnt"
@@ -89,6 +97,8 @@ class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
             for value, _ in read[name].pairs if kind is Probabilities else ():
                 if value != int(value):
                     raise InputError(f"{path}: {value:g} is not a whole number")
+                if name == "batch_widths" and value > MOST_AT_ONCE:
+                    raise InputError(f"{path}: batches of {value:g} jobs, more than {MOST_AT_ONCE}")
         return cls(**read)
 
     def write(self, folder: str | Path) -> None:
@@ -204,7 +214,7 @@ class SiteUsers:
         seed: Seed = 0,
     ) -> None:
         self.profiles = RunTimeProfiles(workload.rules)
-        self._until = number("weeks", weeks, 0) * WEEK
+        self._until = number("weeks", weeks, 0, MOST_WEEKS) * WEEK
         self._calendar = Calendar.of(workload)
         self._all_must_end = one_of("last_job", last_job, (SUBMITTED, ENDED)) == ENDED
         self._sleep = options.boolean("sleep", sleep)
@@ -233,7 +243,7 @@ class SiteUsers:
         self._nb_jobs = 0
         self._due: list[tuple[float, int]] = []  # time, user
         chance = Chance(seed)
-        count = whole_number("nb_users", nb_users, 1)
+        count = whole_number("nb_users", nb_users, 1, MOST_USERS)
         self._users = [self._newcomer(user, chance) for user in range(count)]
 
     def _newcomer(self, index: int, chance: Chance) -> _SiteUser:

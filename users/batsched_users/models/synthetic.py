@@ -67,7 +67,7 @@ class Synthetic:
         """Learn from ``workload``; raises :class:`UsageError` and :class:`InputError`."""
         self.profiles = RunTimeProfiles(workload.rules)
         self._nb_jobs = whole_number("jobs", jobs, 0)
-        self._shrink = number("shrink", shrink, 0)
+        self._shrink = number("shrink", shrink, 0, 1e9)
         self._split = None if split is None else whole_number("split", split, 1)
         self.gaps = _gaps(workload, arrivals, alpha, beta)
         """The distribution of the gaps between submissions, before they are shrunk."""
@@ -76,8 +76,8 @@ class Synthetic:
             raise InputError(f"{workload.name}: no job has an estimate and a known run time")
         self._joint = Joint(
             shapes,
-            common=whole_number("common", common, 1),
-            per_decade=whole_number("per_decade", per_decade, 1),
+            common=whole_number("common", common, 1, 1e9),
+            per_decade=whole_number("per_decade", per_decade, 1, 1e6),
         )
         chance = Chance(seed)
         self._arrivals, self._jobs = chance.stream("arrivals"), chance.stream("jobs")
@@ -90,12 +90,11 @@ class Synthetic:
         return float(round(self._time * self._shrink)) if self._made < self._nb_jobs else inf
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        """Return the jobs due by ``now``, in the order in which they are drawn."""
-        jobs = []
+        """Yield the jobs due by ``now``, in the order in which they are drawn."""
         while self.next_submission() <= now:
-            jobs.append(self._job())
+            job = self._job()
             self._time += self.gaps.at(self._arrivals.random())
-        return jobs if self._split is None else split_jobs(jobs, self._split, (), [])
+            yield from [job] if self._split is None else split_jobs([job], self._split, (), [])
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Nobody reacts."""
@@ -120,7 +119,7 @@ def _gaps(workload: Workload, arrivals: str, alpha: float | None, beta: float | 
     if (alpha is None) != (beta is None):
         raise UsageError(f"alpha={alpha}, beta={beta}: give both, or none of them")
     if alpha is not None and beta is not None:
-        return Weibull(_positive("alpha", alpha), _positive("beta", beta))
+        return Weibull(number("alpha", alpha, 0.01, 100), number("beta", beta, 1e-6, 1e12))
     if arrivals == "fit":
         times = (job.submit_time for job in workload.jobs)
         return Weibull.fit([end - begin for begin, end in pairwise(times)], workload.name)
@@ -131,13 +130,6 @@ def _gaps(workload: Workload, arrivals: str, alpha: float | None, beta: float | 
             f"{', '.join(ARCHIVE)}; else say fit, or the name of one of its traces"
         )
     return gaps
-
-
-def _positive(option: str, value: float) -> float:
-    checked = number(option, value, 0)
-    if not checked:
-        raise UsageError(f"{option}={value}: expected a number above 0")
-    return checked
 
 
 def _shapes(workload: Workload) -> Iterator[Shape]:

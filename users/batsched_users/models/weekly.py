@@ -16,10 +16,17 @@ from typing import Annotated, Any
 
 import msgspec
 
-from batsched_py.errors import InputError, UsageError
+from batsched_py.errors import UsageError
 from batsched_py.model.user_model import EndedJob
 from batsched_py.support import option_values as options
-from batsched_py.support.option_values import number, one_of, whole_number
+from batsched_py.support.file_readers import read_json
+from batsched_py.support.option_values import (
+    MOST_USERS,
+    MOST_WEEKS,
+    number,
+    one_of,
+    whole_number,
+)
 from batsched_py.units import DAY, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
@@ -50,7 +57,7 @@ class UserClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of equal users; shares sum to 1."""
 
     name: str
-    count: Annotated[int, msgspec.Meta(ge=1)]
+    count: Annotated[int, msgspec.Meta(ge=1, le=MOST_USERS)]
     """Users of the class."""
     activity: _Share
     """Chance of a week to be an active one (p_a)."""
@@ -87,10 +94,7 @@ def read_parameters(path: str | Path) -> Parameters:
     path = Path(path)
     if not path.is_file():
         raise UsageError(f"parameters={path}: there is no such file; expected JSON as {PUBLISHED}")
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Parameters)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from None
+    return read_json(path, Parameters)
 
 
 class _WeeklyUser(msgspec.Struct, eq=False, kw_only=True):
@@ -165,7 +169,7 @@ class WeeklyUsers:
         self.profiles = RunTimeProfiles(workload.rules)
         self._most = workload.nb_res
         self._calendar = Calendar.of(workload)
-        self._horizon = number("weeks", weeks, 0) * WEEK
+        self._horizon = number("weeks", weeks, 0, MOST_WEEKS) * WEEK
         self._think = ThinkTime.parse(str(think))
         self._activity = None if activity is None else number("activity", activity, 0, 1)
         self._draws = one_of("days", days, ("each", "draw")) == "draw"
@@ -272,5 +276,5 @@ def _deal(parameters: Parameters, nb_users: Any) -> list[UserClass]:
     listed = [kind for kind in parameters.classes for _ in range(kind.count)]
     if nb_users is None:
         return listed
-    count = whole_number("nb_users", nb_users, 1)
+    count = whole_number("nb_users", nb_users, 1, MOST_USERS)
     return [listed[(2 * k + 1) * len(listed) // (2 * count)] for k in range(count)]

@@ -16,7 +16,13 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.support.option_values import number, one_of
+from batsched_py.support.option_values import (
+    MOST_USERS,
+    MOST_WEEKS,
+    number,
+    one_of,
+    whole_number,
+)
 from batsched_py.units import WEEK
 from batsched_py.workload import Workload
 from batsched_users.behaviour.calendar import Calendar
@@ -53,10 +59,10 @@ class Size(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         for name in ("load", "rare_per_week"):
-            number(name, getattr(self, name), 0)
+            number(name, getattr(self, name), 0, MOST_USERS)
         for name in ("n_long", "n_temporary", "rate"):
             value = getattr(self, name)
-            if value is not None and number(name, value, 0) % 1 and name != "rate":
+            if value is not None and number(name, value, 0, MOST_USERS) % 1 and name != "rate":
                 raise UsageError(f"{name}={value}: expected a whole number of users")
         one_of("rate_over", self.rate_over, ("inner", "all"))
         one_of("begin", self.begin, ("active", "anywhere"))
@@ -222,6 +228,7 @@ class Crowd:
     def _wanted(self, name: str, of_the_log: float, pool: Sequence[Trace]) -> int:
         given = getattr(self._size, name)
         wanted = round(self._size.load * (of_the_log if given is None else given))
+        whole_number(f"load={self._size.load:g}: {name}", wanted, 0, MOST_USERS)
         if wanted and not pool:
             raise UsageError(
                 f"{name}={given}: there are no such users in the log (long-term ones are active "
@@ -296,10 +303,10 @@ def draw_crowd(
         Delimitation.parse(str(sessions)),
         tie,
         rare=Rare.parse(str(rare)),
-        long_weeks=number("long_weeks", long_weeks, 0),
-        edge_weeks=number("edge_weeks", edge_weeks, 0),
+        long_weeks=number("long_weeks", long_weeks, 0, MOST_WEEKS),
+        edge_weeks=number("edge_weeks", edge_weeks, 0, MOST_WEEKS),
     )
-    length = pools.weeks if weeks is None else number("weeks", weeks, 1 / WEEK)
+    length = pools.weeks if weeks is None else number("weeks", weeks, 1 / WEEK, MOST_WEEKS)
     return Crowd(pools, calendar, Chance(seed), size, calendar.first_week + length * WEEK)
 
 

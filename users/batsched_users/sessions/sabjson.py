@@ -17,9 +17,10 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from batsched_py.errors import UsageError, WorkloadError, unreadable
+from batsched_py.errors import UsageError, WorkloadError
 from batsched_py.support.atomic_files import make_folder_of, write_whole
-from batsched_py.support.json_values import whole
+from batsched_py.support.file_readers import read_json
+from batsched_py.support.json_values import shown, whole
 from batsched_py.workload import WorkloadJob
 from batsched_users.sessions.delimitation import Delimitation, Session, make_session
 from batsched_users.sessions.session_graph import SessionGraph
@@ -72,6 +73,7 @@ class _SabJob(msgspec.Struct):
     finish_time: _NotNegative | None = None
     estimate: _NotNegative | None = None
     submit_time: _NotNegative | None = None
+    """The exact time, where ``subtime`` has lost a last bit of it."""
 
 
 def file_name(user: str) -> str:
@@ -174,6 +176,7 @@ def read_sabjson(path: Path, workload: Path | None = None) -> UserFile:
     times, sessions that wait for each other in a circle, jobs without profile.
     """
     file = _convert(_decode(path), _SabFile, str(path))
+    _check_parts(file.profiles, path)
     named = unquote(path.name.removesuffix(SUFFIX).removeprefix("user"))
     user = named if file.user is None else str(file.user)
     profiles = file.profiles if workload is None else _profiles_of(workload) | file.profiles
@@ -187,12 +190,7 @@ def read_sabjson(path: Path, workload: Path | None = None) -> UserFile:
 
 
 def _decode(path: Path) -> Any:
-    try:
-        return msgspec.json.decode(path.read_bytes())
-    except OSError as error:
-        raise unreadable(path, error, WorkloadError) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise WorkloadError(f"{path}: not JSON: {error}") from None
+    return read_json(path, Any, WorkloadError)
 
 
 def _convert(raw: Any, kind: type[_T], where: str) -> _T:
@@ -211,7 +209,19 @@ def _profiles_of(workload: Path) -> _Profiles:
     class WithProfiles(msgspec.Struct):
         profiles: _Profiles
 
-    return _convert(_decode(workload), WithProfiles, str(workload)).profiles
+    profiles = _convert(_decode(workload), WithProfiles, str(workload)).profiles
+    _check_parts(profiles, workload)
+    return profiles
+
+
+def _check_parts(profiles: _Profiles, path: Path) -> None:
+    """Raise for composed profiles of which it is not known what they consist of."""
+    for name, profile in profiles.items():
+        parts = profile.get("seq", [])
+        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+            raise WorkloadError(
+                f"{path}: profile {name!r}: seq is {shown(parts)}, expected names of profiles"
+            )
 
 
 def _read_delimitation(text: str | None, path: Path) -> Delimitation | None:
@@ -240,9 +250,15 @@ def _read_job(record: dict[str, Any], start: float, user: str, where: str) -> Wo
         raise WorkloadError(
             f"{where}: walltime is {walltime}, expected more than 0, or -1 for none"
         )
+    submit_time = start + raw.subtime if raw.submit_time is None else raw.submit_time
+    if submit_time < start:
+        raise WorkloadError(
+            f"{where}: submit_time is {submit_time:.15g}, before its session, which begins at "
+            f"{start:.15g}"
+        )
     return WorkloadJob(
         id=str(raw.id),
-        submit_time=start + raw.subtime if raw.submit_time is None else raw.submit_time,
+        submit_time=submit_time,
         size=raw.res,
         profile=raw.profile,
         walltime=walltime,

@@ -1,0 +1,107 @@
+"""Telling work that has no end from much work: what a policy and its users do is counted."""
+
+from __future__ import annotations
+
+from itertools import islice
+from math import inf
+
+from batsched_py.errors import BudgetError
+from batsched_py.model.policy import Scheduler
+from batsched_py.model.user_model import UserModel, jobs_due
+from batsched_py.support.budgets import Budgets, exceeded
+from batsched_py.workload.workload import WorkloadJob
+
+_FEW = 100
+"""Messages that may come in any time: a log may have long gaps."""
+
+
+class ProgressWatch:
+    """Sees whether a simulation still comes to something, or a policy only keeps it going."""
+
+    def __init__(self, budgets: Budgets, scheduler: Scheduler) -> None:
+        self._budgets = budgets
+        self._policy = type(scheduler).__name__
+        self._state: tuple[int, ...] = ()
+        self._nb_idle = 0
+        self._idle_since = 0.0
+        self.policy_called = False
+        """Whether the policy has asked for a call since anything changed."""
+
+    def idle_message(self, now: float, tag: str, state: tuple[int, ...]) -> None:
+        """Count a message that has changed nothing if ``state`` is what it was.
+
+        The latter ends with the numbers of jobs that wait and run. ``tag`` is what came: the last
+        event's name. Raises :class:`BudgetError` for too many such messages, or for too long.
+        """
+        if state != self._state:
+            self._state, self._nb_idle, self._idle_since = state, 0, now
+            self.policy_called = False
+            return
+        self._nb_idle += 1
+        budgets, idle_time = self._budgets, now - self._idle_since
+        if self._nb_idle > budgets.messages:
+            name, most = "messages", budgets.messages
+        elif idle_time > budgets.idle_time and self._nb_idle > _FEW:
+            name, most = "idle_time", budgets.idle_time
+        else:
+            return
+        who = f"; {self._policy} asked to be called" if self.policy_called else ""
+        *_, nb_waiting, nb_running = state
+        raise exceeded(
+            name,
+            most,
+            now,
+            f"{self._nb_idle} messages in {idle_time:g} s, the latest {tag}, have changed nothing "
+            f"({nb_waiting} jobs wait, {nb_running} run{who})",
+        )
+
+    def too_many_decisions(self, now: float) -> BudgetError:
+        """Return what is to be raised for calls and kills beyond the budget."""
+        most = self._budgets.decisions
+        return exceeded(
+            "decisions",
+            most,
+            now,
+            f"{self._policy} asked for more than {most:.15g} calls and kills in one pass, or has "
+            "so many calls outstanding",
+        )
+
+
+class SubmissionWatch:
+    """Takes the jobs of users as long as there seems to be an end of them.
+
+    ``nb_recorded`` is the number of jobs that they may submit before the budget ``jobs`` counts.
+    """
+
+    def __init__(self, budgets: Budgets, nb_recorded: int = 0) -> None:
+        self._budgets = budgets
+        self._nb_recorded = nb_recorded
+        self._nb_jobs = 0
+        self._instant = -inf
+        self._nb_at_once = 0
+
+    def jobs_due(self, users: UserModel, now: float) -> list[WorkloadJob]:
+        """Return the jobs that are due; see :func:`~batsched_py.model.user_model.jobs_due`.
+
+        Raises :class:`BudgetError` for too many, taking one more than may be.
+        """
+        if now > self._instant:
+            self._instant, self._nb_at_once = now, 0
+        budgets = self._budgets
+        left = min(
+            budgets.jobs_at_once - self._nb_at_once,
+            self._nb_recorded + budgets.jobs - self._nb_jobs,
+        )
+        due = jobs_due(users, now, self._nb_at_once)
+        jobs = list(due) if left == inf else list(islice(due, int(left) + 1))
+        self._nb_at_once += len(jobs)
+        self._nb_jobs += len(jobs)
+        if len(jobs) <= left:
+            return jobs
+        model = type(users).__name__
+        if self._nb_at_once > budgets.jobs_at_once:
+            seen = f"{model} has submitted {self._nb_at_once} jobs at this instant"
+            raise exceeded("jobs_at_once", budgets.jobs_at_once, now, seen)
+        recorded = f", and {self._nb_recorded} were recorded" if self._nb_recorded else ""
+        seen = f"{model} has submitted {self._nb_jobs} jobs{recorded}"
+        raise exceeded("jobs", budgets.jobs, now, seen)

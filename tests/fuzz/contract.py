@@ -1,0 +1,67 @@
+"""What every reader promises: a result, or an error of ours that says where, in time."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from batsched_py.errors import BatschedError
+from fuzz.forms import Form
+
+SECONDS = 5.0
+"""How long one input may keep the processor."""
+MEGABYTES = 300
+"""By so much memory may grow with one input."""
+LONGEST = 100_000
+"""Bytes of an input."""
+
+
+class Target(NamedTuple):
+    """Something that reads what others wrote."""
+
+    name: str
+    seeds: Callable[[], Sequence[bytes]]
+    """Small inputs that are right."""
+    check: Callable[[bytes], str]
+    """Feeds an input to the reader, in the working directory, which is a folder for it. Returns
+    why it was refused, empty if it was not; raises anything else for a broken promise."""
+    form: Form
+    tokens: Sequence[str]
+    """Words of the format."""
+
+
+class TooSlow(BaseException):
+    """An input takes too long; no ``except Exception`` catches it."""
+
+
+def refusal(error: BatschedError, *names: str) -> str:
+    """Return the message of an error; assert that it is a line that can be shown, with names."""
+    text = str(error)
+    assert text.strip(), f"{type(error).__name__} without a message"
+    assert "Traceback" not in text, "a traceback in a message"
+    for name in names:
+        assert name in text, f"{name} is not named in: {text[:300]!r}"
+    return text
+
+
+def same(before: Any, after: Any, what: str) -> None:
+    """Assert that what was written and read again is what was read before."""
+    assert before == after, f"{what}: read again it is another"
+
+
+@contextmanager
+def in_time(seconds: float = SECONDS) -> Iterator[None]:
+    """Raise :class:`TooSlow` in what computes for longer; what others compute is not counted."""
+
+    def stop(*_: Any) -> None:
+        raise TooSlow(f"more than {seconds:g} s")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

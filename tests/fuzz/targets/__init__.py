@@ -1,0 +1,18 @@
+"""Everything of ours that reads what others wrote, by name."""
+
+from fuzz.contract import Target
+from fuzz.targets import (
+    campaigns,
+    conversations,
+    logs,
+    messages,
+    platforms,
+    sessions,
+    stored_runs,
+    workloads,
+)
+
+_MODULES = (messages, conversations, logs, workloads, platforms, campaigns, sessions, stored_runs)
+TARGETS: dict[str, Target] = {
+    target.name: target for module in _MODULES for target in module.TARGETS
+}

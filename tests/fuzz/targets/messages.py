@@ -1,0 +1,93 @@
+"""Single messages, as Batsim and schedulers send them."""
+
+from __future__ import annotations
+
+from batsched_py.errors import ProtocolError
+from batsched_py.protocol import message_json as codec
+from batsched_py.protocol import messages as m
+from fuzz.contract import Target, refusal, same
+from fuzz.forms import JSON, words
+from fuzz.targets.small_inputs import exchange
+
+WORDS = (
+    *words(
+        """
+        now events timestamp type data job_id job res subtime walltime profile alloc 0-3
+        3-0 0-3000000000 job_ids job_state return_code resources state mapping estimate
+        user nb_resources nb_compute_resources compute_resources config profiles id
+        additional_io_job COMPLETED_SUCCESSFULLY COMPLETED_WALLTIME_REACHED w0!0000
+        dyn!1 registration_finished continue_registration no_more_static_job_to_submit
+        event_machine_unavailable consumed_energy estimate_waiting_time progress
+        dynamic-jobs-enabled
+        """
+    ),
+    *codec.EVENTS,
+    *codec.DECISIONS,
+)
+_RARE_EVENTS = b"""{"now":5.5,"events":[
+{"timestamp":5,"type":"JOB_KILLED","data":{"job_ids":["w0!1"],
+ "job_progress":{"w0!1":{"profile":"p","progress":0.5}}}},
+{"timestamp":5,"type":"REQUESTED_CALL","data":{}},
+{"timestamp":5,"type":"RESOURCE_STATE_CHANGED","data":{"resources":"0-1 3","state":"1"}},
+{"timestamp":5.25,"type":"FROM_JOB_MSG","data":{"job_id":"w0!2","msg":[1,{"a":null}]}},
+{"timestamp":5.5,"type":"NOTIFY","data":{"type":"event_machine_unavailable","resources":"2"}},
+{"timestamp":5.5,"type":"QUERY","data":{"requests":{"estimate_waiting_time":{"job_id":"w0!3"}}}},
+{"timestamp":5.5,"type":"ANSWER","data":{"consumed_energy":12500.5}}]}"""
+_RARE_DECISIONS = b"""{"now":5.5,"events":[
+{"timestamp":5,"type":"KILL_JOB","data":{"job_ids":["w0!1","w0!2"]}},
+{"timestamp":5,"type":"CALL_ME_LATER","data":{"timestamp":25.25}},
+{"timestamp":5,"type":"SET_JOB_METADATA","data":{"job_id":"w0!1","metadata":"{}"}},
+{"timestamp":5,"type":"SET_RESOURCE_STATE","data":{"resources":"0-1 3","state":"1"}},
+{"timestamp":5,"type":"TO_JOB_MSG","data":{"job_id":"w0!1","msg":"stop"}},
+{"timestamp":5,"type":"CHANGE_JOB_STATE","data":{"job_id":"w0!1","job_state":"RUNNING"}},
+{"timestamp":5,"type":"REGISTER_PROFILE","data":{"workload_name":"dyn","profile_name":"p",
+ "profile":{"type":"delay","delay":10}}},
+{"timestamp":5,"type":"REGISTER_JOB","data":{"job_id":"dyn!7",
+ "job":{"id":"dyn!7","profile":"p","res":1,"subtime":5,"walltime":12}}},
+{"timestamp":5,"type":"EXECUTE_JOB","data":{"job_id":"dyn!7","alloc":"2","mapping":{"0":"0"}}},
+{"timestamp":5,"type":"NOTIFY","data":{"type":"registration_finished"}},
+{"timestamp":5,"type":"QUERY","data":{"requests":{"consumed_energy":{}}}},
+{"timestamp":5,"type":"ANSWER","data":{"estimate_waiting_time":{"job_id":"w0!1"}}}]}"""
+
+
+def _event_seeds() -> list[bytes]:
+    return [*(raw for users in (False, True) for raw, _ in exchange(users=users)), _RARE_EVENTS]
+
+
+def _decision_seeds() -> list[bytes]:
+    of_simulations = [raw for users in (False, True) for _, raw in exchange(users=users)]
+    return [*of_simulations, _RARE_DECISIONS]
+
+
+def _content(message: m.Message) -> object:
+    """Return what a message says, job by job: jobs are not equal, however alike."""
+    return codec.encode_events(message, exact=True)
+
+
+def check_events(data: bytes) -> str:
+    """A message that is accepted says the same when it is written and read again."""
+    try:
+        message = codec.decode_events(data)
+    except ProtocolError as error:
+        return refusal(error)
+    again = codec.decode_events(codec.encode_events(message, exact=True))
+    same(_content(message), _content(again), "message")
+    codec.decode_events(codec.encode_events(message))  # with six decimals too
+    return ""
+
+
+def check_decisions(data: bytes) -> str:
+    """A reply that is accepted says the same when it is written and read again."""
+    try:
+        message = codec.decode_decisions(data)
+    except ProtocolError as error:
+        return refusal(error)
+    raw = codec.encode_decisions(message)
+    same(raw, codec.encode_decisions(codec.decode_decisions(raw)), "reply")
+    return ""
+
+
+TARGETS = (
+    Target("events", _event_seeds, check_events, JSON, WORDS),
+    Target("decisions", _decision_seeds, check_decisions, JSON, WORDS),
+)

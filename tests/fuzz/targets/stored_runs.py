@@ -1,0 +1,157 @@
+"""What simulations and campaigns leave, and others read: tables, descriptions, exchanges."""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from batsched_py.campaign.campaign_file import read_campaign
+from batsched_py.campaign.campaign_folder import Stored, StoredRun, open_results
+from batsched_py.errors import BatschedError, InputError, UsageError
+from batsched_py.explain.replayed_exchange import beginning, read_turns
+from batsched_py.run.result import Result
+from batsched_py.run.simulate import simulate
+from batsched_py.transport.conversation import Conversation
+from batsched_py.transport.exchange_replay import first_difference, pairs
+from batsched_py.transport.recording import read_exchange
+from fuzz.contract import Target, refusal, same
+from fuzz.forms import CSV, JSON, JSON_LINES, words
+from fuzz.targets.messages import WORDS
+from fuzz.targets.small_inputs import exchange, jobs, process, recording
+
+RECORDING = Path("exchange.jsonl")
+
+
+@cache
+def _run() -> dict[str, bytes]:
+    """Return the files of a small run by the end of their name."""
+    with TemporaryDirectory() as folder:
+        paths = simulate(jobs(), progress=False).write(Path(folder, "out"))
+        return {path.name.removeprefix("out_"): path.read_bytes() for path in paths}
+
+
+def _load(data: bytes, name: str) -> str:
+    """Read a run of which one file is ``data``; as Batsim's, if that is not its description."""
+    for end, content in _run().items():
+        Path(f"out_{end}").write_bytes(data if end == name else content)
+    if name != "run.json":
+        Path("out_run.json").unlink()
+    try:
+        result = Result.load("out")
+        nb_jobs = len(result.table.submit)
+        assert isinstance(repr(result), str)
+        metrics = result.metrics
+    except (InputError, UsageError) as error:
+        return refusal(error, f"out_{name}")
+    assert len(metrics), "no metrics"
+    result.write("again")
+    same(nb_jobs, len(Result.load("again").table.submit), "jobs")
+    return ""
+
+
+def check_jobs(data: bytes) -> str:
+    """A table of jobs that is read has metrics, and is the same when it is written."""
+    return _load(data, "jobs.csv")
+
+
+def check_schedule(data: bytes) -> str:
+    """The row of a schedule says how large the machine is."""
+    return _load(data, "schedule.csv")
+
+
+def check_description(data: bytes) -> str:
+    """The description of a run fits what it describes, or is refused."""
+    return _load(data, "run.json")
+
+
+@cache
+def _campaign() -> bytes:
+    """Return a small ``campaign.json``, of one run."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "campaign.toml")
+        path.write_text('[run]\nlog = "sample"\n')
+        (planned,) = read_campaign(path).runs
+    stored = Stored(
+        name="c",
+        title="A campaign",
+        file="campaign.toml",
+        report=None,
+        keep="jobs",
+        provenance={"version": "1"},
+        runs=[StoredRun(planned=planned, folder="runs/0", input="sample", command=["a", "b"])],
+    )
+    return msgspec.json.encode(stored)
+
+
+def check_campaign(data: bytes) -> str:
+    """The runs of a campaign that is read make a table."""
+    folder = Path("campaign/runs/0")
+    folder.mkdir(parents=True, exist_ok=True)
+    Path("campaign/campaign.json").write_bytes(data)
+    for end, content in _run().items():
+        (folder / f"out_{end}").write_bytes(content)
+    try:
+        results = open_results("campaign")
+        assert len(results.runs) <= results.nb_planned, "more runs than planned"
+        assert results.axes is not None
+        assert results.failures is not None
+    except (InputError, UsageError) as error:
+        return refusal(error, "campaign")
+    finally:
+        shutil.rmtree("campaign")
+    return ""
+
+
+def check_exchange(data: bytes) -> str:
+    """An exchange that is read can be answered again, and be explained."""
+    RECORDING.write_bytes(data)
+    try:
+        records = read_exchange(RECORDING)
+    except InputError as error:
+        return refusal(error, str(RECORDING))
+    reasons = []
+    try:
+        difference = first_difference(pairs(records), Conversation(lambda _: process().answer))
+        reasons.append("" if difference is None else difference.error or "differs")
+    except BatschedError as error:
+        reasons.append(refusal(error))
+    try:
+        beginning(read_turns(RECORDING))
+    except InputError as error:
+        reasons.append(refusal(error))
+    return " / ".join(reasons)
+
+
+def _exchanges() -> list[bytes]:
+    return [recording(exchange(users=users)) for users in (False, True)]
+
+
+_COLUMNS = words(
+    """
+    job_id workload_name profile submission_time requested_number_of_resources
+    requested_time success final_state starting_time execution_time finish_time
+    waiting_time turnaround_time stretch allocated_resources consumed_energy
+    metadata user original_submission_time measured 0-3 0-3000000000 REJECTED
+    COMPLETED_SUCCESSFULLY home nb_computing_machines makespan
+    """
+)
+_KEYS = words(
+    """
+    run input metrics overall windows per_user notes nb_processors sites wall_time
+    nb_messages warm_up cool_down unix_start_time time_zone name scheduler users
+    rules statistics units denominators files sha256 planned labels settings folder
+    provenance command keep report file
+    """
+)
+
+TARGETS = (
+    Target("jobs_csv", lambda: [_run()["jobs.csv"]], check_jobs, CSV, _COLUMNS),
+    Target("schedule_csv", lambda: [_run()["schedule.csv"]], check_schedule, CSV, _COLUMNS),
+    Target("run_json", lambda: [_run()["run.json"]], check_description, JSON, _KEYS),
+    Target("campaign_json", lambda: [_campaign()], check_campaign, JSON, _KEYS),
+    Target("exchange", _exchanges, check_exchange, JSON_LINES, WORDS),
+)

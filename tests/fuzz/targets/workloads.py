@@ -1,0 +1,79 @@
+"""Batsim's workload files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from batsched_py.errors import BatschedError, InvariantError, WorkloadError
+from batsched_py.run.simulate import simulate
+from batsched_py.workload import Workload
+from batsched_py.workload.batsim_workload import read_workload, write_workload
+from fuzz.contract import Target, refusal, same
+from fuzz.forms import JSON, words
+
+WORKLOAD = Path("load.json")
+_SMALL = b"""{"nb_res": 4, "jobs": [
+{"id": "1", "subtime": 0, "res": 1, "profile": "d", "walltime": 12, "user": "a"},
+{"id": "w0!2", "subtime": 1.5, "res": 2, "profile": "h", "finish_time": 20, "estimate": 3},
+{"id": 3, "subtime": 1.5, "res": 2, "profile": "p", "walltime": -1, "colour": [1, {"x": null}]},
+{"id": "4", "subtime": 30, "res": 4, "profile": "c", "user": 7}],
+"profiles": {"d": {"type": "delay", "delay": 10}, "unused": {"type": "delay", "delay": 1},
+"h": {"type": "parallel_homogeneous", "cpu": 5e9, "com": 1e6, "ret": 1},
+"p": {"type": "parallel", "cpu": [1e9, 2e9], "com": [0, 5e5, 0, 0]},
+"c": {"type": "composed", "repeat": 3, "seq": ["d", "t"]},
+"t": {"type": "parallel_homogeneous_total", "cpu": 1e9, "com": 0}}}"""
+_OF_A_LOG = b"""{"description": "made up", "rules": {"size": "requested"},
+"unix_start_time": 820454400, "time_zone": "+01:00", "nb_res": 2, "jobs": [
+{"id": "1", "subtime": -5, "res": 2, "profile": "r", "walltime": 5}], "profiles": {
+"r": {"type": "recv", "regex": ".*", "on_success": "s", "on_failure": "s", "on_timeout": "s"},
+"s": {"type": "send", "msg": {"a": 1}, "sleeptime": 1}}}"""
+_TOKENS = words(
+    """
+    id subtime res profile walltime user finish_time estimate nb_res jobs profiles
+    type delay cpu com repeat seq ret composed rules parallel parallel_homogeneous
+    parallel_homogeneous_total usage_trace trace parallel_homogeneous_pfs
+    data_staging send recv smpi w0! w0!1 w1!2 unix_start_time time_zone home
+    original_submission_time Europe/Berlin
+    """
+)
+
+
+def simulated(load: Workload, platform: str | None = None) -> str:
+    """Simulate; return why it was not possible, empty if it was."""
+    try:
+        result = simulate(load, platform=platform, progress=False)
+    except InvariantError as error:
+        raise AssertionError(f"a file's fault is told as one of the policy: {error}") from None
+    except BatschedError as error:
+        return refusal(error)
+    assert len(result.table.submit) == len(load.jobs), "jobs were lost"
+    assert result.measured["overall"], "no metrics"
+    assert result.jobs_csv(), "no table of jobs"
+    return ""
+
+
+def check(data: bytes) -> str:
+    """A workload that is read is the same when it is written, and can be simulated."""
+    WORKLOAD.write_bytes(data)
+    try:
+        load = read_workload(WORKLOAD, negative_subtimes=True)
+        read_workload(WORKLOAD)
+    except WorkloadError as error:
+        return refusal(error, str(WORKLOAD))
+    _check_written(load)
+    return simulated(load)
+
+
+def _check_written(load: Workload) -> None:
+    write_workload(load, "again.json")
+    again = read_workload("again.json", negative_subtimes=True)
+    same((load.nb_res, load.jobs), (again.nb_res, again.jobs), "jobs")
+    # Parts of composed profiles that no job uses are left out only the second time.
+    same(load.profiles, load.profiles | again.profiles, "profiles")
+    assert {job.profile for job in load.jobs} <= again.profiles.keys(), "profiles were lost"
+    same(load.rules, again.rules, "rules")
+    clock = (load.unix_start_time, load.time_zone)
+    same(clock, (again.unix_start_time, again.time_zone), "clock")
+
+
+TARGETS = (Target("workload", lambda: [_SMALL, _OF_A_LOG], check, JSON, _TOKENS),)
