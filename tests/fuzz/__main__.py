@@ -15,6 +15,9 @@ import tempfile
 import time
 import warnings
 from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
@@ -57,15 +60,16 @@ class Work:
             self.target.check(data)  # imports what is needed, and is not measured
         fuzzer = Fuzzer(self.target, seed, pipe.send)
         begin = time.monotonic()
-        for number, data in enumerate(fuzzer.inputs()):
-            if number >= len(self.target.seeds()) and number % _AT_ONCE == 0:
-                limit_memory()
-            self._current.write_bytes(data)
-            self._beat.value = time.monotonic()
-            fuzzer.feed(data)
-            self.cases.value = fuzzer.nb_cases
-            if time.monotonic() - begin - fuzzer.seconds_minimising > seconds:
-                break
+        with suppress(KeyboardInterrupt):
+            for number, data in enumerate(fuzzer.inputs()):
+                if number % _AT_ONCE == 0:
+                    limit_memory()
+                self._current.write_bytes(data)
+                self._beat.value = time.monotonic()
+                fuzzer.feed(data)
+                self.cases.value = fuzzer.nb_cases
+                if time.monotonic() - begin - fuzzer.seconds_minimising > seconds:
+                    break
         assert fuzzer.lines is not None
         pipe.send((fuzzer.lines.count, fuzzer.causes))
 
@@ -107,7 +111,14 @@ class Work:
         return "\n".join(told)
 
 
-def run(targets: list[Target], seconds: float, jobs: int, seed: int, folder: Path) -> int:
+def run(
+    targets: list[Target],
+    seconds: float,
+    jobs: int,
+    seed: int,
+    folder: Path,
+    tell: Callable[[str], None],
+) -> int:
     """Return the number of faults; ``seconds`` are for all together."""
     todo = deque(targets)
     share = seconds * min(jobs, len(targets)) / len(targets)
@@ -116,13 +127,17 @@ def run(targets: list[Target], seconds: float, jobs: int, seed: int, folder: Pat
     while todo or works:
         while todo and len(works) < jobs:
             works.append(Work(todo.popleft(), seed, share, folder))
-        ready = wait([work.pipe for work in works], timeout=1)
+        try:
+            ready = wait([work.pipe for work in works], timeout=1)
+        except KeyboardInterrupt:  # those that run have got it too, and tell what they know
+            todo.clear()
+            continue
         for work in list(works):
             if work.pipe in ready:
                 work.receive()
             work.end_if_hung()
             if work.result is not None:
-                print(work.line(), flush=True)
+                tell(work.line())
                 faults += len(work.faults)
                 works.remove(work)
     return faults
@@ -143,7 +158,8 @@ def main() -> int:
     print(f"seed {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=_memory_disk()) as folder:
         chosen = [TARGETS[name] for name in names]
-        faults = run(chosen, arguments.minutes * 60, arguments.jobs, seed, Path(folder))
+        tell = partial(print, flush=True)
+        faults = run(chosen, arguments.minutes * 60, arguments.jobs, seed, Path(folder), tell)
     return 1 if faults else 0
 
 

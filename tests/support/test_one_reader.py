@@ -14,10 +14,10 @@ READERS |= {"read_parquet", "read_json", "read_table"}
 OPENERS = {"open", "fdopen", "FileIO"}
 ALLOWED = {
     "batsched_py/support/file_readers.py": "is the reader",
-    "batsched_py/support/temporary_rows.py": "reads what this process has written",
     "batsched_py/support/memory_limit.py": "reads what the kernel says",
     "batsched_py/support/atomic_files.py": "opens what is to be on the disk",
     "batsched_py/support/file_digest.py": "takes the digest of a file",
+    "batsched_py/support/trusted_code.py": "writes by a descriptor",
     "batsched_py/workload/swf.py": "numpy reads bytes that were read here",
     "batsched_py/run/backends/child_processes.py": "follows a log that may be longer than memory",
     "batsched_py/campaign/cluster/executor.py": "reads an answer of HTTP, not a file",

@@ -17,7 +17,7 @@ from batsched_py.transport.conversation import Conversation
 from fuzz.contract import Target, refusal
 from fuzz.forms import JSON_LINES
 from fuzz.targets.messages import WORDS
-from fuzz.targets.small_inputs import exchange, jobs, lines, process
+from fuzz.targets.small_inputs import BUDGETS, exchange, jobs, lines, process
 
 
 def _of_batsim() -> list[bytes]:
@@ -96,6 +96,7 @@ def check_simulator(data: bytes) -> str:
         acknowledge_dynamic_jobs=dynamic,
         energy=b"SET_RESOURCE_STATE" in data,
         compute_sharing=b"KILL_JOB" in data,
+        budgets=BUDGETS,
     )
     try:
         outcome = Simulator(_machine(), [] if dynamic else [jobs()], options).run(scheduler)
