@@ -25,6 +25,7 @@ from batsched_py.results.whole_run import read_sealed, run_settings, write_seale
 from batsched_py.run.described_sites import described_sites
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.support.atomic_files import whole_file, write_whole
+from batsched_py.support.file_readers import is_file
 from batsched_py.support.spreadsheet_cells import csv_of
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import LATER, Rules
@@ -84,7 +85,7 @@ def store(campaign: Campaign, runs: Iterable[PreparedRun], out: Path) -> None:
 
 def check_folder(campaign: Campaign, out: Path) -> None:
     """Raise :class:`UsageError` if a folder is that of another campaign."""
-    if not (out / STORED).is_file():
+    if not is_file(out / STORED):
         return
     try:
         other = open_results(out).name
@@ -103,7 +104,7 @@ def open_results(folder: str | Path) -> CampaignResults:
     Raises :class:`UsageError` if it is none, :class:`InputError` if its file is broken.
     """
     path = Path(folder) / STORED
-    if not path.is_file():
+    if not is_file(path):
         raise UsageError(f"{folder} is no folder of a campaign: there is no {path}")
     try:
         return CampaignResults(read_sealed(path, Stored), Path(folder))
@@ -190,7 +191,7 @@ class CampaignResults:
         return [
             folder / RUN_JSON
             for folder, _ in self.planned
-            if folder not in tried and not (folder / RUN_JSON).exists()
+            if folder not in tried and not is_file(folder / RUN_JSON)
         ]
 
     def jobs(self, run: Any) -> pd.DataFrame:
@@ -211,7 +212,7 @@ class CampaignResults:
         """
         finished_run(Path(run["folder"]))
         path = _jobs_path(run)
-        return _read_jobs(path) if path.is_file() else None
+        return _read_jobs(path) if is_file(path) else None
 
     def workload(self, run: Any) -> Workload:
         """Return the recorded workload of a row of :attr:`runs`."""

@@ -17,7 +17,7 @@ from batsched_py.errors import BatschedError, InputError
 from batsched_py.results import whole_run
 from batsched_py.results.whole_run import NamedFile, read_run, write_sealed
 from batsched_py.support.atomic_files import write_whole
-from batsched_py.support.file_readers import read_log
+from batsched_py.support.file_readers import is_file, read_log
 
 PREFIX = "out"
 RUN_JSON = f"{PREFIX}{whole_run.RUN_JSON}"
@@ -51,7 +51,7 @@ def finished_run(folder: Path) -> FinishedRun | None:
     Raises :class:`InputError` if it is damaged, or of another folder.
     """
     path = folder / RUN_JSON
-    if not path.exists():
+    if not is_file(path):
         return None
     run = read_run(path, FinishedRun, REMEDY)
     if run.provenance.get("hash") != hash_in(folder):
@@ -67,7 +67,7 @@ def hash_in(folder: Path) -> str:
 def failure(folder: Path) -> str | None:
     """Return what a run said last when it was tried and failed, else None."""
     try:
-        return None if (folder / RUN_JSON).exists() else read_log(folder / ERROR).strip()
+        return None if is_file(folder / RUN_JSON) else read_log(folder / ERROR).strip()
     except BatschedError:
         return None
 

@@ -29,7 +29,7 @@ from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.simulate import check
 from batsched_py.support import plugins
 from batsched_py.support.file_digest import digest
-from batsched_py.support.file_readers import parse_json
+from batsched_py.support.file_readers import is_file, is_folder, parse_json
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.plugins import load_file
 from batsched_py.support.setting_fields import arguments
@@ -97,7 +97,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
                 paths[settings.log] = find_log(settings.log, folders).resolve()
             log = paths[settings.log]
             resolved = settings.on_machine(partial(size_of_machine, log))
-            if settings.platform is not None and not Path(settings.platform).is_file():
+            if settings.platform is not None and not is_file(settings.platform):
                 raise UsageError(f"there is no platform file '{settings.platform}'")
         kept = [campaign.keep, measure and [measure.rpartition(":")[2], digest(_file(measure))]]
         run_hash = identity(planned.settings, settings, log, kept)
@@ -182,14 +182,14 @@ def beside(campaign: Campaign, key: Literal["measure", "report"]) -> str | None:
         return None
     file, _, function = place.rpartition(":")
     path = (campaign.path.parent / file).absolute()
-    if not path.is_file():
+    if not is_file(path):
         raise UsageError(f"{campaign.path}: {key} = {place!r}: there is no file {path}")
     return f"{path}:{function}"
 
 
 def _known_folders(out: Path) -> dict[str, Path]:
     """Return the folders of runs by hash: labels may have other names than before."""
-    if not (out / "runs").is_dir():
+    if not is_folder(out / "runs"):
         return {}
     return {hash_in(folder): folder for folder in (out / "runs").iterdir()}
 
@@ -198,7 +198,7 @@ def nb_other_folders(runs: Iterable[PreparedRun], out: Path) -> int:
     """Return how many folders of runs below ``out`` are none of ``runs``."""
     planned = {run.folder.name for run in runs}
     folder = out / "runs"
-    return sum(path.name not in planned for path in folder.iterdir()) if folder.is_dir() else 0
+    return sum(path.name not in planned for path in folder.iterdir()) if is_folder(folder) else 0
 
 
 def _name(planned: PlannedRun, varying: Iterable[str]) -> str:

@@ -33,6 +33,7 @@ from batsched_py.run.settings import SETTINGS, ProcessSettings, Settings
 from batsched_py.run.simulate import make_process
 from batsched_py.support.atomic_files import make_folder_of
 from batsched_py.support.budgets import Budgets
+from batsched_py.support.file_readers import is_file
 from batsched_py.support.option_values import parse_options
 from batsched_py.support.setting_fields import arguments
 from batsched_py.support.signals import stop_signals
@@ -133,12 +134,12 @@ def _tell(told: Explanation, clock: _Described, as_json: bool) -> None:
 
 def _paths(run: str) -> tuple[Path, Path]:
     """Return the exchange and the description of a run; raises :class:`InputError`."""
-    if Path(run).is_file():
+    if is_file(run):
         return Path(run), Path(run.removesuffix(EXCHANGE) + RUN_JSON)
     exchange, described = Path(f"{run}{EXCHANGE}"), Path(f"{run}{RUN_JSON}")
-    if exchange.is_file():
+    if is_file(exchange):
         return exchange, described
-    if described.is_file():
+    if is_file(described):
         raise UsageError(f"there is no {exchange}: run again with --record")
     raise UsageError(
         f"there is no run {run}: expected {exchange}, which `simulate ... --record -e {run}` writes"
@@ -168,7 +169,7 @@ def _about(exchange: Path, described: Path) -> _Described:
 
     Raises :class:`InputError` if the run is not whole, or the exchange is of another.
     """
-    if not described.is_file():
+    if not is_file(described):
         return _Described()
     remedy = f"simulate again with --record, or remove {described.name} and give --scheduler"
     about = read_run(described, _Described, remedy)

@@ -12,7 +12,7 @@ import msgspec
 
 from batsched_py.errors import InputError, ProtocolError, UsageError, parameter
 from batsched_py.results.whole_run import RUN_JSON, read_sealed, run_settings
-from batsched_py.support.file_readers import csv_rows, read_text
+from batsched_py.support.file_readers import csv_rows, is_file, read_text
 from batsched_py.support.processor_sets import from_text, to_text
 from batsched_py.workload.sites import SiteDescription, Sites
 
@@ -24,7 +24,7 @@ def beside(path: Path, name: str) -> Path | None:
     if not path.name.endswith(SUFFIX):
         return None
     other = path.with_name(f"{path.name.removesuffix(SUFFIX)}_{name}")
-    return other if other.is_file() else None
+    return other if is_file(other) else None
 
 
 def stored_settings(path: Path) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def replaced_run(prefix: str, settings: Mapping[str, Any]) -> str | None:
     ``settings`` are those of its ``PREFIX_run.json``. None if there are no files.
     """
     path = Path(f"{prefix}{SUFFIX}")
-    if not path.is_file():
+    if not is_file(path):
         return None
     when = datetime.fromtimestamp(path.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
     try:

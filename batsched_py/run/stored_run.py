@@ -20,7 +20,7 @@ from batsched_py.results.run_files import (
     unknown_whole,
 )
 from batsched_py.results.whole_run import check_whole
-from batsched_py.support.file_readers import read_text
+from batsched_py.support.file_readers import is_file, is_folder, read_text
 from batsched_py.support.json_values import did_you_mean, shown
 
 _MEASURED = {"overall", "windows", "per_user"}
@@ -87,14 +87,15 @@ def jobs_file(prefix: str | Path) -> Path:
     """
     prefix = Path(str(prefix).removesuffix(SUFFIX))
     path = Path(f"{prefix}{SUFFIX}")
-    if path.is_file():
+    if is_file(path):
         return path
     if stored := beside(path, "run.json"):
         check_whole(stored)
         raise UsageError(
             f"there is no {path}: of this run only the metrics were kept, in its _run.json"
         )
-    files = sorted(prefix.glob(f"*{SUFFIX}")) or sorted(path.parent.glob(f"*{SUFFIX}"))
+    inside = sorted(prefix.glob(f"*{SUFFIX}")) if is_folder(prefix) else []
+    files = inside or sorted(path.parent.glob(f"*{SUFFIX}"))
     names = [str(file.relative_to(path.parent)) for file in files]
     there = f"; there are: {', '.join(names[:5])}" if names else ""
     raise UsageError(

@@ -164,7 +164,7 @@ def make_folder_of(path: str | Path) -> None:
         reason = error.strerror
         if error.errno == errno.EROFS:
             reason = _READ_ONLY
-        elif folder.exists():
+        elif os.path.exists(folder):
             reason = "it is not a folder"
         raise OutputError(f"{path} cannot be written: {folder}: {reason}") from None
     if not os.access(folder, os.W_OK):
