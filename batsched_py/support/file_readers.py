@@ -9,12 +9,14 @@ that those who use it need not ask again: levels of nesting, digits of a number,
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 import stat
 import tomllib
 import zlib
 from codecs import BOM_UTF8
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from gzip import GzipFile
@@ -25,6 +27,7 @@ from typing import IO, Any, TypeVar, overload
 import msgspec
 
 from batsched_py.errors import BatschedError, InputError, UsageError, unreadable
+from batsched_py.support.json_values import shown
 
 MOST_BYTES = 4 << 30
 """Of a file, and of what a gzip file becomes."""
@@ -185,6 +188,28 @@ def read_json(
     :func:`parse_json`."""
     content = read_bytes(path, kind).removeprefix(BOM_UTF8)
     return parse_json(content, type, Path(path), kind, expected=expected)
+
+
+def check_names(raw: bytes, value: Any, where: object, kind: Kind = InputError) -> None:
+    """Raise ``kind`` if an object of JSON has a name twice: readers differ in which one counts.
+
+    ``value`` is what was read. A name that came twice leaves a colon that is lost when the value is
+    written again, which is fast. In texts with a backslash a colon may be written otherwise: these
+    are read once more.
+    """
+    if b"\\" not in raw and raw.count(b":") == msgspec.json.encode(value).count(b":"):
+        return
+    try:
+        json.loads(raw, object_pairs_hook=_with_names_once)
+    except ValueError as error:
+        raise kind(f"{where}: {error}") from None
+
+
+def _with_names_once(members: list[tuple[str, Any]]) -> None:
+    counts = Counter(name for name, _ in members)
+    if len(counts) < len(members):
+        (name, _), *_ = counts.most_common(1)
+        raise ValueError(f"the name {shown(name)} comes twice in one object")
 
 
 @cache
