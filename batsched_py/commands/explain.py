@@ -201,7 +201,7 @@ def _check_trusted(settings: ProcessSettings, path: Path) -> None:
     """Raise :class:`UsageError` for a policy that may not be run only because a run names it."""
     policy = settings.scheduler
     if ".py" in policy and (reason := reason_not_to_run(policy)):
-        given = {name: getattr(settings, name) for name in settings.__struct_fields__}
+        given = {name: getattr(settings, name) for name in _Settings.__struct_fields__}
         given = {name: value for name, value in given.items() if value != SETTINGS[name].default}
         raise UsageError(
             f"{path} names the policy {policy}, which was not run: {reason}. If you trust that "
