@@ -23,6 +23,7 @@ from batsched_py.results.jobs_file import read_jobs
 from batsched_py.run.described_sites import described_sites
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.support.atomic_files import whole_file, write_whole
+from batsched_py.support.spreadsheet_cells import csv_of
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import LATER, Rules
 from batsched_py.workload.load import load_workload
@@ -247,7 +248,7 @@ class CampaignResults:
         The second needs the extra ``parquet`` and is left out without it.
         """
         paths = self._tables
-        write_whole(paths[0], self.runs.to_csv(index=False))
+        write_whole(paths[0], csv_of(self.runs))
         if find_spec("pyarrow") is None:
             paths.pop().unlink(missing_ok=True)
             return paths

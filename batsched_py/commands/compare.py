@@ -11,6 +11,8 @@ import typer
 from batsched_py.errors import OutputError, UsageError
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.spreadsheet_cells import csv_of
+from batsched_py.support.terminal_text import console, print_exactly
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +68,7 @@ def compare(
     if as_json:
         _print_json(compared, tables)
     elif csv is not None:
-        print(tables[csv].to_csv(index=False), end="")
+        print_exactly(csv_of(tables[csv]), end="")
     else:
         _show(report, compared.identical)
     if out is not None and not as_json and csv is None:
@@ -89,14 +91,12 @@ def _compared(a: str, b: str) -> _Comparison:
 
 
 def _show(report: Report, identical: bool) -> None:
-    from rich.console import Console
-
     from batsched_py.report.forms.terminal import print_report
 
     if identical:
         print(report.summary)
     else:
-        print_report(_short(report), Console())
+        print_report(_short(report), console())
 
 
 def _short(report: Report) -> Report:
@@ -127,7 +127,7 @@ def _print_json(compared: _Comparison, tables: dict[str, pd.DataFrame]) -> None:
             for name, frame in tables.items()
         },
     }
-    print(msgspec.json.format(msgspec.json.encode(content), indent=1).decode())
+    print_exactly(msgspec.json.format(msgspec.json.encode(content), indent=1).decode())
 
 
 def _check_table(name: str, tables: dict[str, pd.DataFrame]) -> None:
@@ -143,6 +143,6 @@ def _write(report: Report, whole: dict[str, pd.DataFrame], out: Path) -> int:
 
     written = write_files(report, out / FOLDER)
     for name, frame in whole.items():
-        write_whole(out / FOLDER / f"{name}.csv", frame.to_csv(index=False))
+        write_whole(out / FOLDER / f"{name}.csv", csv_of(frame))
     write_whole(out / PAGE, page(report))
     return len(written) + len(whole) + 1

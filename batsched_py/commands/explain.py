@@ -35,6 +35,7 @@ from batsched_py.support.budgets import Budgets
 from batsched_py.support.option_values import parse_options
 from batsched_py.support.setting_fields import arguments
 from batsched_py.support.signals import stop_signals
+from batsched_py.support.terminal_text import one_line, print_exactly
 from batsched_py.support.trusted_code import reason_not_to_run
 
 MARGIN = 0.05
@@ -126,10 +127,10 @@ def explain(
 
 def _tell(told: Explanation, clock: _Clock, as_json: bool) -> None:
     if as_json:
-        print(msgspec.json.format(msgspec.json.encode(told)).decode())
+        print_exactly(msgspec.json.format(msgspec.json.encode(told)).decode())
         return
     for line in in_words(told):
-        print(line)
+        print(one_line(line))
     if clock.unix_start_time is not None:
         with suppress(InputError):  # no date is known: it is beyond the calendar
             print(on_the_clock(told, clock.unix_start_time, clock.time_zone))

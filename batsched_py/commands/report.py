@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +12,7 @@ from batsched_py.campaign.campaign_file import STORED
 from batsched_py.errors import UsageError
 from batsched_py.support.atomic_files import make_folder_of, say_replaced
 from batsched_py.support.signals import stop_signals
+from batsched_py.support.terminal_text import say
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
@@ -109,7 +109,7 @@ def _say_left_out(results: CampaignResults, by: str | None) -> None:
     from batsched_py.report.campaign_report import code_left_out
 
     if by is None and (told := code_left_out(results)):
-        print(f"note: {told}", file=sys.stderr)
+        say(f"note: {told}")
 
 
 def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from functools import cached_property
 from math import nan
@@ -65,7 +66,7 @@ class RunFiles:
 
     def jobs_lines(self, measured: Mask) -> Iterator[str]:
         """Yield the lines of ``_jobs.csv`` as they are."""
-        yield from read_text(self.path).splitlines(keepends=True)
+        yield from io.StringIO(read_text(self.path))
 
     def schedule_csv(self) -> str:
         """Return the text of ``_schedule.csv``; raises :class:`UsageError` if there is none."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from batsched_py.errors import OutputError, UsageError
+from batsched_py.support.terminal_text import say
 
 _READ_ONLY = (
     f"{os.strerror(errno.EROFS)}: write to another folder; in a container, to one that is mounted"
@@ -127,7 +127,7 @@ def say_replaced(paths: Iterable[Path]) -> None:
     there = [str(path) for path in paths if path.is_file()]
     if there:
         more = f" and {len(there) - 1} more files" if len(there) > 1 else ""
-        print(f"note: this replaces {there[0]}{more}", file=sys.stderr)
+        say(f"note: this replaces {there[0]}{more}")
 
 
 def keep_inputs(output: Path, *inputs: Path) -> None:
