@@ -107,7 +107,7 @@ class Work:
         for fault in self.faults:
             path = store(self.target.name, fault.data)
             told.append(f"    {fault.cause} ({counts.get(fault.cause, 1)} inputs): {path}")
-            told += [f"        {line}" for line in fault.error.rstrip().splitlines()[-8:]]
+            told += [f"        {line[:200]}" for line in fault.error.rstrip().splitlines()[-8:]]
         return "\n".join(told)
 
 
