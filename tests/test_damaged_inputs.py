@@ -18,6 +18,7 @@ from batsched_py.commands.protocol.decision_process_options import json_options
 from batsched_py.errors import BatschedError
 from batsched_py.protocol import message_json as codec
 from batsched_py.results.jobs_file import read_jobs
+from batsched_py.results.whole_run import sealed
 from batsched_py.run.result import Result
 from batsched_py.run.simulate import simulate
 from batsched_py.simulator.external_events import read_events
@@ -122,7 +123,7 @@ def stored_campaign() -> bytes:
     stored = Stored(
         name="c", title="", file="c.toml", report=None, keep="jobs", provenance={}, runs=[]
     )
-    return msgspec.json.encode(stored)
+    return sealed(msgspec.json.encode(stored))
 
 
 def open_campaign(path: Path) -> CampaignResults:
