@@ -13,6 +13,7 @@ from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.campaign_folder import Stored, StoredRun, open_results
 from batsched_py.errors import BatschedError, InputError, UsageError
 from batsched_py.explain.replayed_exchange import beginning, read_turns
+from batsched_py.results.whole_run import sealed
 from batsched_py.run.result import Result
 from batsched_py.run.simulate import simulate
 from batsched_py.transport.conversation import Conversation
@@ -22,23 +23,32 @@ from fuzz.contract import Target, refusal, same
 from fuzz.forms import CSV, JSON, JSON_LINES, words
 from fuzz.targets.messages import WORDS
 from fuzz.targets.small_inputs import exchange, jobs, process, recording
+from helpers.sealed_runs import seal
 
 RECORDING = Path("exchange.jsonl")
 
 
 @cache
 def _run() -> dict[str, bytes]:
-    """Return the files of a small run by the end of their name."""
-    with TemporaryDirectory() as folder:
-        paths = simulate(jobs(), progress=False).write(Path(folder, "out"))
-        return {path.name.removeprefix("out_"): path.read_bytes() for path in paths}
+    """Return the files of a small run by the end of their name, the description unsealed."""
+    result = simulate(jobs(), progress=False)
+    return {
+        "jobs.csv": result.jobs_csv().encode(),
+        "schedule.csv": result.output.schedule_csv().encode(),
+        "run.json": result.run_json({"provenance": {"hash": "0"}}),
+    }
 
 
 def _load(data: bytes, name: str) -> str:
-    """Read a run of which one file is ``data``; as Batsim's, if that is not its description."""
+    """Read a run of which one file is ``data``; as Batsim's, if that is not its description.
+
+    A description is sealed: what that keeps out is tested in ``tests/results``.
+    """
     for end, content in _run().items():
         Path(f"out_{end}").write_bytes(data if end == name else content)
-    if name != "run.json":
+    if name == "run.json":
+        seal(Path("out_run.json"), data)
+    else:
         Path("out_run.json").unlink()
     try:
         result = Result.load("out")
@@ -91,9 +101,10 @@ def check_campaign(data: bytes) -> str:
     """The runs of a campaign that is read make a table."""
     folder = Path("campaign/runs/0")
     folder.mkdir(parents=True, exist_ok=True)
-    Path("campaign/campaign.json").write_bytes(data)
+    Path("campaign/campaign.json").write_bytes(sealed(data))
     for end, content in _run().items():
         (folder / f"out_{end}").write_bytes(content)
+    seal(folder / "out_run.json", _run()["run.json"])
     try:
         results = open_results("campaign")
         assert len(results.runs) <= results.nb_planned, "more runs than planned"
