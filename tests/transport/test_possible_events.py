@@ -34,6 +34,8 @@ class Restless:
         self.waiting: list[m.JobDescription] = []
         self.running: dict[str, int] = {}
         self.free = {0, 1, 2, 3}
+        self.trusts = True
+        """Whether no machine ever failed: it starts nothing after that."""
         self.nb_registered = 0
         self.turn = 0
         self.reply: list[m.Event] = []
@@ -44,7 +46,8 @@ class Restless:
         for event in message.events:
             self.hear(event, now)
         if type(message.events[-1]) is not m.SimulationEnds:
-            self.start(now)
+            if self.trusts:
+                self.start(now)
             self.ask(now)
         return m.Message(now, self.reply)
 
@@ -64,7 +67,7 @@ class Restless:
             alloc = self.running.pop(event.job_id)
             self.free |= {at for at in range(4) if alloc >> at & 1}
         elif isinstance(event, m.Notify) and event.type == "event_machine_unavailable":
-            self.free = set()  # and starts no more
+            self.trusts = False
 
     def start(self, now: float) -> None:
         for job in list(self.waiting):
