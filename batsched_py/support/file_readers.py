@@ -56,6 +56,16 @@ Kind = type[BatschedError]
 # Files -------------------------------------------------------------------------------------------
 
 
+def is_file(path: str | Path) -> bool:
+    """Tell whether there is such a file; none has a name that the system does not take."""
+    return os.path.isfile(path)  # which, other than pathlib, raises nothing
+
+
+def is_folder(path: str | Path) -> bool:
+    """Tell the same of a folder."""
+    return os.path.isdir(path)
+
+
 def read_bytes(path: str | Path, kind: Kind = InputError, *, most: int = MOST_BYTES) -> bytes:
     """Return the content of a file of at most ``most`` bytes.
 

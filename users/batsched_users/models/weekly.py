@@ -235,8 +235,7 @@ class WeeklyUsers:
 
     def _plan(self, user: _WeeklyUser, wish: float, today: int | None) -> None:
         """Plan the submission wished for; ``today`` is the day of the last one."""
-        due = self._move(user, wish, today)
-        if due < self._horizon:
+        if wish < self._horizon and (due := self._move(user, wish, today)) < self._horizon:
             heappush(self._due, (due, int(user.name) - 1))
 
     def _day(self, time: float) -> int:
