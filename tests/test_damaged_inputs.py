@@ -70,7 +70,8 @@ nodes = 64
 seed = 7
 scheduler_options = {depth = 3}
 """
-DISTRIBUTION = b"""{"name": "think times", "unit": "s", "description": "of a log", "observations": 3,
+DISTRIBUTION = b"""{"name": "think times", "unit": "s", "description": "of a log",
+ "observations": 3,
  "quantiles": [[0, 1], [0.5, 20.5], [1, 400]]}"""
 MEMBERS = b"""[[member]]
 name = "a"

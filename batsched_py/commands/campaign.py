@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -97,10 +97,13 @@ def campaign(
     runs = prepare(spec, folder, log_dir or [])
     for note in spec.notes:
         say(f"note: {note}")
-    undone = [run for run in runs if not run.done]
+    with ThreadPoolExecutor() as readers:  # most of the time goes into digests, which run beside
+        done_before = list(readers.map(lambda run: run.done, runs))
+    undone = [run for run, done in zip(runs, done_before, strict=True) if not done]
     missing = _chosen(undone, retry_failed, only_missing)
     done = len(runs) - len(undone)
     say(f"{spec.name}: {_runs(len(runs))}, {done} of them done before")
+    _say_damaged(undone)
     if left := nb_other_folders(runs, folder):
         say(
             f"note: {left} folders in {folder / 'runs'} are of other settings, inputs or code than "
@@ -161,6 +164,15 @@ def _runs(number: int) -> str:
     return "1 run" if number == 1 else f"{number} runs"
 
 
+def _say_damaged(undone: list[PreparedRun]) -> None:
+    """Say which runs were done and are not whole any more."""
+    damaged = [damage for damage in (run.damage for run in undone) if damage is not None]
+    for damage in damaged[:_SHOWN]:
+        say(f"note: damaged: {damage}")
+    if len(damaged) > _SHOWN:
+        say(f"note: {len(damaged) - _SHOWN} damaged runs more")
+
+
 def _say_failures(failures: list[Failure]) -> None:
     """Print each message with the first run that had it, and how many others did."""
     alike: dict[str, list[Failure]] = {}
@@ -199,6 +211,7 @@ def _show(
     chosen = {str(run.folder) for run in missing}
     for run in runs:
         state = "done" if run.done else "failed before" if run.failure else "missing"
+        state = "damaged" if run.damage else state
         left = "" if str(run.folder) in chosen or state == "done" else ", left out"
         labels = " ".join(f"{key}={value}" for key, value in run.planned.labels.items())
         print(one_line(f"{state}{left}: {labels}: {run.folder}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 
 from batsched_py.errors import OutputError, UsageError
 from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.file_readers import is_folder
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.spreadsheet_cells import csv_of
 from batsched_py.support.terminal_text import console, print_exactly
@@ -56,7 +58,7 @@ def compare(
     """
     if as_json and csv is not None:
         raise UsageError("--json and --csv: one of them")
-    if out is not None and out.exists() and not out.is_dir():
+    if out is not None and os.path.exists(out) and not is_folder(out):
         raise OutputError(f"{out} is not a folder: expected -o DIR")
     compared = _compared(a, b)
     report = compared.report()

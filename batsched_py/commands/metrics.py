@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,8 +15,9 @@ import typer
 from batsched_py.errors import UsageError
 from batsched_py.metrics import COUNTS, METRICS, JobTable, Metric, overall, per_site, per_user
 from batsched_py.results.jobs_file import read_jobs
-from batsched_py.results.run_files import machine_size
+from batsched_py.results.run_files import machine_size, unknown_whole
 from batsched_py.run.stored_run import jobs_file
+from batsched_py.support.file_readers import is_folder
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.spreadsheet_cells import as_text
 from batsched_py.support.terminal_text import print_exactly, say
@@ -85,7 +87,7 @@ def metrics(
 
 def _of_prefix(file: Path) -> Path:
     """Return PREFIX_jobs.csv if PREFIX is given."""
-    return jobs_file(file) if file.is_dir() or not file.exists() else file
+    return jobs_file(file) if is_folder(file) or not os.path.exists(file) else file
 
 
 def _table(file: Path, nodes: int | None) -> JobTable:
@@ -93,6 +95,8 @@ def _table(file: Path, nodes: int | None) -> JobTable:
     if nodes is not None and nodes < 1:
         raise UsageError(f"--nodes {nodes}: expected a number of processors, at least 1")
     table = read_jobs(file, machine_size(file) if nodes is None else nodes)
+    if note := unknown_whole(file):
+        say(f"note: {note}")
     widest = int(table.size.max(initial=0))
     if table.nb_processors is not None and widest > table.nb_processors:
         raise UsageError(

@@ -17,8 +17,10 @@ from batsched_py.results.run_files import (
     beside,
     machine_size,
     stored_settings,
+    unknown_whole,
 )
-from batsched_py.support.file_readers import read_text
+from batsched_py.results.whole_run import check_whole
+from batsched_py.support.file_readers import is_file, is_folder, read_text
 from batsched_py.support.json_values import did_you_mean, shown
 
 _MEASURED = {"overall", "windows", "per_user"}
@@ -56,7 +58,8 @@ class RunFiles:
         self.nb_processors = size
         self.settings: dict[str, Any] = stored
         stored.setdefault("input", {}).setdefault("name", self.path.name)
-        stored.setdefault("notes", [])
+        note = unknown_whole(self.path)
+        stored.setdefault("notes", [] if note is None else [note])
         stored["nb_processors"] = size
 
     @cached_property
@@ -80,17 +83,19 @@ def jobs_file(prefix: str | Path) -> Path:
     """Return ``PREFIX_jobs.csv`` for a prefix, which may end so.
 
     Raises :class:`UsageError` if there is none, which tells those that are there or in a folder of
-    that name.
+    that name, and :class:`InputError` if the run had one.
     """
     prefix = Path(str(prefix).removesuffix(SUFFIX))
     path = Path(f"{prefix}{SUFFIX}")
-    if path.is_file():
+    if is_file(path):
         return path
-    if beside(path, "run.json"):
+    if stored := beside(path, "run.json"):
+        check_whole(stored)
         raise UsageError(
             f"there is no {path}: of this run only the metrics were kept, in its _run.json"
         )
-    files = sorted(prefix.glob(f"*{SUFFIX}")) or sorted(path.parent.glob(f"*{SUFFIX}"))
+    inside = sorted(prefix.glob(f"*{SUFFIX}")) if is_folder(prefix) else []
+    files = inside or sorted(path.parent.glob(f"*{SUFFIX}"))
     names = [str(file.relative_to(path.parent)) for file in files]
     there = f"; there are: {', '.join(names[:5])}" if names else ""
     raise UsageError(

@@ -37,12 +37,12 @@ from batsched_py.campaign.cluster.executor import (
 from batsched_py.campaign.cluster.private_folder import make_keys
 from batsched_py.campaign.cluster.queued_jobs import QueuedJobs
 from batsched_py.campaign.preparation import prepare
-from batsched_py.campaign.run_identity import digest
 from batsched_py.campaign.run_task import Task, perform
 from batsched_py.campaign.runner import execute
 from batsched_py.campaign.worker_processes import LocalWorkers, WorkerLost
 from batsched_py.errors import UsageError
 from batsched_py.run.settings import Settings
+from batsched_py.support.file_digest import digest
 from batsched_py.workload.log_archive import find_log
 from helpers.other_programs import free_address
 from helpers.waiting import LIMIT, is_alive, wait_until

@@ -44,7 +44,7 @@ class BatsimOutput:
             row = summary(self._schedule)
             self.batsim_version = row["batsim_version"]
             self.nb_processors = int(row["nb_computing_machines"])
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, InputError):
             raise SimulationError(
                 f"{schedule_path}: expected a header and one row, as Batsim 4.2 writes them"
             ) from None

@@ -45,10 +45,10 @@ def _load(data: bytes, name: str) -> str:
         nb_jobs = len(result.table.submit)
         assert isinstance(repr(result), str)
         metrics = result.metrics
+        result.write("again")
     except (InputError, UsageError) as error:
         return refusal(error, f"out_{name}")
     assert len(metrics), "no metrics"
-    result.write("again")
     same(nb_jobs, len(Result.load("again").table.submit), "jobs")
     return ""
 
