@@ -192,6 +192,13 @@ def test_json_that_is_no_more_than_large_is_read(good: bytes) -> None:
     assert parse_json(good, Any, "x") == msgspec.json.decode(good)
 
 
+@pytest.mark.parametrize("before", [0, 1, 50, 99, 100, 333])
+def test_a_long_number_is_found_wherever_it_is(before: int) -> None:
+    text = b'["' + b"x" * before + b'", ' + b"7" * MOST_DIGITS
+    assert len(parse_json(text + b"]", Any, "x")) == 2
+    assert "308 digits" in message(parse_json, text + b"7]", Any, "x")
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
