@@ -49,6 +49,7 @@ _TOO_LONG = b"0" * (MOST_DIGITS + 1)
 _SMALL = min(MOST_DIGITS, 2 * MOST_LEVELS)
 """Bytes in which there cannot be too much of anything, as in most messages."""
 
+_ENCODE = msgspec.json.Encoder().encode
 T = TypeVar("T")
 Kind = type[BatschedError]
 
@@ -207,7 +208,7 @@ def check_names(raw: bytes, value: Any, where: object, kind: Kind = InputError) 
     written again, which is fast. In texts with a backslash a colon may be written otherwise: these
     are read once more.
     """
-    if b"\\" not in raw and raw.count(b":") == msgspec.json.encode(value).count(b":"):
+    if b"\\" not in raw and raw.count(b":") == _ENCODE(value).count(b":"):
         return
     try:
         json.loads(raw, object_pairs_hook=_with_names_once)
