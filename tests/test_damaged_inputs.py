@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,6 +17,7 @@ from batsched_py.commands.protocol.decision_process_options import json_options
 from batsched_py.errors import BatschedError
 from batsched_py.protocol import message_json as codec
 from batsched_py.results.jobs_file import read_jobs
+from batsched_py.results.whole_run import sealed
 from batsched_py.run.result import Result
 from batsched_py.run.simulate import simulate
 from batsched_py.simulator.external_events import read_events
@@ -35,6 +35,7 @@ from batsched_users.models.population_members import read_members
 from batsched_users.models.weekly import PUBLISHED, read_parameters
 from batsched_users.sessions.sabjson import read_sabjson
 from helpers.logs import small_log
+from helpers.sealed_runs import seal
 
 NUMBER = re.compile(rb"(?<![\w.])-?[0-9]+(?:\.[0-9]+)?(?![\w.])")
 NUMBERS = (b"9" * 400, b"9" * 5000, b"1e999", b"-1e308", b"1" + b"0" * 308, b"0x" + b"f" * 5000)
@@ -70,7 +71,8 @@ nodes = 64
 seed = 7
 scheduler_options = {depth = 3}
 """
-DISTRIBUTION = b"""{"name": "think times", "unit": "s", "description": "of a log", "observations": 3,
+DISTRIBUTION = b"""{"name": "think times", "unit": "s", "description": "of a log",
+ "observations": 3,
  "quantiles": [[0, 1], [0.5, 20.5], [1, 400]]}"""
 MEMBERS = b"""[[member]]
 name = "a"
@@ -102,9 +104,9 @@ class Kind(NamedTuple):
 def run() -> dict[str, bytes]:
     """Return the files of a small run by the end of their names."""
     jobs = workload([DrawnJob(0, 2, 10, 20, user="a"), DrawnJob(1, 4, 5, 5, user="b")], 4)
-    with TemporaryDirectory() as folder:
-        paths = simulate(jobs, progress=False).write(Path(folder, "out"))
-        return {path.name.removeprefix("out"): path.read_bytes() for path in paths}
+    result = simulate(jobs, progress=False)
+    tables = {"_jobs.csv": result.jobs_csv(), "_schedule.csv": result.output.schedule_csv()}
+    return {name: text.encode() for name, text in tables.items()} | {"_run.json": result.run_json()}
 
 
 def load_run(path: Path, end: str, *, of_batsim: bool) -> Any:
@@ -112,7 +114,10 @@ def load_run(path: Path, end: str, *, of_batsim: bool) -> Any:
         path.with_name(f"out{other}").write_bytes(content)
     if of_batsim:
         path.with_name("out_run.json").unlink()
-    path.replace(path.with_name(f"out{end}"))
+    content = path.read_bytes()
+    path.with_name(f"out{end}").write_bytes(content)
+    if not of_batsim:  # what is not sealed is refused anyway
+        seal(path.with_name("out_run.json"), content)
     result = Result.load(path.with_name("out"))
     return result.metrics, repr(result)
 
@@ -121,11 +126,11 @@ def stored_campaign() -> bytes:
     stored = Stored(
         name="c", title="", file="c.toml", report=None, keep="jobs", provenance={}, runs=[]
     )
-    return msgspec.json.encode(stored)
+    return sealed(msgspec.json.encode(stored))
 
 
 def open_campaign(path: Path) -> CampaignResults:
-    path.replace(path.with_name("campaign.json"))
+    path.with_name("campaign.json").write_bytes(sealed(path.read_bytes()))
     results = open_results(path.parent)
     assert len(results.runs) == 0
     return results
@@ -226,7 +231,7 @@ def test_a_damaged_file_is_read_or_refused_with_its_name(name: str, file: Path) 
 
 
 @pytest.mark.parametrize(
-    "name", kinds().keys() - {"message", "reply", "options", "run", "schedule of Batsim"}
+    "name", sorted(kinds().keys() - {"message", "reply", "options", "run", "schedule of Batsim"})
 )
 def test_what_is_no_file_is_refused(name: str, file: Path) -> None:
     kind = kinds()[name]

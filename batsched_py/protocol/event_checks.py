@@ -26,7 +26,7 @@ _ROUNDING = 1e-5
 """Seconds by which something may seem to come too early: six decimals, and SimGrid's precision."""
 _RETURN_CODES: dict[str, Callable[[int], bool]] = {
     SUCCESS: lambda code: code == 0,
-    FAILED: lambda code: code != 0,
+    FAILED: lambda code: code > 0,
     WALLTIME_REACHED: lambda code: code < 0,
     KILLED: lambda code: code < 0,
 }
@@ -162,7 +162,7 @@ class EventChecks:
             raise ProtocolError(
                 f"JOB_COMPLETED: job {event.job_id!r} has the state {shown(event.job_state)} and "
                 f"the return code {event.return_code}: expected {SUCCESS} and 0, {FAILED} and "
-                f"another one, {WALLTIME_REACHED} or {KILLED} and one below 0"
+                f"one above it, {WALLTIME_REACHED} or {KILLED} and one below 0"
             )
         if event.job_state == KILLED and event.job_id not in self._state.kills:
             raise ProtocolError(

@@ -6,14 +6,13 @@ and for :mod:`batsched_py.protocol.referee`.
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from typing import Any, TypeVar
 
 import msgspec
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
+from batsched_py.support.file_readers import parse_json
 from batsched_py.support.json_values import is_integer, shown, whole
 from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text, to_text
 
@@ -147,7 +146,8 @@ def six_decimals_up(time: float) -> float:
 def _decode(
     raw: bytes | str, kinds: dict[str, type[m.Event]], source: str, nb_resources: int
 ) -> m.Message:
-    content = _parsed(raw.encode() if isinstance(raw, str) else raw, source)
+    where = f"message {source} is not one of the protocol"
+    content = parse_json(raw, Any, where, ProtocolError, unique_names=True)
     if not isinstance(content, dict):
         raise ProtocolError(
             f"message {source} is not one of the protocol: {shown(content)}, expected an object "
@@ -172,29 +172,6 @@ def _decode(
         place = f"event {len(read) + 1} of {len(events)}, at {now:f} s"
         raise ProtocolError(f"{error} ({place})") from None
     return m.Message(now, read, further)
-
-
-def _parsed(raw: bytes, source: str) -> Any:
-    """Read JSON in which no object has a name twice: readers take one or the other for its value.
-
-    A name that comes twice leaves a colon that is lost when the content is written again. Texts
-    with a backslash, in which a colon may be written otherwise, take the slow way.
-    """
-    try:
-        content: Any = msgspec.json.decode(raw)
-        if b"\\" in raw or raw.count(b":") != msgspec.json.encode(content).count(b":"):
-            json.loads(raw, object_pairs_hook=_without_doubles)
-    except (ValueError, RecursionError) as error:  # msgspec's are ValueErrors
-        raise ProtocolError(f"message {source} is not one of the protocol: {error}") from None
-    return content
-
-
-def _without_doubles(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(members)
-    if len(content) < len(members):
-        (double, _), *_ = Counter(name for name, _ in members).most_common(1)
-        raise ValueError(f"the name {shown(double)} comes twice in one object")
-    return content
 
 
 def _event(event: Any, kinds: dict[str, type[m.Event]], source: str, nb_resources: int) -> m.Event:

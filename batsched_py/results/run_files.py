@@ -13,7 +13,8 @@ import msgspec
 from batsched_py.errors import InputError, ProtocolError, UsageError, parameter
 from batsched_py.results.whole_run import RUN_JSON, read_sealed, run_settings
 from batsched_py.support.file_readers import csv_rows, is_file, read_text
-from batsched_py.support.processor_sets import from_text, to_text
+from batsched_py.support.json_values import shown
+from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text, to_text
 from batsched_py.workload.sites import SiteDescription, Sites
 
 SUFFIX = "_jobs.csv"
@@ -106,9 +107,11 @@ def machine_size(path: str | Path) -> int | None:
     if size is None:
         source = beside(path, "schedule.csv")
         size = None if source is None else _size_of_summary(source)
-    if size is not None and (type(size) is not int or size < 1):
+    if size is not None and not (type(size) is int and 1 <= size <= MOST_PROCESSORS):
         hint = f"give their number by {parameter('nodes')}"
-        raise InputError(f"{source}: {size!r} processors, expected at least 1; {hint}")
+        raise InputError(
+            f"{source}: {shown(size)} processors, expected 1 to {MOST_PROCESSORS}; {hint}"
+        )
     return size
 
 
