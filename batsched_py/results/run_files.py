@@ -107,9 +107,11 @@ def machine_size(path: str | Path) -> int | None:
     if size is None:
         source = beside(path, "schedule.csv")
         size = None if source is None else _size_of_summary(source)
-    if size is not None and (type(size) is not int or not 1 <= size <= MOST_PROCESSORS):
-        expected = f"expected 1 to {MOST_PROCESSORS}; give their number by {parameter('nodes')}"
-        raise InputError(f"{source}: {shown(size)} processors, {expected}")
+    if size is not None and not (type(size) is int and 1 <= size <= MOST_PROCESSORS):
+        hint = f"give their number by {parameter('nodes')}"
+        raise InputError(
+            f"{source}: {shown(size)} processors, expected 1 to {MOST_PROCESSORS}; {hint}"
+        )
     return size
 
 

@@ -9,7 +9,10 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from batsched_py.errors import InputError, UsageError, parameter
+from batsched_py.metrics import COUNTS
 from batsched_py.results.job_table import JobTable, Mask
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.run_files import (
@@ -21,10 +24,33 @@ from batsched_py.results.run_files import (
 )
 from batsched_py.results.whole_run import check_whole
 from batsched_py.support.file_readers import is_file, is_folder, read_text
-from batsched_py.support.json_values import did_you_mean, shown
+from batsched_py.support.json_values import did_you_mean
 
 _MEASURED = {"overall", "windows", "per_user"}
 """What there is at least of metrics that are whole."""
+_Metrics = dict[str, int | float | None]
+
+
+class _Measured(msgspec.Struct):
+    """The metrics of a run, as far as they were stored."""
+
+    overall: _Metrics | None = None
+    windows: list[_Metrics] = []
+    per_user: dict[str, _Metrics] = {}
+    per_site: dict[str, _Metrics] = {}
+
+
+class _Described(msgspec.Struct):
+    """What ``PREFIX_run.json`` may say of a run; what is not used here may be anything."""
+
+    run: dict[str, Any] = {}
+    input: dict[str, Any] = {}
+    metrics: _Measured | None = None
+    notes: list[str] = []
+    wall_time: float | None = None
+    nb_messages: int | None = None
+    unix_start_time: float | None = None
+    time_zone: str | None = None
 
 
 class RunFiles:
@@ -37,16 +63,11 @@ class RunFiles:
     def __init__(self, prefix: str | Path, nodes: int | None = None) -> None:
         self.path = jobs_file(prefix)
         stored = stored_settings(self.path)
+        _check(stored, self.path)
         measured = stored.pop("metrics", None)
-        is_whole = isinstance(measured, dict) and measured.keys() >= _MEASURED
+        is_whole = measured is not None and measured.keys() >= _MEASURED
         self.measured: dict[str, Any] | None = measured if is_whole else None
         """The metrics as they were stored, None if they were not."""
-        for name in ("run", "input"):
-            if not isinstance(stored.get(name, {}), dict):
-                raise InputError(
-                    f"{beside(self.path, 'run.json')}: {name} is {shown(stored[name])}: not what "
-                    "simulate writes"
-                )
         self.wall_time: float = stored.pop("wall_time", None) or nan
         self.nb_messages: int | None = stored.pop("nb_messages", None)
         size = machine_size(self.path) if nodes is None else nodes
@@ -77,6 +98,18 @@ class RunFiles:
         if path is None:
             raise UsageError(f"there is no _schedule.csv beside {self.path}")
         return read_text(path)
+
+
+def _check(stored: dict[str, Any], path: Path) -> None:
+    """Raise :class:`InputError` for a description that is not what ``simulate`` writes."""
+    where = beside(path, "run.json")
+    try:
+        described = msgspec.convert(stored, _Described)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{where}: not what simulate writes: {error}") from None
+    overall = None if described.metrics is None else described.metrics.overall
+    if overall is not None and not overall.keys() >= {*COUNTS}:
+        raise InputError(f"{where}: metrics without {', '.join(COUNTS)}: not what simulate writes")
 
 
 def jobs_file(prefix: str | Path) -> Path:

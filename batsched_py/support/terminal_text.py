@@ -27,6 +27,8 @@ _OBEYED = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud8
 characters, which no stream can write."""
 _CONTROL = re.compile(f"[{_OBEYED}]")
 _CONTROL_IN_LINE = re.compile(f"[{_OBEYED}\t\n]")
+_LONGEST_MESSAGE = 4000
+"""Characters, some fifty lines of a terminal; file names of the system have as many."""
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -38,6 +40,15 @@ def shown(text: str) -> str:
 def one_line(text: str) -> str:
     """Return a text as one line, in which a terminal obeys nothing."""
     return _CONTROL_IN_LINE.sub(_escaped, text)
+
+
+def message_line(message: str) -> str:
+    """Return the message of an error as one line; of a very long one, as values in files may make
+    it, its beginning and its end."""
+    line = one_line(" ".join(message.split()))
+    if len(line) <= _LONGEST_MESSAGE:
+        return line
+    return f"{line[: _LONGEST_MESSAGE - 600]} ... {line[-500:]}"
 
 
 def _escaped(match: re.Match[str]) -> str:

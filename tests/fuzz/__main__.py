@@ -29,7 +29,7 @@ _AT_ONCE = 2000
 """Inputs after which the limit of memory is set anew."""
 _HUNG = 12 * SECONDS
 """A process that says nothing for so long is stuck where no signal interrupts it."""
-_SPAWN = multiprocessing.get_context("fork")  # the imports are done
+_FORKS = multiprocessing.get_context("fork")  # the imports are done
 
 
 class Work:
@@ -38,16 +38,16 @@ class Work:
     def __init__(self, target: Target, seed: int, seconds: float, folder: Path) -> None:
         self.target = target
         self.faults: list[Fault] = []
-        self.cases = _SPAWN.RawValue("L", 0)
-        self._beat = _SPAWN.RawValue("d", time.monotonic())
+        self.cases = _FORKS.RawValue("L", 0)
+        self._beat = _FORKS.RawValue("d", time.monotonic())
         self._current = folder / f"{target.name}.current"
         self._begin = time.monotonic()
-        self.pipe, theirs = _SPAWN.Pipe(duplex=False)
+        self.pipe, theirs = _FORKS.Pipe(duplex=False)
         self.result: tuple[int, dict[str, int]] | None = None
         """Lines reached, and how many inputs showed each fault."""
         workplace = folder / target.name
         workplace.mkdir(exist_ok=True)
-        self._process = _SPAWN.Process(
+        self._process = _FORKS.Process(
             target=self._feed, args=(seed, seconds, theirs, workplace), daemon=True
         )
         self._process.start()
@@ -107,7 +107,7 @@ class Work:
         for fault in self.faults:
             path = store(self.target.name, fault.data)
             told.append(f"    {fault.cause} ({counts.get(fault.cause, 1)} inputs): {path}")
-            told += [f"        {line}" for line in fault.error.rstrip().splitlines()[-8:]]
+            told += [f"        {line[:200]}" for line in fault.error.rstrip().splitlines()[-8:]]
         return "\n".join(told)
 
 

@@ -36,8 +36,6 @@ class Fault(NamedTuple):
     """What happened and where: faults of the same cause are one."""
     error: str
     data: bytes
-    path: Path | None = None
-    """Where the input was stored."""
 
 
 class Fuzzer:

@@ -7,15 +7,22 @@ to agree with it.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 Event = dict[str, Any]
 RETURN_CODES = {
     "COMPLETED_SUCCESSFULLY": range(1),
-    "COMPLETED_FAILED": range(1, 256),
-    "COMPLETED_WALLTIME_REACHED": range(-1, 0),
-    "COMPLETED_KILLED": range(-2, 0),
+    "COMPLETED_FAILED": range(1, 2**63),
+    "COMPLETED_WALLTIME_REACHED": range(-(2**63), 0),
+    "COMPLETED_KILLED": range(-(2**63), 0),
 }
+KINDS = (
+    *("SIMULATION_ENDS", "JOB_SUBMITTED", "JOB_COMPLETED", "JOB_KILLED", "REQUESTED_CALL"),
+    *("RESOURCE_STATE_CHANGED", "ANSWER", "FROM_JOB_MSG", "NOTIFY"),
+)
+CLOSE = 1e-5
+"""Seconds that six decimals and SimGrid's clock leave open."""
 LAST = ("no_more_static_job_to_submit", "no_more_external_event_to_occur")
 
 
@@ -23,6 +30,20 @@ def members(text: str) -> set[int]:
     """Return the resources of ``"0-3 7"``."""
     pairs = [part.split("-") for part in text.split()]
     return {at for pair in pairs for at in range(int(pair[0]), int(pair[-1]) + 1)}
+
+
+def check_possible(talk: Iterable[tuple[bytes, bytes]]) -> None:
+    """Raise :class:`AssertionError` if Batsim cannot have said what was answered: messages with
+    their replies."""
+    tracker = Tracker()
+    for raw, reply in talk:
+        message = json.loads(raw)
+        tracker.before = tracker.now
+        for event in message["events"]:
+            assert tracker.may_come(event, message["now"]), f"answered, but impossible: {event}"
+            tracker.hear(event, message["now"])
+        tracker.now = message["now"]
+        tracker.reply(reply)
 
 
 class Tracker:
@@ -94,8 +115,10 @@ class Tracker:
             return True
         if self.told_of("SIMULATION_ENDS"):
             return False
-        check = getattr(self, event["type"].lower(), None)
-        return check is None or bool(check(event["data"], event["timestamp"]))
+        if event["type"] not in KINDS:
+            return True
+        check = getattr(self, event["type"].lower())
+        return bool(check(event["data"], event["timestamp"]))
 
     def since(self) -> float:
         return max([self.before, *(event["timestamp"] for event in self.told)])
@@ -125,7 +148,7 @@ class Tracker:
             data["job_id"].partition("!")[0] in self.begin["workloads"]
             and data["job_id"].count("!") == 1
             and not self.told_of("NOTIFY", type="no_more_static_job_to_submit")
-            and job["subtime"] <= at
+            and job["subtime"] <= at + CLOSE
         )
 
     def job_completed(self, data: Event, at: float) -> bool:
@@ -148,7 +171,7 @@ class Tracker:
     def requested_call(self, data: Event, at: float) -> bool:
         times = sorted(data["timestamp"] for data in self.asked_for("CALL_ME_LATER"))
         nb_told = len(self.told_of("REQUESTED_CALL"))
-        return nb_told < len(times) and times[nb_told] <= at
+        return nb_told < len(times) and times[nb_told] <= at + CLOSE
 
     def resource_state_changed(self, data: Event, at: float) -> bool:
         return len(self.told_of("RESOURCE_STATE_CHANGED", **data)) < len(

@@ -139,6 +139,19 @@ def test_code_that_only_the_results_name_is_not_run(
         assert "Of a study" in (folder / "report.html").read_text()
 
 
+def test_a_link_in_the_results_leads_nowhere(tmp_path: Path) -> None:
+    folder = ended(tmp_path, "")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "mine.html").write_text("mine")
+    (folder / "report").symlink_to(tmp_path / "elsewhere")
+    (folder / "report.html").symlink_to(tmp_path / "mine.html")
+    done = command(None, "report", folder)
+    assert done.returncode == 1
+    assert f"{folder / 'report'} is a link" in done.stderr
+    assert not list((tmp_path / "elsewhere").iterdir())
+    assert (tmp_path / "mine.html").read_text() == "mine"
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -345,9 +345,9 @@ def test_a_scheduler_does_not_reply(replies: list[bytes | None], message: str, c
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (b"", "not one of the protocol: Input data was truncated"),
-        (b"\xff\xfe\x00 no text", "not one of the protocol: JSON is malformed"),
-        (b"[" * 100_000, "not one of the protocol: maximum recursion depth"),
+        (b"", "not one of the protocol: no JSON: Input data was truncated"),
+        (b"\xff\xfe\x00 no text", "not one of the protocol: no JSON: JSON is malformed"),
+        (b"[" * 100_000, "more than 150 objects and arrays in each other"),
         (b"[]", "[], expected an object with now and events"),
         (b'{"now":NaN,"events":[]}', "JSON is malformed"),
         (b'{"now":1e400,"events":[]}', "Number out of range"),

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.support.terminal_text import console, one_line, shown, standard_streams
+from batsched_py.support.terminal_text import (
+    console,
+    message_line,
+    one_line,
+    shown,
+    standard_streams,
+)
 
 OBEYED = "\x1b\x07\r\x9b\x7f\u202e\u2066\u2028\x00"
 
@@ -30,6 +36,16 @@ def test_what_is_shown_has_nothing_to_obey(text: str) -> None:
     assert not set(line) & {*OBEYED, "\n", "\t"}
     assert shown(line) == line
     line.encode()
+
+
+def test_a_message_that_quotes_a_huge_value_keeps_its_beginning_and_its_end() -> None:
+    """That is where the file is named, and what was expected."""
+    line = message_line(f"log.swf:3:\nsize is {'9' * 100_000}, expected a number")
+    assert line.startswith("log.swf:3: size is 999")
+    assert line.endswith("99, expected a number")
+    assert len(line) < 4000
+    ordinary = f"out/{'a' * 3000}.csv: no column user"
+    assert message_line(ordinary) == ordinary
 
 
 def test_styles_of_rich_reach_a_terminal_and_those_of_a_text_do_not(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from batsched_py.errors import OutputError
 from batsched_py.figures.chart_files import drawn_as
 from batsched_py.report.document import Figure, Report, Table, Text
 from batsched_py.report.formatting import headings, is_numeric, marked, rows_of, tally, verdict
@@ -27,8 +28,11 @@ def write_files(report: Report, folder: Path) -> list[Path]:
 
     ``NAME.csv`` of a table holds all columns of its frame with all digits, that of a figure the
     data it shows; ``tables.md`` holds verdicts and tables as they are shown. Each file is written
-    whole or not at all; raises :class:`batsched_py.errors.OutputError`.
+    whole or not at all; raises :class:`batsched_py.errors.OutputError`, also for a folder that is a
+    link: in results of somebody's it may lead anywhere.
     """
+    if folder.is_symlink():
+        raise OutputError(f"{folder} is a link: files are written only into the folder given")
     written = []
 
     def write(name: str, content: str | bytes) -> None:

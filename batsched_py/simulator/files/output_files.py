@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import fsum
+from math import fsum, inf
 
 import numpy as np
 
@@ -220,4 +220,9 @@ def write_outputs(outcome: Outcome, prefix: str, *, exact: bool = False) -> list
 
 def _mean(values: Sequence[float], count: int) -> str:
     """Divide as Batsim does; of no jobs it writes what C prints for 0/0."""
-    return _six(fsum(values) / count) if count else "-nan"
+    if not count:
+        return "-nan"
+    try:
+        return _six(fsum(values) / count)
+    except OverflowError:
+        return _six(inf)  # as sums of C are then
