@@ -32,8 +32,6 @@ from batsched_py.support.processor_sets import from_text
 from batsched_py.workload.sites import HOME, Sites, home_of, nb_processors
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION, WorkloadJob
 
-_CHANGING = {m.JobSubmitted, m.JobCompleted}
-"""Events that change something; after others it depends."""
 Observer = Callable[[float, WaitingQueue, Machine], None]
 """Called with time, waiting queue and machine; it may look, and must not change anything."""
 
@@ -76,7 +74,7 @@ class DecisionProcess:
         """None unless the policy may let jobs run longer."""
         self._more_static_jobs = False
         self._jobs: dict[str, Job] = {}
-        self._nb_jobs = 0
+        self._nb_jobs = self._nb_jobs_before = 0
         self.nb_running = 0
         self.nb_passes = 0
         """How often the policy was called."""
@@ -280,7 +278,9 @@ class DecisionProcess:
 
     def _conclude(self, message: m.Message) -> None:
         """Keep one call outstanding, and tell Batsim when no user can submit any more."""
-        if not message.events or type(message.events[-1]) not in _CHANGING:
+        if self._nb_jobs > self._nb_jobs_before:
+            self._nb_jobs_before = self._nb_jobs
+        elif not message.events or type(message.events[-1]) is not m.JobCompleted:
             self._may_have_changed_nothing(message)
         due = inf if self.users is None else next_due(self.users)
         if due < inf:

@@ -231,7 +231,7 @@ def test_a_damaged_file_is_read_or_refused_with_its_name(name: str, file: Path) 
 
 
 @pytest.mark.parametrize(
-    "name", kinds().keys() - {"message", "reply", "options", "run", "schedule of Batsim"}
+    "name", sorted(kinds().keys() - {"message", "reply", "options", "run", "schedule of Batsim"})
 )
 def test_what_is_no_file_is_refused(name: str, file: Path) -> None:
     kind = kinds()[name]

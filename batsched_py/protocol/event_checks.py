@@ -120,10 +120,11 @@ class EventChecks:
         if job_id in state.echoes:
             _check_echo(job, state.echoes.pop(job_id))
             return
-        workload, _ = split_id(job_id, "JOB_SUBMITTED")
         if job_id in state.jobs or job_id in state.past:
             raise ProtocolError(f"JOB_SUBMITTED: job {job_id!r} came twice")
-        if workload not in state.workloads:
+        workload, _, name = job_id.partition("!")
+        if workload not in state.workloads or "!" in name:
+            split_id(job_id, "JOB_SUBMITTED")
             raise ProtocolError(
                 f"JOB_SUBMITTED: job {job_id!r} is of a workload that SIMULATION_BEGINS did not "
                 f"name, and was not registered: expected one of {sorted(state.workloads)}"
@@ -141,7 +142,7 @@ class EventChecks:
 
     def _completed(self, event: m.JobCompleted) -> None:
         state, job_id = self._state, event.job_id
-        job = state.known(job_id, "JOB_COMPLETED")
+        job = state.jobs.get(job_id) or state.known(job_id, "JOB_COMPLETED")
         if not job.running:
             raise ProtocolError(f"JOB_COMPLETED: job {job_id!r} does not run, it waits")
         if event.alloc != job.alloc:

@@ -104,8 +104,10 @@ def job_from_json(job: dict[str, Any], where: str = "") -> m.JobDescription:
     ``where`` before what is wrong."""
     if not isinstance(job, dict):
         raise ProtocolError(f"{where}job is {shown(job)}, expected an object")
-    fields = {name: job[name] for name in _JOB_FIELDS if name in job}
-    extra = {name: value for name, value in job.items() if name not in _JOB_FIELDS}
+    extra, fields = dict(job), {}
+    for name in _JOB_FIELDS:
+        if name in extra:
+            fields[name] = extra.pop(name)
     if fields.get("walltime") == -1:  # Batsim's way to say: none; goes on as it came
         extra["walltime"] = fields.pop("walltime")
     fields["extra"] = extra

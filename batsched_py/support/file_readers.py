@@ -49,6 +49,7 @@ _TOO_LONG = b"0" * (MOST_DIGITS + 1)
 _SMALL = min(MOST_DIGITS, 2 * MOST_LEVELS)
 """Bytes in which there cannot be too much of anything, as in most messages."""
 
+_ENCODE = msgspec.json.Encoder().encode
 T = TypeVar("T")
 Kind = type[BatschedError]
 

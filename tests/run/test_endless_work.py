@@ -45,7 +45,7 @@ ONE = workload([J(0, 1, 300)], 4)
 @pytest.mark.parametrize(
     ("policy", "budgets", "expected"),
     [
-        (Ticks, "messages=200", r"at 201\.0: 201 messages in 201 s, the latest REQUESTED_CALL"),
+        (Ticks, "messages=200", r"201 messages in 20[01] s, the latest REQUESTED_CALL"),
         (Ticks, "messages=200", r"\(0 jobs wait, 1 run; Ticks asked to be called\).*"),
         (Ticks, "messages=500", r"at 801\.0: .*0 jobs wait, 0 run; Ticks"),
         (TicksByTheHour, "idle_time=1e6", r"556 messages in 1\.0008e\+06 s.* idle_time=N"),
